@@ -1,0 +1,48 @@
+# The README's two commands are `make demo` and `make test`; each sets up all it needs.
+.DEFAULT_GOAL := help
+CORE := $(shell find cpp -name '*.?pp') CMakeLists.txt pyproject.toml tools/setup.sh
+RUN := .venv/bin/
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: help demo test lint pytest cpp-test stubs bench clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/.demo-ready  ## a real result with a picture, under planaris-demo/
+	@$(RUN)planaris demo --out planaris-demo
+
+test: lint cpp-test pytest  ## everything: linters, types, layers, C++ under sanitizers, pytest
+
+lint: .venv/.ready
+	$(RUN)ruff check
+	$(RUN)ruff format --check
+	$(RUN)mypy
+	$(RUN)lint-imports --no-cache
+
+pytest: .venv/.ready
+	$(RUN)python -m pytest -n $(JOBS) -q
+
+cpp-test: .venv/.ready
+	$(RUN)cmake -G Ninja -S . -B build/sanitize -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \
+	  -DPLANARIS_PYTHON=OFF -DPLANARIS_TESTS=ON -DCMAKE_BUILD_TYPE=Debug \
+	  -DPLANARIS_SANITIZE=address,undefined > /dev/null
+	$(RUN)cmake --build build/sanitize
+	$(RUN)ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+
+stubs: .venv/.ready  ## regenerate src/planaris/_core.pyi
+	$(RUN)python -m nanobind.stubgen -m planaris._core -o src/planaris/_core.pyi
+
+bench: .venv/.ready  ## benchmarks against peers
+	$(RUN)python -m pytest benchmarks --benchmark-enable -q
+
+.venv/.demo-ready: $(CORE)
+	@tools/setup.sh
+	@touch $@
+
+.venv/.ready: $(CORE)
+	@tools/setup.sh test lint
+	@touch $@ .venv/.demo-ready
+
+clean:  ## remove everything that was built
+	rm -rf .venv build planaris-demo

@@ -1,0 +1,36 @@
+// Rotation systems. Half-edge 2e runs edges[e][0] -> edges[e][1], half-edge 2e+1 back, so the
+// twin of h is h ^ 1. A rotation lists the half-edges leaving each vertex counter-clockwise,
+// as one array grouped by vertex with offsets. Faces lie on the left of their half-edges.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace planaris {
+
+struct RotationView {
+  std::span<const int32_t> edges;     // 2m: tail, head of each edge
+  std::span<const int32_t> rotation;  // 2m half-edges grouped by tail
+  std::span<const int32_t> offsets;   // n + 1
+
+  int32_t num_vertices() const { return static_cast<int32_t>(offsets.size()) - 1; }
+  int32_t num_half_edges() const { return static_cast<int32_t>(rotation.size()); }
+  int32_t tail(int32_t half_edge) const { return edges[half_edge]; }
+  int32_t head(int32_t half_edge) const { return edges[half_edge ^ 1]; }
+};
+
+struct Faces {
+  std::vector<int32_t> face_of;  // face on the left of each half-edge
+  std::vector<int32_t> walk;     // half-edges face by face, in walking order
+  std::vector<int32_t> offsets;  // num_faces + 1
+};
+
+// Orbits of h -> the half-edge clockwise after twin(h) at its head.
+// Throws std::invalid_argument if `rotation` is no permutation grouped by tail.
+Faces trace_faces(const RotationView& rotation);
+
+// Component of every vertex, numbered in order of the first vertex.
+std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges);
+
+}  // namespace planaris

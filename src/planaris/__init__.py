@@ -1,0 +1,6 @@
+"""Exact and certified inference for Ising models and Markov random fields, built on planarity."""
+
+from planaris.embed import Embedding
+from planaris.models import IsingModel
+
+__all__ = ["Embedding", "IsingModel"]

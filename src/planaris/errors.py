@@ -1,0 +1,84 @@
+"""Every error planaris raises on purpose.
+
+Each is a ``ValueError`` (or the built-in that fits), names the argument, says what was needed,
+what was got and what to do, and carries its evidence as attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class PlanarisError(ValueError):
+    """Base of all errors raised by planaris; evidence is kept in attributes."""
+
+    def __init__(self, message: str, **evidence: Any) -> None:
+        super().__init__(message)
+        self.evidence = evidence
+        for name, value in evidence.items():
+            setattr(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the evidence when an error crosses a process boundary."""
+        return (_rebuild, (type(self), self.args[0], self.evidence))
+
+
+def _rebuild(kind: type[PlanarisError], message: str, evidence: dict[str, Any]) -> PlanarisError:
+    return kind(message, **evidence)
+
+
+class ModelError(PlanarisError):
+    """A model was stated wrongly: shapes, indices, self-loops or non-finite numbers."""
+
+
+class EmbeddingError(PlanarisError):
+    """A rotation system or drawing is not what it claims to be."""
+
+
+class CrossingError(EmbeddingError):
+    """Two edges of a drawing cross; ``edges`` holds the pair of edge indices."""
+
+    edges: tuple[int, int]
+
+
+class NotPlanarError(PlanarisError):
+    """The graph is not planar; ``kuratowski_edges`` is a subdivided K5 or K3,3 as proof."""
+
+    kuratowski_edges: Any
+
+
+class MethodError(PlanarisError):
+    """The requested method does not fit the model; ``evidence`` says why."""
+
+
+class TooLargeError(PlanarisError):
+    """The work would need more memory than there is; ``bytes_needed`` says how much."""
+
+    bytes_needed: int
+
+
+class InfeasibleError(PlanarisError):
+    """A combinatorial problem has no solution; the evidence names the part at fault."""
+
+
+class FileFormatError(PlanarisError):
+    """A file does not follow its format; ``line`` is where, counted from one."""
+
+    line: int | None
+
+
+class VerificationError(PlanarisError):
+    """A result or certificate does not hold what it claims."""
+
+
+class MissingExtraError(PlanarisError, ImportError):
+    """An optional package is needed; ``extra`` is the planaris extra that installs it."""
+
+    def __init__(self, message: str, **evidence: Any) -> None:
+        PlanarisError.__init__(self, message, **evidence)
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """Say in one line which extra installs a missing package."""
+    message = f"this needs the package '{package}': pip install 'planaris[{extra}]'"
+    return MissingExtraError(message, package=package, extra=extra)

@@ -1,0 +1,1 @@
+"""Lattices, spin glasses and random planar graphs, all seeded."""

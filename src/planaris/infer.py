@@ -1,0 +1,1 @@
+"""The four verbs: the one place that chooses and composes."""

@@ -1,0 +1,1 @@
+"""Foreign files and objects to models and back; the only place signs change."""

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: the only package that talks to the compiled core."""

@@ -1,0 +1,106 @@
+"""Turns what the user gives into checked arrays; every refusal names the argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import ModelError
+from planaris.typing import ArrayLike, FloatArray, IntArray
+
+
+def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> IntArray:
+    """Return edges as an int32 array of shape (m, 2), checked; self-loops are refused."""
+    array = np.asarray(edges)
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int32)
+    if array.ndim != 2 or array.shape[1] != 2:
+        msg = f"`{name}` must have shape (m, 2), got {array.shape}"
+        raise ModelError(msg)
+    if array.dtype.kind not in "iu":
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64) if array.dtype.kind == "f" else None
+        if whole is None or not np.array_equal(whole, array):
+            msg = f"`{name}` must hold integers, got dtype {array.dtype}"
+            raise ModelError(msg)
+        array = whole
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high >= num_vertices:
+        at = int(np.flatnonzero((array < 0).any(1) | (array >= num_vertices).any(1))[0])
+        msg = (
+            f"`{name}` must name spins 0 to {num_vertices - 1}, got {tuple(array[at].tolist())} "
+            f"at row {at}; pass num_spins= if the model has more spins"
+        )
+        raise ModelError(msg, edge=at)
+    loops = np.flatnonzero(array[:, 0] == array[:, 1])
+    if loops.size:
+        at = int(loops[0])
+        msg = (
+            f"`{name}` must join different spins, got the self-loop {tuple(array[at].tolist())} "
+            f"at row {at}; s * s = 1, so add its coupling to `offset` instead"
+        )
+        raise ModelError(msg, edge=at)
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def as_finite(name: str, values: ArrayLike, length: int, edges: Any = None) -> FloatArray:
+    """Return a float64 vector of the given length; a number stands for all entries."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"`{name}` must hold numbers: {error}"
+        raise ModelError(msg) from error
+    if array.ndim == 0:
+        array = np.full(length, array)
+    if array.shape != (length,):
+        msg = f"`{name}` must have shape ({length},), got {array.shape}"
+        raise ModelError(msg)
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        at = int(bad[0])
+        where = f"edge {at} = {tuple(edges[at].tolist())}" if edges is not None else f"entry {at}"
+        msg = f"`{name}` must be finite, got {array[at]} at {where}"
+        raise ModelError(msg, index=at)
+    return np.array(array, dtype=np.float64)
+
+
+def as_positions(positions: ArrayLike, num_vertices: int) -> FloatArray:
+    """Return coordinates as a finite float64 array of shape (n, 2)."""
+    array = np.asarray(positions, dtype=np.float64)
+    if array.size == 0 and num_vertices == 0:
+        return np.zeros((0, 2))
+    if array.shape != (num_vertices, 2):
+        msg = f"`positions` must have shape ({num_vertices}, 2), got {array.shape}"
+        raise ModelError(msg)
+    bad = np.flatnonzero(~np.isfinite(array).all(1))
+    if bad.size:
+        at = int(bad[0])
+        msg = f"`positions` must be finite, got {array[at].tolist()} at spin {at}"
+        raise ModelError(msg, index=at)
+    return np.ascontiguousarray(array)
+
+
+def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Add up couplings of parallel edges at the place of the first one; order is kept."""
+    if len(edges) < 2:
+        return edges, couplings
+    low, high = edges.min(1).astype(np.int64), edges.max(1).astype(np.int64)
+    key = low * (int(high.max()) + 1) + high
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    new = np.empty(len(key), dtype=bool)
+    new[0] = True
+    np.not_equal(sorted_key[1:], sorted_key[:-1], out=new[1:])
+    if new.all():
+        return edges, couplings
+    group = np.cumsum(new) - 1
+    first = order[new]
+    rank = np.argsort(first, kind="stable")
+    place = np.empty(len(first), dtype=np.int64)
+    place[rank] = np.arange(len(first))
+    slot = np.empty(len(key), dtype=np.int64)
+    slot[order] = place[group]
+    total = np.zeros(len(first))
+    np.add.at(total, slot, couplings)
+    return np.ascontiguousarray(edges[first[rank]]), total

@@ -1,0 +1,395 @@
+"""Ising models: P(s) ∝ exp(Σ J_uv s_u s_v + Σ h_v s_v), s ∈ {-1, +1}. This sign everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from planaris.errors import ModelError
+from planaris.models.arrays import as_edges, as_finite, as_positions, merge_parallel_edges
+from planaris.typing import ArrayLike, FloatArray, IntArray
+
+MAX_SPINS = 2**30
+"""Half-edges are numbered in int32."""
+
+
+class IsingModel:
+    r"""An Ising model on a graph, as arrays.
+
+    .. math:: P(s) \propto \exp\Big(\sum_{uv} J_{uv} s_u s_v + \sum_v h_v s_v + c\Big)
+
+    Parameters
+    ----------
+    edges : array_like of int, shape (m, 2)
+        Pairs of spins. Parallel edges are merged (their couplings add, at the first one's
+        place); self-loops are refused.
+    couplings : array_like of float, shape (m,)
+        ``J``; a positive coupling wants its spins equal. A number stands for all edges.
+    fields : array_like of float, shape (n,), optional
+        ``h``; default zero.
+    num_spins : int, optional
+        Default: length of ``fields`` or ``positions``, else one more than the largest index.
+    positions : array_like of float, shape (n, 2), optional
+        Coordinates of a plane drawing; they give the embedding without a planarity test.
+    offset : float
+        Constant ``c`` added to every log weight.
+    labels : sequence of hashable, optional
+        Names of the spins; default ``range(n)``.
+
+    Examples
+    --------
+    >>> model = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+    >>> model
+    IsingModel(3 spins, 3 edges, no fields)
+    >>> float(model.energy([1, 1, 1]))
+    -1.0
+    """
+
+    __slots__ = ("couplings", "edges", "fields", "labels", "num_spins", "offset", "positions")
+
+    edges: IntArray
+    couplings: FloatArray
+    fields: FloatArray
+    num_spins: int
+    positions: FloatArray | None
+    offset: float
+    labels: Sequence[Hashable]
+
+    def __init__(
+        self,
+        edges: ArrayLike,
+        couplings: ArrayLike,
+        fields: ArrayLike | None = None,
+        *,
+        num_spins: int | None = None,
+        positions: ArrayLike | None = None,
+        offset: float = 0.0,
+        labels: Sequence[Hashable] | None = None,
+    ) -> None:
+        given = None if fields is None else np.asarray(fields, dtype=np.float64)
+        if num_spins is None:
+            num_spins = _implied_num_spins(edges, given, positions, labels)
+        if not 0 <= num_spins <= MAX_SPINS:
+            msg = f"`num_spins` must lie between 0 and {MAX_SPINS}, got {num_spins}"
+            raise ModelError(msg)
+        pairs = as_edges(edges, num_spins)
+        values = as_finite("couplings", couplings, len(pairs), pairs)
+        pairs, values = merge_parallel_edges(pairs, values)
+        self.edges = pairs
+        self.couplings = values
+        self.num_spins = int(num_spins)
+        self.fields = as_finite("fields", 0.0 if given is None else given, self.num_spins)
+        self.positions = None if positions is None else as_positions(positions, self.num_spins)
+        self.offset = float(offset)
+        if not np.isfinite(self.offset):
+            msg = f"`offset` must be finite, got {offset}"
+            raise ModelError(msg)
+        self.labels = range(self.num_spins) if labels is None else list(labels)
+        if len(self.labels) != self.num_spins:
+            msg = f"`labels` must name all {self.num_spins} spins, got {len(self.labels)} labels"
+            raise ModelError(msg)
+        for array in (self.edges, self.couplings, self.fields, self.positions):
+            if array is not None:
+                array.setflags(write=False)
+
+    # -- other ways to state the same thing; foreign signs end here -------------------------
+
+    @classmethod
+    def from_couplings(
+        cls,
+        couplings: Mapping[tuple[Hashable, Hashable], float],
+        fields: Mapping[Hashable, float] | None = None,
+    ) -> IsingModel:
+        """Build a model from dictionaries keyed by spin labels.
+
+        >>> IsingModel.from_couplings({("a", "b"): 1.0}, {"b": 0.5}).labels
+        ['a', 'b']
+        """
+        fields = fields or {}
+        index: dict[Hashable, int] = {}
+        for pair in couplings:
+            for label in pair:
+                index.setdefault(label, len(index))
+        for label in fields:
+            index.setdefault(label, len(index))
+        h = np.zeros(len(index))
+        for label, value in fields.items():
+            h[index[label]] = value
+        edges = [(index[u], index[v]) for u, v in couplings]
+        return cls(edges, list(couplings.values()), h, labels=_plain_labels(index))
+
+    @classmethod
+    def from_disagreement_costs(
+        cls, edges: ArrayLike, costs: ArrayLike, **options: Any
+    ) -> IsingModel:
+        """Build a model from costs paid by edges whose ends differ (SK08 eq. 2).
+
+        ``energy(s) = Σ [s_u ≠ s_v] E_uv``, so ``J = E / 2`` and the constant is kept.
+
+        >>> model = IsingModel.from_disagreement_costs([(0, 1)], [3.0])
+        >>> model.energy([[1, 1], [1, -1]]).tolist()
+        [0.0, 3.0]
+        """
+        half = np.asarray(costs, dtype=np.float64) / 2
+        pairs = np.asarray(edges)
+        total = float(half.sum()) if half.ndim else float(half) * len(pairs)
+        return cls(edges, half, offset=-total, **options)
+
+    @classmethod
+    def from_binary_energy(
+        cls, node_costs: ArrayLike, edges: ArrayLike, pair_costs: ArrayLike, **options: Any
+    ) -> IsingModel:
+        """Build a model from a general binary energy (SK08 eq. 1, Theorem 1).
+
+        Parameters
+        ----------
+        node_costs : array_like, shape (n, 2)
+            ``E'_i(y_i)`` for labels 0 and 1; label 1 is spin +1.
+        edges : array_like of int, shape (m, 2)
+            Pairs of variables.
+        pair_costs : array_like, shape (m, 2, 2)
+            ``E'_ij(y_i, y_j)``.
+        **options
+            As for :class:`IsingModel`.
+
+        Examples
+        --------
+        >>> model = IsingModel.from_binary_energy([[0, 1], [2, 0]], [(0, 1)], [[[0, 3], [1, 5]]])
+        >>> model.energy([[-1, -1], [-1, 1], [1, -1], [1, 1]]).tolist()
+        [2.0, 3.0, 4.0, 6.0]
+        """
+        nodes = np.asarray(node_costs, dtype=np.float64).reshape(-1, 2)
+        pairs = as_edges(edges, len(nodes))
+        costs = np.asarray(pair_costs, dtype=np.float64)
+        if costs.shape != (len(pairs), 2, 2):
+            costs = np.zeros((0, 2, 2)) if costs.size == 0 and len(pairs) == 0 else costs
+        if costs.shape != (len(pairs), 2, 2):
+            msg = f"`pair_costs` must have shape ({len(pairs)}, 2, 2), got {costs.shape}"
+            raise ModelError(msg)
+        both = costs[:, 0, 0] + costs[:, 1, 1]
+        split = costs[:, 0, 1] + costs[:, 1, 0]
+        tilt = costs[:, 1, 1] - costs[:, 0, 0]
+        swap = costs[:, 1, 0] - costs[:, 0, 1]
+        fields = (nodes[:, 0] - nodes[:, 1]) / 2
+        np.subtract.at(fields, pairs[:, 0], (tilt + swap) / 4)
+        np.subtract.at(fields, pairs[:, 1], (tilt - swap) / 4)
+        offset = -float(nodes.sum() / 2 + (both + split).sum() / 4)
+        return cls(pairs, (split - both) / 4, fields, offset=offset, **options)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: Any, *, weight: str = "weight", bias: str = "bias", pos: Any = "pos"
+    ) -> IsingModel:
+        """Build a model from a networkx graph.
+
+        Edge attribute ``weight`` is the coupling (default 1), node attribute ``bias`` the
+        field (default 0); ``pos`` is a node attribute or a dict of coordinates, used when
+        every node has one.
+        """
+        index = {label: k for k, label in enumerate(graph.nodes)}
+        data = list(graph.edges(data=weight, default=1.0))
+        edges = [(index[u], index[v]) for u, v, _ in data]
+        fields = [graph.nodes[label].get(bias, 0.0) for label in index]
+        where = graph.nodes(data=pos) if isinstance(pos, str) else (pos or {})
+        spots = [dict(where).get(label) for label in index] if where else []
+        positions: Any = spots if spots and all(p is not None for p in spots) else None
+        return cls(
+            edges, [w for *_, w in data], fields, positions=positions, labels=_plain_labels(index)
+        )
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, fields: ArrayLike | None = None) -> IsingModel:
+        """Build a model from a symmetric or upper-triangular matrix of couplings.
+
+        Dense or scipy.sparse. ``J_uv`` is read from the upper triangle; a lower triangle must
+        be empty or mirror it; the diagonal must be empty.
+        """
+        from scipy.sparse import coo_array, tril, triu
+
+        coo = coo_array(matrix)
+        if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
+            msg = f"`matrix` must be square, got shape {coo.shape}"
+            raise ModelError(msg)
+        diagonal = coo.diagonal()
+        if np.any(diagonal != 0):
+            at = int(np.flatnonzero(diagonal)[0])
+            msg = f"`matrix` must have an empty diagonal, got {diagonal[at]} at ({at}, {at})"
+            raise ModelError(msg)
+        upper, lower = coo_array(triu(coo, 1)), coo_array(tril(coo, -1))
+        if lower.nnz and abs(upper - lower.T).max() > 0:
+            msg = "`matrix` must be symmetric or upper triangular; pass (A + A.T) / 2 to make it so"
+            raise ModelError(msg)
+        upper.sum_duplicates()
+        edges = np.column_stack([upper.row, upper.col])
+        return cls(edges, upper.data.astype(np.float64), fields, num_spins=coo.shape[0])
+
+    @classmethod
+    def from_qubo(
+        cls,
+        qubo: Mapping[tuple[Hashable, Hashable], float],
+        *,
+        offset: float = 0.0,
+        beta: float = 1.0,
+    ) -> IsingModel:
+        """Build a model whose energy is ``beta * (Σ Q_ij x_i x_j + offset)``, x = (1 + s) / 2.
+
+        >>> model = IsingModel.from_qubo({("a", "a"): -1.0, ("a", "b"): 2.0})
+        >>> model.energy([[-1, -1], [1, -1], [-1, 1], [1, 1]]).tolist()
+        [0.0, -1.0, 0.0, 1.0]
+        """
+        index: dict[Hashable, int] = {}
+        for pair in qubo:
+            for label in pair:
+                index.setdefault(label, len(index))
+        fields, constant = np.zeros(len(index)), offset
+        edges, couplings = [], []
+        for (u, v), q in qubo.items():
+            if u == v:
+                fields[index[u]] -= q / 2
+                constant += q / 2
+                continue
+            edges.append((index[u], index[v]))
+            couplings.append(-beta * q / 4)
+            fields[index[u]] -= q / 4
+            fields[index[v]] -= q / 4
+            constant += q / 4
+        return cls(
+            edges, couplings, beta * fields, offset=-beta * constant, labels=_plain_labels(index)
+        )
+
+    @classmethod
+    def from_bqm(cls, bqm: Any, *, beta: float = 1.0) -> IsingModel:
+        """Build a model whose energy is ``beta`` times that of a dimod quadratic model."""
+        spin = bqm.spin if bqm.vartype.name != "SPIN" else bqm
+        index = {label: k for k, label in enumerate(spin.variables)}
+        fields = [-beta * float(spin.linear[label]) for label in index]
+        pairs = list(spin.iter_quadratic())
+        edges = [(index[u], index[v]) for u, v, _ in pairs]
+        couplings = [-beta * float(w) for *_, w in pairs]
+        return cls(
+            edges, couplings, fields, offset=-beta * float(spin.offset), labels=_plain_labels(index)
+        )
+
+    @classmethod
+    def from_image(cls, fields: ArrayLike, right: ArrayLike, down: ArrayLike) -> IsingModel:
+        """Build a grid model from arrays shaped like the image.
+
+        Parameters
+        ----------
+        fields : array_like, shape (H, W)
+            Field of every pixel.
+        right, down : array_like
+            Couplings to the right neighbour, shape (H, W - 1), and to the one below,
+            shape (H - 1, W); a number stands for all.
+        """
+        h = np.asarray(fields, dtype=np.float64)
+        if h.ndim != 2:
+            msg = f"`fields` must be an image of shape (H, W), got shape {h.shape}"
+            raise ModelError(msg)
+        rows, columns = h.shape
+        pixel = np.arange(h.size, dtype=np.int32).reshape(h.shape)
+        edges = np.concatenate(
+            [
+                np.column_stack([pixel[:, :-1].ravel(), pixel[:, 1:].ravel()]),
+                np.column_stack([pixel[:-1].ravel(), pixel[1:].ravel()]),
+            ]
+        )
+        flat = [
+            np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
+            for value, shape in (
+                (right, (rows, max(columns - 1, 0))),
+                (down, (max(rows - 1, 0), columns)),
+            )
+        ]
+        y, x = np.divmod(np.arange(h.size), max(columns, 1))
+        return cls(edges, np.concatenate(flat), h.ravel(), positions=np.column_stack([x, -y]))
+
+    # -- what it says -----------------------------------------------------------------------
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges after merging parallel ones."""
+        return len(self.edges)
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether any field is different from zero."""
+        return bool(np.any(self.fields))
+
+    def log_weight(self, states: ArrayLike) -> FloatArray:
+        """Return Σ J s s + Σ h s + offset of one state or of each row of a batch."""
+        s = np.asarray(states)
+        if s.shape[-1:] != (self.num_spins,):
+            msg = (
+                f"`states` must have {self.num_spins} spins in the last dimension, "
+                f"got shape {s.shape}"
+            )
+            raise ModelError(msg)
+        if not np.all(np.abs(s) == 1):
+            msg = "`states` must hold -1 and +1 only; turn 0/1 labels x into 2 * x - 1"
+            raise ModelError(msg)
+        s = s.astype(np.int8, copy=False)
+        agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
+        return cast(FloatArray, agree @ self.couplings + s @ self.fields + self.offset)
+
+    def energy(self, states: ArrayLike) -> FloatArray:
+        """Return minus the log weight of one state or of each row of a batch."""
+        return 0.0 - self.log_weight(states)  # 0.0 - x: never minus zero
+
+    def with_couplings(self, couplings: ArrayLike, fields: ArrayLike | None = None) -> IsingModel:
+        """Return the same graph with other couplings, in the order of ``edges``."""
+        return IsingModel(
+            self.edges,
+            couplings,
+            self.fields if fields is None else fields,
+            num_spins=self.num_spins,
+            positions=self.positions,
+            offset=self.offset,
+            labels=self.labels,
+        )
+
+    def to_networkx(self) -> Any:
+        """Return a networkx graph with attributes ``weight``, ``bias`` and ``pos``."""
+        import networkx as nx
+
+        graph = nx.Graph()
+        for k, label in enumerate(self.labels):
+            graph.add_node(label, bias=float(self.fields[k]))
+            if self.positions is not None:
+                graph.nodes[label]["pos"] = tuple(self.positions[k].tolist())
+        names = self.labels
+        graph.add_weighted_edges_from(
+            (names[u], names[v], w)
+            for (u, v), w in zip(self.edges.tolist(), self.couplings.tolist(), strict=True)
+        )
+        return graph
+
+    def __repr__(self) -> str:
+        with_fields = int(np.count_nonzero(self.fields))
+        fields = f"{with_fields} fields" if with_fields else "no fields"
+        return f"IsingModel({self.num_spins} spins, {self.num_edges} edges, {fields})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def _implied_num_spins(
+    edges: ArrayLike, fields: FloatArray | None, positions: ArrayLike | None, labels: Any
+) -> int:
+    for known in (fields, positions, labels):
+        if known is not None:
+            return len(cast(Any, known))
+    flat = np.asarray(edges)
+    return int(flat.max()) + 1 if flat.size else 0
+
+
+def _plain_labels(index: Mapping[Hashable, int]) -> list[Hashable] | None:
+    """Drop labels that only repeat the numbering."""
+    labels = list(index)
+    return None if labels == list(range(len(labels))) else labels

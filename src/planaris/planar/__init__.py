@@ -1,0 +1,1 @@
+"""Exact inference on plane (and low-genus) graphs."""

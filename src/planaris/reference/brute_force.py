@@ -1,0 +1,78 @@
+"""All states, one by one: the oracle of last resort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.errors import TooLargeError
+from planaris.models import IsingModel
+from planaris.typing import FloatArray, Int8Array
+
+MAX_SPINS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """Everything there is to know about a small model.
+
+    Attributes
+    ----------
+    ground_states : numpy.ndarray
+        All states of lowest energy, one per row.
+    energy : float
+        Lowest energy.
+    log_partition : float
+        Natural logarithm of the partition function.
+    nodes, edges : numpy.ndarray
+        ``P(s_v = +1)`` and ``P(s_u = s_v)``.
+    probabilities : numpy.ndarray
+        Of all states, ordered as binary numbers, spin 0 the most significant, +1 the one bit.
+    """
+
+    ground_states: Int8Array
+    energy: float
+    log_partition: float
+    nodes: FloatArray
+    edges: FloatArray
+    probabilities: FloatArray
+
+
+def all_states(num_spins: int) -> Int8Array:
+    """Return all 2^n states as rows of -1 and +1, spin 0 the most significant bit."""
+    if num_spins > MAX_SPINS:
+        needed = num_spins * 2**num_spins
+        msg = (
+            f"brute force takes at most {MAX_SPINS} spins, got {num_spins}; "
+            "use method='auto' instead"
+        )
+        raise TooLargeError(msg, bytes_needed=needed)
+    codes = np.arange(2**num_spins, dtype=np.int64)
+    shifts = np.arange(num_spins - 1, -1, -1, dtype=np.int64)
+    return (2 * (codes[:, None] >> shifts & 1) - 1).astype(np.int8)
+
+
+def enumerate_states(model: IsingModel) -> Enumeration:
+    """Enumerate all states of a model of at most 24 spins.
+
+    >>> frustrated = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+    >>> found = enumerate_states(frustrated)
+    >>> found.energy, len(found.ground_states), round(found.log_partition, 6)
+    (-1.0, 6, 2.797846)
+    """
+    states = all_states(model.num_spins)
+    log_weights = model.log_weight(states)
+    best = log_weights.max()
+    weights = np.exp(log_weights - best)
+    total = weights.sum()
+    probabilities = weights / total
+    u, v = model.edges[:, 0], model.edges[:, 1]
+    return Enumeration(
+        ground_states=states[log_weights == best],
+        energy=-float(best),
+        log_partition=float(best + np.log(total)),
+        nodes=probabilities @ (states > 0),
+        edges=probabilities @ (states[:, u] == states[:, v]),
+        probabilities=probabilities,
+    )

@@ -1,0 +1,1 @@
+"""Checks results and certificates; shares no code with the solvers."""

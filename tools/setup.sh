@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Makes .venv with planaris built and installed in it. Usage: tools/setup.sh [GROUP…]
+# Says in one line what is missing from the machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+stop() { echo "planaris: $*" >&2; exit 1; }
+
+python=${PYTHON:-python3}
+command -v "$python" >/dev/null || stop "no '$python' found: install Python 3.11 or newer, or set PYTHON=/path/to/python"
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  stop "Python 3.11 or newer is needed, '$python' is $version: set PYTHON=/path/to/python3.11"
+"$python" -c 'import venv, ensurepip' 2>/dev/null ||
+  stop "'$python' has no venv module: install it (Debian: apt-get install python3-venv)"
+cxx=${CXX:-$(command -v c++ || command -v g++ || command -v clang++ || true)}
+[ -n "$cxx" ] && command -v "${cxx%% *}" >/dev/null ||
+  stop "no C++ compiler found: install g++ or clang (Debian: apt-get install g++), or set CXX"
+echo '#include <span>
+int main() { int a[1] = {0}; return std::span<int>(a)[0]; }' | $cxx -std=c++20 -x c++ - -o /dev/null 2>/dev/null ||
+  stop "'$cxx' cannot compile C++20: install g++ 11 or clang 14 or newer, or set CXX"
+
+[ -x .venv/bin/python ] || { echo "planaris: making .venv ($python $version)"; "$python" -m venv .venv; }
+pip() { .venv/bin/python -m pip --disable-pip-version-check "$@"; }
+.venv/bin/python -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 25)' || pip install -q --upgrade pip
+groups=(--group build)
+for group in "$@"; do groups+=(--group "$group"); done
+echo "planaris: installing what it needs"
+pip install -q "${groups[@]}"
+echo "planaris: building the core (a minute or two)"
+pip install -q --no-build-isolation -e '.[plot]'
