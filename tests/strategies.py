@@ -72,7 +72,7 @@ def apollonian(
 
 
 def cactus(blocks: list[tuple[int, int, int]]) -> PlaneGraph:
-    """Hang cycles (length 2 stands for a bridge) on vertices; each block is (where, corner, length).
+    """Hang cycles (length 2: a bridge) on vertices; each block is (where, corner, length).
 
     Both ends of a cycle go side by side into one corner, so the rotation stays plane.
     """
