@@ -166,11 +166,12 @@ def _meet(one: IntArray, two: IntArray, spots: FloatArray) -> BoolArray:
 
 
 def _crossing_cover(crossings: IntArray, num_edges: int) -> BoolArray:
-    """Edges to take out so that no crossing is left: the one with most crossings first."""
+    """Edges to take out so that no crossing is left: most crossings first, of those the last."""
     out = np.zeros(num_edges, dtype=bool)
     left = crossings
     while len(left):
-        worst = int(np.bincount(left.ravel()).argmax())
+        count = np.bincount(left.ravel())
+        worst = len(count) - 1 - int(count[::-1].argmax())
         out[worst] = True
         left = left[(left != worst).all(axis=1)]
     return out
