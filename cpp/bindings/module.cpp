@@ -5,10 +5,12 @@ namespace nb = nanobind;
 namespace planaris::bindings {
 void bind_embedding(nb::module_& m);
 void bind_homology(nb::module_& m);
+void bind_spins(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
   planaris::bindings::bind_embedding(m);
   planaris::bindings::bind_homology(m);
+  planaris::bindings::bind_spins(m);
 }

@@ -1,0 +1,20 @@
+"""Spins from cuts, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris import _core
+from planaris.typing import Array, Int8Array, IntArray
+
+
+def spins_from_disagreements(
+    num_vertices: int, edges: IntArray, differ: Array
+) -> tuple[Int8Array, int]:
+    """Return spins whose ends differ exactly on the marked edges.
+
+    The first vertex of every component is +1. The second value is the index of the first edge
+    that contradicts the edges before it, or -1.
+    """
+    flags = np.ascontiguousarray(differ, dtype=np.uint8)
+    return _core.spins_from_disagreements(num_vertices, edges, flags)

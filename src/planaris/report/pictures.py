@@ -1,0 +1,78 @@
+"""Pictures of plane models: what a picture says better than a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planaris.embed import Embedding
+from planaris.errors import ModelError, missing_extra
+from planaris.models import IsingModel
+from planaris.typing import Array, ArrayLike, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UP, DOWN, WALL, FACE = "#f2efe6", "#2c4a6e", "#d1495b", "#edae49"
+
+
+def new_figure(rows: int = 1, columns: int = 1, size: float = 4.5) -> tuple[Any, Any]:
+    """Return a matplotlib figure and its axes, drawn off screen."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("matplotlib", "plot") from error
+    figure = Figure(figsize=(columns * size, rows * size), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def draw_frustration(
+    axes: Axes, model: IsingModel, spins: ArrayLike, embedding: Embedding
+) -> None:
+    """Draw a state: spins as dots, unsatisfied edges, and frustrated faces joined through them.
+
+    The unsatisfied edges cross the strings that pair up the frustrated faces: the matching.
+    """
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    where = _positions(model)
+    s = np.asarray(spins)
+    ends = where[model.edges]
+    unsatisfied = model.couplings * s[model.edges[:, 0]] * s[model.edges[:, 1]] < 0
+    negative = np.repeat(model.couplings < 0, 2)
+    odd = np.bincount(embedding.face_of[negative], minlength=embedding.num_faces) % 2 == 1
+    outer = int(np.argmax(np.diff(embedding.face_offsets)))
+    tails = model.edges.ravel()[embedding.face_walk]
+    polygons = [
+        where[tails[embedding.face_offsets[f] : embedding.face_offsets[f + 1]]]
+        for f in np.flatnonzero(odd)
+        if f != outer
+    ]
+    axes.add_collection(PolyCollection(polygons, facecolors=FACE, alpha=0.45))
+    axes.add_collection(LineCollection(list(ends[~unsatisfied]), colors="#bbbbbb", linewidths=0.6))
+    axes.add_collection(LineCollection(list(ends[unsatisfied]), colors=WALL, linewidths=2.2))
+    size = max(2.0, 4000 / max(model.num_spins, 1))
+    for value, colour in ((1, UP), (-1, DOWN)):
+        axes.scatter(*where[s == value].T, s=min(size, 22), c=colour, edgecolors=DOWN, lw=0.5, zorder=3)
+    axes.set_aspect("equal")
+    axes.autoscale_view()
+    axes.set_axis_off()
+
+
+def draw_spins(axes: Axes, spins: ArrayLike, shape: tuple[int, int]) -> None:
+    """Draw the spins of a rectangular lattice as an image, +1 light and -1 dark."""
+    from matplotlib.colors import ListedColormap
+
+    image: Array = np.asarray(spins).reshape(shape)
+    axes.imshow(image, cmap=ListedColormap([DOWN, UP]), vmin=-1, vmax=1, interpolation="nearest")
+    axes.set_axis_off()
+
+
+def _positions(model: IsingModel) -> FloatArray:
+    if model.positions is None:
+        msg = "`model` must have positions to be drawn; pass positions= when you build it"
+        raise ModelError(msg)
+    return model.positions
