@@ -1,0 +1,87 @@
+"""Spin glasses and images on plane lattices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris.errors import ModelError
+from planaris.generate.lattices import Lattice, square_lattice
+from planaris.models import IsingModel
+from planaris.typing import ArrayLike, FloatArray
+
+
+def spin_glass(
+    lattice: Lattice | int,
+    rng: np.random.Generator,
+    *,
+    disorder: str = "gaussian",
+    negative: float = 0.5,
+    beta: float = 1.0,
+) -> IsingModel:
+    """Return a zero-field spin glass with independent couplings.
+
+    Parameters
+    ----------
+    lattice : Lattice or int
+        A drawing, or L for the open L×L square lattice.
+    rng : numpy.random.Generator
+        Source of the couplings.
+    disorder : {"gaussian", "bimodal"}
+        Standard normal couplings, or ±1 (the ±J glass).
+    negative : float
+        Probability of -1 in the ±J glass.
+    beta : float
+        Inverse temperature; multiplies the couplings.
+
+    Examples
+    --------
+    >>> spin_glass(10, np.random.default_rng(0), disorder="bimodal")
+    IsingModel(100 spins, 180 edges, no fields)
+    """
+    drawing = square_lattice(lattice) if isinstance(lattice, int) else lattice
+    count = len(drawing.edges)
+    if disorder == "gaussian":
+        couplings = rng.standard_normal(count)
+    elif disorder == "bimodal":
+        couplings = np.where(rng.random(count) < negative, -1.0, 1.0)
+    else:
+        msg = f"`disorder` must be 'gaussian' or 'bimodal', got {disorder!r}"
+        raise ModelError(msg)
+    return IsingModel(
+        drawing.edges, beta * couplings, num_spins=drawing.num_vertices, positions=drawing.positions
+    )
+
+
+def noisy_image(
+    shape: tuple[int, int], rng: np.random.Generator, *, noise: float = 0.2
+) -> tuple[FloatArray, FloatArray]:
+    """Return a picture of smooth blobs in -1 and +1, and a copy with pixels flipped.
+
+    >>> clean, noisy = noisy_image((32, 48), np.random.default_rng(0))
+    >>> clean.shape, bool(0.1 < (clean != noisy).mean() < 0.3)
+    ((32, 48), True)
+    """
+    from scipy.ndimage import gaussian_filter
+
+    field = gaussian_filter(
+        rng.standard_normal(shape), sigma=max(min(shape) / 10, 1.0), mode="wrap"
+    )
+    clean = np.where(field > np.median(field), 1.0, -1.0)
+    return clean, np.where(rng.random(shape) < noise, -clean, clean)
+
+
+def image_grid(
+    image: ArrayLike, *, smoothness: float = 1.0, data: float = 0.0, contrast: float = 0.0
+) -> IsingModel:
+    """Return the grid model of a grey image.
+
+    Neighbours are coupled by ``smoothness * exp(-contrast * |difference|)``, pixels are drawn
+    to their grey value by the field ``data * value``.
+
+    >>> image_grid([[0.0, 1.0], [1.0, -1.0]], data=0.5).fields.tolist()
+    [0.0, 0.5, 0.5, -0.5]
+    """
+    x = np.asarray(image, dtype=np.float64)
+    right = smoothness * np.exp(-contrast * np.abs(np.diff(x, axis=1)))
+    down = smoothness * np.exp(-contrast * np.abs(np.diff(x, axis=0)))
+    return IsingModel.from_image(data * x, right, down)

@@ -1,0 +1,119 @@
+"""Lattices with coordinates: edges and positions as arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from planaris.errors import ModelError
+from planaris.typing import FloatArray, IntArray
+
+
+class Lattice(NamedTuple):
+    """A plane drawing: ``edges`` (m, 2), ``positions`` (n, 2)."""
+
+    edges: IntArray
+    positions: FloatArray
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, isolated ones included."""
+        return len(self.positions)
+
+
+def square_lattice(rows: int, columns: int | None = None) -> Lattice:
+    """Return the open square lattice; vertex ``r * columns + c`` lies at (c, -r).
+
+    Edges to the right come first, row by row, then edges down.
+
+    >>> lattice = square_lattice(2, 3)
+    >>> lattice.edges.tolist()
+    [[0, 1], [1, 2], [3, 4], [4, 5], [0, 3], [1, 4], [2, 5]]
+    """
+    vertex, positions = _grid(rows, columns)
+    return Lattice(_join(_right(vertex), _down(vertex)), positions)
+
+
+def triangular_lattice(rows: int, columns: int | None = None) -> Lattice:
+    """Return the open triangular lattice: a square lattice with one diagonal per square.
+
+    >>> len(triangular_lattice(3, 3).edges)
+    16
+    """
+    vertex, positions = _grid(rows, columns)
+    diagonal = np.column_stack([vertex[:-1, :-1].ravel(), vertex[1:, 1:].ravel()])
+    positions[:, 0] += 0.5 * positions[:, 1]
+    positions[:, 1] *= np.sqrt(0.75)
+    return Lattice(_join(_right(vertex), _down(vertex), diagonal), positions)
+
+
+def honeycomb_lattice(rows: int, columns: int | None = None) -> Lattice:
+    """Return the open honeycomb lattice, drawn as a brick wall.
+
+    >>> len(honeycomb_lattice(2, 4).edges)
+    8
+    """
+    vertex, positions = _grid(rows, columns)
+    row, column = np.indices(vertex.shape)
+    bricks = ((row + column) % 2 == 0)[:-1]
+    down = np.column_stack([vertex[:-1][bricks], vertex[1:][bricks]])
+    return Lattice(_join(_right(vertex), down), positions)
+
+
+def random_triangulation(num_vertices: int, rng: np.random.Generator) -> Lattice:
+    """Return the Delaunay triangulation of uniform points in the unit square.
+
+    Fewer than three points give the complete graph on them.
+
+    >>> lattice = random_triangulation(50, np.random.default_rng(0))
+    >>> lattice.num_vertices, len(lattice.edges) <= 3 * 50 - 6
+    (50, True)
+    """
+    from scipy.spatial import Delaunay
+
+    points = rng.random((num_vertices, 2))
+    if num_vertices < 3:
+        pairs = np.array([[0, 1]] if num_vertices == 2 else np.zeros((0, 2)), dtype=np.int32)
+        return Lattice(pairs, points)
+    corners = Delaunay(points).simplices
+    sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
+    sides.sort(axis=1)
+    key = np.unique(sides[:, 0].astype(np.int64) * num_vertices + sides[:, 1])
+    return Lattice(_join(np.column_stack(np.divmod(key, num_vertices))), points)
+
+
+def random_planar_graph(num_vertices: int, num_edges: int, rng: np.random.Generator) -> Lattice:
+    """Return a random triangulation with edges deleted until ``num_edges`` are left.
+
+    >>> len(random_planar_graph(20, 25, np.random.default_rng(0)).edges)
+    25
+    """
+    full = random_triangulation(num_vertices, rng)
+    if not 0 <= num_edges <= len(full.edges):
+        msg = f"`num_edges` must lie between 0 and {len(full.edges)} here, got {num_edges}"
+        raise ModelError(msg)
+    kept = np.sort(rng.choice(len(full.edges), num_edges, replace=False))
+    return Lattice(np.ascontiguousarray(full.edges[kept]), full.positions)
+
+
+def _grid(rows: int, columns: int | None) -> tuple[IntArray, FloatArray]:
+    columns = rows if columns is None else columns
+    if rows < 0 or columns < 0:
+        msg = f"`rows` and `columns` must not be negative, got {rows} and {columns}"
+        raise ModelError(msg)
+    vertex = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    row, column = np.indices(vertex.shape)
+    return vertex, np.column_stack([column.ravel(), -row.ravel()]).astype(np.float64)
+
+
+def _right(vertex: IntArray) -> IntArray:
+    return np.column_stack([vertex[:, :-1].ravel(), vertex[:, 1:].ravel()])
+
+
+def _down(vertex: IntArray) -> IntArray:
+    return np.column_stack([vertex[:-1].ravel(), vertex[1:].ravel()])
+
+
+def _join(*groups: np.ndarray) -> IntArray:
+    return np.ascontiguousarray(np.concatenate(groups), dtype=np.int32)
