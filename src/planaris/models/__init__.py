@@ -1,6 +1,23 @@
-"""What the user states: Ising models and Markov random fields."""
+"""What the user states: Ising models and Markov random fields, and exact ways between them."""
 
+from planaris.models.convert import bias2fields, fields2bias, ising2mrf, mrf2ising
+from planaris.models.encode import kary2binary, mrf2pairwise
+from planaris.models.inverse import Chain, Inverse, lift_log_partition
 from planaris.models.ising import IsingModel
 from planaris.models.mrf import MarkovRandomField
+from planaris.models.pairwise import PairwiseView
 
-__all__ = ["IsingModel", "MarkovRandomField"]
+__all__ = [
+    "Chain",
+    "Inverse",
+    "IsingModel",
+    "MarkovRandomField",
+    "PairwiseView",
+    "bias2fields",
+    "fields2bias",
+    "ising2mrf",
+    "kary2binary",
+    "lift_log_partition",
+    "mrf2ising",
+    "mrf2pairwise",
+]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,54 @@ from planaris.errors import ModelError
 from planaris.typing import ArrayLike, FloatArray, IntArray
 
 
+def as_array(name: str, values: ArrayLike) -> Any:
+    """Return values as an array of whatever dtype; ragged nestings are refused."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        msg = f"`{name}` must be an array: {error}"
+        raise ModelError(msg) from error
+
+
+def as_real(name: str, values: ArrayLike) -> FloatArray:
+    """Return a float64 array of any shape; what is no real number is refused."""
+    array = as_array(name, values)
+    if array.dtype.kind not in "iufbO":
+        msg = f"`{name}` must hold real numbers, got dtype {array.dtype}"
+        raise ModelError(msg)
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = f"`{name}` must hold real numbers: {error}"
+        raise ModelError(msg) from error
+
+
+def as_names(
+    name: str, labels: Sequence[Hashable] | None, length: int, things: str
+) -> Sequence[Hashable]:
+    """Return names of spins or variables, different and hashable; default ``range(length)``."""
+    if labels is None or labels == range(length):
+        return range(length)
+    names = list(labels)
+    if len(names) != length:
+        msg = f"`{name}` must name all {length} {things}, got {len(names)} labels"
+        raise ModelError(msg)
+    try:
+        unique = len(set(names)) == length
+    except TypeError as error:
+        msg = f"`{name}` must be hashable: {error}"
+        raise ModelError(msg) from error
+    if not unique:
+        twice = Counter(names).most_common(1)[0][0]
+        msg = f"`{name}` must be different, got {twice!r} twice"
+        raise ModelError(msg, label=twice)
+    return range(length) if names == list(range(length)) else names
+
+
 def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> IntArray:
     """Return edges as an int32 array of shape (m, 2), checked; self-loops are refused."""
-    array = np.asarray(edges)
-    if array.size == 0:
+    array = as_array(name, edges)
+    if array.size == 0 and array.shape in ((0,), (0, 2)):
         return np.zeros((0, 2), dtype=np.int32)
     if array.ndim != 2 or array.shape[1] != 2:
         msg = f"`{name}` must have shape (m, 2), got {array.shape}"
@@ -46,11 +92,7 @@ def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> Int
 
 def as_finite(name: str, values: ArrayLike, length: int, edges: Any = None) -> FloatArray:
     """Return a float64 vector of the given length; a number stands for all entries."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"`{name}` must hold numbers: {error}"
-        raise ModelError(msg) from error
+    array = as_real(name, values)
     if array.ndim == 0:
         array = np.full(length, array)
     if array.shape != (length,):
@@ -67,7 +109,7 @@ def as_finite(name: str, values: ArrayLike, length: int, edges: Any = None) -> F
 
 def as_positions(positions: ArrayLike, num_vertices: int) -> FloatArray:
     """Return coordinates as a finite float64 array of shape (n, 2)."""
-    array = np.asarray(positions, dtype=np.float64)
+    array = as_real("positions", positions)
     if array.size == 0 and num_vertices == 0:
         return np.zeros((0, 2))
     if array.shape != (num_vertices, 2):
@@ -102,5 +144,6 @@ def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArr
     slot = np.empty(len(key), dtype=np.int64)
     slot[order] = place[group]
     total = np.zeros(len(first))
-    np.add.at(total, slot, couplings)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.add.at(total, slot, couplings)
     return np.ascontiguousarray(edges[first[rank]]), total

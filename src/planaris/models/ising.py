@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from planaris.errors import ModelError
-from planaris.models.arrays import as_edges, as_finite, as_positions, merge_parallel_edges
+from planaris.errors import ModelError, missing_extra
+from planaris.models.arrays import (
+    as_array,
+    as_edges,
+    as_finite,
+    as_names,
+    as_positions,
+    as_real,
+    merge_parallel_edges,
+)
 from planaris.typing import ArrayLike, FloatArray, IntArray
 
 MAX_SPINS = 2**30
 """Half-edges are numbered in int32."""
+MAX_TOTAL = 4e307
+"""Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
 
 
 class IsingModel:
@@ -68,28 +79,31 @@ class IsingModel:
         offset: float = 0.0,
         labels: Sequence[Hashable] | None = None,
     ) -> None:
-        given = None if fields is None else np.asarray(fields, dtype=np.float64)
+        h = None if fields is None else as_real("fields", fields)
         if num_spins is None:
-            num_spins = _implied_num_spins(edges, given, positions, labels)
-        if not 0 <= num_spins <= MAX_SPINS:
-            msg = f"`num_spins` must lie between 0 and {MAX_SPINS}, got {num_spins}"
-            raise ModelError(msg)
-        pairs = as_edges(edges, num_spins)
+            num_spins = _implied_num_spins(edges, h, positions, labels)
+        self.num_spins = _checked_count(num_spins)
+        pairs = as_edges(edges, self.num_spins)
         values = as_finite("couplings", couplings, len(pairs), pairs)
-        pairs, values = merge_parallel_edges(pairs, values)
-        self.edges = pairs
-        self.couplings = values
-        self.num_spins = int(num_spins)
-        self.fields = as_finite("fields", 0.0 if given is None else given, self.num_spins)
+        self.edges, self.couplings = merge_parallel_edges(pairs, values)
+        self.fields = as_finite("fields", 0.0 if h is None else h, self.num_spins)
         self.positions = None if positions is None else as_positions(positions, self.num_spins)
-        self.offset = float(offset)
-        if not np.isfinite(self.offset):
-            msg = f"`offset` must be finite, got {offset}"
+        self.offset = float(as_finite("offset", offset, 1)[0])
+        self.labels = as_names("labels", labels, self.num_spins, "spins")
+        self._check_total()
+        self._freeze()
+
+    def _check_total(self) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = abs(self.offset) + np.abs(self.couplings).sum() + np.abs(self.fields).sum()
+        if not total <= MAX_TOTAL:
+            msg = (
+                f"`couplings`, `fields` and `offset` must add up (in size) to at most "
+                f"{MAX_TOTAL:g}, got {total:g}: energies would overflow; scale the model down"
+            )
             raise ModelError(msg)
-        self.labels = range(self.num_spins) if labels is None else list(labels)
-        if len(self.labels) != self.num_spins:
-            msg = f"`labels` must name all {self.num_spins} spins, got {len(self.labels)} labels"
-            raise ModelError(msg)
+
+    def _freeze(self) -> None:
         for array in (self.edges, self.couplings, self.fields, self.positions):
             if array is not None:
                 array.setflags(write=False)
@@ -118,7 +132,7 @@ class IsingModel:
         for label, value in fields.items():
             h[index[label]] = value
         edges = [(index[u], index[v]) for u, v in couplings]
-        return cls(edges, list(couplings.values()), h, labels=_plain_labels(index))
+        return cls(edges, list(couplings.values()), h, labels=list(index))
 
     @classmethod
     def from_disagreement_costs(
@@ -132,9 +146,10 @@ class IsingModel:
         >>> model.energy([[1, 1], [1, -1]]).tolist()
         [0.0, 3.0]
         """
-        half = np.asarray(costs, dtype=np.float64) / 2
-        pairs = np.asarray(edges)
-        total = float(half.sum()) if half.ndim else float(half) * len(pairs)
+        half = as_real("costs", costs) / 2
+        pairs = as_array("edges", edges)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = float(half.sum()) if half.ndim else float(half) * len(pairs)
         return cls(edges, half, offset=-total, **options)
 
     @classmethod
@@ -160,14 +175,19 @@ class IsingModel:
         >>> model.energy([[-1, -1], [-1, 1], [1, -1], [1, 1]]).tolist()
         [2.0, 3.0, 4.0, 6.0]
         """
-        nodes = np.asarray(node_costs, dtype=np.float64).reshape(-1, 2)
+        nodes = as_real("node_costs", node_costs)
+        nodes = nodes.reshape(0, 2) if nodes.shape == (0,) else nodes
+        if nodes.ndim != 2 or nodes.shape[1] != 2:
+            msg = f"`node_costs` must have shape (n, 2), got {nodes.shape}"
+            raise ModelError(msg)
         pairs = as_edges(edges, len(nodes))
-        costs = np.asarray(pair_costs, dtype=np.float64)
-        if costs.shape != (len(pairs), 2, 2):
-            costs = np.zeros((0, 2, 2)) if costs.size == 0 and len(pairs) == 0 else costs
+        costs = as_real("pair_costs", pair_costs)
+        costs = costs.reshape(0, 2, 2) if costs.shape == (0,) else costs
         if costs.shape != (len(pairs), 2, 2):
             msg = f"`pair_costs` must have shape ({len(pairs)}, 2, 2), got {costs.shape}"
             raise ModelError(msg)
+        for name, given in (("node_costs", nodes), ("pair_costs", costs)):
+            as_finite(name, given.ravel(), given.size)
         both = costs[:, 0, 0] + costs[:, 1, 1]
         split = costs[:, 0, 1] + costs[:, 1, 0]
         tilt = costs[:, 1, 1] - costs[:, 0, 0]
@@ -193,11 +213,10 @@ class IsingModel:
         edges = [(index[u], index[v]) for u, v, _ in data]
         fields = [graph.nodes[label].get(bias, 0.0) for label in index]
         where = graph.nodes(data=pos) if isinstance(pos, str) else (pos or {})
-        spots = [dict(where).get(label) for label in index] if where else []
+        spot_of = dict(where)
+        spots = [spot_of.get(label) for label in index]
         positions: Any = spots if spots and all(p is not None for p in spots) else None
-        return cls(
-            edges, [w for *_, w in data], fields, positions=positions, labels=_plain_labels(index)
-        )
+        return cls(edges, [w for *_, w in data], fields, positions=positions, labels=list(index))
 
     @classmethod
     def from_matrix(cls, matrix: Any, fields: ArrayLike | None = None) -> IsingModel:
@@ -206,9 +225,10 @@ class IsingModel:
         Dense or scipy.sparse. ``J_uv`` is read from the upper triangle; a lower triangle must
         be empty or mirror it; the diagonal must be empty.
         """
-        from scipy.sparse import coo_array, tril, triu
+        from scipy.sparse import coo_array, issparse, tril, triu
 
-        coo = coo_array(matrix)
+        given: Any = matrix if issparse(matrix) else np.atleast_2d(as_real("matrix", matrix))
+        coo = coo_array(given)
         if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             msg = f"`matrix` must be square, got shape {coo.shape}"
             raise ModelError(msg)
@@ -218,7 +238,7 @@ class IsingModel:
             msg = f"`matrix` must have an empty diagonal, got {diagonal[at]} at ({at}, {at})"
             raise ModelError(msg)
         upper, lower = coo_array(triu(coo, 1)), coo_array(tril(coo, -1))
-        if lower.nnz and abs(upper - lower.T).max() > 0:
+        if lower.nnz and abs(upper - lower.T).max() != 0:  # NaN is not symmetric either
             msg = "`matrix` must be symmetric or upper triangular; pass (A + A.T) / 2 to make it so"
             raise ModelError(msg)
         upper.sum_duplicates()
@@ -255,21 +275,20 @@ class IsingModel:
             fields[index[u]] -= q / 4
             fields[index[v]] -= q / 4
             constant += q / 4
-        return cls(
-            edges, couplings, beta * fields, offset=-beta * constant, labels=_plain_labels(index)
-        )
+        return cls(edges, couplings, beta * fields, offset=-beta * constant, labels=list(index))
 
     @classmethod
     def from_bqm(cls, bqm: Any, *, beta: float = 1.0) -> IsingModel:
         """Build a model whose energy is ``beta`` times that of a dimod quadratic model."""
         spin = bqm.spin if bqm.vartype.name != "SPIN" else bqm
-        index = {label: k for k, label in enumerate(spin.variables)}
-        fields = [-beta * float(spin.linear[label]) for label in index]
-        pairs = list(spin.iter_quadratic())
-        edges = [(index[u], index[v]) for u, v, _ in pairs]
-        couplings = [-beta * float(w) for *_, w in pairs]
+        names = list(spin.variables)
+        linear, (u, v, quadratic), offset = spin.to_numpy_vectors(variable_order=names)
         return cls(
-            edges, couplings, fields, offset=-beta * float(spin.offset), labels=_plain_labels(index)
+            np.column_stack([u, v]),
+            -beta * quadratic.astype(np.float64),
+            -beta * linear.astype(np.float64),
+            offset=-beta * float(offset),
+            labels=names,
         )
 
     @classmethod
@@ -284,7 +303,7 @@ class IsingModel:
             Couplings to the right neighbour, shape (H, W - 1), and to the one below,
             shape (H - 1, W); a number stands for all.
         """
-        h = np.asarray(fields, dtype=np.float64)
+        h = as_real("fields", fields)
         if h.ndim != 2:
             msg = f"`fields` must be an image of shape (H, W), got shape {h.shape}"
             raise ModelError(msg)
@@ -296,13 +315,16 @@ class IsingModel:
                 np.column_stack([pixel[:-1].ravel(), pixel[1:].ravel()]),
             ]
         )
-        flat = [
-            np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
-            for value, shape in (
-                (right, (rows, max(columns - 1, 0))),
-                (down, (max(rows - 1, 0), columns)),
-            )
-        ]
+        flat = []
+        for name, value, shape in (
+            ("right", right, (rows, max(columns - 1, 0))),
+            ("down", down, (max(rows - 1, 0), columns)),
+        ):
+            given = as_real(name, value)
+            if given.ndim and given.shape != shape:
+                msg = f"`{name}` must be a number or have shape {shape}, got {given.shape}"
+                raise ModelError(msg)
+            flat.append(np.broadcast_to(given, shape).ravel())
         y, x = np.divmod(np.arange(h.size), max(columns, 1))
         return cls(edges, np.concatenate(flat), h.ravel(), positions=np.column_stack([x, -y]))
 
@@ -320,14 +342,14 @@ class IsingModel:
 
     def log_weight(self, states: ArrayLike) -> FloatArray:
         """Return Σ J s s + Σ h s + offset of one state or of each row of a batch."""
-        s = np.asarray(states)
+        s = as_array("states", states)
         if s.shape[-1:] != (self.num_spins,):
             msg = (
                 f"`states` must have {self.num_spins} spins in the last dimension, "
                 f"got shape {s.shape}"
             )
             raise ModelError(msg)
-        if not np.all(np.abs(s) == 1):
+        if s.dtype.kind not in "iuf" or not np.all((s == 1) | (s == -1)):
             msg = "`states` must hold -1 and +1 only; turn 0/1 labels x into 2 * x - 1"
             raise ModelError(msg)
         s = s.astype(np.int8, copy=False)
@@ -366,6 +388,39 @@ class IsingModel:
         )
         return graph
 
+    def to_matrix(self) -> Any:
+        """Return the couplings as a symmetric scipy.sparse matrix; fields are not in it.
+
+        >>> IsingModel([(0, 1)], [2.0]).to_matrix().toarray().tolist()
+        [[0.0, 2.0], [2.0, 0.0]]
+        """
+        from scipy.sparse import coo_array
+
+        u, v = self.edges[:, 0], self.edges[:, 1]
+        both = np.concatenate([self.couplings, self.couplings])
+        where = (np.concatenate([u, v]), np.concatenate([v, u]))
+        return coo_array((both, where), shape=(self.num_spins, self.num_spins)).tocsr()
+
+    def to_bqm(self) -> Any:
+        """Return a dimod quadratic model with the same energy, labels and offset.
+
+        dimod adds ``h s`` and ``J s s`` to the energy, so its biases are minus ours.
+
+        >>> float(IsingModel([(0, 1)], [2.0]).to_bqm().energy({0: 1, 1: 1}))
+        -2.0
+        """
+        try:
+            import dimod
+        except ImportError as error:
+            raise missing_extra(package="dimod", extra="dimod") from error
+        return dimod.BinaryQuadraticModel.from_numpy_vectors(
+            0.0 - self.fields,
+            (self.edges[:, 0], self.edges[:, 1], 0.0 - self.couplings),
+            0.0 - self.offset,
+            dimod.SPIN,
+            variable_order=list(self.labels),
+        )
+
     def __repr__(self) -> str:
         with_fields = int(np.count_nonzero(self.fields))
         fields = f"{with_fields} fields" if with_fields else "no fields"
@@ -377,19 +432,26 @@ class IsingModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+        self._freeze()
 
 
 def _implied_num_spins(
     edges: ArrayLike, fields: FloatArray | None, positions: ArrayLike | None, labels: Any
 ) -> int:
     for known in (fields, positions, labels):
-        if known is not None:
+        if known is not None and np.ndim(cast(Any, known)) > 0:
             return len(cast(Any, known))
-    flat = np.asarray(edges)
-    return int(flat.max()) + 1 if flat.size else 0
+    flat = as_array("edges", edges)
+    return int(flat.max()) + 1 if flat.size and flat.dtype.kind in "iuf" else 0
 
 
-def _plain_labels(index: Mapping[Hashable, int]) -> list[Hashable] | None:
-    """Drop labels that only repeat the numbering."""
-    labels = list(index)
-    return None if labels == list(range(len(labels))) else labels
+def _checked_count(num_spins: Any) -> int:
+    try:
+        count = operator.index(num_spins)
+    except TypeError as error:
+        msg = f"`num_spins` must be an integer, got {num_spins!r}"
+        raise ModelError(msg) from error
+    if not 0 <= count <= MAX_SPINS:
+        msg = f"`num_spins` must lie between 0 and {MAX_SPINS}, got {count}"
+        raise ModelError(msg)
+    return count

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.errors import ModelError
+from planaris.models.arrays import as_names, as_real
+from planaris.models.ising import IsingModel
+from planaris.models.tables import (
+    as_integers,
+    as_labels,
+    as_logs,
+    c_strides,
+    check_scopes,
+    check_table_sizes,
+)
 from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
+
+if TYPE_CHECKING:
+    from planaris.models.condition import Conditioning
+    from planaris.models.pairwise import PairwiseView
 
 
 class MarkovRandomField:
@@ -23,9 +37,12 @@ class MarkovRandomField:
     factors : iterable of (scope, table)
         ``scope`` names different variables; ``table`` holds the potentials, with one axis per
         variable in the order of ``scope`` (or flat in C order: the last variable is fastest).
-        Zeros are hard constraints.
+        Zeros are hard constraints; an empty scope is a constant.
     log : bool
-        The tables hold logarithms of potentials (``-inf`` for zero) instead.
+        The tables hold logarithms of potentials (``-inf`` for zero) instead; at most 1e300 in
+        size, so that no sum of them overflows.
+    labels : sequence of hashable, optional
+        Names of the variables; default ``range(n)``.
 
     Examples
     --------
@@ -38,6 +55,8 @@ class MarkovRandomField:
 
     __slots__ = (
         "cardinalities",
+        "labels",
+        "linear_values",
         "log_values",
         "scope_offsets",
         "scopes",
@@ -52,8 +71,14 @@ class MarkovRandomField:
     """Where the scope of each factor begins in ``scopes``, shape (num_factors + 1,)."""
     log_values: FloatArray
     """Logarithms of all tables, flat in C order, one factor after the other."""
+    linear_values: FloatArray | None
+    """The potentials as they were given, or None if logarithms were. Solvers use
+    ``log_values``; these are kept because exp(log(f)) is not f to the last bit, and a file
+    must be written back as it was read."""
     table_offsets: LongArray
     """Where the table of each factor begins in ``log_values``, shape (num_factors + 1,)."""
+    labels: Sequence[Hashable]
+    """Names of the variables."""
 
     def __init__(
         self,
@@ -61,20 +86,23 @@ class MarkovRandomField:
         factors: Iterable[tuple[Sequence[int], ArrayLike]],
         *,
         log: bool = False,
+        labels: Sequence[Hashable] | None = None,
     ) -> None:
-        pairs = [(np.asarray(s, dtype=np.int64).ravel(), np.asarray(t, float)) for s, t in factors]
-        sizes = [len(scope) for scope, _ in pairs]
-        lengths = [table.size for _, table in pairs]
+        pairs = [
+            (as_integers(f"factors[{k}]", s), as_real(f"factors[{k}]", t))
+            for k, (s, t) in enumerate(factors)
+        ]
         self._fill(
             cardinalities,
             np.concatenate([s for s, _ in pairs]) if pairs else np.zeros(0, dtype=np.int64),
-            np.concatenate([[0], np.cumsum(sizes)]),
+            np.cumsum([0, *(len(scope) for scope, _ in pairs)]),
             np.concatenate([t.ravel() for _, t in pairs]) if pairs else np.zeros(0),
-            np.concatenate([[0], np.cumsum(lengths)]),
+            np.cumsum([0, *(table.size for _, table in pairs)]),
             log=log,
+            labels=labels,
         )
         for k, (_, table) in enumerate(pairs):
-            if table.ndim != 1 and table.shape != self.table_shape(k):
+            if table.ndim > 1 and table.shape != self.table_shape(k):
                 msg = (
                     f"`factors[{k}]` must have a table of shape {self.table_shape(k)} for scope "
                     f"{tuple(self.scope(k).tolist())}, got {table.shape}"
@@ -91,11 +119,40 @@ class MarkovRandomField:
         table_offsets: ArrayLike,
         *,
         log: bool = False,
+        labels: Sequence[Hashable] | None = None,
     ) -> MarkovRandomField:
         """Build from flat arrays, without a Python object per factor."""
         mrf = cls.__new__(cls)
-        mrf._fill(cardinalities, scopes, scope_offsets, values, table_offsets, log=log)
+        mrf._fill(
+            cardinalities, scopes, scope_offsets, values, table_offsets, log=log, labels=labels
+        )
         return mrf
+
+    @classmethod
+    def from_ising(cls, model: IsingModel) -> MarkovRandomField:
+        """Build the same distribution from an Ising model; label 0 is spin -1, 1 is +1.
+
+        The factors are one table per spin, one per edge in the order of ``model.edges``, and
+        the offset as a constant. :func:`planaris.models.convert.ising2mrf` also gives the way
+        back.
+
+        >>> mrf = MarkovRandomField.from_ising(IsingModel([(0, 1)], [2.0], [0.5, 0.0]))
+        >>> mrf.log_weight([[0, 0], [1, 0], [1, 1]]).tolist()
+        [1.5, -1.5, 2.5]
+        """
+        n, m = model.num_spins, model.num_edges
+        sizes = np.concatenate([np.ones(n, np.int64), np.full(m, 2), [0]])
+        nodes = model.fields[:, None] * [-1.0, 1.0]
+        edges = model.couplings[:, None] * [1.0, -1.0, -1.0, 1.0]
+        return cls.from_arrays(
+            np.full(n, 2),
+            np.concatenate([np.arange(n), model.edges.ravel()]),
+            _offsets(sizes),
+            np.concatenate([nodes.ravel(), edges.ravel(), [model.offset]]),
+            _offsets(2**sizes),
+            log=True,
+            labels=model.labels,
+        )
 
     def _fill(
         self,
@@ -106,17 +163,29 @@ class MarkovRandomField:
         table_offsets: ArrayLike,
         *,
         log: bool,
+        labels: Sequence[Hashable] | None,
     ) -> None:
-        self.cardinalities = np.array(cardinalities, dtype=np.int32).ravel()
-        flat_scopes = np.asarray(scopes, dtype=np.int64).ravel()
-        self.scope_offsets = np.array(scope_offsets, dtype=np.int64)
-        self.table_offsets = np.array(table_offsets, dtype=np.int64)
-        _check_variables(self.cardinalities, flat_scopes, self.scope_offsets)
+        cards = as_integers("cardinalities", cardinalities)
+        flat_scopes = as_integers("scopes", scopes)
+        self.scope_offsets = as_integers("scope_offsets", scope_offsets)
+        self.table_offsets = as_integers("table_offsets", table_offsets)
+        check_scopes(cards, flat_scopes, self.scope_offsets)
+        check_table_sizes(cards[flat_scopes], self.scope_offsets, self.table_offsets)
+        self.cardinalities = cards.astype(np.int32)
         self.scopes = flat_scopes.astype(np.int32)
-        _check_table_sizes(self)
-        self.log_values = _as_logs(np.asarray(values, dtype=np.float64).ravel(), self, log=log)
+        given = as_real("values", values).ravel()
+        self.log_values = as_logs(given, self.table_offsets, log=log)
+        self.linear_values = None if log else np.array(given)
+        self.labels = as_names("labels", labels, len(cards), "variables")
+        self._freeze()
+
+    def _freeze(self) -> None:
         for name in self.__slots__:
-            getattr(self, name).setflags(write=False)
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    # -- what it says -----------------------------------------------------------------------
 
     @property
     def num_variables(self) -> int:
@@ -127,6 +196,21 @@ class MarkovRandomField:
     def num_factors(self) -> int:
         """Number of factors."""
         return len(self.scope_offsets) - 1
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether no factor has more than two variables."""
+        return bool(np.diff(self.scope_offsets).max(initial=0) <= 2)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether no variable has more than two labels."""
+        return bool(self.cardinalities.max(initial=0) <= 2)
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether any potential is zero (a hard constraint)."""
+        return bool(np.any(self.log_values == -np.inf))
 
     def scope(self, factor: int) -> IntArray:
         """Variables of a factor, in the order of its table's axes."""
@@ -141,30 +225,46 @@ class MarkovRandomField:
         begin, end = self.table_offsets[factor], self.table_offsets[factor + 1]
         return self.log_values[begin:end].reshape(self.table_shape(factor))
 
+    def strides(self) -> LongArray:
+        """Stride, in its factor's table, of every entry of ``scopes``."""
+        return c_strides(self.cardinalities[self.scopes], self.scope_offsets)
+
     def log_weight(self, assignments: ArrayLike) -> FloatArray:
         """Return Σ_f log f(x_f) of one assignment or of each row of a batch."""
-        x = np.asarray(assignments)
-        if x.shape[-1:] != (self.num_variables,):
-            msg = (
-                f"`assignments` must have {self.num_variables} labels in the last dimension, "
-                f"got shape {x.shape}"
-            )
-            raise ModelError(msg)
-        if x.size and (np.any(x < 0) or np.any(x >= self.cardinalities)):
-            msg = "`assignments` must hold labels from 0 to cardinality - 1"
-            raise ModelError(msg)
-        # Index of every factor's entry: strides of C order inside each scope.
-        per_scope = np.diff(self.scope_offsets)
-        owner = np.repeat(np.arange(self.num_factors), per_scope)
-        steps = x[..., self.scopes] * _c_strides(self)
-        entry = np.zeros((self.num_factors, *x.shape[:-1]), dtype=np.int64)
-        np.add.at(entry, owner, np.moveaxis(steps, -1, 0))
-        entry = np.moveaxis(entry, 0, -1) + self.table_offsets[:-1]
+        x = as_labels(assignments, self.cardinalities)
+        arity, strides = np.diff(self.scope_offsets), self.strides()
+        entry = np.broadcast_to(self.table_offsets[:-1], (*x.shape[:-1], self.num_factors)).copy()
+        for k in range(int(arity.max(initial=0))):
+            long = np.flatnonzero(arity > k)
+            place = self.scope_offsets[long] + k
+            entry[..., long] += x[..., self.scopes[place]] * strides[place]
         return np.asarray(self.log_values[entry].sum(-1))
 
     def energy(self, assignments: ArrayLike) -> FloatArray:
         """Return minus the log weight of one assignment or of each row of a batch."""
         return 0.0 - self.log_weight(assignments)
+
+    # -- other forms ------------------------------------------------------------------------
+
+    def condition(
+        self, evidence: Mapping[int, int], *, keep_numbering: bool = False
+    ) -> tuple[MarkovRandomField, Conditioning]:
+        """Fix variables to labels; see :func:`planaris.models.condition.condition`.
+
+        >>> mrf = MarkovRandomField([2, 3], [((0, 1), [[1, 2, 3], [4, 0, 1]])])
+        >>> smaller, inverse = mrf.condition({0: 1})
+        >>> smaller.cardinalities.tolist(), inverse.lift_states([2]).tolist()
+        ([3], [1, 2])
+        """
+        from planaris.models.condition import condition
+
+        return condition(self, evidence, keep_numbering=keep_numbering)
+
+    def pairwise_view(self) -> PairwiseView:
+        """Merge the factors into node and edge tables; see :mod:`planaris.models.pairwise`."""
+        from planaris.models.pairwise import pairwise_view
+
+        return pairwise_view(self)
 
     def __repr__(self) -> str:
         return f"MarkovRandomField({self.num_variables} variables, {self.num_factors} factors)"
@@ -175,86 +275,8 @@ class MarkovRandomField:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+        self._freeze()
 
 
-def _check_variables(cardinalities: IntArray, scopes: LongArray, offsets: LongArray) -> None:
-    if np.any(cardinalities < 1):
-        at = int(np.flatnonzero(cardinalities < 1)[0])
-        msg = f"`cardinalities` must be at least 1, got {cardinalities[at]} at variable {at}"
-        raise ModelError(msg, index=at)
-    if (
-        offsets.ndim != 1
-        or offsets[0] != 0
-        or offsets[-1] != len(scopes)
-        or np.any(np.diff(offsets) < 0)
-    ):
-        msg = f"`scope_offsets` must rise from 0 to {len(scopes)}"
-        raise ModelError(msg)
-    bad = np.flatnonzero((scopes < 0) | (scopes >= len(cardinalities)))
-    if bad.size:
-        factor = int(np.searchsorted(offsets, bad[0], side="right")) - 1
-        msg = (
-            f"`factors[{factor}]` must name variables 0 to {len(cardinalities) - 1}, "
-            f"got {scopes[bad[0]]}"
-        )
-        raise ModelError(msg, factor=factor)
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    order = np.lexsort((scopes, owner))
-    same = (np.diff(scopes[order]) == 0) & (np.diff(owner[order]) == 0)
-    if same.any():
-        at = order[np.flatnonzero(same)[0]]
-        msg = f"`factors[{owner[at]}]` must name each variable once, got {scopes[at]} twice"
-        raise ModelError(msg, factor=int(owner[at]))
-
-
-def _check_table_sizes(mrf: MarkovRandomField) -> None:
-    logs = np.log2(mrf.cardinalities[mrf.scopes].astype(float))
-    owner = np.repeat(np.arange(mrf.num_factors), np.diff(mrf.scope_offsets))
-    bits = np.bincount(owner, weights=logs, minlength=mrf.num_factors)
-    lengths = np.diff(mrf.table_offsets)
-    ok = len(lengths) == mrf.num_factors and np.all(bits < 62)
-    if ok:
-        wanted = np.ones(mrf.num_factors, dtype=np.int64)
-        np.multiply.at(wanted, owner, mrf.cardinalities[mrf.scopes].astype(np.int64))
-        wrong = np.flatnonzero(wanted != lengths)
-        if not wrong.size:
-            return
-        at = int(wrong[0])
-        msg = (
-            f"`factors[{at}]` must have a table of {wanted[at]} numbers for its scope, "
-            f"got {lengths[at]}"
-        )
-        raise ModelError(msg, factor=at)
-    msg = "`table_offsets` must give every factor a table of the product of its cardinalities"
-    raise ModelError(msg)
-
-
-def _as_logs(values: FloatArray, mrf: MarkovRandomField, *, log: bool) -> FloatArray:
-    if len(values) != mrf.table_offsets[-1]:
-        msg = f"`values` must hold {mrf.table_offsets[-1]} numbers, got {len(values)}"
-        raise ModelError(msg)
-    bad = np.isnan(values) | (values == np.inf) | (False if log else values < 0)
-    if np.any(bad):
-        at = int(np.flatnonzero(bad)[0])
-        factor = int(np.searchsorted(mrf.table_offsets, at, side="right")) - 1
-        needed = "finite or -inf" if log else "finite and not negative"
-        msg = f"`factors[{factor}]` must hold potentials that are {needed}, got {values[at]}"
-        raise ModelError(msg, factor=factor)
-    if log:
-        return np.array(values)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(values))
-
-
-def _c_strides(mrf: MarkovRandomField) -> LongArray:
-    """Stride, in its factor's table, of every entry of ``scopes``."""
-    cards = mrf.cardinalities[mrf.scopes].astype(np.int64)
-    strides = np.ones(len(cards), dtype=np.int64)
-    longest = int(np.diff(mrf.scope_offsets).max(initial=0))
-    last = np.repeat(mrf.scope_offsets[1:] - 1, np.diff(mrf.scope_offsets))
-    place = np.arange(len(cards))
-    for back in range(1, longest):
-        inner = place + back
-        live = inner <= last
-        strides[live] *= cards[inner[live]]
-    return strides
+def _offsets(sizes: LongArray) -> LongArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,0 +1,119 @@
+"""Bytes of files, plain or compressed, and errors that name file, line and column."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any, NoReturn, TypeAlias
+
+from planaris.errors import FileFormatError
+from planaris.kernels.text import ScanError
+
+Source: TypeAlias = str | os.PathLike[str] | IO[Any]
+"""A path, ``"-"`` for standard input or output, or an open stream."""
+
+MAX_BYTES = 2**33
+"""More than this does not come out of a compressed file."""
+
+COMPRESSED = (".gz", ".xz", ".bz2", ".zip")
+
+
+def name_of(source: Source) -> str:
+    """Return what to call a source in messages."""
+    if isinstance(source, str | os.PathLike):
+        return "standard input" if source == "-" else os.fspath(source)
+    return str(getattr(source, "name", "stream"))
+
+
+def suffixes_of(source: Source) -> list[str]:
+    """Return the lower-case extensions of a source, without those of compression."""
+    name = getattr(source, "name", "") if not isinstance(source, str | os.PathLike) else source
+    if not isinstance(name, str | os.PathLike):
+        return []
+    found = [suffix.lower() for suffix in Path(name).suffixes]
+    while found and found[-1] in COMPRESSED:
+        found.pop()
+    return found
+
+
+def read_bytes(source: Source) -> bytes:
+    """Read all of a file or stream; compression is known by its first bytes."""
+    if isinstance(source, str | os.PathLike):
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    else:
+        given = source.read()
+        raw = given.encode() if isinstance(given, str) else bytes(given)
+    try:
+        return _decompress(raw)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        msg = f"{name_of(source)}: the compressed data is damaged: {error}"
+        raise FileFormatError(msg, path=name_of(source), line=None) from error
+
+
+def _decompress(raw: bytes) -> bytes:
+    openers: dict[bytes, Any] = {
+        b"\x1f\x8b": gzip.open,
+        b"\xfd7zXZ\x00": lzma.open,
+        b"BZh": bz2.open,
+        b"PK\x03\x04": _open_zip,
+    }
+    opener = next((opener for magic, opener in openers.items() if raw.startswith(magic)), None)
+    if opener is None:
+        return raw
+    with opener(io.BytesIO(raw)) as stream:
+        text = bytes(stream.read(MAX_BYTES + 1))
+    if len(text) > MAX_BYTES:
+        msg = f"it expands to more than {MAX_BYTES} bytes"
+        raise OSError(msg)
+    return text
+
+
+def _open_zip(raw: IO[bytes]) -> IO[bytes]:
+    archive = zipfile.ZipFile(raw)
+    if len(archive.namelist()) != 1:
+        msg = f"expected one file in the archive, got {len(archive.namelist())}"
+        raise OSError(msg)
+    try:
+        return archive.open(archive.namelist()[0])
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, unknown method
+        raise OSError(str(error)) from error
+
+
+def write_text(target: Source, text: str) -> None:
+    """Write text to a file or stream; an extension .gz, .xz or .bz2 compresses it."""
+    if not isinstance(target, str | os.PathLike):
+        try:
+            target.write(text)
+        except TypeError:
+            target.write(text.encode())
+        return
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+    opener = openers.get(Path(target).suffix.lower(), open)
+    with opener(target, "wb") as file:
+        file.write(text.encode())
+
+
+def refuse(
+    source: Source, line: int | None, expected: str, found: str, column: int | None = None
+) -> NoReturn:
+    """Raise the error for a file that does not follow its format."""
+    where = name_of(source) + ("" if line is None else f", line {line}")
+    where += "" if column is None else f", column {column}"
+    msg = f"{where}: expected {expected}, got {found}"
+    raise FileFormatError(msg, path=name_of(source), line=line, column=column)
+
+
+def refuse_scan(source: Source, error: ScanError) -> None:
+    """Raise the error of a scan, if there is one."""
+    if error.line:
+        refuse(source, error.line, error.expected, error.found, error.column)

@@ -1,0 +1,278 @@
+"""Ising models as Markov random fields and back; fields as a bias spin and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planaris.errors import MethodError, ModelError
+from planaris.models.arrays import as_array
+from planaris.models.inverse import Chain, Inverse
+from planaris.models.ising import IsingModel
+from planaris.models.mrf import MarkovRandomField
+from planaris.models.pairwise import PairwiseView
+from planaris.models.tables import as_labels
+from planaris.result import Marginals
+from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, LongArray
+
+# -- binary pairwise MRF ↔ Ising ------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FromIsing:
+    """Lifts an Ising model's states and marginals to the MRF it was made from."""
+
+    original: MarkovRandomField
+    view: PairwiseView
+    log_partition_shift: float = 0.0
+
+    def lift_states(self, states: ArrayLike) -> LongArray:
+        """Return labels: 0 for spin -1, 1 for spin +1."""
+        return (_as_spins(states, self.original.num_variables) > 0).astype(np.int64)
+
+    def lift_marginals(self, marginals: Marginals) -> Marginals:
+        """Return one table per variable and per factor."""
+        up, equal = np.asarray(marginals.nodes), np.asarray(marginals.edges)
+        u, v = self.view.edges[:, 0], self.view.edges[:, 1]
+        both = (equal + up[u] + up[v] - 1) / 2  # P(s_u = s_v = +1)
+        joint = np.stack([equal - both, up[v] - both, up[u] - both, both], axis=1)
+        joint = np.clip(joint, 0.0, 1.0).reshape(-1, 2, 2)
+        nodes = list(np.stack([1 - up, up], axis=1))
+        tables: list[FloatArray] = []
+        for k in range(self.original.num_factors):
+            scope, edge = self.original.scope(k), self.view.factor_edge[k]
+            if edge >= 0:
+                tables.append(joint[edge].T if self.view.factor_swapped[k] else joint[edge])
+            else:
+                tables.append(nodes[scope[0]] if len(scope) else np.ones(()))
+        return replace(marginals, nodes=nodes, edges=tables)
+
+
+def mrf2ising(mrf: MarkovRandomField) -> tuple[IsingModel, Inverse]:
+    """Turn a binary pairwise model into an Ising model; label 0 is spin -1, 1 is +1.
+
+    Variables with a single label are dropped. An Ising model has no weight zero, so a
+    potential that is zero is refused: such models go to exact elimination instead, or
+    variables that zeros fix are entered as evidence first (:meth:`MarkovRandomField.condition`).
+
+    Examples
+    --------
+    >>> mrf = MarkovRandomField([2, 2], [((0, 1), [[4, 1], [1, 4]])])
+    >>> ising, inverse = mrf2ising(mrf)
+    >>> ising.couplings.round(3).tolist(), inverse.lift_states([-1, 1]).tolist()
+    ([0.693], [0, 1])
+    """
+    if not mrf.is_binary:
+        at = int(np.argmax(mrf.cardinalities))
+        msg = (
+            f"an Ising model needs variables of two labels, but variable {at} has "
+            f"{mrf.cardinalities[at]}; `kary2binary` gives a binary model"
+        )
+        raise MethodError(msg, variable=at)
+    zeros = np.flatnonzero(mrf.log_values == -np.inf)
+    if zeros.size:
+        at = int(np.searchsorted(mrf.table_offsets, zeros[0], side="right")) - 1
+        msg = (
+            f"an Ising model has no zero potentials, but factor {at} over variables "
+            f"{mrf.scope(at).tolist()} has one; use exact elimination, or enter the variables "
+            "that zeros fix as evidence with `condition`"
+        )
+        raise MethodError(msg, factor=at)
+    single = np.flatnonzero(mrf.cardinalities == 1)
+    if single.size:
+        smaller, first = mrf.condition(dict.fromkeys(single.tolist(), 0))
+        ising, second = mrf2ising(smaller)
+        return ising, Chain((first, second))
+    view = mrf.pairwise_view()
+    nodes, tables = view.node_logs.reshape(-1, 2), view.edge_logs.reshape(-1, 2, 2)
+    same = IsingModel.from_binary_energy(-nodes, view.edges, -tables, labels=mrf.labels)
+    ising = IsingModel(
+        same.edges,
+        same.couplings,
+        same.fields,
+        offset=same.offset + view.constant,
+        labels=mrf.labels,
+    )
+    return ising, FromIsing(mrf, view)
+
+
+@dataclass(frozen=True, eq=False)
+class ToIsing:
+    """Lifts states and marginals of :meth:`MarkovRandomField.from_ising` to the Ising model."""
+
+    original: IsingModel
+    log_partition_shift: float = 0.0
+
+    def lift_states(self, states: ArrayLike) -> Int8Array:
+        """Return spins: -1 for label 0, +1 for label 1."""
+        cards = np.full(self.original.num_spins, 2, dtype=np.int32)
+        return (2 * as_labels(states, cards) - 1).astype(np.int8)
+
+    def lift_marginals(self, marginals: Marginals) -> Marginals:
+        """Return P(s_v = +1) and P(s_u = s_v)."""
+        n, m = self.original.num_spins, self.original.num_edges
+        nodes = np.reshape(np.asarray(list(marginals.nodes), dtype=np.float64), (n, 2))
+        tables = np.reshape(np.asarray(list(marginals.edges[n : n + m])), (m, 4))
+        return replace(marginals, nodes=nodes[:, 1], edges=tables[:, 0] + tables[:, 3])
+
+
+def ising2mrf(model: IsingModel) -> tuple[MarkovRandomField, ToIsing]:
+    """Turn an Ising model into a binary pairwise model; spin -1 is label 0, +1 is 1.
+
+    >>> mrf, inverse = ising2mrf(IsingModel([(0, 1)], [1.0]))
+    >>> mrf.log_table(2).tolist(), inverse.lift_states([0, 1]).tolist()
+    ([[1.0, -1.0], [-1.0, 1.0]], [-1, 1])
+    """
+    return MarkovRandomField.from_ising(model), ToIsing(model)
+
+
+# -- fields ↔ bias spin (SK08 Theorem 1) -----------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutBias:
+    """Lifts from a model with a bias spin (the last one) to the model with fields."""
+
+    original: IsingModel
+    bias_edge: LongArray
+    """Edge of the new model from every spin to the bias spin, -1 where there is none."""
+    symmetric: BoolArray
+    """Spins in components without any field: P(s = +1) is one half."""
+    log_partition_shift: float = -float(np.log(2.0))
+
+    def lift_states(self, states: ArrayLike) -> Int8Array:
+        """Return spins relative to the bias spin."""
+        s = _as_spins(states, self.original.num_spins + 1)
+        return s[..., :-1] * s[..., -1:]
+
+    def lift_marginals(self, marginals: Marginals) -> Marginals:
+        """Return P(s_v = +1) = P(s_v = s_bias) and P(s_u = s_v)."""
+        equal = np.asarray(marginals.edges)
+        unknown = np.flatnonzero((self.bias_edge < 0) & ~self.symmetric)
+        if unknown.size:
+            msg = (
+                f"the marginal of spin {unknown[0]} is not among the edges of the model with a "
+                "bias spin, since it has no field; convert with `fields2bias(model, "
+                "all_spins=True)` when node marginals are wanted"
+            )
+            raise MethodError(msg, spins=unknown)
+        nodes = np.full(self.original.num_spins, 0.5)
+        joined = self.bias_edge >= 0
+        nodes[joined] = equal[self.bias_edge[joined]]
+        return replace(marginals, nodes=nodes, edges=equal[: self.original.num_edges])
+
+
+def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingModel, WithoutBias]:
+    """Turn fields into couplings to one more spin, the last one (SK08 Theorem 1).
+
+    Flipping all spins of the new model changes nothing, so every state counts twice: log Z
+    grows by log 2.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Model with fields.
+    all_spins : bool
+        Join spins without a field too, with coupling zero: only then are all node marginals
+        edge marginals of the new model. Default: only spins with a field, which may keep the
+        graph planar.
+
+    Examples
+    --------
+    >>> new, inverse = fields2bias(IsingModel([(0, 1)], [1.0], [0.5, 0.0]))
+    >>> new, inverse.lift_states([1, -1, -1]).tolist()
+    (IsingModel(3 spins, 2 edges, no fields), [-1, 1])
+    """
+    from planaris.kernels.embedding import connected_components
+
+    n, m = model.num_spins, model.num_edges
+    joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)
+    bias_edge = np.full(n, -1, dtype=np.int64)
+    bias_edge[joined] = m + np.arange(len(joined))
+    component = connected_components(n, np.ascontiguousarray(model.edges))
+    has_field = np.zeros(n + 1, dtype=bool)
+    has_field[component[np.flatnonzero(model.fields)]] = True
+    labels = None if isinstance(model.labels, range) else [*model.labels, _new_name(model.labels)]
+    new = IsingModel(
+        np.concatenate([model.edges, np.column_stack([joined, np.full(len(joined), n)])]),
+        np.concatenate([model.couplings, model.fields[joined]]),
+        num_spins=n + 1,
+        offset=model.offset,
+        labels=labels,
+    )
+    return new, WithoutBias(model, bias_edge, ~has_field[component])
+
+
+@dataclass(frozen=True, eq=False)
+class WithBias:
+    """Lifts from a model with one spin held at +1 to the model without fields."""
+
+    original: IsingModel
+    spin: int
+    log_partition_shift: float = float(np.log(2.0))
+
+    def lift_states(self, states: ArrayLike) -> Int8Array:
+        """Return states with the held spin at +1."""
+        s = _as_spins(states, self.original.num_spins - 1)
+        return np.insert(s, self.spin, 1, axis=-1)
+
+    def lift_marginals(self, marginals: Marginals) -> Marginals:
+        """Return P(s_v = +1), one half everywhere, and P(s_u = s_v)."""
+        up, equal = np.asarray(marginals.nodes), np.asarray(marginals.edges)
+        edges = np.empty(self.original.num_edges)
+        at = self.original.edges == self.spin
+        held = at.any(1)
+        other = np.where(at[:, 0], self.original.edges[:, 1], self.original.edges[:, 0])[held]
+        edges[~held] = equal
+        edges[held] = up[other - (other > self.spin)]
+        return replace(marginals, nodes=np.full(self.original.num_spins, 0.5), edges=edges)
+
+
+def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias]:
+    """Hold one spin of a model without fields at +1: its couplings become fields.
+
+    >>> new, inverse = bias2fields(IsingModel([(0, 1), (1, 2)], [1.0, 0.5]))
+    >>> new.fields.tolist(), inverse.lift_states([1, -1]).tolist()
+    ([0.0, 0.5], [1, -1, 1])
+    """
+    n = model.num_spins
+    if not -n <= spin < n:
+        msg = f"`spin` must lie between 0 and {n - 1}, got {spin}"
+        raise ModelError(msg)
+    if model.has_fields:
+        msg = "only a model without fields may hold a spin; `fields2bias` removes them"
+        raise MethodError(msg)
+    spin %= n
+    at = model.edges == spin
+    held = at.any(1)
+    other = np.where(at[:, 0], model.edges[:, 1], model.edges[:, 0])[held]
+    fields = np.zeros(n)
+    fields[other] = model.couplings[held]
+    labels = None if isinstance(model.labels, range) else list(model.labels)
+    new = IsingModel(
+        model.edges[~held] - (model.edges[~held] > spin),
+        model.couplings[~held],
+        np.delete(fields, spin),
+        num_spins=n - 1,
+        positions=None if model.positions is None else np.delete(model.positions, spin, axis=0),
+        offset=model.offset,
+        labels=None if labels is None else labels[:spin] + labels[spin + 1 :],
+    )
+    return new, WithBias(model, spin)
+
+
+def _new_name(labels: object) -> str:
+    names = set(labels)  # type: ignore[call-overload]
+    name = "bias"
+    while name in names:
+        name += "_"
+    return name
+
+
+def _as_spins(states: ArrayLike, num_spins: int) -> Int8Array:
+    s = as_array("states", states)
+    if s.shape[-1:] != (num_spins,) or s.dtype.kind not in "iuf" or np.any((s != 1) & (s != -1)):
+        msg = f"`states` must hold {num_spins} spins, -1 or +1, in the last dimension"
+        raise ModelError(msg)
+    return np.asarray(s, dtype=np.int8)
