@@ -127,7 +127,8 @@ def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArr
     """Add up couplings of parallel edges at the place of the first one; order is kept."""
     if len(edges) < 2:
         return edges, couplings
-    low, high = edges.min(1).astype(np.int64), edges.max(1).astype(np.int64)
+    low = np.minimum(edges[:, 0], edges[:, 1]).astype(np.int64)
+    high = np.maximum(edges[:, 0], edges[:, 1]).astype(np.int64)
     key = low * (int(high.max()) + 1) + high
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
