@@ -1,4 +1,5 @@
 #include "arrays.hpp"
+#include "planaris/best_face.hpp"
 #include "planaris/chords.hpp"
 #include "planaris/drawing.hpp"
 #include "planaris/graph.hpp"
@@ -83,6 +84,21 @@ std::tuple<int32_t, Out1<int32_t>, Out1<uint8_t>> biconnected_of(int32_t num_ver
           to_numpy(std::move(blocks.is_cut))};
 }
 
+std::tuple<Out1<uint8_t>, Out1<uint8_t>> find_best_faces_of(In2<int32_t> edges,
+                                                            In1<int32_t> rotation,
+                                                            In1<int32_t> offsets,
+                                                            In1<double> weights) {
+  BestFace best;
+  {
+    nb::gil_scoped_release release;
+    best = find_best_faces({{edges.data(), edges.size()},
+                            {rotation.data(), rotation.size()},
+                            {offsets.data(), offsets.size()}},
+                           {weights.data(), weights.size()});
+  }
+  return {to_numpy(std::move(best.chosen)), to_numpy(std::move(best.is_unique))};
+}
+
 }  // namespace
 
 void bind_planarity(nb::module_& m) {
@@ -94,6 +110,9 @@ void bind_planarity(nb::module_& m) {
         nb::arg("edges").noconvert());
   m.def("split_faces", &split_faces_of, nb::arg("edges").noconvert(),
         nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert(), nb::arg("max_length"));
+  m.def("find_best_faces", &find_best_faces_of, nb::arg("edges").noconvert(),
+        nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert(),
+        nb::arg("weights").noconvert());
   m.def("biconnected_components", &biconnected_of, nb::arg("num_vertices"),
         nb::arg("edges").noconvert());
 }

@@ -48,6 +48,7 @@ Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
           stack.pop_back();
           blocks.component_of[top] = blocks.count;
         }
+        blocks.top.push_back(above);
         ++blocks.count;
       }
       v = above;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from planaris import _core
-from planaris.typing import FloatArray, IntArray
+from planaris.typing import BoolArray, FloatArray, IntArray
 
 FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
 """What can be wrong with a drawing, by the number the core gives it."""
@@ -45,3 +47,11 @@ def split_faces(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return (chords, rotation and offsets with them, a half-edge left of each given face)."""
     return _core.split_faces(edges, rotation, offsets, max_length)
+
+
+def find_best_faces(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, weights: FloatArray
+) -> tuple[BoolArray, BoolArray]:
+    """Return (vertices on the heaviest face of each component, components proved heaviest)."""
+    chosen, is_unique = _core.find_best_faces(edges, rotation, offsets, weights)
+    return chosen.view(np.bool_), is_unique.view(np.bool_)
