@@ -1,0 +1,80 @@
+"""Checks rotation systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from planaris.errors import VerificationError
+from planaris.typing import Array
+
+
+def check_plane(embedding: Any) -> int:
+    """Check that a rotation system is one, and that it is plane.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Anything with ``num_vertices``, ``edges``, ``rotation`` and ``offsets``.
+
+    Returns
+    -------
+    int
+        Number of faces, an isolated vertex counted as one.
+
+    Raises
+    ------
+    VerificationError
+        If half-edges are missing, repeated or at the wrong vertex, or if Euler's formula
+        V - E + F = 2 fails in some component.
+
+    Examples
+    --------
+    >>> from planaris.embed import embed
+    >>> check_plane(embed((4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])))
+    4
+    """
+    n, edges = int(embedding.num_vertices), np.asarray(embedding.edges).reshape(-1, 2)
+    rotation, offsets = np.asarray(embedding.rotation), np.asarray(embedding.offsets)
+    size = 2 * len(edges)
+    if offsets.shape != (n + 1,) or (offsets[0], offsets[-1]) != (0, size):
+        msg = f"`offsets` must run from 0 to {size} in {n + 1} entries"
+        raise VerificationError(msg)
+    if not np.array_equal(np.sort(rotation), np.arange(size)):
+        msg = f"`rotation` must list every half-edge from 0 to {size - 1} once"
+        raise VerificationError(msg)
+    tails = edges.ravel()
+    here = np.repeat(np.arange(n), np.diff(offsets))
+    if not np.array_equal(tails[rotation], here):
+        msg = "`rotation` lists a half-edge at a vertex that it does not leave"
+        raise VerificationError(msg)
+    if size == 0:
+        return n
+    before = np.arange(-1, size - 1)
+    first = offsets[:-1][np.diff(offsets) > 0]
+    before[first] = offsets[1:][np.diff(offsets) > 0] - 1
+    clockwise = np.empty(size, dtype=np.int64)
+    clockwise[rotation] = rotation[before]
+    half_edges = np.arange(size)
+    num_faces, face_of = _components(size, half_edges, clockwise[half_edges ^ 1])
+    num_components, component_of = _components(n, edges[:, 0], edges[:, 1])
+    _, a_half_edge = np.unique(face_of, return_index=True)
+    count = np.bincount(component_of, minlength=num_components)  # V
+    count -= np.bincount(component_of[edges[:, 0]], minlength=num_components)  # E
+    count += np.bincount(component_of[tails[a_half_edge]], minlength=num_components)  # F
+    isolated = np.diff(offsets) == 0
+    count[component_of[isolated]] += 1
+    if np.any(count != 2):
+        genus = int((2 - count).sum()) // 2
+        msg = f"the rotation system must be plane, got genus {genus} by Euler's formula"
+        raise VerificationError(msg, genus=genus)
+    return num_faces + int(isolated.sum())
+
+
+def _components(size: int, a: Array, b: Array) -> tuple[int, Array]:
+    links = coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(size, size))
+    count, label = connected_components(links, directed=False)
+    return int(count), label
