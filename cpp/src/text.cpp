@@ -29,6 +29,45 @@ bool spells_infinity(std::string_view token) {
   return token.find_first_of("nN") != std::string_view::npos;
 }
 
+#if !defined(__cpp_lib_to_chars)
+// digits [. digits] [e [sign] digits], with a digit before the exponent.
+bool is_decimal(std::string_view token) {
+  size_t k = 0, digits = 0;
+  const auto skip_digits = [&] {
+    for (; k < token.size() && token[k] >= '0' && token[k] <= '9'; ++k) ++digits;
+  };
+  skip_digits();
+  if (k < token.size() && token[k] == '.') ++k;
+  skip_digits();
+  if (digits == 0 || k == token.size()) return digits > 0;
+  if (token[k] != 'e' && token[k] != 'E') return false;
+  if (++k < token.size() && (token[k] == '+' || token[k] == '-')) ++k;
+  digits = 0;
+  skip_digits();
+  return digits > 0 && k == token.size();
+}
+
+// For standard libraries without from_chars for double: slower, same answers.
+bool parse_slowly(std::string_view token, double& value) {
+  const bool negative = token[0] == '-';
+  if (token.substr(negative) == "inf" || token.substr(negative) == "nan") {
+    value = token.back() == 'f' ? std::numeric_limits<double>::infinity()
+                                : std::numeric_limits<double>::quiet_NaN();
+    if (negative) value = -value;
+    return true;
+  }
+  if (!is_decimal(token.substr(negative))) return false;
+  std::istringstream stream{std::string(token)};
+  stream.imbue(std::locale::classic());
+  stream >> value;
+  if (stream.fail() && std::abs(value) == std::numeric_limits<double>::max()) {
+    value = std::numeric_limits<double>::infinity();
+    return true;
+  }
+  return true;
+}
+#endif
+
 // What is shown of a token in an error: short, printable.
 std::string shown(std::string_view token) {
   if (token.empty()) return "the end of the file";
@@ -62,12 +101,7 @@ NumberStatus parse_double(std::string_view token, double& value) {
   if (code == std::errc::invalid_argument) return NumberStatus::kNotANumber;
   if (code == std::errc::result_out_of_range) return NumberStatus::kOutOfRange;
 #else
-  // Standard libraries without from_chars for double: slower, same answers, no "inf" or "nan".
-  std::istringstream stream{std::string(token)};
-  stream.imbue(std::locale::classic());
-  stream >> value;
-  if (stream.peek() != std::istringstream::traits_type::eof()) return NumberStatus::kNotANumber;
-  if (stream.fail() && value == 0.0) return NumberStatus::kNotANumber;
+  if (!parse_slowly(token, value)) return NumberStatus::kNotANumber;
 #endif
   // Some libraries round to zero or infinity without a word.
   if (value == 0.0 && has_nonzero_digit(token)) return NumberStatus::kOutOfRange;
