@@ -1,0 +1,102 @@
+"""Elimination orders and exact inference by elimination, compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planaris import _core
+from planaris.progress import ProgressCallback
+from planaris.typing import FloatArray, IntArray, LongArray
+
+FOREVER = float("inf")
+
+
+class FactorArrays(NamedTuple):
+    """A factor graph as flat arrays, laid out as in ``MarkovRandomField``."""
+
+    cardinalities: IntArray
+    scopes: IntArray
+    scope_offsets: LongArray
+    log_values: FloatArray
+    table_offsets: LongArray
+
+
+class TreeSize(NamedTuple):
+    """What an elimination order costs."""
+
+    order: IntArray
+    width: int
+    largest_table: int
+    message_entries: int
+    stack_entries: int
+    total_entries: float
+
+
+def elimination_order(
+    arrays: FactorArrays,
+    *,
+    min_fill: bool,
+    seed: int = 0,
+    max_bits: float = 62.0,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> tuple[IntArray, float, float]:
+    """Return (greedy order, log2 of its largest table, entries of all tables)."""
+    return _core.elimination_order(
+        arrays.cardinalities,
+        arrays.scopes,
+        arrays.scope_offsets,
+        min_fill,
+        seed,
+        max_bits,
+        progress,
+        seconds,
+    )
+
+
+def elimination_tree(arrays: FactorArrays, order: IntArray, max_bits: float = 62.0) -> TreeSize:
+    """Return the order as it will be used (a postorder) and the sizes of its tables."""
+    return TreeSize(
+        *_core.elimination_tree(
+            arrays.cardinalities, arrays.scopes, arrays.scope_offsets, order, max_bits
+        )
+    )
+
+
+def eliminate_sum(
+    arrays: FactorArrays,
+    order: IntArray,
+    *,
+    marginals: bool,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> tuple[float, float, FloatArray, FloatArray]:
+    """Return (log Z, bound on its rounding error, node tables, factor tables), all flat."""
+    return _core.eliminate_sum(*arrays, order, marginals, progress, seconds)
+
+
+def eliminate_max(
+    arrays: FactorArrays,
+    order: IntArray,
+    *,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> tuple[IntArray, float, float]:
+    """Return (best assignment, its log weight as computed, bound on the rounding error).
+
+    The assignment is empty when every state has weight zero.
+    """
+    return _core.eliminate_max(*arrays, order, progress, seconds)
+
+
+def eliminate_sample(
+    arrays: FactorArrays,
+    order: IntArray,
+    num_samples: int,
+    seed: int,
+    *,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> IntArray:
+    """Return independent samples, flat; empty when every state has weight zero."""
+    return _core.eliminate_sample(*arrays, order, num_samples, seed, progress, seconds)

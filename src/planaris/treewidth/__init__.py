@@ -1,0 +1,20 @@
+"""Exact inference by elimination, for models of small treewidth."""
+
+from planaris.treewidth.inference import (
+    ground_state,
+    log_partition,
+    map_state,
+    marginals,
+    sample,
+)
+from planaris.treewidth.plan import EliminationPlan, plan_elimination
+
+__all__ = [
+    "EliminationPlan",
+    "ground_state",
+    "log_partition",
+    "map_state",
+    "marginals",
+    "plan_elimination",
+    "sample",
+]

@@ -1,0 +1,308 @@
+"""Exact inference by elimination: log Z, marginals, most probable states and samples."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import NoReturn
+
+import numpy as np
+
+from planaris.errors import InfeasibleError, MethodError, ModelError
+from planaris.kernels import elimination as kernel
+from planaris.models import IsingModel
+from planaris.progress import ProgressOption, watch
+from planaris.result import GroundState, LogPartition, Marginals, Stats
+from planaris.treewidth.flatten import Model, num_variables
+from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
+from planaris.typing import Array, FloatArray, IntArray
+
+METHOD = "treewidth"
+EPS = float(np.finfo(float).eps)
+
+
+def log_partition(
+    model: Model,
+    *,
+    order: IntArray | None = None,
+    memory_limit: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressOption = None,
+) -> LogPartition:
+    """Compute the exact log partition function by elimination.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any discrete model; potentials may be zero and of any size.
+    order : array_like of int, optional
+        Elimination order to use; default: the best of several greedy ones.
+    memory_limit : int, optional
+        Bytes that tables may take; default half of the machine's memory.
+    time_limit : float, optional
+        Seconds, after which the work stops with an error.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    LogPartition
+        ``lower`` and ``upper`` enclose the rounding error. ``-inf`` when no state has weight.
+
+    Raises
+    ------
+    TooLargeError
+        With ``width``, ``bytes_needed`` and the methods that give bounds instead.
+
+    Notes
+    -----
+    Weights are doubles with 64-bit exponents, so no temperature over- or underflows.
+
+    Examples
+    --------
+    >>> frustrated = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+    >>> round(log_partition(frustrated).value, 6)
+    2.797846
+    """
+    run = _Run(model, "log_partition", order, memory_limit, time_limit)
+    with watch("elimination", progress) as tell, run.timed():
+        value, error, _, _ = kernel.eliminate_sum(
+            run.plan.arrays, run.plan.order, marginals=False, progress=tell, seconds=run.seconds
+        )
+    return run.log_partition(value, error)
+
+
+def marginals(
+    model: Model,
+    *,
+    order: IntArray | None = None,
+    memory_limit: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressOption = None,
+) -> Marginals:
+    """Compute all exact marginals of variables and factors by elimination.
+
+    Parameters
+    ----------
+    model, order, memory_limit, time_limit, progress
+        As for :func:`log_partition`.
+
+    Returns
+    -------
+    Marginals
+        Of an Ising model: arrays ``P(s_v = +1)`` and ``P(s_u = s_v)``; of a Markov random
+        field: a table per variable and a table per factor. ``stats["log_partition"]`` comes
+        for free.
+
+    Raises
+    ------
+    TooLargeError
+        As for :func:`log_partition`.
+    InfeasibleError
+        When no state has weight.
+
+    Examples
+    --------
+    >>> pair = IsingModel([(0, 1)], [0.5], fields=[1.0, 0.0])
+    >>> found = marginals(pair)
+    >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
+    ([0.8808, 0.676], [0.7311])
+    """
+    run = _Run(model, "marginals", order, memory_limit, time_limit)
+    with watch("elimination", progress) as tell, run.timed():
+        value, error, nodes, factors = kernel.eliminate_sum(
+            run.plan.arrays, run.plan.order, marginals=True, progress=tell, seconds=run.seconds
+        )
+    if value == -math.inf:
+        _refuse_infeasible("marginals")
+    stats = {**run.stats, "log_partition": run.log_partition(value, error)}
+    if isinstance(model, IsingModel):
+        pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
+        return Marginals(nodes[1::2].copy(), pairs[:, 0] + pairs[:, 3], True, METHOD, stats)
+    return Marginals(
+        np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if model.num_variables else [],
+        _factor_tables(factors, run.plan, model.num_factors),
+        True,
+        METHOD,
+        stats,
+    )
+
+
+def ground_state(
+    model: Model,
+    *,
+    order: IntArray | None = None,
+    memory_limit: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressOption = None,
+) -> GroundState:
+    """Find a state of largest weight by elimination.
+
+    Parameters
+    ----------
+    model, order, memory_limit, time_limit, progress
+        As for :func:`log_partition`.
+
+    Returns
+    -------
+    GroundState
+        ``energy`` is recomputed from the state; ``lower`` leaves room for the rounding of the
+        maximisation. For a Markov random field read ``assignment``.
+
+    Raises
+    ------
+    TooLargeError
+        As for :func:`log_partition`.
+    InfeasibleError
+        When no state has weight.
+
+    Examples
+    --------
+    >>> model = IsingModel([(0, 1), (1, 2)], [1.0, -2.0], fields=[0.5, 0.0, 0.0])
+    >>> best = ground_state(model)
+    >>> best.spins.tolist(), best.energy
+    ([1, 1, -1], -3.5)
+    """
+    run = _Run(model, "ground_state", order, memory_limit, time_limit)
+    with watch("elimination", progress) as tell, run.timed():
+        assignment, value, error = kernel.eliminate_max(
+            run.plan.arrays, run.plan.order, progress=tell, seconds=run.seconds
+        )
+    if value == -math.inf:
+        _refuse_infeasible("a most probable state")
+    return run.ground_state(assignment, value, error)
+
+
+map_state = ground_state
+
+
+def sample(
+    model: Model,
+    num_samples: int,
+    rng: np.random.Generator,
+    *,
+    order: IntArray | None = None,
+    memory_limit: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressOption = None,
+) -> Array:
+    """Draw independent exact samples by elimination.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any discrete model.
+    num_samples : int
+        How many.
+    rng : numpy.random.Generator
+        Source of randomness.
+    order, memory_limit, time_limit, progress
+        As for :func:`log_partition`.
+
+    Returns
+    -------
+    numpy.ndarray
+        One state per row: int8 spins for an Ising model, int32 labels otherwise.
+
+    Examples
+    --------
+    >>> stiff = IsingModel([(0, 1)], [50.0])
+    >>> states = sample(stiff, 5, np.random.default_rng(1))
+    >>> states.shape, bool((states[:, 0] == states[:, 1]).all())
+    ((5, 2), True)
+    """
+    if num_samples < 0:
+        msg = f"`num_samples` must not be negative, got {num_samples}"
+        raise ModelError(msg)
+    run = _Run(model, "sample", order, memory_limit, time_limit)
+    seed = int(rng.integers(2**63))
+    with watch("elimination", progress) as tell, run.timed():
+        flat = kernel.eliminate_sample(
+            run.plan.arrays, run.plan.order, num_samples, seed, progress=tell, seconds=run.seconds
+        )
+    n = num_variables(model)
+    if flat.size != n * num_samples:
+        _refuse_infeasible("samples")
+    states = flat.reshape(num_samples, n)
+    return (2 * states - 1).astype(np.int8) if isinstance(model, IsingModel) else states
+
+
+class _Run:
+    """One planned and timed piece of work, and the results that come out of it."""
+
+    def __init__(
+        self,
+        model: Model,
+        task: Task,
+        order: IntArray | None,
+        memory_limit: int | None,
+        time_limit: float | None,
+    ) -> None:
+        started = time.monotonic()
+        self.model = model
+        self.plan = plan_elimination(model, task=task, order=order)
+        refuse_if_too_large(self.plan, memory_limit)
+        self.seconds = math.inf if time_limit is None else time_limit
+        self.offset = model.offset if isinstance(model, IsingModel) else 0.0
+        self.stats: Stats = {
+            "width": self.plan.width,
+            "bytes": self.plan.bytes,
+            "plan_seconds": time.monotonic() - started,
+        }
+
+    def timed(self) -> _Stopwatch:
+        return _Stopwatch(self.stats, self.seconds)
+
+    def log_partition(self, value: float, error: float) -> LogPartition:
+        total = value + self.offset
+        if total == -math.inf:
+            return LogPartition(total, total, total, True, METHOD, self.stats)
+        slack = error + 2 * EPS * (abs(value) + abs(self.offset))
+        stats = {**self.stats, "error": slack}
+        return LogPartition(total, total - slack, total + slack, True, METHOD, stats)
+
+    def ground_state(self, assignment: IntArray, value: float, error: float) -> GroundState:
+        model = self.model
+        if isinstance(model, IsingModel):
+            spins = (2 * assignment - 1).astype(np.int8)
+            energy = float(model.energy(spins))
+        else:
+            spins = np.zeros(0, dtype=np.int8)
+            energy = float(model.energy(assignment))
+            self.stats["assignment"] = assignment
+        slack = error + 2 * EPS * (abs(value) + abs(self.offset))
+        lower = min(energy, -(value + self.offset) - slack)
+        return GroundState(spins, energy, lower, energy, True, METHOD, self.stats)
+
+
+class _Stopwatch:
+    """Write the seconds taken into the stats; turn a passed deadline into an error."""
+
+    def __init__(self, stats: Stats, limit: float) -> None:
+        self.stats, self.limit = stats, limit
+
+    def __enter__(self) -> None:
+        self.started = time.monotonic()
+
+    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
+        self.stats["seconds"] = time.monotonic() - self.started
+        if isinstance(error, RuntimeError) and "time limit" in str(error):
+            msg = (
+                f"elimination did not finish within `time_limit` = {self.limit} s "
+                f"(width {self.stats['width']}); allow more time or ask a method that gives "
+                "bounds"
+            )
+            raise MethodError(msg, width=self.stats["width"]) from error
+
+
+def _factor_tables(flat: FloatArray, plan: EliminationPlan, count: int) -> list[FloatArray]:
+    cards, scopes, offsets, _, tables = plan.arrays
+    shapes = np.split(cards[scopes], offsets[1:-1])
+    return [
+        flat[tables[k] : tables[k + 1]].reshape(tuple(shapes[k].tolist())) for k in range(count)
+    ]
+
+
+def _refuse_infeasible(what: str) -> NoReturn:
+    msg = f"the model has no {what}: every state violates a hard constraint (has weight zero)"
+    raise InfeasibleError(msg)
