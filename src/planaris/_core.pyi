@@ -1,5 +1,6 @@
 """Compiled kernels of planaris: arrays in, arrays out."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy
@@ -17,3 +18,13 @@ def spins_from_disagreements(num_vertices: int, edges: Annotated[NDArray[numpy.i
 def scan_uai(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], log: bool) -> tuple[bool, Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], tuple[int, int, str, str]]: ...
 
 def scan_rows(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], comment_starts: str) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], tuple[int, int, str, str]]: ...
+class PfaffianPlan:
+    def __init__(self, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rotation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], centres: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], leaf_size: int) -> None: ...
+
+    @property
+    def signs(self) -> Annotated[NDArray[numpy.int8], dict(shape=(None,))]: ...
+
+    @property
+    def num_fronts(self) -> int: ...
+
+    def log_pfaffian(self, face: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], join: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], signs: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, threads: int, wide: bool, progress: Callable | None = None) -> tuple[float, int, int, int, int, int, float, float]: ...
