@@ -9,6 +9,7 @@ void bind_spins(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_planarity(nb::module_& m);
 void bind_elimination(nb::module_& m);
+void bind_pfaffian(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -19,4 +20,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_text(m);
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_elimination(m);
+  planaris::bindings::bind_pfaffian(m);
 }

@@ -1,0 +1,70 @@
+#include "arrays.hpp"
+#include "planaris/pfaffian.hpp"
+#include "planaris/wide.hpp"
+
+namespace planaris::bindings {
+
+namespace {
+
+// The symbolic part: faces, signs and the tree of fronts. Immutable, so threads may share it.
+struct PfaffianPlan {
+  FrontTree tree;
+  std::vector<int8_t> signs;
+};
+
+PfaffianPlan make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
+                       In2<double> centres, int32_t leaf_size) {
+  const RotationView view{{edges.data(), edges.size()},
+                          {rotation.data(), rotation.size()},
+                          {offsets.data(), offsets.size()}};
+  const std::span<const double> spots{centres.data(), centres.size()};
+  nb::gil_scoped_release release;
+  const Faces faces = trace_faces(view);
+  if (spots.size() != 2 * (faces.offsets.size() - 1)) {
+    throw std::invalid_argument("centres must hold two coordinates per face");
+  }
+  return {dissect_faces(faces, spots, leaf_size), kasteleyn_signs(view, faces)};
+}
+
+// log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
+// multiplications.
+using LogPfaffianTuple = std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double, double>;
+
+LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
+                              In1<int8_t> signs, double threshold, int threads, bool wide,
+                              const Progress& progress) {
+  const KasteleynEntries entries{
+      {face.data(), face.size()}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+  const size_t legs = 2 * plan.signs.size();
+  if (face.size() != legs || join.size() != legs || 2 * signs.size() != legs) {
+    throw std::invalid_argument("face, join and signs must fit the plan");
+  }
+  Control control = make_control(progress);
+  LogPfaffian r;
+  {
+    nb::gil_scoped_release release;
+    const EliminationOptions options{threshold, threads};
+    r = wide ? eliminate<Wide>(plan.tree, entries, options, control)
+             : eliminate<double>(plan.tree, entries, options, control);
+  }
+  return {r.log_magnitude,   r.sign,
+          r.stats.pivots,    r.stats.delayed,
+          r.stats.left_over, r.stats.largest_front,
+          r.stats.worst_ratio, r.stats.multiplications};
+}
+
+}  // namespace
+
+void bind_pfaffian(nb::module_& m) {
+  nb::class_<PfaffianPlan>(m, "PfaffianPlan")
+      .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
+           nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"))
+      .def_prop_ro("signs",
+                   [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
+      .def_prop_ro("num_fronts", [](const PfaffianPlan& plan) { return plan.tree.num_nodes(); })
+      .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
+           nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
+           nb::arg("progress") = nb::none());
+}
+
+}  // namespace planaris::bindings

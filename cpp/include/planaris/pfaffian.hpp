@@ -1,0 +1,60 @@
+// log |Pf K| of the Kasteleyn matrix of a rotation system, by elimination along a FrontTree.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "planaris/control.hpp"
+#include "planaris/front_tree.hpp"
+
+namespace planaris {
+
+// Entries, in logarithms so that no product over- or underflows on the way: two legs i, j of a
+// face are joined by exp(face[i] + face[j]), the two of an edge by sign * exp(join + join).
+struct KasteleynEntries {
+  std::span<const double> face, join;  // one per leg
+  std::span<const int8_t> sign;        // one per edge
+};
+
+struct EliminationOptions {
+  double threshold = 0.1;
+  int threads = 1;
+};
+
+struct EliminationStats {
+  int64_t pivots = 0;        // 2×2 pivots taken
+  int64_t delayed = 0;       // rows handed on to a parent, each time they were
+  int64_t left_over = 0;     // rows without any pivot at the root: the matrix looks singular
+  int32_t largest_front = 0;
+  double worst_ratio = 1.0;  // of a pivot to the largest entry of its rows
+  double multiplications = 0.0;
+
+  void add(const EliminationStats& other);
+};
+
+struct LogPfaffian {
+  double log_magnitude = 0.0;
+  int sign = 1;  // relative to the term that joins every edge, if all signs are +1
+  EliminationStats stats;
+};
+
+// A front after elimination: what marginals and samples need of it.
+template <class T>
+struct FrontFactor {
+  int32_t rows = 0, eliminated = 0, delayed_left = 0, delayed_right = 0;
+  std::vector<T> lower;        // rows × eliminated, column-major: L, and pivots at (k + 1, k)
+  std::vector<int32_t> place;  // where every row of the front, as assembled, went
+};
+
+template <class T>
+using Factors = std::vector<FrontFactor<T>>;
+
+// With `keep`, the factors of all fronts are stored there, by node.
+template <class T>
+LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
+                      const EliminationOptions& options, Control& control,
+                      Factors<T>* keep = nullptr);
+
+}  // namespace planaris

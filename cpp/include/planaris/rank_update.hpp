@@ -1,0 +1,32 @@
+// The one operation where elimination spends its time: C += X Yᵀ on a lower triangle.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace planaris {
+
+// Runs body(0) … body(count - 1), perhaps on several threads; returns when all are done.
+using ParallelFor = std::function<void(int count, const std::function<void(int)>& body)>;
+
+// Buffers that one thread reuses from call to call.
+struct Packing {
+  std::vector<double> rows, columns;
+};
+
+// C[i, j] += Σ_t X[i, t] Y[j, t] for 0 ≤ j < columns, j < i < rows; all column-major.
+// Entries on and above the diagonal may be overwritten with anything.
+template <class T>
+void rank_update_lower(int rows, int columns, int depth, const T* x, int64_t ldx, const T* y,
+                       int64_t ldy, T* c, int64_t ldc, Packing& packing,
+                       const ParallelFor& parallel);
+
+// C[i, j] += alpha Σ_t A(i, t) B(t, j); A(i, t) = a[i * row_a + t * column_a], B likewise,
+// C column-major.
+template <class T>
+void multiply_add(int rows, int columns, int depth, T alpha, const T* a, int64_t row_a,
+                  int64_t column_a, const T* b, int64_t row_b, int64_t column_b, T* c,
+                  int64_t ldc, Packing& packing, const ParallelFor& parallel);
+
+}  // namespace planaris

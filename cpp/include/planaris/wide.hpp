@@ -1,0 +1,156 @@
+// Double-double numbers with an unbounded exponent: what elimination falls back to when plain
+// double is not accurate enough or a weight lies below its range.
+//
+// value = (high + low) * 2^(256 * exponent), |low| ≤ ulp(high) / 2, 2^-128 ≤ |high| < 2^128.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace planaris {
+
+struct Wide {
+  double high = 0.0, low = 0.0;
+  int64_t exponent = 0;
+
+  Wide() = default;
+  Wide(double value) : high(value) { normalize(); }  // NOLINT: numbers convert
+
+  // exp(x), correct to the last place of the double x.
+  static Wide exp(double x) {
+    constexpr double kStep = 177.445678223346;            // 256 log 2
+    constexpr double kStepLow = 5.936759843446527e-15;  // what the double above leaves out
+    const double k = std::floor(x / kStep + 0.5);
+    Wide result;
+    result.high = std::exp(std::fma(-k, kStep, x) - k * kStepLow);
+    result.exponent = static_cast<int64_t>(k);
+    result.normalize();
+    return result;
+  }
+
+  bool is_zero() const { return high == 0.0; }
+
+  Wide operator-() const {
+    Wide r = *this;
+    r.high = -high;
+    r.low = -low;
+    return r;
+  }
+
+  Wide& operator+=(const Wide& b) { return *this = *this + b; }
+
+  friend Wide operator+(const Wide& a, const Wide& b) {
+    if (a.is_zero()) return b;
+    if (b.is_zero()) return a;
+    const int64_t apart = a.exponent - b.exponent;
+    if (apart > 1) return a;
+    if (apart < -1) return b;
+    const double shift_a = apart < 0 ? kShrink : 1.0, shift_b = apart > 0 ? kShrink : 1.0;
+    const double ah = a.high * shift_a, al = a.low * shift_a;
+    const double bh = b.high * shift_b, bl = b.low * shift_b;
+    // Accurate double-double sum (Dekker; Li et al., QD library).
+    double s, e, t, f;
+    two_sum(ah, bh, s, e);
+    two_sum(al, bl, t, f);
+    e += t;
+    quick_two_sum(s, e);
+    e += f;
+    quick_two_sum(s, e);
+    Wide r;
+    r.high = s;
+    r.low = e;
+    r.exponent = apart < 0 ? b.exponent : a.exponent;
+    r.normalize();
+    return r;
+  }
+
+  friend Wide operator-(const Wide& a, const Wide& b) { return a + (-b); }
+
+  friend Wide operator*(const Wide& a, const Wide& b) {
+    Wide r;
+    r.high = a.high * b.high;
+    r.low = std::fma(a.high, b.high, -r.high) + (a.high * b.low + a.low * b.high);
+    quick_two_sum(r.high, r.low);
+    r.exponent = a.exponent + b.exponent;
+    r.normalize();
+    return r;
+  }
+
+  friend Wide operator/(const Wide& a, const Wide& b) {
+    Wide q(a.high / b.high);
+    q.exponent += a.exponent - b.exponent;
+    for (int step = 0; step < 2; ++step) {
+      const Wide rest = a - q * b;
+      Wide correction(rest.high / b.high);
+      if (rest.is_zero()) break;
+      correction.exponent += rest.exponent - b.exponent;
+      q = q + correction;
+    }
+    return q;
+  }
+
+  friend bool operator<(const Wide& a, const Wide& b) { return (a - b).high < 0.0; }
+  friend bool operator>(const Wide& a, const Wide& b) { return b < a; }
+
+ private:
+  static constexpr double kShrink = 0x1p-256, kGrow = 0x1p256;
+
+  static void two_sum(double a, double b, double& s, double& e) {
+    s = a + b;
+    const double bb = s - a;
+    e = (a - (s - bb)) + (b - bb);
+  }
+  static void quick_two_sum(double& s, double& e) {
+    const double t = s + e;
+    e = e - (t - s);
+    s = t;
+  }
+  void normalize() {
+    if (high == 0.0) {
+      low = 0.0;
+      exponent = 0;
+      return;
+    }
+    while (std::fabs(high) >= 0x1p128) {
+      high *= kShrink;
+      low *= kShrink;
+      ++exponent;
+    }
+    while (std::fabs(high) < 0x1p-128) {
+      high *= kGrow;
+      low *= kGrow;
+      --exponent;
+    }
+  }
+};
+
+// The few functions that elimination needs of a number.
+inline double magnitude(double x) { return std::fabs(x); }
+inline Wide magnitude(const Wide& x) { return x.high < 0.0 ? -x : x; }
+inline bool is_zero(double x) { return x == 0.0; }
+inline bool is_zero(const Wide& x) { return x.is_zero(); }
+inline bool is_negative(double x) { return x < 0.0; }
+inline bool is_negative(const Wide& x) { return x.high < 0.0; }
+inline double log_magnitude(double x) { return std::log(std::fabs(x)); }
+inline double log_magnitude(const Wide& x) {
+  return std::log(std::fabs(x.high)) + x.low / x.high +
+         static_cast<double>(x.exponent) * 177.445678223346;
+}
+inline double to_double(double x) { return x; }
+inline double to_double(const Wide& x) {
+  if (x.exponent > 3 || x.exponent < -4) return x.exponent > 0 ? x.high * 1e308 * 10 : 0.0;
+  return std::ldexp(x.high, static_cast<int>(256 * x.exponent)) +
+         std::ldexp(x.low, static_cast<int>(256 * x.exponent));
+}
+template <class T>
+T exponential(double x);
+template <>
+inline double exponential<double>(double x) {
+  return std::exp(x);
+}
+template <>
+inline Wide exponential<Wide>(double x) {
+  return Wide::exp(x);
+}
+
+}  // namespace planaris

@@ -1,0 +1,294 @@
+#include "planaris/pfaffian.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "planaris/front_elimination.hpp"
+#include "planaris/team.hpp"
+#include "planaris/tree_tasks.hpp"
+
+namespace planaris {
+
+void EliminationStats::add(const EliminationStats& other) {
+  pivots += other.pivots;
+  delayed += other.delayed;
+  left_over += other.left_over;
+  largest_front = std::max(largest_front, other.largest_front);
+  worst_ratio = std::min(worst_ratio, other.worst_ratio);
+  multiplications += other.multiplications;
+}
+
+namespace {
+
+// What a front leaves for its parent: first the rows that were refused, then its boundary; the
+// strict lower triangle, column after column.
+template <class T>
+struct Contribution {
+  const T* entries = nullptr;
+  const int32_t* legs = nullptr;  // of the refused rows
+  int32_t refused = 0;
+};
+
+// Contributions of a subtree, last in, first out.
+template <class T>
+class ContributionStack {
+ public:
+  void push(int32_t rows, int32_t refused) {
+    const size_t size = size_t(rows) * (rows > 0 ? rows - 1 : 0) / 2;
+    items_.push_back({entries_.size(), legs_.size(), refused});
+    entries_.resize(entries_.size() + size);
+    legs_.resize(legs_.size() + refused);
+  }
+  T* entries() { return entries_.data() + items_.back().entries; }
+  int32_t* legs() { return legs_.data() + items_.back().legs; }
+  Contribution<T> from_top(size_t depth) const {
+    const Item& item = items_[items_.size() - 1 - depth];
+    return {entries_.data() + item.entries, legs_.data() + item.legs, item.refused};
+  }
+  void pop() {
+    entries_.resize(items_.back().entries);
+    legs_.resize(items_.back().legs);
+    items_.pop_back();
+  }
+  bool empty() const { return items_.empty(); }
+
+ private:
+  struct Item {
+    size_t entries, legs;
+    int32_t refused;
+  };
+  std::vector<T> entries_;
+  std::vector<int32_t> legs_;
+  std::vector<Item> items_;
+};
+
+template <class T>
+class Elimination {
+ public:
+  Elimination(const FrontTree& tree, const KasteleynEntries& entries,
+              const EliminationOptions& options, Control& control, Factors<T>* keep)
+      : tree_(tree), entries_(entries), options_(options), team_(options.threads, control),
+        keep_(keep), parallel_([this](int count, const std::function<void(int)>& body) {
+          team_.parallel_for(count, body);
+        }) {
+    if (options.threads <= 1) parallel_ = nullptr;
+  }
+
+  LogPfaffian run() {
+    if (keep_) keep_->assign(tree_.num_nodes(), {});
+    const TreeTasks cut = cut_tasks(tree_, team_.threads());
+    workers_.resize(team_.threads());
+    handed_.resize(cut.tasks.size());
+    team_.work(cut.successors(tree_, true), cut.waits(tree_, true),
+               [&](int worker, int task) { run_task(cut, worker, task); });
+    LogPfaffian result;
+    long double sum = 0.0L;
+    int swaps = 0;
+    for (const Worker& worker : workers_) {
+      sum += worker.log_sum;
+      swaps += worker.swaps;
+      result.stats.add(worker.stats);
+    }
+    // The scaling cancels: every leg's factor was put in once.
+    for (const double scale : entries_.join) sum -= scale;
+    result.log_magnitude = static_cast<double>(sum);
+    result.sign = swaps % 2 == 0 ? 1 : -1;
+    return result;
+  }
+
+ private:
+  struct Worker {
+    std::vector<T> matrix, pivot_rows;
+    std::vector<int32_t> perm, map, refused;
+    Packing packing;
+    ContributionStack<T> stack;
+    EliminationStats stats;
+    long double log_sum = 0.0L;
+    int swaps = 0;  // and negative pivots: parity of the sign
+    double done = 0.0;
+  };
+
+  struct Shape {
+    int32_t own, delayed, delayed_left, rows;
+  };
+
+  void run_task(const TreeTasks& cut, int worker, int task) {
+    Worker& w = workers_[worker];
+    const auto [first, last] = cut.tasks[task];
+    for (int32_t node = first; node <= last; ++node) {
+      team_.check(worker, w.done * team_.threads() / tree_.work.back());
+      w.done += tree_.work[node];
+      if (!tree_.is_leaf(node)) {
+        w.done -= tree_.work[tree_.left[node]] + tree_.work[tree_.right[node]];
+      }
+      if (first == last && !tree_.is_leaf(node)) {
+        auto &left = handed_[cut.task_of_root[tree_.left[node]]],
+             &right = handed_[cut.task_of_root[tree_.right[node]]];
+        eliminate_front(w, node, left.from_top(0), right.from_top(0), 0);
+        left = {};
+        right = {};
+      } else if (tree_.is_leaf(node)) {
+        eliminate_front(w, node, {}, {}, 0);
+      } else {
+        eliminate_front(w, node, w.stack.from_top(1), w.stack.from_top(0), 2);
+      }
+    }
+    std::swap(handed_[task], w.stack);
+  }
+
+  void eliminate_front(Worker& w, int32_t node, Contribution<T> left, Contribution<T> right,
+                       int pops) {
+    const bool last = node + 1 == tree_.num_nodes();
+    Shape s;
+    s.own = tree_.own_rows(node);
+    s.delayed_left = left.refused;
+    s.delayed = left.refused + right.refused;
+    s.rows = s.own + s.delayed + tree_.boundary_rows(node);
+    w.matrix.assign(size_t(s.rows) * s.rows, T(0.0));
+    w.refused.assign(left.legs, left.legs + left.refused);
+    w.refused.insert(w.refused.end(), right.legs, right.legs + right.refused);
+    if (tree_.is_leaf(node)) {
+      add_faces(w, node, s);
+    } else {
+      add_child(w, tree_.left[node], left, s, 0);
+      add_child(w, tree_.right[node], right, s, left.refused);
+    }
+    add_joins(w, node, s);
+    for (; pops > 0; --pops) w.stack.pop();
+
+    w.perm.resize(s.rows);
+    for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
+    FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
+                              w.pivot_rows, parallel_);
+    const int eliminated = front.run(options_.threshold, last);
+    note(w, s, eliminated, front, last);
+    if (keep_) store((*keep_)[node], w, s, eliminated);
+    hand_on(w, node, s, eliminated);
+  }
+
+  void add_faces(Worker& w, int32_t node, const Shape& s) {
+    for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
+      for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
+        const double log_i = entries_.face[tree_.face_legs[i]];
+        const int32_t row_i = tree_.face_rows[i];
+        for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
+          const int32_t row_j = tree_.face_rows[j];
+          const T value = exponential<T>(log_i + entries_.face[tree_.face_legs[j]]);
+          if (row_i > row_j) {
+            w.matrix[size_t(row_j) * s.rows + row_i] += value;
+          } else {
+            w.matrix[size_t(row_i) * s.rows + row_j] += -value;
+          }
+        }
+      }
+    }
+  }
+
+  void add_joins(Worker& w, int32_t node, const Shape& s) {
+    for (int32_t k = 0; k < s.own / 2; ++k) {
+      const int32_t e = tree_.edge_order[tree_.own[node] + k];
+      const T value = exponential<T>(entries_.join[2 * e] + entries_.join[2 * e + 1]);
+      w.matrix[size_t(2 * k) * s.rows + 2 * k + 1] += entries_.sign[e] > 0 ? -value : value;
+    }
+  }
+
+  void add_child(Worker& w, int32_t child, const Contribution<T>& c, const Shape& s,
+                 int32_t delayed_before) {
+    const int32_t rows = c.refused + tree_.boundary_rows(child);
+    w.map.resize(rows);
+    for (int32_t k = 0; k < c.refused; ++k) w.map[k] = s.own + delayed_before + k;
+    const int32_t* place = tree_.place.data() + tree_.boundary[child];
+    for (int32_t k = c.refused; k < rows; ++k) {
+      const int32_t p = place[k - c.refused];
+      w.map[k] = p < s.own ? p : p + s.delayed;
+    }
+    const T* from = c.entries;
+    for (int32_t j = 0; j < rows; ++j) {
+      const int32_t to_j = w.map[j];
+      T* column = w.matrix.data() + size_t(to_j) * s.rows;
+      if (j >= c.refused) {  // boundary rows keep their order
+        for (int32_t i = j + 1; i < rows; ++i) column[w.map[i]] = *from++;
+        continue;
+      }
+      for (int32_t i = j + 1; i < rows; ++i, ++from) {
+        const int32_t to_i = w.map[i];
+        if (to_i > to_j) {
+          column[to_i] = *from;
+        } else {
+          w.matrix[size_t(to_i) * s.rows + to_j] = -*from;
+        }
+      }
+    }
+  }
+
+  void note(Worker& w, const Shape& s, int eliminated, const FrontElimination<T>& front,
+            bool last) {
+    double sum = 0.0;
+    for (int k = 0; k < eliminated; k += 2) {
+      const T& d = w.matrix[size_t(k) * s.rows + k + 1];
+      sum += log_magnitude(d);
+      w.swaps ^= is_negative(d);
+    }
+    w.log_sum += sum;
+    w.swaps ^= front.swaps() & 1;
+    w.stats.pivots += eliminated / 2;
+    const int32_t refused = s.own + s.delayed - eliminated;
+    (last ? w.stats.left_over : w.stats.delayed) += refused;
+    w.stats.largest_front = std::max(w.stats.largest_front, s.rows);
+    w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
+    const double n = s.rows, r = s.rows - eliminated;
+    w.stats.multiplications += (n * n * n - r * r * r) / 6;
+  }
+
+  void store(FrontFactor<T>& factor, const Worker& w, const Shape& s, int eliminated) {
+    factor.rows = s.rows;
+    factor.eliminated = eliminated;
+    factor.delayed_left = s.delayed_left;
+    factor.delayed_right = s.delayed - s.delayed_left;
+    factor.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * eliminated);
+    factor.place.resize(s.rows);
+    for (int32_t k = 0; k < s.rows; ++k) factor.place[w.perm[k]] = k;
+  }
+
+  void hand_on(Worker& w, int32_t node, const Shape& s, int eliminated) {
+    const int32_t refused = s.own + s.delayed - eliminated;
+    w.stack.push(s.rows - eliminated, refused);
+    T* to = w.stack.entries();
+    for (int32_t j = eliminated; j < s.rows; ++j) {
+      const T* column = w.matrix.data() + size_t(j) * s.rows;
+      to = std::copy(column + j + 1, column + s.rows, to);
+    }
+    int32_t* legs = w.stack.legs();
+    for (int32_t k = 0; k < refused; ++k) {
+      const int32_t row = w.perm[eliminated + k];
+      legs[k] = row < s.own ? 2 * tree_.edge_order[tree_.own[node] + row / 2] + (row & 1)
+                            : w.refused[row - s.own];
+    }
+  }
+
+  const FrontTree& tree_;
+  KasteleynEntries entries_;
+  EliminationOptions options_;
+  Team team_;
+  Factors<T>* keep_;
+  ParallelFor parallel_;
+  std::vector<Worker> workers_;
+  std::vector<ContributionStack<T>> handed_;  // by task
+};
+
+}  // namespace
+
+template <class T>
+LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
+                      const EliminationOptions& options, Control& control, Factors<T>* keep) {
+  if (tree.num_nodes() == 0) return {};
+  return Elimination<T>(tree, entries, options, control, keep).run();
+}
+
+template LogPfaffian eliminate<double>(const FrontTree&, const KasteleynEntries&,
+                                       const EliminationOptions&, Control&, Factors<double>*);
+template LogPfaffian eliminate<Wide>(const FrontTree&, const KasteleynEntries&,
+                                     const EliminationOptions&, Control&, Factors<Wide>*);
+
+}  // namespace planaris
