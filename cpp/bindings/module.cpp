@@ -7,6 +7,7 @@ void bind_embedding(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_cuts(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -15,4 +16,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_homology(m);
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_text(m);
+  planaris::bindings::bind_cuts(m);
 }
