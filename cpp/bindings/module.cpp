@@ -10,6 +10,7 @@ void bind_text(nb::module_& m);
 void bind_planarity(nb::module_& m);
 void bind_elimination(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
+void bind_cuts(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -21,4 +22,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_elimination(m);
   planaris::bindings::bind_pfaffian(m);
+  planaris::bindings::bind_cuts(m);
 }

@@ -1,0 +1,93 @@
+"""Cycle inequalities, reductions and local search of zero-field Ising models, compiled."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from planaris import _core
+from planaris.typing import FloatArray, Int8Array, IntArray
+
+CutReduction = _core.CutReduction
+"""A smaller model with the same minimum energy, and the way back."""
+
+
+@dataclass(frozen=True, eq=False)
+class CycleCuts:
+    """Violated cycle inequalities, the most violated first.
+
+    Attributes
+    ----------
+    offsets : numpy.ndarray
+        Where each cycle begins in ``edges``, and the end.
+    edges : numpy.ndarray
+        Edges of the cycles, in order around each.
+    odd : numpy.ndarray
+        1 for edges of the odd set F, else 0.
+    violation : numpy.ndarray
+        How much each is violated, at most one.
+    num_found : int
+        Different violated cycles before near-duplicates were dropped.
+    """
+
+    offsets: IntArray
+    edges: IntArray
+    odd: Int8Array
+    violation: FloatArray
+    num_found: int
+
+    def __len__(self) -> int:
+        return len(self.violation)
+
+
+def separate_cycles(
+    num_spins: int,
+    edges: IntArray,
+    x: FloatArray,
+    *,
+    min_violation: float = 1e-6,
+    max_cuts: int = 2**30,
+    max_per_edge: int = 2,
+    budget: int = 48,
+    exact_below: int = 0,
+    threads: int | None = None,
+) -> CycleCuts:
+    """Find violated cycle inequalities of ``x[e] = P(s_u != s_v)``.
+
+    A quick search settles ``budget`` spins around each spin; when it finds no more than
+    ``exact_below`` cycles, an exact search follows, which finds a cycle violated by more than
+    ``min_violation`` whenever there is one (up to 1e-9 per edge of the cycle).
+    """
+    workers = len(os.sched_getaffinity(0)) if threads is None else threads
+    found = _core.separate_cycles(
+        num_spins, edges, x, min_violation, max_cuts, max_per_edge, budget, exact_below, workers
+    )
+    return CycleCuts(*found)
+
+
+def reduce_cut(
+    num_spins: int, edges: IntArray, couplings: FloatArray, *, keep_zero_edges: bool
+) -> CutReduction:
+    """Shrink a model by contractions and star-triangle moves.
+
+    Only a reduction with ``keep_zero_edges`` can lift edge values; without, spins only.
+    """
+    return CutReduction(num_spins, edges, couplings, keep_zero_edges)
+
+
+def round_disagreements(num_spins: int, edges: IntArray, x: FloatArray) -> Int8Array:
+    """Return spins that follow a spanning tree of the most decided edges."""
+    return _core.round_disagreements(num_spins, edges, x)
+
+
+def improve_spins(
+    num_spins: int,
+    edges: IntArray,
+    couplings: FloatArray,
+    spins: Int8Array,
+    *,
+    tabu_steps: int = 0,
+    seed: int = 0,
+) -> Int8Array:
+    """Return a state at least as good, by single flips and then tabu search."""
+    return _core.improve_spins(num_spins, edges, couplings, spins, tabu_steps, seed)

@@ -1,0 +1,7 @@
+"""Outer bounds on the marginal polytope: linear programs, cuts, messages, branch and cut."""
+
+from planaris.relax.branching import branch_and_cut
+from planaris.relax.cycles import cycle_lp
+from planaris.relax.local import local_lp
+
+__all__ = ["branch_and_cut", "cycle_lp", "local_lp"]

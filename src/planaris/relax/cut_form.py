@@ -1,0 +1,157 @@
+"""Ising models as cut problems: no fields, fewer spins, and the way back.
+
+A field becomes a coupling to one extra spin. The relaxations then live in the space of
+``x_e = P(s_u != s_v)``, one variable per edge: for binary models LOCAL and the cycle polytope
+are given there by triangles through the extra spin and by cycles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planaris.kernels.cuts import CutReduction, improve_spins, reduce_cut, round_disagreements
+from planaris.models import IsingModel
+from planaris.relax.lp import UNIT
+from planaris.typing import FloatArray, Int8Array, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class CutForm:
+    """Minimise ``base + Σ cost_e x_e`` over the cuts x of a graph.
+
+    Attributes
+    ----------
+    model : IsingModel
+        What was asked.
+    num_spins, edges, couplings
+        The reduced zero-field model.
+    base : float
+        Energy of the state in which all spins of the reduced model are equal.
+    error : float
+        The energies of both models agree to this (rounding of the reduction).
+    quantum : float
+        Energies of states differ by multiples of this; zero if not known.
+    """
+
+    model: IsingModel
+    num_spins: int
+    edges: IntArray
+    couplings: FloatArray
+    base: float
+    error: float
+    quantum: float
+    reduction: CutReduction = field(repr=False)
+
+    @classmethod
+    def from_model(cls, model: IsingModel, *, keep_zero_edges: bool = True) -> CutForm:
+        """Add the field spin and reduce."""
+        edges, couplings = with_field_spin(model)
+        total = model.num_spins + 1
+        small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
+        small_edges, small_couplings = small.small_model()
+        parts = [small.constant, -model.offset, *(-small_couplings).tolist()]
+        base = math.fsum(parts)
+        rounding = UNIT * (abs(base) + abs(model.offset))
+        return cls(
+            model,
+            small.num_spins,
+            small_edges,
+            small_couplings,
+            base,
+            small.error + 2 * rounding,
+            energy_quantum(model),
+            small,
+        )
+
+    @property
+    def cost(self) -> FloatArray:
+        """Cost of cutting each edge."""
+        return 2.0 * self.couplings
+
+    def spins_of(self, small: Int8Array) -> Int8Array:
+        """Lift spins of the reduced model; the field spin is turned to +1."""
+        lifted = self.reduction.lift_spins(small)
+        return np.asarray(lifted[:-1] * lifted[-1])
+
+    def round(self, x: FloatArray, *, tabu_steps: int = 0, seed: int = 0) -> Int8Array:
+        """Return spins of the reduced model near the values ``x``, improved locally."""
+        spins = round_disagreements(self.num_spins, self.edges, x)
+        return self.improve(spins, tabu_steps=tabu_steps, seed=seed)
+
+    def improve(self, spins: Int8Array, *, tabu_steps: int = 0, seed: int = 0) -> Int8Array:
+        """Improve spins of the reduced model by local search."""
+        return improve_spins(
+            self.num_spins, self.edges, self.couplings, spins, tabu_steps=tabu_steps, seed=seed
+        )
+
+    def pseudomarginals(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``P(s_v = +1)`` and ``P(s_u = s_v)`` of the model asked for."""
+        lifted = self.reduction.lift_disagreements(np.ascontiguousarray(x))
+        count = self.model.num_edges
+        nodes = _extend_to_field_spin(self.model, lifted[:count], lifted[count:])
+        return nodes, 1.0 - lifted[:count]
+
+
+def with_field_spin(model: IsingModel) -> tuple[IntArray, FloatArray]:
+    """Return edges and couplings with the fields as couplings to spin ``num_spins``."""
+    at = np.flatnonzero(model.fields)
+    extra = np.column_stack([at, np.full(len(at), model.num_spins)]).astype(np.int32)
+    edges = np.ascontiguousarray(np.concatenate([model.edges, extra]))
+    return edges, np.concatenate([model.couplings, model.fields[at]])
+
+
+def energy_quantum(model: IsingModel) -> float:
+    """Return a number of which all energy differences are multiples, or zero.
+
+    Found for couplings that are small multiples of a common power of two, which is exact in
+    floating point: flipping v changes the energy by ``2 Σ_{e at v} ±J_e``.
+    """
+    edges, couplings = with_field_spin(model)
+    largest = float(np.abs(couplings).max(initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return 0.0
+    # Scaled so that whole numbers stay below 2^40.
+    scale = 2.0 ** min(0, math.frexp(largest)[1] - 40)
+    for power in range(0, -12, -1):
+        unit = max(2.0**power, scale)
+        whole = couplings / unit
+        if np.all(whole == np.rint(whole)) and largest / unit < 2.0**40:
+            numbers = np.rint(whole).astype(np.int64)
+            common = int(np.gcd.reduce(np.abs(numbers)))
+            sums = np.zeros(model.num_spins + 1, dtype=np.int64)
+            np.add.at(sums, edges[:, 0], numbers)
+            np.add.at(sums, edges[:, 1], numbers)
+            step = int(np.gcd.reduce(np.concatenate([[2 * common], np.abs(sums)])))
+            return 2.0 * unit * step
+    return 0.0
+
+
+def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:
+    """Return P(s_v = +1), for spins without field half-way between what cycles allow.
+
+    For x in the cycle polytope the value of a missing edge (v, field spin) may lie between
+    1 - d(v') and d(v), the distances in the doubled graph to v's two copies; the midpoints
+    of all spins together are again in the cycle polytope.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    n = model.num_spins
+    at = np.flatnonzero(model.fields)
+    if not len(at):
+        return np.full(n, 0.5)
+    edges, _ = with_field_spin(model)
+    x = np.concatenate([edge_x, field_x])
+    u, v = edges[:, 0], edges[:, 1]
+    tiny = 1e-300  # csgraph reads zero as no edge
+    rows = np.concatenate([u, u + n + 1, u, u + n + 1])
+    columns = np.concatenate([v, v + n + 1, v + n + 1, v])
+    lengths = np.concatenate([x, x, 1 - x, 1 - x]) + tiny
+    graph = coo_array((lengths, (rows, columns)), shape=(2 * n + 2, 2 * n + 2)).tocsr()
+    distance = np.minimum(dijkstra(graph, directed=False, indices=np.array([n]))[0], 1.0)
+    apart = (distance[:n] + 1.0 - distance[n + 1 : 2 * n + 1]) / 2
+    apart[at] = field_x
+    return np.asarray(1.0 - np.clip(apart, 0.0, 1.0))

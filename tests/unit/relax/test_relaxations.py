@@ -1,0 +1,185 @@
+"""Local and cycle relaxations and branch and cut, against enumeration and a plain LP."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from planaris.models import IsingModel
+from planaris.reference.brute_force import enumerate_states
+from planaris.relax import branch_and_cut, cycle_lp, local_lp
+from planaris.relax.cut_form import CutForm, energy_quantum
+
+
+def random_model(rng, largest=9):
+    n = int(rng.integers(1, largest + 1))
+    pairs = np.array(list(itertools.combinations(range(n), 2))).reshape(-1, 2)
+    edges = pairs[rng.random(len(pairs)) < rng.random()]
+    if rng.random() < 0.5:
+        couplings = rng.integers(-2, 3, len(edges)).astype(float)
+        fields = rng.integers(-1, 2, n) * float(rng.integers(2))
+    else:
+        couplings = rng.normal(size=len(edges))
+        fields = rng.normal(size=n) * rng.choice([0, 0.3, 3]) * (rng.random(n) < 0.7)
+    return IsingModel(edges, couplings, fields, num_spins=n, offset=float(rng.normal()))
+
+
+def plain_local_lp(model):
+    """The local polytope as the textbook has it: four numbers per edge, all equalities."""
+    n, m = model.num_spins, model.num_edges
+    cost = np.zeros(2 * n + 4 * m)
+    rows, sides = [], []
+
+    def row(entries, side):
+        line = np.zeros(len(cost))
+        for column, value in entries:
+            line[column] = value
+        rows.append(line)
+        sides.append(side)
+
+    for v in range(n):
+        cost[2 * v], cost[2 * v + 1] = model.fields[v], -model.fields[v]
+        row([(2 * v, 1), (2 * v + 1, 1)], 1)
+    for e, (u, v) in enumerate(model.edges.tolist()):
+        at = 2 * n + 4 * e
+        cost[at : at + 4] = model.couplings[e] * np.array([-1, 1, 1, -1])
+        for a in range(2):
+            row([(at + 2 * a, 1), (at + 2 * a + 1, 1), (2 * u + a, -1)], 0)
+            row([(at + a, 1), (at + 2 + a, 1), (2 * v + a, -1)], 0)
+    solved = linprog(cost, A_eq=np.array(rows), b_eq=sides, bounds=(0, 1))
+    return solved.fun - model.offset
+
+
+def test_bounds_hold_and_are_ordered_and_branch_and_cut_is_exact(rng):
+    cycle_tight = 0
+    for _ in range(150):
+        model = random_model(rng)
+        truth = enumerate_states(model).energy
+        local, cycle, exact = local_lp(model), cycle_lp(model), branch_and_cut(model)
+        slack = 1e-9 * (1 + abs(truth))
+        assert local.lower <= cycle.lower + 1e-8
+        for found in (local, cycle, exact):
+            assert found.lower <= truth + slack
+            assert found.upper >= truth - slack
+            assert found.energy == float(model.energy(found.spins))
+            if found.exact:
+                assert found.energy == pytest.approx(truth, abs=slack)
+        assert exact.exact
+        cycle_tight += cycle.exact
+    assert 75 < cycle_tight < 150
+
+
+def test_local_lp_equals_the_textbook_program(rng):
+    for _ in range(40):
+        model = random_model(rng)
+        found = local_lp(model)
+        assert found.lower == pytest.approx(plain_local_lp(model), abs=1e-7)
+
+
+def test_the_cycle_relaxation_is_tight_on_planar_zero_field_models(rng):
+    for size in (4, 7, 12):
+        couplings = rng.normal(size=(2, size, size))
+        model = IsingModel.from_image(
+            np.zeros((size, size)), couplings[0, :, 1:], couplings[1, 1:, :]
+        )
+        found = cycle_lp(model)
+        assert found.exact
+        assert found.stats["integrality"] == 1.0
+        if size == 4:
+            assert found.energy == pytest.approx(enumerate_states(model).energy)
+
+
+def test_pseudomarginals_give_the_bound_back_and_are_consistent(rng):
+    for _ in range(40):
+        model = random_model(rng)
+        found = cycle_lp(model)
+        nodes, edges = found.stats["nodes"], found.stats["edges"]
+        if found.stats["status"] == "optimal":
+            energy = -model.offset - model.couplings @ (2 * edges - 1)
+            energy -= model.fields @ (2 * nodes - 1)
+            assert energy == pytest.approx(found.lower, abs=1e-6)
+        away, apart = 1 - nodes, 1 - edges
+        a, b = away[model.edges[:, 0]], away[model.edges[:, 1]]
+        assert np.all(apart >= np.abs(a - b) - 1e-6)
+        assert np.all(apart <= np.minimum(a + b, 2 - a - b) + 1e-6)
+
+
+def test_reduction_keeps_the_minimum_and_lifts_states(rng):
+    shrunk = 0
+    for _ in range(150):
+        model = random_model(rng)
+        truth = enumerate_states(model).energy
+        for keep in (True, False):
+            form = CutForm.from_model(model, keep_zero_edges=keep)
+            small = IsingModel(form.edges, form.couplings, num_spins=form.num_spins)
+            best = enumerate_states(small)
+            lifted = form.spins_of(best.ground_states[0])
+            offset = form.base + form.couplings.sum()
+            assert offset + best.energy == pytest.approx(truth, abs=1e-9)
+            assert float(model.energy(lifted)) == pytest.approx(truth, abs=1e-9)
+            shrunk += form.num_spins < model.num_spins
+    assert shrunk > 100
+
+
+def test_the_quantum_divides_all_energy_differences(rng):
+    for _ in range(60):
+        n = int(rng.integers(1, 8))
+        pairs = np.array(list(itertools.combinations(range(n), 2))).reshape(-1, 2)
+        unit = rng.choice([1.0, 0.5, 3.0, 0.125])
+        model = IsingModel(
+            pairs, unit * rng.integers(-3, 4, len(pairs)), unit * rng.integers(0, 2, n) * 2.0
+        )
+        quantum = energy_quantum(model)
+        energies = model.energy(np.array(list(itertools.product([-1, 1], repeat=n))))
+        if quantum:
+            steps = (energies - energies.min()) / quantum
+            np.testing.assert_array_equal(steps, np.rint(steps))
+    assert energy_quantum(IsingModel([(0, 1)], [0.3])) == 0.0
+
+
+@pytest.mark.parametrize("solve", [local_lp, cycle_lp, branch_and_cut])
+def test_degenerate_models(solve):
+    assert solve(IsingModel([], [], num_spins=0)).energy == 0.0
+    alone = solve(IsingModel([], [], [-2.0], offset=1.0))
+    assert (alone.energy, alone.exact, alone.spins.tolist()) == (-3.0, True, [-1])
+    zero = solve(IsingModel([(0, 1), (1, 2), (0, 2)], [0.0, 0.0, 0.0]))
+    assert (zero.energy, zero.exact) == (0.0, True)
+    for scale in (1e-300, 1e300):
+        found = solve(IsingModel([(0, 1), (1, 2), (2, 3)], np.array([1.0, -2.0, 1.5]) * scale))
+        assert found.exact
+        assert found.energy == pytest.approx(-4.5 * scale)
+
+
+@pytest.mark.parametrize("solve", [cycle_lp, branch_and_cut])
+def test_a_very_long_path_is_reduced_away(solve):
+    n = 200_000
+    edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    couplings = np.where(np.arange(n - 1) % 3 == 0, -1.0, 2.0)
+    found = solve(IsingModel(edges, couplings))
+    assert found.exact
+    assert found.energy == -np.abs(couplings).sum()
+
+
+def test_time_limit_returns_an_interval(rng):
+    edges = list(itertools.combinations(range(40), 2))
+    model = IsingModel(edges, rng.choice([-1.0, 1.0], len(edges)))
+    found = branch_and_cut(model, time_limit=0.5)
+    assert found.stats["status"] == "time_limit"
+    assert not found.exact
+    assert -np.inf < found.lower < found.upper
+    assert found.stats["seconds"] < 10
+    loose = branch_and_cut(model, gap=1e6)
+    assert loose.stats["status"] == "gap"
+
+
+def test_branch_and_cut_branches_where_cycles_do_not_suffice(rng):
+    # K7 with all couplings -1 has a gap between the cycle relaxation and the truth.
+    model = IsingModel(list(itertools.combinations(range(7), 2)), -1.0 - 0.01 * rng.random(21))
+    assert not cycle_lp(model).exact
+    found = branch_and_cut(model)
+    assert found.exact
+    assert found.stats["nodes"] > 1
+    assert found.energy == pytest.approx(enumerate_states(model).energy)
