@@ -36,9 +36,7 @@ def clash(e, f, at):
     a, b, c, d = (at[v] for v in (*e, *f))
     if any((on_segment(a, b, c), on_segment(a, b, d), on_segment(c, d, a), on_segment(c, d, b))):
         return True
-    return (turn(a, b, c) > 0) != (turn(a, b, d) > 0) and (turn(c, d, a) > 0) != (
-        turn(c, d, b) > 0
-    )
+    return (turn(a, b, c) > 0) != (turn(a, b, d) > 0) and (turn(c, d, a) > 0) != (turn(c, d, b) > 0)
 
 
 @st.composite
@@ -108,9 +106,7 @@ def test_rotation_is_by_angle_and_the_outer_face_is_outside(drawing):
     for face in range(plane.num_faces):
         corners = [at[v] for v in plane.face_vertices(face).tolist()]
         following = [*corners[1:], corners[0]]
-        area = sum(
-            x * y2 - x2 * y for (x, y), (x2, y2) in zip(corners, following, strict=True)
-        )
+        area = sum(x * y2 - x2 * y for (x, y), (x2, y2) in zip(corners, following, strict=True))
         between_parallels = len(corners) == 2
         if face in plane.outer_faces:
             assert area <= 0

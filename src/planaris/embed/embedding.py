@@ -189,6 +189,7 @@ class Embedding:
         heads = self.heads[self.rotation].tolist()
         ends = self.offsets.tolist()
         graph = nx.PlanarEmbedding()
+        graph.add_nodes_from(range(self.num_vertices))
         graph.set_data({v: heads[ends[v] : ends[v + 1]][::-1] for v in range(self.num_vertices)})
         return graph
 

@@ -40,8 +40,12 @@ def check_plane(embedding: Any) -> int:
     n, edges = int(embedding.num_vertices), np.asarray(embedding.edges).reshape(-1, 2)
     rotation, offsets = np.asarray(embedding.rotation), np.asarray(embedding.offsets)
     size = 2 * len(edges)
-    if offsets.shape != (n + 1,) or (offsets[0], offsets[-1]) != (0, size):
-        msg = f"`offsets` must run from 0 to {size} in {n + 1} entries"
+    if size and (edges.min() < 0 or edges.max() >= n):
+        msg = f"`edges` must name vertices 0 to {n - 1}"
+        raise VerificationError(msg)
+    runs = offsets.shape == (n + 1,) and (offsets[0], offsets[-1]) == (0, size)
+    if not runs or np.any(np.diff(offsets) < 0):
+        msg = f"`offsets` must run from 0 up to {size} in {n + 1} entries"
         raise VerificationError(msg)
     if not np.array_equal(np.sort(rotation), np.arange(size)):
         msg = f"`rotation` must list every half-edge from 0 to {size - 1} once"
