@@ -4,6 +4,7 @@ namespace nb = nanobind;
 
 namespace planaris::bindings {
 void bind_embedding(nb::module_& m);
+void bind_matching(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_spins(nb::module_& m);
 }  // namespace planaris::bindings
@@ -11,6 +12,7 @@ void bind_spins(nb::module_& m);
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
   planaris::bindings::bind_embedding(m);
+  planaris::bindings::bind_matching(m);
   planaris::bindings::bind_homology(m);
   planaris::bindings::bind_spins(m);
 }
