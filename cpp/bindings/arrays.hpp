@@ -43,7 +43,7 @@ Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t columns) {
   return Out2<T>(owned->data(), {rows, columns}, owner);
 }
 
-using Progress = std::optional<nb::callable>;
+using Progress = std::optional<nb::typed<nb::callable, void(double)>>;
 
 // A Control that raises KeyboardInterrupt (or whatever `progress` raised) out of the kernel.
 // Build it while holding the GIL; the kernel may run without.

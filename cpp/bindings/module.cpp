@@ -4,6 +4,7 @@ namespace nb = nanobind;
 
 namespace planaris::bindings {
 void bind_embedding(nb::module_& m);
+void bind_matching(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_text(nb::module_& m);
@@ -16,6 +17,7 @@ void bind_cuts(nb::module_& m);
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
   planaris::bindings::bind_embedding(m);
+  planaris::bindings::bind_matching(m);
   planaris::bindings::bind_homology(m);
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_text(m);

@@ -2,5 +2,6 @@
 
 from planaris.verify.embedding import check_plane
 from planaris.verify.kuratowski import check_kuratowski
+from planaris.verify.tjoin import verify_perfect_matching, verify_tjoin
 
-__all__ = ["check_kuratowski", "check_plane"]
+__all__ = ["check_kuratowski", "check_plane", "verify_perfect_matching", "verify_tjoin"]

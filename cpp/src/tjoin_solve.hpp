@@ -1,0 +1,286 @@
+// Building, solving, reading off the join and the certificate, for one number type.
+#pragma once
+
+#include <stdexcept>
+
+#include "tjoin_state.hpp"
+#include "tjoin_wide.hpp"
+
+namespace planaris::tjoin {
+
+template <typename Int>
+class TypedState final : public TJoinState {
+ public:
+  TypedState(const TJoinProblem& problem, Layout&& layout)
+      : layout_(std::move(layout)),
+        edges_(problem.edges.begin(), problem.edges.end()),
+        graph_(build(problem)),
+        engine_(graph_, layout_.odd) {}
+
+  TJoinSolution solve(Control& control);
+  bool resolve(const TJoinProblem&, Control&, TJoinSolution&) const override { return false; }
+
+ private:
+  Graph<Int> build(const TJoinProblem& problem);
+  void match_all(Control& control);
+  std::vector<std::pair<int32_t, int32_t>> matched_pairs();
+  std::vector<int32_t> join_of(const std::vector<std::pair<int32_t, int32_t>>& pairs);
+  void write_certificate(TJoinSolution& out) const;
+
+  Layout layout_;
+  std::vector<int32_t> edges_;
+  int32_t exponent_ = 0;
+  Int offset_ = 0;
+  std::vector<Int> weight_;  // by edge, not doubled
+  Graph<Int> graph_;
+  Engine<Int> engine_;
+};
+
+template <typename Int>
+Graph<Int> TypedState<Int>::build(const TJoinProblem& problem) {
+  const TJoinWeights& w = *problem.weights;
+  exponent_ = w.exponent;
+  const size_t m = w.mantissas.size();
+  weight_.resize(m);
+  for (size_t e = 0; e < m; ++e) {
+    weight_[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
+  }
+  if (problem.perfect && m > 0) {
+    // One edge more than n/2 costs more than all that the choice of n/2 edges can save.
+    const auto [low, high] = std::minmax_element(weight_.begin(), weight_.end());
+    Int spread = *high - *low, total = 1;
+    for (int32_t k = problem.num_vertices / 2; k > 0; k >>= 1) {
+      if (k & 1) total += spread;
+      spread += spread;
+    }
+    offset_ = total - *low;
+    for (Int& x : weight_) x += offset_;
+  }
+  Graph<Int> g;
+  g.n = layout_.n;
+  g.offsets.assign(size_t(g.n) + 2, 0);
+  const auto end = [&](size_t e, int side) { return layout_.index[edges_[2 * e + side]]; };
+  for (size_t e = 0; e < m; ++e) {
+    const int32_t u = end(e, 0), v = end(e, 1);
+    if (u == v) continue;  // loops, and edges between boundary vertices
+    ++g.offsets[u + 1], ++g.offsets[v + 1];
+  }
+  for (int32_t v = 0; v <= g.n; ++v) g.offsets[v + 1] += g.offsets[v];
+  // The boundary is never scanned, so its arcs, the last ones, are left out.
+  g.arcs.resize(g.offsets[g.n]);
+  std::vector<int32_t> place(g.offsets.begin(), g.offsets.end() - 1);
+  for (size_t e = 0; e < m; ++e) {
+    const int32_t u = end(e, 0), v = end(e, 1);
+    if (u == v) continue;
+    const Int doubled = weight_[e] + weight_[e];
+    if (u != g.n) g.arcs[place[u]++] = {doubled, v, int32_t(e)};
+    if (v != g.n) g.arcs[place[v]++] = {doubled, u, int32_t(e)};
+  }
+  return g;
+}
+
+// Rounds of single-tree searches, each given up after a number of scans that grows from round
+// to round: trees stay as small as if all grew at once, and none is kept alive.
+template <typename Int>
+void TypedState<Int>::match_all(Control& control) {
+  std::vector<int32_t> roots;
+  for (int32_t v = 0; v < graph_.n; ++v) {
+    if (layout_.odd[v] && engine_.is_free(v)) roots.push_back(v);
+  }
+  const double all = double(roots.size());
+  int64_t budget = 4;
+  while (!roots.empty()) {
+    size_t kept = 0;
+    for (const int32_t v : roots) {
+      control.poll(1.0 - double(roots.size()) / all);
+      if (engine_.is_free(v) && !engine_.search(v, budget)) roots[kept++] = v;
+    }
+    roots.resize(kept);
+    std::erase_if(roots, [this](int32_t v) { return !engine_.is_free(v); });
+    if (roots.empty()) break;
+    budget = std::max(2 * budget, int64_t(graph_.n) / int64_t(roots.size()));
+  }
+}
+
+template <typename Int>
+std::vector<std::pair<int32_t, int32_t>> TypedState<Int>::matched_pairs() {
+  // Blossoms are opened from outside in: the child with the matched vertex keeps that match,
+  // the others pair up along the cycle.
+  std::vector<std::pair<int32_t, int32_t>> pairs;
+  const auto& region = engine_.region_;
+  std::vector<int32_t> parent(region.size(), -1), stack, cycle;
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!engine_.alive(int32_t(r)) || region[r].child < 0) continue;
+    int32_t c = region[r].child;
+    do {
+      parent[c] = int32_t(r);
+      c = region[c].cycle;
+    } while (c != region[r].child);
+  }
+  const auto keep = [&](int32_t from, int32_t to) {
+    if (to == graph_.n || from < to) pairs.emplace_back(from, to);
+  };
+  std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
+  const auto assign = [&](int32_t r, int32_t from) {
+    if (region[r].child >= 0) open.emplace_back(r, from);
+  };
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!engine_.alive(int32_t(r)) || region[r].inside || int32_t(r) == engine_.boundary()) continue;
+    keep(region[r].mate_from, region[r].mate_to);
+    assign(int32_t(r), region[r].mate_from);
+  }
+  while (!open.empty()) {
+    const auto [r, from] = open.back();
+    open.pop_back();
+    int32_t base = engine_.base_region(from);
+    while (parent[base] != r) base = parent[base];
+    assign(base, from);
+    for (int32_t c = region[base].cycle; c != base; c = region[region[c].cycle].cycle) {
+      const int32_t a = region[c].cycle_from, b = region[c].cycle_to;
+      keep(std::min(a, b), std::max(a, b));
+      assign(c, a);
+      assign(region[c].cycle, b);
+    }
+  }
+  return pairs;
+}
+
+// Joins every pair by a shortest path; where paths share an edge it cancels.
+template <typename Int>
+std::vector<int32_t> TypedState<Int>::join_of(
+    const std::vector<std::pair<int32_t, int32_t>>& pairs) {
+  struct Item {
+    Int distance;
+    int32_t vertex;
+  };
+  const auto later = [](const Item& a, const Item& b) { return a.distance > b.distance; };
+  const int32_t n = graph_.n;
+  std::vector<Int> distance(size_t(n) + 1);
+  std::vector<int32_t> via(size_t(n) + 1), stamp(size_t(n) + 1, -1);  // via: arc into a vertex
+  std::vector<int32_t> from(size_t(n) + 1);
+  std::vector<uint8_t> parity(weight_.size(), 0);
+  std::vector<Item> heap;
+  for (size_t k = 0; k < pairs.size(); ++k) {
+    const auto [s, t] = pairs[k];
+    const auto tag = int32_t(k);
+    heap.assign(1, {Int(0), s});
+    distance[s] = 0;
+    stamp[s] = tag;
+    for (;;) {
+      std::pop_heap(heap.begin(), heap.end(), later);
+      const Item item = heap.back();
+      heap.pop_back();
+      const int32_t v = item.vertex;
+      if (item.distance != distance[v]) continue;
+      if (v == t) break;
+      if (v == n) continue;
+      for (int32_t a = graph_.offsets[v]; a < graph_.offsets[v + 1]; ++a) {
+        const Arc<Int>& arc = graph_.arcs[a];
+        const Int d = item.distance + arc.weight;
+        if (stamp[arc.to] == tag && distance[arc.to] <= d) continue;
+        stamp[arc.to] = tag;
+        distance[arc.to] = d;
+        via[arc.to] = arc.edge;
+        from[arc.to] = v;
+        heap.push_back({d, arc.to});
+        std::push_heap(heap.begin(), heap.end(), later);
+      }
+    }
+    for (int32_t v = t; v != s; v = from[v]) parity[via[v]] ^= 1;
+  }
+  std::vector<int32_t> join;
+  for (size_t e = 0; e < parity.size(); ++e) {
+    if (parity[e]) join.push_back(int32_t(e));
+  }
+  return join;
+}
+
+template <typename Int>
+void TypedState<Int>::write_certificate(TJoinSolution& out) const {
+  const auto& region = engine_.region_;
+  const auto& vertex = engine_.v_;
+  std::vector<int32_t> original(layout_.n), place(layout_.n);
+  for (size_t v = 0; v < layout_.index.size(); ++v) {
+    if (layout_.index[v] < layout_.n) original[layout_.index[v]] = int32_t(v);
+  }
+  constexpr bool plain = kBits<Int> == 64;
+  out.num_digits = plain ? 0 : kBits<Int> / 32;
+  struct Item {
+    int32_t region, parent;
+    Int above;  // duals of the regions between this one's vertices and the outermost
+  };
+  std::vector<Item> stack;
+  const auto emit = [&](const Int& value, int32_t start, int32_t stop, int32_t& parent) {
+    if (value == 0) return;
+    out.start.push_back(start);
+    out.stop.push_back(stop);
+    out.parent.push_back(parent);
+    if constexpr (plain) {
+      out.values.push_back(value);
+    } else {
+      append_digits(value, out.num_digits, out.values);
+    }
+    parent = int32_t(out.start.size()) - 1;
+  };
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!engine_.alive(int32_t(r)) || region[r].inside || int32_t(r) == engine_.boundary()) continue;
+    for (int32_t v = region[r].first;; v = vertex[v].next) {
+      place[v] = int32_t(out.order.size());
+      out.order.push_back(original[v]);
+      if (v == region[r].last) break;
+    }
+    stack.push_back({int32_t(r), -1, Int(0)});
+    while (!stack.empty()) {
+      Item item = stack.back();
+      stack.pop_back();
+      const Region<Int>& g = region[item.region];
+      const int32_t stop = place[g.last] + 1;
+      Int radius = g.y;
+      for (int32_t v = g.first; v != g.core; v = vertex[v].next) {
+        const Int inner = item.above - vertex[v].height;
+        emit(radius - inner, place[v], stop, item.parent);
+        radius = inner;
+      }
+      emit(radius, place[g.core], stop, item.parent);
+      if (g.child < 0) continue;
+      int32_t c = g.child;
+      do {
+        stack.push_back({c, item.parent, item.above + region[c].y});
+        c = region[c].cycle;
+      } while (c != g.child);
+    }
+  }
+}
+
+template <typename Int>
+TJoinSolution TypedState<Int>::solve(Control& control) {
+  match_all(control);
+  control.poll_now(1.0);
+  TJoinSolution out;
+  out.join = join_of(matched_pairs());
+  write_certificate(out);
+  Int objective = 0, duals = 0;
+  for (const int32_t e : out.join) objective += weight_[e];
+  for (size_t r = 0; r < engine_.region_.size(); ++r) {
+    if (engine_.alive(int32_t(r))) duals += engine_.region_[r].y;
+  }
+  if (objective + objective != duals) throw std::logic_error("T-join: primal and dual differ");
+  const int32_t digits = kBits<Int> / 32;
+  append_digits(objective, digits, out.objective);
+  append_digits(offset_, digits, out.offset);
+  out.exponent = exponent_;
+  const Counters& c = engine_.count;
+  out.counters = {c.searches, c.scans, c.pushes, c.pops, c.blossoms, c.expansions, c.absorbed,
+                  c.released, c.largest};
+  return out;
+}
+
+template <typename Int>
+TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control) {
+  auto state = std::make_shared<TypedState<Int>>(problem, std::move(layout));
+  TJoinSolution out = state->solve(control);
+  out.state = std::move(state);
+  return out;
+}
+
+}  // namespace planaris::tjoin

@@ -1,0 +1,431 @@
+"""Minimum-weight T-joins and perfect matchings of sparse graphs, exact and with proof.
+
+A T-join of a set T of vertices is a set of edges that meets exactly the vertices of T an odd
+number of times. The proof of a lightest one is a *packing of T-cuts*: sets S with an odd number
+of vertices of T get values y_S >= 0 such that the sets separating the ends of any edge have
+values adding up to at most its weight. Every T-join crosses every such S, so it weighs at
+least the sum of all y_S; equality proves that nothing lighter exists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planaris import _core
+from planaris.errors import InfeasibleError, ModelError
+from planaris.kernels.embedding import connected_components
+from planaris.progress import ProgressCallback
+from planaris.typing import FloatArray, IntArray, LongArray
+
+COUNTERS = (
+    "searches",
+    "scans",
+    "pushes",
+    "pops",
+    "blossoms",
+    "expansions",
+    "absorbed",
+    "released",
+    "largest_tree",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CutPacking:
+    """Values on nested odd sets that prove a T-join lightest.
+
+    Set ``k`` holds the vertices ``order[start[k]:stop[k]]`` and has the value
+    ``value(k)``; any two sets are nested or disjoint, and ``parent[k] < k`` is the smallest set
+    around set ``k``, or -1.
+
+    Attributes
+    ----------
+    order : int array
+        The vertices that lie in some set, each once.
+    start, stop, parent : int array
+        One entry per set.
+    digits : int array
+        Either one int64 per set, or one row per set of digits in base 2^32, lowest first.
+    exponent : int
+        Values count units of ``2**exponent``.
+    """
+
+    order: IntArray
+    start: IntArray
+    stop: IntArray
+    parent: IntArray
+    digits: LongArray
+    exponent: int
+
+    @property
+    def num_sets(self) -> int:
+        """Number of sets with a positive value."""
+        return len(self.start)
+
+    def members(self, k: int) -> IntArray:
+        """Return the vertices of set `k`."""
+        return self.order[self.start[k] : self.stop[k]]
+
+    def value(self, k: int) -> Fraction:
+        """Return the value of set `k`, exactly."""
+        return _scaled(_integer(np.atleast_1d(self.digits[k])), self.exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class TJoin:
+    """A lightest T-join with its proof; see :func:`minimum_tjoin`.
+
+    Attributes
+    ----------
+    join : int array
+        Indices of the chosen edges, ascending.
+    objective : int or float
+        Their weight: exact for integers, correctly rounded for floats.
+    numerator, exponent : int
+        The weight as ``numerator * 2**exponent``, exact always.
+    certificate : CutPacking
+        A packing of T-cuts of the same total value.
+    stats : dict
+        What the search did.
+    """
+
+    join: IntArray
+    objective: int | float
+    numerator: int
+    exponent: int
+    certificate: CutPacking = field(repr=False)
+    stats: dict[str, int] = field(repr=False, default_factory=dict)
+    state: Any = field(repr=False, default=None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the solver's memory behind when pickled; a warm start then runs cold."""
+        return {**self.__dict__, "state": None}
+
+
+@dataclass(frozen=True, eq=False)
+class PerfectMatching:
+    """A lightest perfect matching with its proof; see :func:`min_weight_perfect_matching`.
+
+    Attributes
+    ----------
+    matching : int array
+        Indices of the chosen edges, ascending.
+    objective : int or float
+        Their weight: exact for integers, correctly rounded for floats.
+    numerator, exponent : int
+        The weight as ``numerator * 2**exponent``, exact always.
+    certificate : CutPacking
+        A packing of odd cuts, feasible for the weights plus ``offset * 2**exponent``.
+    offset : int
+        What was added to every weight; all perfect matchings pay it equally often.
+    """
+
+    matching: IntArray
+    objective: int | float
+    numerator: int
+    exponent: int
+    certificate: CutPacking = field(repr=False)
+    offset: int = 0
+    stats: dict[str, int] = field(repr=False, default_factory=dict)
+
+
+def minimum_tjoin(
+    num_vertices: int,
+    edges: ArrayLike,
+    weights: ArrayLike,
+    odd: ArrayLike,
+    *,
+    boundary: ArrayLike | None = None,
+    start: TJoin | None = None,
+    progress: ProgressCallback | None = None,
+    time_limit: float | None = None,
+) -> TJoin:
+    """Find a lightest set of edges with odd degree exactly at the given vertices.
+
+    Parameters
+    ----------
+    num_vertices : int
+        Vertices are ``0 .. num_vertices - 1``.
+    edges : array_like, shape (m, 2)
+        Parallel edges and loops are allowed.
+    weights : array_like, shape (m,)
+        Non-negative integers or finite floats. Floats are used exactly: they are integers
+        times a common power of two, and all arithmetic is on integers.
+    odd : array_like
+        Vertices of odd degree; a vertex named twice cancels.
+    boundary : array_like, optional
+        Vertices whose degree is free. Sets of the certificate avoid them.
+    start : TJoin, optional
+        Result of an earlier call with the same vertices, edges and boundary. Regions of it
+        that no changed weight or parity touches are kept, so small changes cost little.
+    progress : callable, optional
+        Called with the fraction done.
+    time_limit : float, optional
+        Seconds after which ``TimeoutError`` is raised.
+
+    Returns
+    -------
+    TJoin
+        The edges, their exact weight and a certificate that ``planaris.verify.verify_tjoin``
+        checks on its own.
+
+    Raises
+    ------
+    InfeasibleError
+        A component has an odd number of odd vertices and no boundary: ``vertices`` lists the
+        component, ``num_odd`` says how many of its vertices are odd.
+
+    Notes
+    -----
+    Regions grow from odd vertices in one alternating tree at a time, in rounds of growing
+    effort; see ``docs/theory/matching.md``.
+
+    Examples
+    --------
+    >>> square = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    >>> answer = minimum_tjoin(4, square, [3, 4, 1, 5], odd=[0, 2])
+    >>> answer.join, answer.objective
+    (array([2, 3], dtype=int32), 6)
+    """
+    graph = _Graph.read(num_vertices, edges, weights, odd, boundary)
+    if graph.weights.size and graph.weights.min() < 0:
+        bad = int(np.argmin(graph.weights))
+        msg = (
+            f"`weights` of a T-join must not be negative, but weights[{bad}] is "
+            f"{graph.weights[bad]}; flip the parity of both ends of edge {bad}, use the absolute "
+            "value, and take the symmetric difference with that edge"
+        )
+        raise ModelError(msg, edge=bad)
+    state = None if start is None else start.state
+    raw = graph.solve(perfect=False, start=state, progress=progress, seconds=time_limit)
+    infeasible, exponent, _, arrays, state = raw
+    if infeasible >= 0:
+        raise _odd_component(graph, infeasible)
+    numerator = _integer(arrays[6])
+    return TJoin(
+        join=arrays[0],
+        objective=graph.objective(numerator, exponent),
+        numerator=numerator,
+        exponent=exponent,
+        certificate=_packing(raw),
+        stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
+        state=state,
+    )
+
+
+def min_weight_perfect_matching(
+    num_vertices: int,
+    edges: ArrayLike,
+    weights: ArrayLike,
+    *,
+    progress: ProgressCallback | None = None,
+    time_limit: float | None = None,
+) -> PerfectMatching:
+    """Find a lightest perfect matching of any graph, exact for integers and floats.
+
+    Parameters
+    ----------
+    num_vertices : int
+        Vertices are ``0 .. num_vertices - 1``.
+    edges : array_like, shape (m, 2)
+        Parallel edges and loops are allowed.
+    weights : array_like, shape (m,)
+        Integers or finite floats of any sign.
+    progress : callable, optional
+        Called with the fraction done.
+    time_limit : float, optional
+        Seconds after which ``TimeoutError`` is raised.
+
+    Returns
+    -------
+    PerfectMatching
+        The edges, their exact weight and a certificate that
+        ``planaris.verify.verify_perfect_matching`` checks on its own.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no perfect matching.
+
+    Notes
+    -----
+    With every vertex odd and the same large amount added to every weight, the lightest T-join
+    has as few edges as possible; those are ``num_vertices / 2`` exactly when a perfect
+    matching exists, and then the T-join is one.
+
+    Examples
+    --------
+    >>> answer = min_weight_perfect_matching(4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, -4, 1, 5])
+    >>> answer.matching, answer.objective
+    (array([1, 3], dtype=int32), 1)
+    """
+    graph = _Graph.read(num_vertices, edges, weights, [], None)
+    raw = graph.solve(perfect=True, start=None, progress=progress, seconds=time_limit)
+    infeasible, exponent, _, arrays, _ = raw
+    if infeasible >= 0:
+        raise _odd_component(graph, infeasible)
+    matching = arrays[0]
+    if 2 * len(matching) != num_vertices:
+        degree = np.bincount(graph.edges[matching].ravel(), minlength=num_vertices)
+        crowded = np.flatnonzero(degree > 1)
+        msg = (
+            f"the graph of `edges` has no perfect matching: covering its {num_vertices} vertices "
+            f"an odd number of times takes {len(matching)} edges, more than {num_vertices // 2}"
+        )
+        raise InfeasibleError(msg, vertices=crowded, num_edges=len(matching))
+    offset = _integer(arrays[7])
+    numerator = _integer(arrays[6]) - offset * len(matching)
+    return PerfectMatching(
+        matching=matching,
+        objective=graph.objective(numerator, exponent),
+        numerator=numerator,
+        exponent=exponent,
+        certificate=_packing(raw),
+        offset=offset,
+        stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """Arguments, checked and in the types of the compiled core."""
+
+    num_vertices: int
+    edges: IntArray
+    weights: LongArray | FloatArray
+    odd: IntArray
+    boundary: IntArray
+
+    @classmethod
+    def read(
+        cls,
+        num_vertices: int,
+        edges: ArrayLike,
+        weights: ArrayLike,
+        odd: ArrayLike,
+        boundary: ArrayLike | None,
+    ) -> _Graph:
+        if not 0 <= num_vertices < 2**31 - 1:
+            msg = f"`num_vertices` must lie between 0 and 2^31 - 2, not {num_vertices}"
+            raise ModelError(msg)
+        pairs = _vertices("edges", edges, num_vertices, (-1, 2))
+        values = _weights(weights)
+        if len(values) != len(pairs):
+            msg = f"`weights` needs one entry for each of the {len(pairs)} edges, not {len(values)}"
+            raise ModelError(msg)
+        return cls(
+            num_vertices,
+            pairs,
+            values,
+            _vertices("odd", odd, num_vertices, (-1,)),
+            _vertices("boundary", () if boundary is None else boundary, num_vertices, (-1,)),
+        )
+
+    def solve(
+        self,
+        *,
+        perfect: bool,
+        start: Any,
+        progress: ProgressCallback | None,
+        seconds: float | None,
+    ) -> Any:
+        integral = self.weights.dtype == np.int64
+        call = cast("Any", _core.minimum_tjoin_int if integral else _core.minimum_tjoin_float)
+        return call(
+            self.num_vertices,
+            self.edges,
+            self.weights,
+            self.odd,
+            self.boundary,
+            perfect,
+            start,
+            progress,
+            math.inf if seconds is None else seconds,
+        )
+
+    def objective(self, numerator: int, exponent: int) -> int | float:
+        if self.weights.dtype == np.int64:
+            return numerator
+        try:
+            return float(_scaled(numerator, exponent))
+        except OverflowError:
+            return math.inf if numerator > 0 else -math.inf
+
+
+def _vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]) -> IntArray:
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros((0, *shape[1:]), np.int32)
+    if array.dtype.kind not in "iu":
+        msg = f"`{name}` must hold vertex numbers (integers), not {array.dtype}"
+        raise ModelError(msg)
+    if array.ndim != len(shape) or (len(shape) == 2 and array.shape[1] != 2):
+        wanted = "(m, 2)" if len(shape) == 2 else "(k,)"
+        msg = f"`{name}` must have shape {wanted}, not {array.shape}"
+        raise ModelError(msg)
+    if array.min() < 0 or array.max() >= bound:
+        bad = int(array.min() if array.min() < 0 else array.max())
+        msg = f"`{name}` names vertex {bad}, but vertices are 0 to {bound - 1}"
+        raise ModelError(msg, vertex=bad)
+    return np.ascontiguousarray(array, np.int32)
+
+
+def _weights(weights: ArrayLike) -> LongArray | FloatArray:
+    array = np.asarray(weights)
+    if array.ndim != 1:
+        msg = f"`weights` must have shape (m,), not {array.shape}"
+        raise ModelError(msg)
+    if array.size == 0 or array.dtype.kind == "b":
+        return array.astype(np.int64)
+    if array.dtype.kind in "iu":
+        if array.dtype == np.uint64 and array.max() >= 2**63:
+            msg = "`weights` must fit in 64-bit signed integers; pass floats for larger ones"
+            raise ModelError(msg)
+        return np.ascontiguousarray(array, np.int64)
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        msg = f"`weights` must be integers or float64, not {array.dtype}"
+        raise ModelError(msg)
+    if not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        msg = f"`weights` must be finite, but weights[{bad}] is {array[bad]}"
+        raise ModelError(msg, edge=bad)
+    return np.ascontiguousarray(array, np.float64)
+
+
+def _odd_component(graph: _Graph, vertex: int) -> InfeasibleError:
+    component = connected_components(graph.num_vertices, graph.edges)
+    vertices = np.flatnonzero(component == component[vertex])
+    parity = np.bincount(graph.odd, minlength=graph.num_vertices) % 2
+    num_odd = int(parity[vertices].sum()) or len(vertices)  # perfect matchings: all of them
+    shown = ", ".join(map(str, vertices[:5])) + (", ..." if len(vertices) > 5 else "")
+    msg = (
+        f"the component of vertex {vertex} ({len(vertices)} vertices: {shown}) holds {num_odd} "
+        "odd vertices, and an odd number cannot be joined in pairs; see `err.vertices`. Change "
+        "`odd`, connect the component, or name one of its vertices in `boundary`"
+    )
+    return InfeasibleError(msg, vertices=vertices, num_odd=num_odd)
+
+
+def _integer(digits: Iterable[int]) -> int:
+    total = 0
+    for k, digit in enumerate(digits):
+        total += int(digit) << (32 * k)
+    return total
+
+
+def _scaled(numerator: int, exponent: int) -> Fraction:
+    return Fraction(numerator) * Fraction(2) ** exponent
+
+
+def _packing(raw: Any) -> CutPacking:
+    _, exponent, num_digits, arrays, _ = raw
+    values = arrays[5] if num_digits == 0 else arrays[5].reshape(-1, num_digits)
+    order, start, stop, parent = arrays[1:5]
+    return CutPacking(order, start, stop, parent, values, exponent - 1)

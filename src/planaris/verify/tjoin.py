@@ -1,0 +1,297 @@
+"""Check a T-join against its packing of T-cuts, in exact arithmetic.
+
+Only the graph, the chosen edges and the packing are looked at. Numbers are columns of digits in
+base 2^32, one row per digit, added without carries in int64 (sums of fewer than 2^31 digits
+cannot overflow) and carried once before they are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planaris.errors import VerificationError
+from planaris.typing import Array, BoolArray, LongArray
+
+if TYPE_CHECKING:
+    from planaris.kernels.matching import CutPacking, PerfectMatching, TJoin
+
+BASE_BITS = 32
+DIGIT = (1 << BASE_BITS) - 1
+
+
+def verify_tjoin(
+    num_vertices: int,
+    edges: ArrayLike,
+    weights: ArrayLike,
+    odd: ArrayLike,
+    result: TJoin,
+    *,
+    boundary: ArrayLike | None = None,
+) -> None:
+    """Raise :class:`VerificationError` unless `result` is a lightest T-join, proved.
+
+    Parameters
+    ----------
+    num_vertices, edges, weights, odd, boundary
+        The problem, as given to ``minimum_tjoin``.
+    result : TJoin
+        Chosen edges, their weight, and the packing of T-cuts.
+
+    Examples
+    --------
+    >>> from planaris.kernels.matching import minimum_tjoin
+    >>> problem = (4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, 4, 1, 5], [0, 2])
+    >>> verify_tjoin(*problem, minimum_tjoin(*problem))
+    """
+    ends = np.asarray(edges, np.int64).reshape(-1, 2)
+    parity = np.bincount(np.asarray(odd, np.int64), minlength=num_vertices) % 2
+    free = np.zeros(num_vertices, bool)
+    if boundary is not None:
+        free[np.asarray(boundary, np.int64)] = True
+    join = _chosen(result.join, len(ends))
+    degree = np.bincount(ends[join].ravel(), minlength=num_vertices) % 2
+    wrong = np.flatnonzero((degree != parity) & ~free)
+    _require(
+        wrong.size == 0, f"the join has the wrong parity at {wrong.size} vertices", vertices=wrong
+    )
+    numbers = _Numbers.of(np.asarray(weights), result.certificate, offset=(0, 0))
+    total = numbers.total(numbers.weights[:, join])
+    _require_objective(result, total, numbers.unit, np.asarray(weights).dtype.kind)
+    _check_packing(num_vertices, ends, parity, free, result.certificate, numbers, total)
+
+
+def verify_perfect_matching(
+    num_vertices: int, edges: ArrayLike, weights: ArrayLike, result: PerfectMatching
+) -> None:
+    """Raise :class:`VerificationError` unless `result` is a lightest perfect matching, proved.
+
+    The packing must fit the weights plus ``result.offset``, which every perfect matching pays
+    ``num_vertices / 2`` times; as every perfect matching joins the set of all vertices, none
+    can weigh less than the packing says.
+
+    Parameters
+    ----------
+    num_vertices, edges, weights
+        The problem, as given to ``min_weight_perfect_matching``.
+    result : PerfectMatching
+        Chosen edges, their weight, and the packing of odd cuts.
+
+    Examples
+    --------
+    >>> from planaris.kernels.matching import min_weight_perfect_matching
+    >>> problem = (4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, -4, 1, 5])
+    >>> verify_perfect_matching(*problem, min_weight_perfect_matching(*problem))
+    """
+    ends = np.asarray(edges, np.int64).reshape(-1, 2)
+    join = _chosen(result.matching, len(ends))
+    degree = np.bincount(ends[join].ravel(), minlength=num_vertices)
+    _require(bool((degree == 1).all()), "some vertex is not matched exactly once")
+    offset = (result.offset, result.exponent)
+    numbers = _Numbers.of(np.asarray(weights), result.certificate, offset=offset)
+    total = numbers.total(numbers.weights[:, join])
+    paid = result.offset * len(join) << (result.exponent - numbers.unit)
+    _require_objective(result, total - paid, numbers.unit, np.asarray(weights).dtype.kind)
+    all_odd, none_free = np.ones(num_vertices, np.int64), np.zeros(num_vertices, bool)
+    _check_packing(num_vertices, ends, all_odd, none_free, result.certificate, numbers, total)
+
+
+def _chosen(edges: Array, num_edges: int) -> LongArray:
+    join = np.asarray(edges, np.int64)
+    inside = join.size == 0 or (int(join.min()) >= 0 and int(join.max()) < num_edges)
+    _require(inside, f"an edge outside 0 .. {num_edges - 1} was chosen")
+    _require(np.unique(join).size == join.size, "an edge was chosen twice")
+    return join
+
+
+def _require_objective(result: Any, total: int, unit: int, kind: str) -> None:
+    exact = Fraction(total) * Fraction(2) ** unit
+    stated = Fraction(result.numerator) * Fraction(2) ** result.exponent
+    _require(exact == stated, "the exact objective is not the weight of the chosen edges")
+    if kind == "f":
+        try:
+            rounded = float(exact)
+        except OverflowError:
+            rounded = math.inf if total > 0 else -math.inf
+        _require(result.objective == rounded, "the objective is not the rounded exact weight")
+    else:
+        _require(result.objective == exact, "the objective is not the exact weight")
+
+
+def _check_packing(
+    num_vertices: int,
+    ends: LongArray,
+    parity: LongArray,
+    free: BoolArray,
+    packing: CutPacking,
+    numbers: _Numbers,
+    total: int,
+) -> None:
+    order = np.asarray(packing.order, np.int64)
+    start, stop, parent = (
+        np.asarray(a, np.int64) for a in (packing.start, packing.stop, packing.parent)
+    )
+    _check_nested(num_vertices, order, start, stop, parent)
+    inside = np.concatenate(([0], np.cumsum(parity[order])))
+    even = np.flatnonzero((inside[stop] - inside[start]) % 2 == 0)
+    _require(even.size == 0, f"{even.size} sets hold an even number of odd vertices", sets=even)
+    held = np.concatenate(([0], np.cumsum(free[order])))
+    touching = np.flatnonzero(held[stop] != held[start])
+    _require(touching.size == 0, f"{touching.size} sets hold a boundary vertex", sets=touching)
+    _require(numbers.total(numbers.values) == total, "the packing does not add up to the objective")
+    place = np.full(num_vertices, -1, np.int64)
+    place[order] = np.arange(order.size)
+    _check_edges(place[ends], start, stop, numbers, order.size)
+
+
+def _check_nested(
+    num_vertices: int, order: LongArray, start: LongArray, stop: LongArray, parent: LongArray
+) -> None:
+    k = start.size
+    _require(stop.size == k and parent.size == k, "the packing's arrays differ in length")
+    known = order.size == 0 or (int(order.min()) >= 0 and int(order.max()) < num_vertices)
+    _require(known, "the packing names a vertex that does not exist")
+    _require(np.unique(order).size == order.size, "the packing names a vertex twice")
+    fits = (start >= 0) & (start < stop) & (stop <= order.size)
+    _require(bool(fits.all()), "a set is empty or reaches out of the order")
+    _require(
+        bool(((parent >= -1) & (parent < np.arange(k))).all()), "a parent comes after its child"
+    )
+    child = np.flatnonzero(parent >= 0)
+    around = parent[child]
+    nested = (start[around] <= start[child]) & (stop[child] <= stop[around])
+    _require(bool(nested.all()), "a set is not inside its parent")
+    by_place = np.lexsort((start, parent))
+    before, after = by_place[:-1], by_place[1:]
+    apart = (parent[before] != parent[after]) | (stop[before] <= start[after])
+    _require(bool(apart.all()), "two sets with the same parent overlap")
+
+
+def _check_edges(
+    place: LongArray, start: LongArray, stop: LongArray, numbers: _Numbers, size: int
+) -> None:
+    """Check that no edge is separated by sets of more than its weight."""
+    left, right = place.min(axis=1), place.max(axis=1)
+    around = numbers.stabbed(start, stop, size + 1)  # last column: vertices in no set
+    slack = numbers.weights - around[:, left] - around[:, right]
+    # Sets around both ends were counted twice. Along the order they are the ones around the
+    # gap, between the two places, that the fewest sets bridge.
+    tight = np.flatnonzero(_negative(slack) & (left >= 0) & (left < right))
+    bridges = numbers.stabbed(start, stop - 1, size + 1)
+    depth = np.zeros(size + 1, np.int64)
+    np.add.at(depth, start, 1)
+    np.add.at(depth, stop - 1, -1)
+    gap = _lowest_between(np.cumsum(depth), left[tight], right[tight])
+    slack[:, tight] += 2 * bridges[:, gap]
+    loops = np.flatnonzero((left == right) & (left >= 0))
+    slack[:, loops] = numbers.weights[:, loops]
+    broken = np.flatnonzero(_negative(slack))
+    _require(
+        broken.size == 0, f"{broken.size} edges are cut by more than their weight", edges=broken
+    )
+
+
+def _lowest_between(depth: LongArray, left: LongArray, right: LongArray) -> LongArray:
+    """Return the place of the least `depth` in each range left <= i < right."""
+    answer = np.zeros(left.size, np.int64)
+    length = right - left
+    best = np.arange(depth.size)  # of the 2^level entries from here on
+    level = 0
+    while length.size and (1 << level) <= int(length.max()):
+        now = np.flatnonzero(length >> level == 1)
+        first, second = best[left[now]], best[right[now] - (1 << level)]
+        answer[now] = np.where(depth[first] <= depth[second], first, second)
+        width = 1 << level
+        ahead = best[width:]
+        here = best[: ahead.size]
+        best = np.where(depth[here] <= depth[ahead], here, ahead)
+        level += 1
+    return answer
+
+
+def _negative(digits: LongArray) -> BoolArray:
+    carry = np.zeros(digits.shape[1], np.int64)
+    for row in digits:
+        carry = (row + carry) >> BASE_BITS
+    return np.asarray(carry < 0)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Weights and dual values as digits of one unit, 2**unit: arrays (digits, count)."""
+
+    weights: LongArray
+    values: LongArray
+    unit: int
+
+    @classmethod
+    def of(cls, weights: Any, packing: CutPacking, offset: tuple[int, int]) -> _Numbers:
+        mantissas, exponents = _dyadic(weights)
+        raw = np.asarray(packing.digits, np.int64)
+        _require(len(raw) == len(packing.start), "the packing needs one value per set")
+        used = exponents[mantissas != 0]
+        unit = min(int(used.min(initial=packing.exponent)), packing.exponent, offset[1])
+        lift = packing.exponent - unit
+        bits = 64 + int(used.max(initial=unit)) - unit
+        width = 1 if raw.ndim == 1 else raw.shape[1]
+        bits = max(bits, 64 + 32 * width + lift, offset[0].bit_length() + offset[1] - unit)
+        rows = bits // BASE_BITS + 3
+        if raw.ndim == 1:
+            _require(bool((raw > 0).all()), "a set has no positive value")
+            values = _place(raw, np.full(raw.size, lift), rows)
+        else:
+            _require(bool(((raw >= 0) & (raw <= DIGIT)).all()), "a value has a broken digit")
+            _require(bool(raw.any(axis=1).all()), "a set has no positive value")
+            values = np.zeros((rows, len(raw)), np.int64)
+            for i, column in enumerate(raw.T):
+                values += _place(column, np.full(len(raw), lift + BASE_BITS * i), rows)
+        placed = _place(mantissas, np.where(mantissas == 0, 0, exponents - unit), rows)
+        shift = offset[0] << (offset[1] - unit)
+        for i in range(rows):
+            placed[i] += shift >> (BASE_BITS * i) & DIGIT if i + 1 < rows else shift >> (32 * i)
+        return cls(placed, values, unit)
+
+    @staticmethod
+    def total(digits: LongArray) -> int:
+        """Add up all columns."""
+        sums = digits.sum(axis=1)
+        return sum(int(s) << (BASE_BITS * i) for i, s in enumerate(sums))
+
+    def stabbed(self, start: LongArray, stop: LongArray, size: int) -> LongArray:
+        """Return, for each place, the values of the sets with start <= place < stop."""
+        change = np.zeros((len(self.values), size), np.int64)
+        for row, value in zip(change, self.values, strict=True):
+            np.add.at(row, start, value)
+            np.subtract.at(row, stop, value)
+        return np.cumsum(change, axis=1)
+
+
+def _dyadic(weights: Any) -> tuple[LongArray, LongArray]:
+    if weights.dtype.kind != "f":
+        whole = weights.astype(np.int64)
+        return whole, np.zeros(whole.shape, np.int64)
+    fraction, exponent = np.frexp(weights.astype(np.float64))
+    return np.ldexp(fraction, 53).astype(np.int64), exponent.astype(np.int64) - 53
+
+
+def _place(mantissas: LongArray, shifts: LongArray, rows: int) -> LongArray:
+    """Write int64 numbers times 2**shifts as digits; floor division keeps signs right."""
+    digits = np.zeros((rows, mantissas.size), np.int64)
+    word, bit = np.divmod(np.asarray(shifts, np.int64), BASE_BITS)
+    low = (mantissas & DIGIT) << bit
+    high = (mantissas >> BASE_BITS) << bit
+    column = np.arange(mantissas.size)
+    digits[word, column] += low & DIGIT
+    digits[word + 1, column] += (low >> BASE_BITS) + (high & DIGIT)
+    digits[word + 2, column] += high >> BASE_BITS
+    return digits
+
+
+def _require(condition: bool, message: str, **evidence: Any) -> None:
+    if not condition:
+        raise VerificationError(message, **evidence)

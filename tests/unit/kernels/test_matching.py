@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from planaris.errors import InfeasibleError, ModelError
+from planaris.kernels.matching import TJoin, min_weight_perfect_matching, minimum_tjoin
+from planaris.verify import verify_perfect_matching, verify_tjoin
+from tjoin_cases import square_dual, triangular_dual
+
+
+def solved(num_vertices, edges, weights, odd, boundary=None) -> TJoin:
+    answer = minimum_tjoin(num_vertices, edges, weights, odd, boundary=boundary)
+    verify_tjoin(num_vertices, edges, weights, odd, answer, boundary=boundary)
+    return answer
+
+
+@pytest.mark.parametrize("num_vertices", [0, 1, 5])
+def test_nothing_to_join(num_vertices):
+    answer = solved(num_vertices, [], [], [])
+    assert answer.join.size == 0
+    assert answer.objective == 0
+    assert answer.certificate.num_sets == 0
+
+
+def test_repeated_odd_vertices_cancel():
+    assert solved(3, [(0, 1), (1, 2)], [1, 1], [0, 0, 2, 1]).join.tolist() == [1]
+
+
+def test_loops_and_parallel_edges():
+    edges = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 1)]
+    answer = solved(2, edges, [0, 3, 2, 0, 5], [0, 1])
+    assert answer.objective == 2
+    assert 2 in answer.join
+
+
+def test_the_boundary_takes_what_is_left_over():
+    answer = solved(4, [(0, 1), (1, 2), (2, 3)], [5, 1, 1], [0, 1, 2], boundary=[3])
+    assert answer.objective == 6
+    assert answer.join.tolist() == [0, 2]
+
+
+def test_odd_boundary_vertices_ask_for_nothing():
+    assert solved(2, [(0, 1)], [1], [0], boundary=[0, 1]).objective == 0
+
+
+def test_everything_is_boundary():
+    assert solved(3, [(0, 1), (1, 2)], [1, 1], [0, 1, 2], boundary=[0, 1, 2]).join.size == 0
+
+
+def test_zero_weights_cost_nothing():
+    assert solved(4, [(0, 1), (1, 2), (2, 3)], [0, 0, 0], [0, 1, 2, 3]).objective == 0
+
+
+def test_an_odd_component_is_named():
+    with pytest.raises(InfeasibleError, match=r"component of vertex 2 .* holds 1 odd") as caught:
+        minimum_tjoin(5, [(0, 1), (2, 4)], [1, 1], [0, 1, 4])
+    assert caught.value.vertices.tolist() == [2, 4]
+    assert caught.value.num_odd == 1
+
+
+def test_an_isolated_odd_vertex_is_named():
+    with pytest.raises(InfeasibleError) as caught:
+        minimum_tjoin(3, [(0, 1)], [1], [2])
+    assert caught.value.vertices.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((2, [(0, 2)], [1], []), "names vertex 2"),
+        ((2, [(0, 1)], [1], [-1]), "names vertex -1"),
+        ((2, [(0, 1)], [1, 2], []), "one entry for each of the 1 edges"),
+        ((2, [(0, 1)], [-1], []), "must not be negative"),
+        ((2, [(0, 1)], [math.nan], []), "must be finite"),
+        ((2, [(0, 1)], [math.inf], []), "must be finite"),
+        ((2, [(0, 1)], ["a"], []), "integers or float64"),
+        ((2, [(0.0, 1.0)], [1], []), "must hold vertex numbers"),
+        ((2, [(0, 1, 1)], [1], []), "shape"),
+        ((-1, [], [], []), "num_vertices"),
+        ((2, [(0, 1)], np.array([2**63], np.uint64), []), "64-bit"),
+    ],
+)
+def test_broken_arguments_are_refused(arguments, message):
+    with pytest.raises(ModelError, match=message):
+        minimum_tjoin(*arguments)
+
+
+def test_large_integers_do_not_overflow():
+    big = 2**63 - 1
+    edges = [(i, i + 1) for i in range(99)]
+    answer = solved(100, edges, [big] * 99, [0, 99])
+    assert answer.objective == 99 * big
+
+
+def test_floats_are_exact_to_the_last_bit():
+    weights = [1e300, 1e-300, 5e-324, 0.1]
+    answer = solved(5, [(0, 1), (1, 2), (2, 3), (3, 4)], weights, [0, 4])
+    total = sum(Fraction(w) for w in weights)
+    assert Fraction(answer.numerator) * Fraction(2) ** answer.exponent == total
+    assert answer.objective == float(total)
+
+
+@pytest.mark.parametrize(("detour", "join"), [(5e-324, [1, 2]), (1.5e-323, [0, 3])])
+def test_a_tie_broken_by_the_last_bit(detour, join):
+    # In floating point all four sums are 1.
+    edges = [(0, 1), (0, 2), (2, 4), (1, 4)]
+    assert solved(5, edges, [1.0, 1.0, detour, 1e-323], [0, 4]).join.tolist() == join
+
+
+def test_a_weight_too_large_for_floats_is_infinite_but_known():
+    answer = solved(3, [(0, 1), (1, 2)], [1.7e308, 1.7e308], [0, 2])
+    assert answer.objective == math.inf
+    assert answer.numerator << answer.exponent == 2 * int(1.7e308)
+
+
+def test_integer_types_are_taken_as_they_are():
+    for dtype in (np.uint8, np.int16, np.uint64, np.bool_):
+        assert solved(2, [(0, 1)], np.ones(1, dtype), [0, 1]).objective == 1
+    assert solved(2, [(0, 1)], np.ones(1, np.float32), [0, 1]).objective == 1.0
+
+
+def test_a_long_path():
+    n = 10**6
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    answer = solved(n, edges, np.full(n - 1, 3), [0, n - 1])
+    assert answer.objective == 3 * (n - 1)
+
+
+def test_a_star_with_a_million_leaves():
+    n = 10**6
+    edges = np.stack([np.zeros(n - 1, int), np.arange(1, n)], axis=1)
+    answer = solved(n, edges, np.ones(n - 1, int), np.arange(1, n - 1))
+    assert answer.objective == n - 2
+
+
+def test_an_odd_ring_needs_a_blossom():
+    edges = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5)]
+    answer = solved(6, edges, [2, 2, 2, 9, 9, 9], range(6))
+    assert answer.objective == 27
+    assert answer.stats["blossoms"] > 0
+
+
+@pytest.mark.parametrize("make", [square_dual, triangular_dual])
+@pytest.mark.parametrize("fraction", [None, 0.5, 0.1, 1.0])
+@pytest.mark.parametrize("size", [2, 3, 40])
+def test_duals_of_glasses(make, fraction, size, rng):
+    n, edges, weights, odd, outer = make(size, rng, fraction=fraction)
+    with_boundary = solved(n, edges, weights, odd, outer)
+    if len(odd) % 2:
+        odd = np.append(odd, outer)
+    assert solved(n, edges, weights, odd).numerator == with_boundary.numerator
+
+
+def test_order_of_vertices_does_not_matter(rng):
+    n, edges, weights, odd, outer = square_dual(30, rng)
+    new = rng.permutation(n)
+    shuffle = rng.permutation(len(edges))
+    answer = solved(n, edges, weights, odd, outer)
+    other = solved(n, new[edges][shuffle], weights[shuffle], new[odd], new[outer])
+    assert (other.numerator, other.exponent) == (answer.numerator, answer.exponent)
+
+
+def test_sets_can_be_read():
+    answer = solved(2, [(0, 1)], [3], [0, 1])
+    packing = answer.certificate
+    assert sum(packing.value(k) for k in range(packing.num_sets)) == 3
+    assert len(packing.members(0)) == 1
+
+
+def test_pickled_results_still_prove():
+    problem = (4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, 4, 1, 5], [0, 2])
+    verify_tjoin(*problem, pickle.loads(pickle.dumps(minimum_tjoin(*problem))))
+
+
+def test_the_time_limit_holds(rng):
+    n, edges, weights, odd, outer = square_dual(150, rng)
+    with pytest.raises(TimeoutError):
+        minimum_tjoin(n, edges, weights, odd, boundary=outer, time_limit=0.0)
+
+
+def test_progress_is_reported_and_may_stop_the_work(rng):
+    n, edges, weights, odd, outer = square_dual(400, rng)
+    seen = []
+    minimum_tjoin(n, edges, weights, odd, boundary=outer, progress=seen.append)
+    assert seen
+    assert all(0 <= fraction <= 1 for fraction in seen)
+
+    def stop(fraction):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        minimum_tjoin(n, edges, weights, odd, boundary=outer, progress=stop)
+
+
+def test_perfect_matching_of_a_graph_with_odd_cycles():
+    edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)]
+    weights = [-1, 5, 2, 7, 1, 0, 1]
+    answer = min_weight_perfect_matching(6, edges, weights)
+    verify_perfect_matching(6, edges, weights, answer)
+    assert answer.objective == -1 + 7 + 0
+
+
+def test_no_perfect_matching():
+    star = [(0, 1), (0, 2), (0, 3)]
+    with pytest.raises(InfeasibleError, match="no perfect matching"):
+        min_weight_perfect_matching(4, star, [1, 1, 1])
+    with pytest.raises(InfeasibleError, match="3 vertices"):
+        min_weight_perfect_matching(3, [(0, 1), (1, 2)], [1, 1])
+    assert min_weight_perfect_matching(0, [], []).objective == 0
