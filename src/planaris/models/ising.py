@@ -372,6 +372,14 @@ class IsingModel:
             labels=self.labels,
         )
 
+    def without_offset(self) -> IsingModel:
+        """Return the same model with offset zero, sharing the arrays."""
+        if self.offset == 0:
+            return self
+        copy = IsingModel.__new__(IsingModel)
+        copy.__setstate__({**self.__getstate__(), "offset": 0.0})
+        return copy
+
     def to_networkx(self) -> Any:
         """Return a networkx graph with attributes ``weight``, ``bias`` and ``pos``."""
         import networkx as nx

@@ -7,10 +7,11 @@ from planaris.treewidth.inference import (
     marginals,
     sample,
 )
-from planaris.treewidth.plan import EliminationPlan, plan_elimination
+from planaris.treewidth.plan import EliminationPlan, default_memory_limit, plan_elimination
 
 __all__ = [
     "EliminationPlan",
+    "default_memory_limit",
     "ground_state",
     "log_partition",
     "map_state",

@@ -1,0 +1,68 @@
+"""``planaris info``: what a model is, and how it would be solved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from planaris import treewidth
+from planaris.cli.options import Evidence, Format, Json, ModelFile, load, print_json
+from planaris.infer.parts import num_components, split_model
+from planaris.infer.reduce import as_ising
+from planaris.models import IsingModel, MarkovRandomField
+
+
+def info(
+    file: ModelFile, evidence: Evidence = None, format: Format = None, json: Json = False
+) -> None:
+    """Say what a model is: size, planarity, treewidth, parts, and what fits it."""
+    model, _ = load(file, format, evidence)
+    facts = describe(model)
+    if json:
+        print_json(facts)
+        return
+    table = Table(show_header=False, box=None)
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), str(value))
+    Console().print(table)
+
+
+def describe(model: IsingModel | MarkovRandomField) -> dict[str, Any]:
+    """Return the facts that decide which methods fit a model."""
+    facts: dict[str, Any] = {"kind": type(model).__name__}
+    if isinstance(model, MarkovRandomField):
+        cards = model.cardinalities
+        facts |= {
+            "variables": model.num_variables,
+            "labels": int(cards.max(initial=0)),
+            "factors": model.num_factors,
+            "largest_factor": int(np.diff(model.scope_offsets).max(initial=0)),
+            "zero_potentials": int(np.count_nonzero(np.isneginf(model.log_values))),
+        }
+        converted = as_ising(model, "auto")
+        ising = None if converted is None else converted[0]
+    else:
+        ising = model
+    plan = treewidth.plan_elimination(model)
+    facts["treewidth_at_most"] = plan.width if plan.complete else f"more than {plan.width}"
+    facts["table_bytes"] = plan.bytes
+    return facts if ising is None else facts | _describe_ising(ising)
+
+
+def _describe_ising(model: IsingModel) -> dict[str, Any]:
+    split = split_model(model)
+    hard = [part for part in split.parts if part.embedding is None]
+    return {
+        "spins": model.num_spins,
+        "edges": model.num_edges,
+        "fields": int(np.count_nonzero(model.fields)),
+        "components": num_components(model),
+        "planar_with_fields": not hard,
+        "non_planar_parts": [
+            f"{part.model.num_spins} spins, {part.model.num_edges} edges" for part in hard
+        ],
+        "ferromagnetic": bool(np.all(model.couplings >= 0)),
+    }

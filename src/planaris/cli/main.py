@@ -1,0 +1,33 @@
+"""The ``planaris`` command: one sub-command per verb."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from planaris.cli import demo, info, map
+from planaris.errors import PlanarisError
+
+app = typer.Typer(
+    help="Exact and certified inference for Ising models and Markov random fields.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (info.info, map.map_state, demo.demo):
+    app.command(name=_command.__name__.removesuffix("_state"))(_command)
+
+
+def run() -> None:
+    """Run the command line; errors are one line on stderr and exit code 1."""
+    try:
+        app()
+    except PlanarisError as error:
+        sys.exit(f"planaris: {error}")
+    except (OSError, UnicodeDecodeError) as error:
+        sys.exit(f"planaris: {error}")
+    except KeyboardInterrupt:
+        sys.stderr.write("planaris: interrupted\n")
+        sys.exit(130)

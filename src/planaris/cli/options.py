@@ -1,0 +1,67 @@
+"""Options that several sub-commands share, how they read and how they print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from planaris.errors import PlanarisError
+from planaris.io import read_evidence, read_model
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.condition import Conditioning
+
+ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Model file; '-' for stdin.")]
+Evidence = Annotated[str | None, typer.Option(metavar="FILE", help="UAI evidence file.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="File format, if the name does not tell.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Method = Annotated[str, typer.Option(help="Force a method instead of choosing by structure.")]
+TimeLimit = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Return what is proved by then.")
+]
+Out = Annotated[
+    str, typer.Option("--out", "-o", metavar="FILE", help="Write the result here, not to stdout.")
+]
+
+EXIT_BOUNDED = 3
+"""Exit code when only an interval could be given."""
+
+
+def load(
+    file: str, format: str | None, evidence: str | None
+) -> tuple[IsingModel | MarkovRandomField, Conditioning | None]:
+    """Read a model; return it under its evidence, and the way back to all variables."""
+    model = read_model(file, format=format)
+    if evidence is None:
+        return model, None
+    if isinstance(model, IsingModel):
+        msg = f"`--evidence` needs a UAI model, but {file} holds an Ising model"
+        raise PlanarisError(msg)
+    return model.condition(read_evidence(evidence))
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Print a JSON object to stdout; arrays become lists, infinities strings."""
+    json.dump(_plain(values), sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return repr(value)

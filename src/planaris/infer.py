@@ -1,1 +1,0 @@
-"""The four verbs: the one place that chooses and composes."""

@@ -1,0 +1,202 @@
+"""``ground_state``: the most probable state of any model, with an interval around its energy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from planaris import planar, relax, treewidth
+from planaris.embed import Embedding, join_bias_spin
+from planaris.errors import MethodError
+from planaris.infer.limits import Limits
+from planaris.infer.parts import Part, Split, split_model
+from planaris.infer.reduce import Model, as_ising
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.progress import ProgressOption
+from planaris.reference import enumerate_states
+from planaris.result import GroundState
+
+TREEWIDTH_ENTRIES = 2.0**28
+"""Largest elimination that is tried before branch and cut: some seconds of work."""
+
+
+def ground_state(
+    model: Model,
+    method: str = "auto",
+    *,
+    embedding: Embedding | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: ProgressOption = None,
+) -> GroundState:
+    """Return a state of lowest energy and an interval that contains the minimum.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any model; ``energy`` is minus its log weight. Read the most probable state of a
+        Markov random field from ``assignment``.
+    method : str
+        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``,
+        ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"branch-and-cut"``,
+        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+    embedding : Embedding, optional
+        Rotation system of the graph, of any genus (with the bias spin as last vertex when
+        there are fields).
+    time_limit : float, optional
+        Seconds; what is proved by then is returned.
+    memory_limit : int, optional
+        Bytes for tables; default half of the machine's memory.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> model = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0, 0.5, 0])
+    >>> result = pl.ground_state(model)
+    >>> result.energy, result.exact, result.method
+    (-4.5, True, 'planar')
+    """
+    limits = Limits(time_limit, memory_limit, progress)
+    if not isinstance(model, IsingModel):
+        return _of_field(model, method, limits)
+    if method == "auto":
+        return _by_parts(split_model(model, embedding), _cheapest, limits)
+    if method == "planar":
+        return _by_parts(_all_planar(model, embedding), _planar, limits)
+    try:
+        solve = _FORCED[method]
+    except KeyError:
+        known = ", ".join(map(repr, ("auto", "planar", *_FORCED)))
+        msg = f"`method` must be one of {known}, got {method!r}"
+        raise MethodError(msg) from None
+    return solve(model, limits)
+
+
+def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundState:
+    """Solve as an Ising model where the field is one, by elimination elsewhere."""
+    converted = None if method == "treewidth" else as_ising(field, method)
+    if converted is None:
+        return treewidth.ground_state(
+            field,
+            memory_limit=limits.memory_limit,
+            time_limit=limits.remaining(),
+            progress=limits.progress,
+        )
+    ising, inverse = converted
+    found = ground_state(
+        ising,
+        method,
+        time_limit=limits.remaining(),
+        memory_limit=limits.memory_limit,
+        progress=limits.progress,
+    )
+    assignment = inverse.lift_states(found.spins)
+    energy = float(field.energy(assignment))
+    shift = energy - found.energy  # rounding of the conversion
+    lower = energy if found.exact else min(energy, found.lower + shift - 2 * abs(shift))
+    return replace(
+        found,
+        energy=energy,
+        lower=lower,
+        upper=energy,
+        stats={**found.stats, "assignment": assignment},
+    )
+
+
+def _all_planar(model: IsingModel, embedding: Embedding | None) -> Split:
+    split = split_model(model, embedding)
+    if any(part.embedding is None for part in split.parts):
+        join_bias_spin(model)  # raises, with a Kuratowski subgraph as evidence
+    return split
+
+
+def _by_parts(
+    split: Split, solve: Callable[[Part, Limits], GroundState], limits: Limits
+) -> GroundState:
+    """Solve every part and put the states together."""
+    results = [solve(part, limits) for part in split.parts]
+    differ = np.zeros(split.bare.num_edges, dtype=bool)
+    for part, result in zip(split.parts, results, strict=True):
+        u, v = part.model.edges.T
+        differ[part.edges] = result.spins[u] != result.spins[v]
+    spins = split.join_spins(differ)
+    energy = float(split.original.energy(spins))
+    exact = all(result.exact for result in results)
+    return GroundState(
+        spins,
+        energy,
+        energy if exact else _total_lower(split, results, energy),
+        energy,
+        exact=exact,
+        method="+".join(sorted({result.method for result in results})) or "planar",
+        stats={
+            "seconds": limits.seconds(),
+            "parts": [
+                {**part.describe(), "method": r.method, "exact": r.exact, **r.stats}
+                for part, r in zip(split.parts, results, strict=True)
+            ],
+        },
+        certificate=[result.certificate for result in results],
+    )
+
+
+def _total_lower(split: Split, results: list[GroundState], energy: float) -> float:
+    """Add up the lower bounds of the parts, rounded down."""
+    total = math.fsum([*(result.lower for result in results), -split.original.offset])
+    return min(energy, float(np.nextafter(total, -np.inf)))
+
+
+def _planar(part: Part, limits: Limits) -> GroundState:
+    return planar.ground_state(
+        part.model,
+        embedding=part.embedding,
+        time_limit=limits.remaining(),
+        progress=limits.progress,
+    )
+
+
+def _cheapest(part: Part, limits: Limits) -> GroundState:
+    """Solve a part by the cheapest exact method that fits, else bound it."""
+    if part.embedding is not None:
+        found = _planar(part, limits)
+        if found.exact:
+            return found
+    plan = treewidth.plan_elimination(part.model, task="ground_state")
+    budget = limits.memory_limit or treewidth.default_memory_limit()
+    if plan.complete and plan.entries <= TREEWIDTH_ENTRIES and plan.bytes <= budget:
+        return treewidth.ground_state(part.model, order=plan.order)
+    return relax.branch_and_cut(part.model, time_limit=limits.patience(), progress=limits.progress)
+
+
+def _brute_force(model: IsingModel, limits: Limits) -> GroundState:
+    found = enumerate_states(model)
+    return GroundState(
+        found.ground_states[0],
+        found.energy,
+        found.energy,
+        found.energy,
+        exact=True,
+        method="brute-force",
+        stats={"seconds": limits.seconds(), "degeneracy": len(found.ground_states)},
+    )
+
+
+_FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
+    "treewidth": lambda model, limits: treewidth.ground_state(
+        model,
+        memory_limit=limits.memory_limit,
+        time_limit=limits.remaining(),
+        progress=limits.progress,
+    ),
+    "local-lp": lambda model, limits: relax.local_lp(model, time_limit=limits.remaining()),
+    "cycle-lp": lambda model, limits: relax.cycle_lp(model, time_limit=limits.remaining()),
+    "branch-and-cut": lambda model, limits: relax.branch_and_cut(
+        model, time_limit=limits.remaining(), progress=limits.progress
+    ),
+    "brute-force": _brute_force,
+}

@@ -1,0 +1,44 @@
+"""How much time and memory a verb may take, shared by everything it calls."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from planaris.errors import MethodError
+from planaris.progress import ProgressOption
+
+PATIENCE_SECONDS = 60.0
+"""Spent on relaxations of parts that no exact method fits, when no time limit is given."""
+
+FIRM_SECONDS = 1e9
+
+
+class Limits:
+    """A clock that starts now."""
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        progress: ProgressOption = None,
+    ) -> None:
+        if time_limit is not None and not time_limit > 0:
+            msg = f"`time_limit` must be a positive number of seconds, got {time_limit}"
+            raise MethodError(msg)
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.progress = progress
+        self.started = monotonic()
+
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return monotonic() - self.started
+
+    def remaining(self) -> float | None:
+        """Return the seconds left, or None without a time limit."""
+        return None if self.time_limit is None else max(self.time_limit - self.seconds(), 1e-3)
+
+    def patience(self, share: float = 1.0) -> float:
+        """Return the seconds a relaxation may take."""
+        left = self.remaining()
+        return PATIENCE_SECONDS if left is None else left * share

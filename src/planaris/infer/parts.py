@@ -1,0 +1,131 @@
+"""A model as the biconnected components it is made of.
+
+A zero-field model is, up to the sign of each component of the graph, a statement about which
+edges have ends that differ. Those statements are independent from one biconnected component to
+the next, so ground states, log Z, edge marginals and samples of the whole follow from the parts:
+each part may be solved by whatever fits it (SK08 section 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.embed import Embedding, embed
+from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
+from planaris.kernels.graph import biconnected_components, connected_components
+from planaris.kernels.spins import spins_from_disagreements
+from planaris.models import IsingModel
+from planaris.models.convert import WithoutBias, fields2bias
+from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some biconnected components of a model, as a model of their own."""
+
+    model: IsingModel
+    """The part with its spins renumbered; without fields and offset."""
+    edges: LongArray
+    """Edges of the whole that make up the part, in the order of ``model.edges``."""
+    spins: IntArray
+    """Spins of the whole that the part touches, in the order of its own spins."""
+    embedding: Embedding | None
+    """A rotation system: plane when found here, as given otherwise."""
+
+    def describe(self) -> dict[str, object]:
+        """Say what the part is, for ``stats``."""
+        planar = self.embedding is not None and self.embedding.genus == 0
+        return {"spins": self.model.num_spins, "edges": self.model.num_edges, "planar": planar}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A model without fields (they are joined to a bias spin, the last one) in its parts."""
+
+    original: IsingModel
+    bare: IsingModel
+    inverse: WithoutBias | None
+    parts: list[Part]
+
+    def join_spins(self, differ: BoolArray) -> Int8Array:
+        """Return the state of the original model whose bare edges differ as marked."""
+        spins, _ = spins_from_disagreements(self.bare.num_spins, self.bare.edges, differ)
+        return spins if self.inverse is None else self.inverse.lift_states(spins)
+
+
+def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
+    """Join fields to a bias spin and split off the non-planar biconnected components.
+
+    All planar biconnected components make up the first part, if there are any; a model with
+    a given embedding is one part.
+    """
+    bare, inverse = fields2bias(model) if model.has_fields else (model, None)
+    if embedding is not None:
+        _check_fits(embedding, bare)
+        return Split(model, bare, inverse, [_whole(bare, embedding)])
+    try:
+        return Split(model, bare, inverse, [_whole(bare, _embed(bare))])
+    except NotPlanarError:
+        return Split(model, bare, inverse, _blocks(bare))
+
+
+def _blocks(model: IsingModel) -> list[Part]:
+    count, block_of, _ = biconnected_components(model.num_spins, model.edges)
+    order = np.argsort(block_of, kind="stable")
+    begin = np.searchsorted(block_of[order], np.arange(count + 1))
+    sizes = np.diff(begin)
+    # K5 has 10 edges and K3,3 has 9: smaller blocks are planar.
+    planar = [order[np.repeat(sizes < 9, sizes)]]
+    others: list[Part] = []
+    for block in np.flatnonzero(sizes >= 9):
+        members = np.sort(order[begin[block] : begin[block + 1]])
+        part = _restrict(model, members)
+        if part.embedding is None:
+            others.append(part)
+        else:
+            planar.append(members)
+    together = np.sort(np.concatenate(planar))
+    return [_restrict(model, together), *others] if len(together) else others
+
+
+def _whole(model: IsingModel, embedding: Embedding) -> Part:
+    everything = np.arange(model.num_edges, dtype=np.int64)
+    spins = np.arange(model.num_spins, dtype=np.int32)
+    return Part(model.without_offset(), everything, spins, embedding)
+
+
+def _restrict(model: IsingModel, members: LongArray) -> Part:
+    spins, renumbered = np.unique(model.edges[members], return_inverse=True)
+    part = IsingModel(renumbered.reshape(-1, 2), model.couplings[members], num_spins=len(spins))
+    try:
+        embedding = _embed(part)
+    except NotPlanarError:
+        embedding = None
+    return Part(part, members, spins, embedding)
+
+
+def _embed(model: IsingModel) -> Embedding:
+    """Embed by the positions, or by the planarity test where they cross."""
+    try:
+        return embed(model)
+    except CrossingError:
+        return embed((model.num_spins, model.edges))
+
+
+def _check_fits(embedding: Embedding, bare: IsingModel) -> None:
+    if embedding.num_vertices != bare.num_spins or not np.array_equal(embedding.edges, bare.edges):
+        msg = (
+            f"`embedding` must have the model's {bare.num_spins} vertices and {bare.num_edges} "
+            "edges in the same order (fields count as edges to one more spin, the last one), "
+            f"got {embedding.num_vertices} vertices and {embedding.num_edges} edges"
+        )
+        raise EmbeddingError(msg)
+
+
+def num_components(model: IsingModel) -> int:
+    """Return the number of connected components, isolated spins included."""
+    if model.num_spins == 0:
+        return 0
+    return int(connected_components(model.num_spins, np.ascontiguousarray(model.edges)).max()) + 1

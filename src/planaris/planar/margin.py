@@ -1,0 +1,79 @@
+"""The worst margin violator: the state that learning must push away next (SK08 eq. 8–10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.models import IsingModel
+from planaris.models.arrays import as_finite
+from planaris.planar.ground_state import ground_state
+from planaris.result import GroundState
+from planaris.typing import ArrayLike, Int8Array
+
+
+@dataclass(frozen=True, eq=False)
+class MarginViolator:
+    """A state of least margin energy.
+
+    Attributes
+    ----------
+    spins : numpy.ndarray
+        The state.
+    margin_energy : float
+        ``energy - distance``, the minimum of SK08 eq. 8.
+    energy : float
+        Energy of ``spins`` in the given model.
+    distance : float
+        Weighted number of edges whose agreement differs from the reference (eq. 9).
+    exact : bool
+        True when no state has a lower margin energy.
+    """
+
+    spins: Int8Array
+    margin_energy: float
+    energy: float
+    distance: float
+    exact: bool
+
+
+def margin_violator(
+    model: IsingModel,
+    reference: ArrayLike,
+    weights: ArrayLike = 1.0,
+    *,
+    solve: Callable[[IsingModel], GroundState] = ground_state,
+) -> MarginViolator:
+    """Return the state that minimises energy minus distance from a reference state.
+
+    Parameters
+    ----------
+    model : IsingModel
+        A model that ``solve`` takes (by default: planar, without fields).
+    reference : array_like of int, shape (n,)
+        The wanted state ``y*``, -1 and +1.
+    weights : array_like of float, shape (m,)
+        ``v_ij`` of SK08 eq. 9; a number stands for all edges.
+    solve : callable
+        Finds the ground state.
+
+    Examples
+    --------
+    >>> model = IsingModel([(0, 1), (1, 2)], [1.0, -0.25])
+    >>> worst = margin_violator(model, [1, 1, -1], 1.0)
+    >>> worst.spins.tolist(), worst.margin_energy
+    ([1, 1, 1], -1.75)
+    """
+    target = np.asarray(reference, dtype=np.int8)
+    model.log_weight(target)  # refuses anything that is not a state
+    v = as_finite("weights", weights, model.num_edges)
+    differs = target[model.edges[:, 0]] != target[model.edges[:, 1]]
+    # Eq. 10 in couplings J = E / 2: an edge gains v / 2 where the reference cuts it.
+    tilted = model.couplings + np.where(differs, v, -v) / 2
+    found = solve(model.with_couplings(tilted))
+    s = found.spins
+    changed = (s[model.edges[:, 0]] != s[model.edges[:, 1]]) != differs
+    energy, distance = float(model.energy(s)), float(v[changed].sum())
+    return MarginViolator(s, energy - distance, energy, distance, found.exact)
