@@ -285,9 +285,9 @@ class IsingModel:
         linear, (u, v, quadratic), offset = spin.to_numpy_vectors(variable_order=names)
         return cls(
             np.column_stack([u, v]),
-            -beta * quadratic.astype(np.float64),
-            -beta * linear.astype(np.float64),
-            offset=-beta * float(offset),
+            0.0 - beta * quadratic.astype(np.float64),
+            0.0 - beta * linear.astype(np.float64),
+            offset=0.0 - beta * float(offset),
             labels=names,
         )
 
