@@ -442,7 +442,9 @@ def _implied_num_spins(
         if known is not None and np.ndim(cast(Any, known)) > 0:
             return len(cast(Any, known))
     flat = as_array("edges", edges)
-    return int(flat.max()) + 1 if flat.size and flat.dtype.kind in "iuf" else 0
+    if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):
+        return 0
+    return int(flat.max()) + 1
 
 
 def _checked_count(num_spins: Any) -> int:
