@@ -26,7 +26,8 @@ def read_bqm(source: Source) -> IsingModel:
 
 def write_bqm(model: IsingModel, target: Source) -> None:
     """Write a file that ``dimod.BinaryQuadraticModel.from_file`` reads."""
-    data = model.to_bqm().to_file().read()
+    with model.to_bqm().to_file() as file:
+        data = file.read()
     if not isinstance(target, str | os.PathLike):
         target.write(data)
     elif target == "-":

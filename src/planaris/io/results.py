@@ -125,7 +125,10 @@ def _solution(source: Source, tasks: tuple[str, ...]) -> tuple[FloatArray, int]:
     # Several solutions are separated by -BEGIN-; the last one counts.
     begins = [k for k, line in enumerate(lines) if line.strip() == b"-BEGIN-"]
     first = begins[-1] + 1 if begins else at
-    rows = scan_rows(b"\n" * first + b"\n".join(lines[first:]), "#")
+    body = b"\n".join(lines[first:])
+    if tasks == ("PR",) and body.strip() == b"-inf":  # evidence that cannot happen
+        return np.array([-np.inf]), first + 1
+    rows = scan_rows(b"\n" * first + body, "#")
     refuse_scan(source, rows.error)
     return rows.values, int(rows.row_lines[0]) if len(rows.row_lines) else first + 1
 

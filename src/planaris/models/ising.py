@@ -285,9 +285,9 @@ class IsingModel:
         linear, (u, v, quadratic), offset = spin.to_numpy_vectors(variable_order=names)
         return cls(
             np.column_stack([u, v]),
-            -beta * quadratic.astype(np.float64),
-            -beta * linear.astype(np.float64),
-            offset=-beta * float(offset),
+            0.0 - beta * quadratic.astype(np.float64),
+            0.0 - beta * linear.astype(np.float64),
+            offset=0.0 - beta * float(offset),
             labels=names,
         )
 
@@ -450,7 +450,9 @@ def _implied_num_spins(
         if known is not None and np.ndim(cast(Any, known)) > 0:
             return len(cast(Any, known))
     flat = as_array("edges", edges)
-    return int(flat.max()) + 1 if flat.size and flat.dtype.kind in "iuf" else 0
+    if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):
+        return 0
+    return int(flat.max()) + 1
 
 
 def _checked_count(num_spins: Any) -> int:

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from mrf_models import mrfs
+from planaris import IsingModel, MarkovRandomField
+from planaris.errors import MethodError, ModelError
+from planaris.models import bias2fields, kary2binary, lift_log_partition, mrf2ising
+from planaris.models.inverse import Chain
+from planaris.reference import enumerate_assignments
+from planaris.result import LogPartition
+
+PAIR = ((0, 1), [[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
+
+
+@given(mrfs())
+def test_log_weight_is_the_sum_of_log_entries(mrf: MarkovRandomField) -> None:
+    states = list(itertools.product(*(range(k) for k in mrf.cardinalities.tolist())))
+    found = mrf.log_weight(np.array(states, dtype=int).reshape(len(states), -1))
+    for x, value in zip(states, found, strict=True):
+        wanted = 0.0
+        for k in range(mrf.num_factors):
+            wanted += mrf.log_table(k)[tuple(x[v] for v in mrf.scope(k))]
+        assert value == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+
+
+@given(mrfs())
+def test_enumeration_by_hand(mrf: MarkovRandomField) -> None:
+    """Brute force twice: array arithmetic against dictionaries of probabilities."""
+    found = enumerate_assignments(mrf)
+    states = list(itertools.product(*(range(k) for k in mrf.cardinalities.tolist())))
+    weights = {}
+    for x in states:
+        tables = [np.exp(mrf.log_table(k)) for k in range(mrf.num_factors)]
+        weights[x] = float(
+            np.prod([t[tuple(x[v] for v in mrf.scope(k))] for k, t in enumerate(tables)])
+        )
+    total = sum(weights.values())
+    if total == 0:
+        assert found.log_partition == -np.inf
+        assert len(found.map_assignments) == 0
+        return
+    assert found.log_partition == pytest.approx(np.log(total), abs=1e-10)
+    assert np.exp(found.map_log_weight) == pytest.approx(max(weights.values()), rel=1e-10)
+    for x in map(tuple, found.map_assignments.tolist()):
+        assert weights[x] == pytest.approx(max(weights.values()), rel=1e-10)
+    for k in range(mrf.num_factors):
+        table = np.zeros(mrf.table_shape(k))
+        for x, w in weights.items():
+            table[tuple(x[v] for v in mrf.scope(k))] += w / total
+        np.testing.assert_allclose(found.factors[k], table, atol=1e-10)
+    for v in range(mrf.num_variables):
+        node = np.zeros(mrf.cardinalities[v])
+        for x, w in weights.items():
+            node[x[v]] += w / total
+        np.testing.assert_allclose(found.nodes[v], node, atol=1e-10)
+
+
+def test_tables_may_be_flat() -> None:
+    flat = MarkovRandomField([2, 3], [((0, 1), [1, 2, 3, 4, 0, 1])])
+    assert np.array_equal(flat.log_values, MarkovRandomField([2, 3], [PAIR]).log_values)
+
+
+def test_no_variables_and_no_factors() -> None:
+    empty = MarkovRandomField([], [])
+    assert empty.log_weight(np.zeros((2, 0))).tolist() == [0.0, 0.0]
+    constant = MarkovRandomField([], [((), 2.0), ((), [3.0])])
+    assert constant.log_weight([]) == pytest.approx(np.log(6.0))
+    assert MarkovRandomField([1, 5], []).log_weight([0, 4]) == 0
+
+
+def test_given_potentials_are_kept_and_frozen() -> None:
+    mrf = MarkovRandomField([2, 3], [PAIR])
+    assert mrf.linear_values is not None
+    assert mrf.linear_values.tolist() == [1, 2, 3, 4, 0, 1]
+    assert MarkovRandomField([2], [((0,), [0.0, 1.0])], log=True).linear_values is None
+    for copied in (mrf, pickle.loads(pickle.dumps(mrf))):
+        assert copied.log_weight([1, 0]) == pytest.approx(np.log(4))
+        for name in ("log_values", "linear_values", "scopes", "cardinalities"):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(copied, name)[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("cardinalities", "factors", "options", "words"),
+    [
+        ([0], [], {}, "`cardinalities` must lie between 1"),
+        ([-1], [], {}, "`cardinalities` must lie between 1"),
+        ([2.5], [], {}, "`cardinalities` must hold integers"),
+        (["a"], [], {}, "`cardinalities` must hold integers"),
+        ([2**40], [], {}, "`cardinalities` must lie between"),
+        ([2], [((1,), [1, 1])], {}, r"`factors\[0\]` must name variables 0 to 0, got 1"),
+        ([2], [((-1,), [1, 1])], {}, "got -1"),
+        ([2, 2], [((0, 0), np.ones(4))], {}, "name each variable once, got 0 twice"),
+        ([2, 3], [((0, 1), np.ones((3, 2)))], {}, r"a table of shape \(2, 3\)"),
+        ([2, 3], [((0, 1), np.ones(5))], {}, "a table of 6 numbers for its scope, got 5"),
+        ([2, 3], [((0,), [1, 1]), ((0, 1), np.ones(5))], {}, r"factors\[1\]"),
+        ([2**30] * 3, [((0, 1, 2), [1])], {}, "a table of about 2.90 numbers"),
+        ([2], [((0,), [1, -1])], {}, "finite and not negative, got -1"),
+        ([2], [((0,), [1, np.nan])], {}, "got nan"),
+        ([2], [((0,), [1, np.inf])], {}, "got inf"),
+        ([2], [((0,), ["x", "y"])], {}, "must hold real numbers"),
+        ([2], [((0,), [1, np.inf])], {"log": True}, "at most 1e300 in size, or -inf, got inf"),
+        ([2], [((0,), [1, np.nan])], {"log": True}, "got nan"),
+        ([2], [((0,), [1, 1e301])], {"log": True}, "got 1e.301"),
+        ([2], [], {"labels": ["a", "b"]}, "`labels` must name all 1 variables"),
+        ([2, 2], [], {"labels": ["a", "a"]}, "`labels` must be different"),
+    ],
+)
+def test_bad_input(cardinalities: object, factors: object, options: dict, words: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ModelError, match=words):
+        MarkovRandomField(cardinalities, factors, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        ([2], [0], [0], [1.0, 1.0], [0]),
+        ([2], [0], [0, 1], [1.0, 1.0], [0, 1]),
+        ([2], [0], [0, 1], [1.0], [0, 2]),
+        ([2], [0], [1, 0], [1.0, 1.0], [0, 2]),
+        ([2], [0], [], [1.0, 1.0], []),
+        ([2], [0], [0, 1], [1.0, 1.0], [1, 3]),
+    ],
+)
+def test_bad_flat_arrays(arrays: tuple) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ModelError):
+        MarkovRandomField.from_arrays(*arrays)
+
+
+@pytest.mark.parametrize("x", [[0], [0, 3], [0, -1], [0, 0.5], ["a", "b"], [[0, 0], [0]], 0])
+def test_bad_assignments(x: object) -> None:
+    with pytest.raises(ModelError, match="assignments"):
+        MarkovRandomField([2, 3], [PAIR]).log_weight(x)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("evidence", [{2: 0}, {-1: 0}, {0: 2}, {0: -1}, {"a": 0}, {0: 0.5}])
+def test_bad_evidence(evidence: dict) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ModelError, match="evidence"):
+        MarkovRandomField([2, 3], [PAIR]).condition(evidence)
+
+
+def test_conditioning_keeps_names_and_digits() -> None:
+    mrf = MarkovRandomField([2, 3], [PAIR], labels=["a", "b"])
+    smaller, _ = mrf.condition({0: 1})
+    assert smaller.labels == ["b"]
+    assert smaller.linear_values is not None
+    assert smaller.linear_values.tolist() == [4.0, 0.0, 1.0]
+
+
+def test_conversions_refuse_what_does_not_fit() -> None:
+    with pytest.raises(MethodError, match="variable 1 has 3"):
+        mrf2ising(MarkovRandomField([2, 3], [PAIR]))
+    with pytest.raises(MethodError, match=r"factor 0 over variables \[0\] has one"):
+        mrf2ising(MarkovRandomField([2], [((0,), [0, 1])]))
+    with pytest.raises(MethodError, match="factor 0 has 3"):
+        mrf2ising(MarkovRandomField([2, 2, 2], [((0, 1, 2), np.ones(8))]))
+    with pytest.raises(MethodError, match="use encoding='log'"):
+        kary2binary(MarkovRandomField([2, 3], [PAIR]), encoding="order")
+    with pytest.raises(ModelError, match="encoding"):
+        kary2binary(MarkovRandomField([2, 3], [PAIR]), encoding="other")
+    with pytest.raises(MethodError, match="without fields"):
+        bias2fields(IsingModel([(0, 1)], [1.0], [1.0, 0.0]))
+    with pytest.raises(ModelError, match="spin"):
+        bias2fields(IsingModel([], []))
+
+
+def test_states_that_stand_for_nothing_are_refused() -> None:
+    mrf = MarkovRandomField([3], [((0,), [1, 2, 3])])
+    _, from_bits = kary2binary(mrf)
+    with pytest.raises(ModelError):
+        from_bits.lift_states([1, 1])
+    _, from_order = kary2binary(mrf, encoding="order")
+    with pytest.raises(ModelError, match="in order"):
+        from_order.lift_states([0, 1])
+
+
+def test_conversions_chain() -> None:
+    mrf = MarkovRandomField([1, 2, 1, 2], [((0, 1, 2, 3), [1, 2, 3, 4]), ((1, 3), [1, 2, 2, 1])])
+    smaller, first = mrf.condition({0: 0, 2: 0})
+    _, second = mrf2ising(smaller)
+    chain = Chain((first, second))
+    assert chain.lift_states([1, -1]).tolist() == [0, 1, 0, 0]
+    assert chain.log_partition_shift == 0
+
+
+def test_shifted_intervals_still_enclose() -> None:
+    _, inverse = bias2fields(IsingModel([(0, 1)], [1.0]))
+    lifted = lift_log_partition(LogPartition(1.0, 1.0, 1.0, True, "x"), inverse)
+    assert lifted.lower < 1.0 + np.log(2.0) < lifted.upper
