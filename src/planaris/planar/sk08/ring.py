@@ -91,7 +91,7 @@ def time_ring_ground_state(
     >>> row.size, row.triangulated > 0
     (16, True)
     """
-    import networkx as _  # noqa: F401  (its import is not part of the time)
+    import networkx as nx  # noqa: F401  (its import is not part of the time)
 
     model, embedding = ring(size, rng)
     seconds, energies = {"none": float("nan")}, set()
