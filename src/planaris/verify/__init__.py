@@ -2,6 +2,14 @@
 
 from planaris.verify.embedding import check_plane
 from planaris.verify.kuratowski import check_kuratowski
+from planaris.verify.state import check_ground_state, check_log_partition
 from planaris.verify.tjoin import verify_perfect_matching, verify_tjoin
 
-__all__ = ["check_kuratowski", "check_plane", "verify_perfect_matching", "verify_tjoin"]
+__all__ = [
+    "check_ground_state",
+    "check_kuratowski",
+    "check_log_partition",
+    "check_plane",
+    "verify_perfect_matching",
+    "verify_tjoin",
+]
