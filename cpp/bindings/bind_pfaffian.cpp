@@ -1,4 +1,5 @@
 #include "arrays.hpp"
+#include "planaris/leg_scaling.hpp"
 #include "planaris/pfaffian.hpp"
 #include "planaris/wide.hpp"
 
@@ -8,6 +9,7 @@ namespace {
 
 // The symbolic part: faces, signs and the tree of fronts. Immutable, so threads may share it.
 struct PfaffianPlan {
+  Faces faces;
   FrontTree tree;
   std::vector<int8_t> signs;
 };
@@ -19,11 +21,26 @@ PfaffianPlan make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> o
                           {offsets.data(), offsets.size()}};
   const std::span<const double> spots{centres.data(), centres.size()};
   nb::gil_scoped_release release;
-  const Faces faces = trace_faces(view);
+  Faces faces = trace_faces(view);
   if (spots.size() != 2 * (faces.offsets.size() - 1)) {
     throw std::invalid_argument("centres must hold two coordinates per face");
   }
-  return {dissect_faces(faces, spots, leaf_size), kasteleyn_signs(view, faces)};
+  FrontTree tree = dissect_faces(faces, spots, leaf_size);
+  std::vector<int8_t> signs = kasteleyn_signs(view, faces);
+  return {std::move(faces), std::move(tree), std::move(signs)};
+}
+
+Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progress& progress) {
+  if (gauged.size() != plan.signs.size()) {
+    throw std::invalid_argument("gauged must hold one coupling per edge of the plan");
+  }
+  Control control = make_control(progress);
+  std::vector<double> y;
+  {
+    nb::gil_scoped_release release;
+    y = leg_scaling(plan.faces, {gauged.data(), gauged.size()}, control);
+  }
+  return to_numpy(std::move(y));
 }
 
 // log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
@@ -59,9 +76,9 @@ void bind_pfaffian(nb::module_& m) {
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"))
-      .def_prop_ro("signs",
-                   [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
+      .def("signs", [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
       .def_prop_ro("num_fronts", [](const PfaffianPlan& plan) { return plan.tree.num_nodes(); })
+      .def("scaling", &scaling, nb::arg("gauged").noconvert(), nb::arg("progress") = nb::none())
       .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none());

@@ -16,6 +16,7 @@ void EliminationStats::add(const EliminationStats& other) {
   left_over += other.left_over;
   largest_front = std::max(largest_front, other.largest_front);
   worst_ratio = std::min(worst_ratio, other.worst_ratio);
+  smallest_exponent = std::min(smallest_exponent, other.smallest_exponent);
   multiplications += other.multiplications;
 }
 
@@ -100,7 +101,7 @@ class Elimination {
  private:
   struct Worker {
     std::vector<T> matrix, pivot_rows;
-    std::vector<int32_t> perm, map, refused;
+    std::vector<int32_t> perm, map, refused, exponents;
     Packing packing;
     ContributionStack<T> stack;
     EliminationStats stats;
@@ -155,6 +156,7 @@ class Elimination {
       add_child(w, tree_.right[node], right, s, left.refused);
     }
     add_joins(w, node, s);
+    rescale_refused(w, s);
     for (; pops > 0; --pops) w.stack.pop();
 
     w.perm.resize(s.rows);
@@ -222,6 +224,34 @@ class Elimination {
     }
   }
 
+  // A row that an odd cycle of the assignment leaves over has uniformly small entries. Brought
+  // back to largest entry 1 it finds a pivot here instead of climbing to the root. Its legs are
+  // joined already, so the factor (a power of two: exact) concerns nothing that is yet to come.
+  void rescale_refused(Worker& w, const Shape& s) {
+    w.exponents.assign(s.delayed, 0);
+    for (int32_t k = 0; k < s.delayed; ++k) {
+      const int32_t r = s.own + k;
+      T* column = w.matrix.data() + size_t(r) * s.rows;
+      T largest = T(0.0);
+      for (int32_t j = 0; j < r; ++j) {
+        largest = std::max(largest, magnitude(w.matrix[size_t(j) * s.rows + r]));
+      }
+      for (int32_t i = r + 1; i < s.rows; ++i) largest = std::max(largest, magnitude(column[i]));
+      if (is_zero(largest)) continue;
+      const int64_t exponent = -binary_exponent(largest);
+      w.stats.smallest_exponent = std::min(w.stats.smallest_exponent, -exponent);
+      if (exponent < 4 || exponent > 1000) continue;
+      const T factor = power_of_two<T>(exponent);
+      for (int32_t j = 0; j < r; ++j) {
+        T& entry = w.matrix[size_t(j) * s.rows + r];
+        entry = entry * factor;
+      }
+      for (int32_t i = r + 1; i < s.rows; ++i) column[i] = column[i] * factor;
+      w.exponents[k] = static_cast<int32_t>(exponent);
+      w.log_sum -= exponent * 0.693147180559945309417232L;
+    }
+  }
+
   void note(Worker& w, const Shape& s, int eliminated, const FrontElimination<T>& front,
             bool last) {
     double sum = 0.0;
@@ -249,6 +279,7 @@ class Elimination {
     factor.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * eliminated);
     factor.place.resize(s.rows);
     for (int32_t k = 0; k < s.rows; ++k) factor.place[w.perm[k]] = k;
+    factor.exponents = w.exponents;
   }
 
   void hand_on(Worker& w, int32_t node, const Shape& s, int eliminated) {

@@ -29,6 +29,7 @@ struct EliminationStats {
   int64_t left_over = 0;     // rows without any pivot at the root: the matrix looks singular
   int32_t largest_front = 0;
   double worst_ratio = 1.0;  // of a pivot to the largest entry of its rows
+  int64_t smallest_exponent = 0;  // of the largest entry of a refused row
   double multiplications = 0.0;
 
   void add(const EliminationStats& other);
@@ -46,6 +47,7 @@ struct FrontFactor {
   int32_t rows = 0, eliminated = 0, delayed_left = 0, delayed_right = 0;
   std::vector<T> lower;        // rows × eliminated, column-major: L, and pivots at (k + 1, k)
   std::vector<int32_t> place;  // where every row of the front, as assembled, went
+  std::vector<int32_t> exponents;  // powers of two that the refused rows were scaled by
 };
 
 template <class T>

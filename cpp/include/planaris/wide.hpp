@@ -142,6 +142,22 @@ inline double to_double(const Wide& x) {
   return std::ldexp(x.high, static_cast<int>(256 * x.exponent)) +
          std::ldexp(x.low, static_cast<int>(256 * x.exponent));
 }
+// Exponent of a number that is not zero, and powers of two: scaling by them is exact.
+inline int64_t binary_exponent(double x) { return std::ilogb(x); }
+inline int64_t binary_exponent(const Wide& x) { return std::ilogb(x.high) + 256 * x.exponent; }
+template <class T>
+T power_of_two(int64_t exponent);
+template <>
+inline double power_of_two<double>(int64_t exponent) {
+  return std::ldexp(1.0, static_cast<int>(exponent));
+}
+template <>
+inline Wide power_of_two<Wide>(int64_t exponent) {
+  const int64_t rest = exponent & 255;
+  Wide r(std::ldexp(1.0, static_cast<int>(rest)));
+  r.exponent += (exponent - rest) / 256;
+  return r;
+}
 template <class T>
 T exponential(double x);
 template <>
