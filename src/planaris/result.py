@@ -59,6 +59,26 @@ class GroundState:
 
 
 @dataclass(frozen=True, eq=False)
+class PartProof:
+    """Proof of a lower bound on the energy of some of the edges of a model.
+
+    Attributes
+    ----------
+    edges : numpy.ndarray
+        Edges of the model without fields: those of the model, then one per nonzero field, to
+        the bias spin, in the order of the spins.
+    lower : float
+        No state gives these edges less energy.
+    proof : object or None
+        What :mod:`planaris.verify` checks; None where the method leaves no proof.
+    """
+
+    edges: Array
+    lower: float
+    proof: Any
+
+
+@dataclass(frozen=True, eq=False)
 class LogPartition:
     """Natural logarithm of the partition function with an interval that contains it.
 

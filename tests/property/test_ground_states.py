@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import planaris as pl
+from planaris.errors import VerificationError
 from planaris.planar import margin_violator
-from planaris.planar.tjoin import frustrated_faces
 from planaris.reference import enumerate_states
-from planaris.verify import verify_tjoin
+from planaris.verify import check_certificate, check_ground_state
 from strategies import plane_models
 
 
@@ -53,18 +55,22 @@ def test_sixteen_spins(case):
 def test_given_embedding_and_certificate(case):
     model, graph = case
     result = pl.ground_state(model, embedding=graph.embedding)
-    (certificate,) = result.certificate
-    embedding, tjoin = certificate.embedding, certificate.tjoin
-    outer = embedding.outer_faces[embedding.outer_faces >= 0]
-    odd = np.setdiff1d(frustrated_faces(embedding, model.couplings), outer)
-    verify_tjoin(
-        embedding.num_faces,
-        embedding.dual_edges,
-        np.abs(model.couplings),
-        odd,
-        tjoin,
-        boundary=outer,
-    )
+    check_ground_state(model, result)
+
+
+@settings(max_examples=200)
+@given(plane_models(max_vertices=8, kinds=("integers",), fields=True), st.data())
+def test_a_worse_state_is_caught_by_the_certificate_alone(case, data):
+    model, _ = case
+    assume(model.num_spins > 0)
+    result = pl.ground_state(model)
+    spins = result.spins.copy()
+    spins[data.draw(st.integers(0, model.num_spins - 1))] *= -1
+    energy = float(model.energy(spins))
+    assume(energy > result.energy)
+    worse = replace(result, spins=spins, energy=energy, lower=energy, upper=energy)
+    with pytest.raises(VerificationError):
+        check_certificate(model, worse)
 
 
 @settings(max_examples=200)

@@ -6,7 +6,9 @@ import sys
 
 import typer
 
-from planaris.cli import demo, info, map
+from planaris.cli.demo import demo
+from planaris.cli.info import info
+from planaris.cli.map import map_state
 from planaris.errors import PlanarisError
 
 app = typer.Typer(
@@ -16,8 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (info.info, map.map_state, demo.demo):
-    app.command(name=_command.__name__.removesuffix("_state"))(_command)
+app.command()(info)
+app.command("map")(map_state)
+app.command()(demo)
 
 
 def run() -> None:

@@ -17,7 +17,7 @@ from planaris.infer.reduce import Model, as_ising
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
-from planaris.result import GroundState
+from planaris.result import GroundState, PartProof
 
 TREEWIDTH_ENTRIES = 2.0**28
 """Largest elimination that is tried before branch and cut: some seconds of work."""
@@ -141,7 +141,10 @@ def _by_parts(
                 for part, r in zip(split.parts, results, strict=True)
             ],
         },
-        certificate=[result.certificate for result in results],
+        certificate=[
+            PartProof(part.edges, r.lower, r.certificate)
+            for part, r in zip(split.parts, results, strict=True)
+        ],
     )
 
 

@@ -1,11 +1,13 @@
 """Checks results and certificates; shares no code with the solvers."""
 
 from planaris.verify.embedding import check_plane
+from planaris.verify.ground_state import check_certificate
 from planaris.verify.kuratowski import check_kuratowski
 from planaris.verify.state import check_ground_state, check_log_partition
 from planaris.verify.tjoin import verify_perfect_matching, verify_tjoin
 
 __all__ = [
+    "check_certificate",
     "check_ground_state",
     "check_kuratowski",
     "check_log_partition",

@@ -15,6 +15,7 @@ from planaris.errors import VerificationError
 from planaris.models import IsingModel
 from planaris.result import GroundState, LogPartition
 from planaris.typing import Array, FloatArray
+from planaris.verify.ground_state import check_certificate
 
 MAX_ENUMERATED = 18
 """Models of up to this many spins are enumerated."""
@@ -39,7 +40,8 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
 
     Checked: spins are -1 or +1, one per spin of the model; ``energy`` is their energy, to the
     last integer for integer couplings and within the rounding of a plain sum otherwise;
-    ``lower <= energy == upper``, and no gap beyond rounding where ``exact`` is claimed. For
+    ``lower <= energy == upper``, and no gap beyond rounding where ``exact`` is claimed; the
+    certificate, if there is one (:func:`~planaris.verify.check_certificate`). For
     models of at most 18 spins the minimum itself is found and must lie in the interval.
 
     Parameters
@@ -89,6 +91,8 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
             f"[{result.lower}, {result.upper}]"
         )
         raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
+    if result.certificate is not None:
+        check_certificate(model, result)
     if model.num_spins <= MAX_ENUMERATED:
         _check_minimum(model, result, slack)
 
