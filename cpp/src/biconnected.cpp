@@ -6,11 +6,17 @@
 namespace planaris {
 
 Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
-  std::vector<int32_t> first(n + 1, 0), around(edges.size());
+  struct Arc {
+    int32_t head, half_edge;
+  };
+  std::vector<int32_t> first(n + 1, 0);
+  std::vector<Arc> around(edges.size());
   for (const int32_t v : edges) ++first[v + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<int32_t> next(first.begin(), first.end() - 1);
-  for (size_t h = 0; h < edges.size(); ++h) around[next[edges[h]]++] = static_cast<int32_t>(h);
+  for (size_t h = 0; h < edges.size(); ++h) {
+    around[next[edges[h]]++] = {edges[h ^ 1], static_cast<int32_t>(h)};
+  }
 
   Blocks blocks;
   blocks.component_of.assign(edges.size() / 2, -1);
@@ -24,7 +30,7 @@ Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
     int32_t root_blocks = 0;
     for (int32_t v = root;;) {
       if (next[v] < first[v + 1]) {
-        const int32_t h = around[next[v]++], w = edges[h ^ 1];
+        const auto [w, h] = around[next[v]++];
         if ((h ^ 1) == entered[v]) continue;
         if (number[w] < 0) {
           stack.push_back(h >> 1);

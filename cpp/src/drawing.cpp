@@ -30,11 +30,12 @@ class Sweep {
   }
 
   Drawing run() {
-    if (find_coincident() || !sort_segments()) return std::move(drawing_);
+    group_segments();
+    if (find_coincident() || !sort_fans()) return std::move(drawing_);
     lay_out_rotation();
-    for (int32_t v = 0; v < static_cast<int32_t>(points_.size()); ++v) {
+    for (int32_t v = 0; v < n_; ++v) {
       control_.poll();
-      if (!pass(v)) {
+      if (degree(v) > 0 && !pass(v)) {
         drawing_.rotation.clear();
         return std::move(drawing_);
       }
@@ -49,18 +50,13 @@ class Sweep {
       Point point;
       int32_t vertex;
     };
-    degree_.assign(n_, 0);
-    for (const int32_t v : edges_) ++degree_[v];
-    std::vector<Item> items;
-    items.reserve(n_);
-    for (int32_t v = 0; v < n_; ++v) {
-      if (degree_[v] > 0) items.push_back({{positions[2 * v], positions[2 * v + 1]}, v});
-    }
+    std::vector<Item> items(n_);
+    for (int32_t v = 0; v < n_; ++v) items[v] = {{positions[2 * v], positions[2 * v + 1]}, v};
     std::sort(items.begin(), items.end(),
               [](const Item& a, const Item& b) { return a.point < b.point; });
-    rank_.assign(n_, kNone);
-    points_.reserve(items.size());
-    vertex_.reserve(items.size());
+    rank_.resize(n_);
+    points_.reserve(n_);
+    vertex_.reserve(n_);
     for (const Item& item : items) {
       rank_[item.vertex] = static_cast<int32_t>(points_.size());
       points_.push_back(item.point);
@@ -76,38 +72,44 @@ class Sweep {
     return false;
   }
 
+  int32_t degree(int32_t v) const { return first_[v + 1] - first_[v] + incoming_[v]; }
+
   bool find_coincident() {
-    for (size_t v = 1; v < points_.size(); ++v) {
-      if (points_[v] == points_[v - 1]) {
-        fail(Flaw::same_place, vertex_[v - 1], vertex_[v]);
+    for (int32_t v = 0, last = kNone; v < n_; ++v) {
+      if (degree(v) == 0) continue;
+      if (last != kNone && points_[v] == points_[last]) {
+        fail(Flaw::same_place, vertex_[last], vertex_[v]);
         return true;
       }
+      last = v;
     }
     return false;
   }
 
-  // Groups the segments by left end, bottom to top; false if two of them overlap.
-  bool sort_segments() {
-    const auto used = points_.size();
-    first_.assign(used + 1, 0);
-    incoming_.assign(used, 0);
-    for (size_t k = 0; k < edges_.size(); k += 2) {
-      const auto [left, right] = std::minmax(rank_[edges_[k]], rank_[edges_[k + 1]]);
-      ++first_[left + 1];
-      ++incoming_[right];
+  // Groups the segments by left end. Looking up the ranks is scattered: done once.
+  void group_segments() {
+    const auto num_edges = edges_.size() / 2;
+    std::vector<Segment> given(num_edges);
+    first_.assign(n_ + 1, 0);
+    incoming_.assign(n_, 0);
+    for (size_t e = 0; e < num_edges; ++e) {
+      const int32_t a = rank_[edges_[2 * e]], b = rank_[edges_[2 * e + 1]];
+      const auto h = static_cast<int32_t>(2 * e);
+      given[e] = a < b ? Segment{a, b, h} : Segment{b, a, h + 1};
+      ++first_[given[e].left + 1];
+      ++incoming_[given[e].right];
     }
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    segments_.resize(edges_.size() / 2);
+    segments_.resize(num_edges);
     std::vector<int32_t> place(first_.begin(), first_.end() - 1);
-    for (size_t k = 0; k < edges_.size(); k += 2) {
-      const int32_t a = rank_[edges_[k]], b = rank_[edges_[k + 1]];
-      const auto e = static_cast<int32_t>(k);
-      segments_[place[std::min(a, b)]++] =
-          a < b ? Segment{a, b, e} : Segment{b, a, e + 1};
-    }
-    for (size_t v = 0; v < used; ++v) {
+    for (const Segment& s : given) segments_[place[s.left]++] = s;
+  }
+
+  // Sorts the segments leaving each vertex, bottom to top; false if two of them overlap.
+  bool sort_fans() {
+    for (int32_t v = 0; v < n_; ++v) {
       control_.poll();
-      if (!sort_fan(static_cast<int32_t>(v))) return false;
+      if (!sort_fan(v)) return false;
     }
     return true;
   }
@@ -137,9 +139,10 @@ class Sweep {
 
   void lay_out_rotation() {
     drawing_.offsets.assign(n_ + 1, 0);
-    std::partial_sum(degree_.begin(), degree_.end(), drawing_.offsets.begin() + 1);
+    for (int32_t v = 0; v < n_; ++v) drawing_.offsets[vertex_[v] + 1] = degree(v);
+    std::partial_sum(drawing_.offsets.begin(), drawing_.offsets.end(), drawing_.offsets.begin());
     drawing_.rotation.resize(edges_.size());
-    an_incoming_.assign(points_.size(), kNone);
+    an_incoming_.assign(n_, kNone);
   }
 
   // Moves the sweep line over vertex v; false if a flaw shows up.
@@ -216,8 +219,7 @@ class Sweep {
 
   // The leftmost vertex of a component sees its outer face left of its topmost edge.
   void find_outer() {
-    const auto used = static_cast<int32_t>(points_.size());
-    std::vector<int32_t> parent(used);
+    std::vector<int32_t> parent(n_);
     std::iota(parent.begin(), parent.end(), 0);
     const auto find = [&parent](int32_t v) {
       while (parent[v] != v) v = parent[v] = parent[parent[v]];
@@ -227,16 +229,17 @@ class Sweep {
       const int32_t a = find(s.left), b = find(s.right);
       if (a < b) parent[b] = a; else parent[a] = b;
     }
-    for (int32_t v = 0; v < used; ++v) {
-      if (parent[v] == v) drawing_.outer.push_back(segments_[first_[v + 1] - 1].half_edge);
+    for (int32_t v = 0; v < n_; ++v) {
+      if (parent[v] != v || degree(v) == 0) continue;
+      drawing_.outer.push_back(segments_[first_[v + 1] - 1].half_edge);
     }
   }
 
   int32_t n_;
   std::span<const int32_t> edges_;
   Control& control_;
-  std::vector<int32_t> degree_, rank_, vertex_, first_, incoming_, an_incoming_;
-  std::vector<Point> points_;      // in sweep order, vertices with edges only
+  std::vector<int32_t> rank_, vertex_, first_, incoming_, an_incoming_;
+  std::vector<Point> points_;      // in sweep order
   std::vector<Segment> segments_;  // grouped by left end, bottom to top
   OrderedList status_;             // segments on the sweep line, bottom to top
   Drawing drawing_;

@@ -9,7 +9,7 @@ LeftRight::LeftRight(int32_t num_vertices, std::span<const int32_t> edges, Contr
     : n_(num_vertices), control_(control) {
   build_adjacency(edges);
   number_vertices();
-  orient_edges();
+  list_out_edges();
   find_low_points();
   sort_out_edges();
 }
@@ -25,65 +25,76 @@ void LeftRight::build_adjacency(std::span<const int32_t> edges) {
   }
 }
 
-// Depth-first search; half_edge_[w] becomes the half-edge through which w was found.
+// Depth-first search; half_edge_[w] becomes the half-edge through which w was found. When v is
+// reached, its numbered neighbours are ancestors: their edges are the back edges of v. The
+// others are kept to be tried one by one. All neighbours are looked up at once, because these
+// scattered reads dominate the time and can then overlap.
 void LeftRight::number_vertices() {
+  struct Range {
+    int32_t next, end;
+  };
   number_.assign(n_, -1);
   order_.reserve(n_);
   parent_.assign(n_, -1);
+  half_edge_.reserve(n_ + arcs_.size() / 2);
   half_edge_.assign(n_, -1);
-  std::vector<int32_t> next(offsets_.begin(), offsets_.end() - 1);
-  for (int32_t root = 0; root < n_; ++root) {
-    if (number_[root] >= 0) continue;
-    number_[root] = static_cast<int32_t>(order_.size());
-    order_.push_back(root);
-    int32_t v = root;
-    for (;;) {
-      control_.poll();
-      if (next[v] == offsets_[v + 1]) {
-        const int32_t above = parent_[number_[v]];
-        if (above < 0) break;
-        v = order_[above];
-        continue;
-      }
-      const Arc arc = arcs_[next[v]++];
-      if (number_[arc.head] >= 0) continue;
-      const auto number = static_cast<int32_t>(order_.size());
-      parent_[number] = number_[v];
-      half_edge_[number] = arc.half_edge;
-      number_[arc.head] = number;
-      order_.push_back(arc.head);
-      v = arc.head;
-    }
-  }
-}
-
-// Lists the edges leaving every vertex: to children, and back to ancestors. An edge between
-// numbered vertices joins a vertex with its ancestor, and is taken at the descendant only.
-void LeftRight::orient_edges() {
-  first_out_.reserve(n_ + 1);
-  out_.reserve(arcs_.size() / 2);
-  const size_t num_back = arcs_.size() / 2;  // more than enough
-  tail_.reserve(num_back);
-  head_.reserve(num_back);
-  half_edge_.reserve(n_ + num_back);
-  for (int32_t v = 0; v < n_; ++v) {
-    first_out_.push_back(static_cast<int32_t>(out_.size()));
-    const int32_t given = order_[v];
+  std::vector<Range> untried(n_);
+  const auto reach = [&](int32_t given) {
+    const auto v = static_cast<int32_t>(order_.size());
+    number_[given] = v;
+    order_.push_back(given);
+    int32_t kept = offsets_[given];
+    untried[v].next = kept;
     for (int32_t k = offsets_[given]; k < offsets_[given + 1]; ++k) {
       const Arc arc = arcs_[k];
       const int32_t w = number_[arc.head];
-      if (w > v) {
-        if (half_edge_[w] == arc.half_edge) out_.push_back(w);
+      if (w < 0) {
+        __builtin_prefetch(&offsets_[arc.head]);
+        arcs_[kept++] = arc;
       } else if ((arc.half_edge ^ 1) != half_edge_[v]) {
-        out_.push_back(static_cast<int32_t>(half_edge_.size()));
-        half_edge_.push_back(arc.half_edge);
         tail_.push_back(v);
         head_.push_back(w);
+        half_edge_.push_back(arc.half_edge);
       }
     }
+    untried[v].end = kept;
+    return v;
+  };
+  for (int32_t root = 0; root < n_; ++root) {
+    if (number_[root] >= 0) continue;
+    for (int32_t v = reach(root); v >= 0;) {
+      control_.poll();
+      if (untried[v].next == untried[v].end) {
+        v = parent_[v];
+        continue;
+      }
+      const Arc arc = arcs_[untried[v].next++];
+      if (number_[arc.head] >= 0) continue;
+      const auto found = static_cast<int32_t>(order_.size());
+      parent_[found] = v;
+      half_edge_[found] = arc.half_edge;
+      v = reach(arc.head);
+    }
   }
-  first_out_.push_back(static_cast<int32_t>(out_.size()));
   arcs_ = {};
+}
+
+// Lists the edges leaving every vertex: to children, and back to ancestors.
+void LeftRight::list_out_edges() {
+  first_out_.assign(n_ + 1, 0);
+  for (const int32_t v : tail_) ++first_out_[v + 1];
+  for (const int32_t v : parent_) {
+    if (v >= 0) ++first_out_[v + 1];
+  }
+  std::partial_sum(first_out_.begin(), first_out_.end(), first_out_.begin());
+  cursor_.assign(first_out_.begin(), first_out_.end() - 1);
+  out_.resize(first_out_.back());
+  for (size_t k = 0; k < tail_.size(); ++k) {
+    out_[cursor_[tail_[k]]++] = n_ + static_cast<int32_t>(k);
+  }
+  for (int32_t w = 0; w < n_; ++w) {
+    if (parent_[w] >= 0) out_[cursor_[parent_[w]]++] = w;
+  }
 }
 
 // low and low2 of an edge: the lowest and second lowest ancestors of its tail that can be

@@ -46,7 +46,7 @@ class LeftRight {
 
   void build_adjacency(std::span<const int32_t> edges);
   void number_vertices();
-  void orient_edges();
+  void list_out_edges();
   void find_low_points();
   void sort_out_edges();
   bool test_component(int32_t root);
