@@ -39,6 +39,10 @@ class TypedState final : public TJoinState {
   bool fits(const TJoinProblem& problem) const;
   bool change_parity(const TJoinProblem& problem);
   void change_weights(const TJoinWeights& weights);
+  bool is_outermost(size_t r) const {
+    return engine_.alive(int32_t(r)) && !engine_.regions()[r].inside &&
+           int32_t(r) != engine_.boundary();
+  }
   void match_all(Control& control);
   std::vector<std::pair<int32_t, int32_t>> matched_pairs();
   std::vector<int32_t> join_of(const std::vector<std::pair<int32_t, int32_t>>& pairs);
@@ -101,9 +105,11 @@ Graph<Int> TypedState<Int>::build(const TJoinProblem& problem) {
 // to round: trees stay as small as if all grew at once, and none is kept alive.
 template <typename Int>
 void TypedState<Int>::match_all(Control& control) {
-  std::vector<int32_t> roots;
-  for (int32_t v = 0; v < graph_.n; ++v) {
-    if (layout_.odd[v] && engine_.is_free(v)) roots.push_back(v);
+  std::vector<int32_t> roots;  // one odd vertex of each free region
+  const auto& region = engine_.regions();
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!is_outermost(r) || region[r].mate_to >= 0) continue;
+    roots.push_back(engine_.vertices()[region[r].core].source);
   }
   const double all = double(roots.size());
   int64_t budget = 2;
@@ -142,7 +148,7 @@ std::vector<std::pair<int32_t, int32_t>> TypedState<Int>::matched_pairs() {
     if (region[r].child >= 0) open.emplace_back(r, from);
   };
   for (size_t r = 0; r < region.size(); ++r) {
-    if (!engine_.alive(int32_t(r)) || region[r].inside || int32_t(r) == engine_.boundary()) continue;
+    if (!is_outermost(r)) continue;
     keep(region[r].mate_from, region[r].mate_to);
     assign(int32_t(r), region[r].mate_from);
   }
@@ -240,7 +246,7 @@ void TypedState<Int>::write_certificate(TJoinSolution& out) const {
     parent = int32_t(out.start.size()) - 1;
   };
   for (size_t r = 0; r < region.size(); ++r) {
-    if (!engine_.alive(int32_t(r)) || region[r].inside || int32_t(r) == engine_.boundary()) continue;
+    if (!is_outermost(r)) continue;
     for (int32_t v = region[r].first;; v = vertex[v].next) {
       place[v] = int32_t(out.order.size());
       out.order.push_back(original[v]);
