@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "planaris/control.hpp"
@@ -62,21 +63,26 @@ template <typename Int>
 class Engine {
  public:
   explicit Engine(const Graph<Int>& graph, const std::vector<uint8_t>& odd);
+  void attach(const Graph<Int>& graph) { graph_ = &graph; }
 
   // Grows a tree from the free region at `root` until it can be matched; false when it was
-  // given up because it touched a vertex outside [low, high): duals stay feasible either way.
-  bool search(int32_t root, int64_t budget);
+  // given up after `budget` scans. The duals are feasible either way.
+  bool search(int32_t root, int64_t budget, Control& control, double fraction);
   bool is_free(int32_t v) const { return region_[v_[v].top].mate_to < 0; }
+
+  // For warm starts. Takes v out of every region; what it was matched to gets free.
+  void dissolve(int32_t v);
+  void make_odd(int32_t v);   // v must lie in no region
+  void make_even(int32_t v);  // v must have been dissolved
+  void scale(int32_t bits);   // multiplies all duals by 2^bits
   bool alive(int32_t r) const { return !region_[r].spare; }
   int32_t boundary() const { return boundary_; }
   // The ball around one odd vertex; blossoms never take its number.
   int32_t base_region(int32_t v) const { return base_[v]; }
-  void limit(int32_t low, int32_t high) { low_ = low, high_ = high; }
 
-  const Graph<Int>& graph_;
-  std::vector<Vertex<Int>> v_;
-  std::vector<Region<Int>> region_;
-  std::vector<int32_t> spare_;
+  const std::vector<Vertex<Int>>& vertices() const { return v_; }
+  const std::vector<Region<Int>>& regions() const { return region_; }
+
   Counters count;
 
  private:
@@ -121,7 +127,6 @@ class Engine {
     const int32_t r = resolve(v_[v].top, height);
     return {r, height + dual(region_[r])};
   }
-  bool outside(int32_t v) const { return v < low_ || (v >= high_ && v != graph_.n); }
 
   void push(Int key, int32_t from, int32_t to, int32_t kind);
   void enter(int32_t r, int8_t sign);
@@ -135,16 +140,20 @@ class Engine {
   void schedule_shrink(int32_t r);
   bool shrink(int32_t r);
   bool expand(int32_t r);
+  void free_child(int32_t c);
   void augment(int32_t r, int32_t from, int32_t to);
   int32_t meeting_point(int32_t a, int32_t b);
   int32_t new_region();
+  int32_t new_ball(int32_t v);
   void finish();
 
-  int32_t low_ = 0, high_ = 0, boundary_ = -1;
-  std::vector<int32_t> base_;
+  const Graph<Int>* graph_;
+  std::vector<Vertex<Int>> v_;
+  std::vector<Region<Int>> region_;
+  std::vector<int32_t> spare_, base_;
+  int32_t boundary_ = -1;
   Int now_ = 0;
   uint32_t mark_ = 0;
-  bool aborted_ = false;
   std::vector<Event> heap_, soon_;
   size_t soon_head_ = 0;
   std::vector<int32_t> labelled_, formed_, stack_, cycle_nodes_;

@@ -5,18 +5,21 @@ namespace planaris::tjoin {
 
 template <typename Int>
 Engine<Int>::Engine(const Graph<Int>& graph, const std::vector<uint8_t>& odd)
-    : graph_(graph), v_(size_t(graph.n) + 1), high_(graph.n), base_(size_t(graph.n) + 1, -1) {
-  for (int32_t v = 0; v <= graph.n; ++v) {
-    if (v < graph.n && !odd[v]) continue;
-    Region<Int> r;
-    r.merged = int32_t(region_.size());
-    r.first = r.last = r.core = v;
-    v_[v].top = r.merged;
-    v_[v].source = v;
-    base_[v] = r.merged;
-    region_.push_back(r);
+    : graph_(&graph), v_(size_t(graph.n) + 1), base_(size_t(graph.n) + 1, -1) {
+  region_.reserve(graph.n);
+  for (int32_t v = 0; v < graph.n; ++v) {
+    if (odd[v]) new_ball(v);
   }
-  boundary_ = base_[graph.n];
+  boundary_ = new_ball(graph.n);
+}
+
+template <typename Int>
+int32_t Engine<Int>::new_ball(int32_t v) {
+  const int32_t r = new_region();
+  region_[r].first = region_[r].last = region_[r].core = v;
+  v_[v].top = base_[v] = r;
+  v_[v].source = v;
+  return r;
 }
 
 template <typename Int>
@@ -46,25 +49,21 @@ void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t kind) {
 }
 
 template <typename Int>
-bool Engine<Int>::search(int32_t root, int64_t budget) {
-  const int64_t stop = count.scans + budget;
+bool Engine<Int>::search(int32_t root, int64_t budget, Control& control, double fraction) {
   ++count.searches;
   now_ = 0;
-  aborted_ = false;
+  const int64_t stop = count.scans + budget;
   const int32_t r = v_[root].top;
   enter(r, 1);
   bool done = scan_region(r);
-  while (!done) {
-    if (count.scans > stop) {
-      aborted_ = true;
-      break;
-    }
+  while (!done && count.scans <= stop) {
     Event event;
     if (soon_head_ < soon_.size()) {
       event = soon_[soon_head_++];
     } else {
       soon_.clear();
       soon_head_ = 0;
+      if (heap_.empty()) throw std::logic_error("T-join: a tree cannot reach the boundary");
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       event = heap_.back();
       heap_.pop_back();
@@ -72,9 +71,10 @@ bool Engine<Int>::search(int32_t root, int64_t budget) {
     }
     ++count.pops;
     done = handle(event);
+    control.poll(fraction);
   }
   finish();
-  return !aborted_;
+  return done;
 }
 
 template <typename Int>
@@ -89,15 +89,10 @@ void Engine<Int>::enter(int32_t r, int8_t sign) {
 template <typename Int>
 bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
   ++count.scans;
-  const auto* arc = &graph_.arcs[graph_.offsets[v]];
-  const auto* end = &graph_.arcs[graph_.offsets[v + 1]];
+  const auto* arc = &graph_->arcs[graph_->offsets[v]];
+  const auto* end = &graph_->arcs[graph_->offsets[v + 1]];
   for (; arc != end; ++arc) {
     const int32_t x = arc->to;
-    if (outside(x)) {
-      // Each side of the limit may use half of an edge across it, whatever the other does.
-      push(now_ + halved(arc->weight) - dual_v, v, x, kReach);
-      continue;
-    }
     if (v_[x].top < 0) {
       push(now_ + arc->weight - dual_v, v, x, kReach);
       continue;
@@ -109,7 +104,7 @@ bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
     const Int slack = arc->weight - dual_v - p.dual;
     if (r.sign > 0) {
       push(now_ + halved(slack), v, x, kMeet);
-    } else if (slack == 0 && (r.mate_to < 0 || r.mate_to == graph_.n)) {
+    } else if (slack == 0 && (r.mate_to < 0 || r.mate_to == graph_->n)) {
       return touch(p.region, v_[v].source, v_[x].source);
     } else {
       push(now_ + slack, v, x, p.region);
@@ -132,11 +127,11 @@ bool Engine<Int>::scan_region(int32_t r) {
 template <typename Int>
 void Engine<Int>::scan_for_outer(int32_t v, Int dual_v, int32_t kind) {
   ++count.scans;
-  const auto* arc = &graph_.arcs[graph_.offsets[v]];
-  const auto* end = &graph_.arcs[graph_.offsets[v + 1]];
+  const auto* arc = &graph_->arcs[graph_->offsets[v]];
+  const auto* end = &graph_->arcs[graph_->offsets[v + 1]];
   for (; arc != end; ++arc) {
     const int32_t x = arc->to;
-    if (outside(x) || v_[x].top < 0) continue;
+    if (v_[x].top < 0) continue;
     const Place p = place(x);
     if (region_[p.region].sign <= 0) continue;
     push(now_ + arc->weight - dual_v - p.dual, x, v, kind);
@@ -151,10 +146,6 @@ bool Engine<Int>::handle(const Event& event) {
     return shrink(event.from);
   }
   const int32_t x = event.to;
-  if (outside(x)) {
-    aborted_ = true;
-    return true;
-  }
   // An event is stale when the far end changed its state; whoever changed it scanned anew.
   const int32_t top = v_[x].top < 0 ? -1 : top_of(x);
   if (event.kind == kReach) return top < 0 && reach(event.from, x);
@@ -184,13 +175,9 @@ bool Engine<Int>::reach(int32_t from, int32_t x) {
 template <typename Int>
 bool Engine<Int>::touch(int32_t r, int32_t from, int32_t to) {
   Region<Int>& region = region_[r];
-  if (region.mate_to < 0 || region.mate_to == graph_.n) {
+  if (region.mate_to < 0 || region.mate_to == graph_->n) {
     augment(top_of(from), from, to);
-    if (to != graph_.n) region.mate_from = to, region.mate_to = from;
-    return true;
-  }
-  if (outside(region.mate_to)) {
-    aborted_ = true;
+    if (to != graph_->n) region.mate_from = to, region.mate_to = from;
     return true;
   }
   region.tree_from = to;
@@ -330,6 +317,19 @@ bool Engine<Int>::shrink(int32_t r) {
   return blossom(top_of(from), top_of(to), from, to);
 }
 
+// Makes the child of a blossom an outermost region again.
+template <typename Int>
+void Engine<Int>::free_child(int32_t c) {
+  Region<Int>& child = region_[c];
+  child.inside = false;
+  child.merged = c;
+  for (int32_t v = child.first;; v = v_[v].next) {
+    v_[v].top = c;
+    v_[v].height -= child.y;
+    if (v == child.last) break;
+  }
+}
+
 // Undoes an inner blossom whose dual is zero: an even path of it stays in the tree.
 template <typename Int>
 bool Engine<Int>::expand(int32_t r) {
@@ -339,16 +339,9 @@ bool Engine<Int>::expand(int32_t r) {
   nodes.clear();
   int32_t c = old.child;
   do {
-    Region<Int>& child = region_[c];
-    child.inside = false;
-    child.merged = c;
+    free_child(c);
     nodes.push_back(c);
-    for (int32_t v = child.first;; v = v_[v].next) {
-      v_[v].top = c;
-      v_[v].height -= child.y;
-      if (v == child.last) break;
-    }
-    c = child.cycle;
+    c = region_[c].cycle;
   } while (c != old.child);
   region_[r].sign = 0;
   region_[r].spare = true;
@@ -435,6 +428,64 @@ void Engine<Int>::finish() {
   heap_.clear();
   soon_.clear();
   soon_head_ = 0;
+}
+
+// Opens blossoms down to v; children that do not hold v stay matched in pairs.
+template <typename Int>
+void Engine<Int>::dissolve(int32_t v) {
+  if (v == graph_->n || v_[v].top < 0) return;
+  const int32_t mate = region_[v_[v].top].mate_to;
+  if (mate >= 0 && mate != graph_->n) {
+    Region<Int>& other = region_[v_[mate].top];
+    other.mate_from = other.mate_to = -1;
+  }
+  for (;;) {
+    const int32_t r = v_[v].top;
+    Region<Int>& region = region_[r];
+    region.mate_from = region.mate_to = -1;
+    while (region.first != region.core) {  // the ball is taken in until v is out
+      const int32_t x = region.first;
+      region.first = v_[x].next;
+      region.y = -v_[x].height;
+      v_[x].top = -1;
+      v_[x].height = 0;
+      if (x == v) return;
+    }
+    region.y = 0;
+    if (region.child < 0) return;
+    const int32_t child = region.child;
+    region.spare = true;
+    spare_.push_back(r);
+    int32_t c = child;
+    do {
+      free_child(c);
+      c = region_[c].cycle;
+    } while (c != child);
+    const int32_t base = v_[v].top;
+    for (c = region_[base].cycle; c != base; c = region_[region_[c].cycle].cycle) {
+      Region<Int>&p = region_[c], &q = region_[p.cycle];
+      p.mate_from = q.mate_to = p.cycle_from;
+      p.mate_to = q.mate_from = p.cycle_to;
+    }
+  }
+}
+
+template <typename Int>
+void Engine<Int>::make_odd(int32_t v) {
+  new_ball(v);
+}
+
+template <typename Int>
+void Engine<Int>::make_even(int32_t v) {
+  region_[base_[v]].spare = true;
+  spare_.push_back(base_[v]);
+  base_[v] = v_[v].top = v_[v].source = -1;
+}
+
+template <typename Int>
+void Engine<Int>::scale(int32_t bits) {
+  for (Region<Int>& r : region_) r.y = shifted(r.y, bits);
+  for (Vertex<Int>& v : v_) v.height = shifted(v.height, bits);
 }
 
 }  // namespace planaris::tjoin

@@ -72,6 +72,8 @@ Layout lay_out(const TJoinProblem& problem) {
   queue.reserve(n);
   std::vector<uint8_t> seen(n, 0);
   Layout layout;
+  layout.boundary.assign(problem.boundary.begin(), problem.boundary.end());
+  layout.component.resize(n);
   const auto spread = [&](size_t head, auto&& visit) {
     for (; head < queue.size(); ++head) {
       const int32_t u = queue[head];
@@ -91,12 +93,15 @@ Layout lay_out(const TJoinProblem& problem) {
     queue.assign(1, s);
     int32_t busiest = s;
     bool parity = false, bounded = false;
+    const auto label = int32_t(layout.bounded.size());
     spread(0, [&](int32_t u) {
+      layout.component[u] = label;
       parity ^= odd[u];
       bounded |= is_boundary[u];
       const auto degree = [&](int32_t v) { return graph.offsets[v + 1] - graph.offsets[v]; };
       if (degree(u) > degree(busiest)) busiest = u;
     });
+    layout.bounded.push_back(bounded);
     if (bounded) continue;
     if (parity) {
       layout.infeasible = s;

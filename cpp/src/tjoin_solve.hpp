@@ -1,6 +1,7 @@
 // Building, solving, reading off the join and the certificate, for one number type.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "tjoin_state.hpp"
@@ -15,13 +16,33 @@ class TypedState final : public TJoinState {
       : layout_(std::move(layout)),
         edges_(problem.edges.begin(), problem.edges.end()),
         graph_(build(problem)),
-        engine_(graph_, layout_.odd) {}
+        engine_(graph_, layout_.odd),
+        bits_(bits_needed(problem)) {}
+  TypedState(const TypedState& other)
+      : layout_(other.layout_),
+        edges_(other.edges_),
+        exponent_(other.exponent_),
+        weight_(other.weight_),
+        graph_(other.graph_),
+        engine_(other.engine_),
+        bits_(other.bits_) {
+    engine_.attach(graph_);
+    engine_.count = {};
+  }
 
-  TJoinSolution solve(Control& control);
-  bool resolve(const TJoinProblem&, Control&, TJoinSolution&) const override { return false; }
+  bool solve(Control& control, TJoinSolution& out);
+  bool resolve(const TJoinProblem& problem, Control& control,
+               TJoinSolution& out) const override;
 
  private:
   Graph<Int> build(const TJoinProblem& problem);
+  bool fits(const TJoinProblem& problem) const;
+  bool change_parity(const TJoinProblem& problem);
+  void change_weights(const TJoinWeights& weights);
+  bool is_outermost(size_t r) const {
+    return engine_.alive(int32_t(r)) && !engine_.regions()[r].inside &&
+           int32_t(r) != engine_.boundary();
+  }
   void match_all(Control& control);
   std::vector<std::pair<int32_t, int32_t>> matched_pairs();
   std::vector<int32_t> join_of(const std::vector<std::pair<int32_t, int32_t>>& pairs);
@@ -34,6 +55,7 @@ class TypedState final : public TJoinState {
   std::vector<Int> weight_;  // by edge, not doubled
   Graph<Int> graph_;
   Engine<Int> engine_;
+  int bits_ = 0;
 };
 
 template <typename Int>
@@ -83,22 +105,23 @@ Graph<Int> TypedState<Int>::build(const TJoinProblem& problem) {
 // to round: trees stay as small as if all grew at once, and none is kept alive.
 template <typename Int>
 void TypedState<Int>::match_all(Control& control) {
-  std::vector<int32_t> roots;
-  for (int32_t v = 0; v < graph_.n; ++v) {
-    if (layout_.odd[v] && engine_.is_free(v)) roots.push_back(v);
+  std::vector<int32_t> roots;  // one odd vertex of each free region
+  const auto& region = engine_.regions();
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!is_outermost(r) || region[r].mate_to >= 0) continue;
+    roots.push_back(engine_.vertices()[region[r].core].source);
   }
   const double all = double(roots.size());
-  int64_t budget = 4;
+  int64_t budget = 2;
   while (!roots.empty()) {
+    budget = std::max(2 * budget, int64_t(graph_.n) / int64_t(roots.size()));
     size_t kept = 0;
+    const double done = 1.0 - double(roots.size()) / all;
     for (const int32_t v : roots) {
-      control.poll(1.0 - double(roots.size()) / all);
-      if (engine_.is_free(v) && !engine_.search(v, budget)) roots[kept++] = v;
+      if (engine_.is_free(v) && !engine_.search(v, budget, control, done)) roots[kept++] = v;
     }
     roots.resize(kept);
     std::erase_if(roots, [this](int32_t v) { return !engine_.is_free(v); });
-    if (roots.empty()) break;
-    budget = std::max(2 * budget, int64_t(graph_.n) / int64_t(roots.size()));
   }
 }
 
@@ -107,7 +130,7 @@ std::vector<std::pair<int32_t, int32_t>> TypedState<Int>::matched_pairs() {
   // Blossoms are opened from outside in: the child with the matched vertex keeps that match,
   // the others pair up along the cycle.
   std::vector<std::pair<int32_t, int32_t>> pairs;
-  const auto& region = engine_.region_;
+  const auto& region = engine_.regions();
   std::vector<int32_t> parent(region.size(), -1), stack, cycle;
   for (size_t r = 0; r < region.size(); ++r) {
     if (!engine_.alive(int32_t(r)) || region[r].child < 0) continue;
@@ -125,7 +148,7 @@ std::vector<std::pair<int32_t, int32_t>> TypedState<Int>::matched_pairs() {
     if (region[r].child >= 0) open.emplace_back(r, from);
   };
   for (size_t r = 0; r < region.size(); ++r) {
-    if (!engine_.alive(int32_t(r)) || region[r].inside || int32_t(r) == engine_.boundary()) continue;
+    if (!is_outermost(r)) continue;
     keep(region[r].mate_from, region[r].mate_to);
     assign(int32_t(r), region[r].mate_from);
   }
@@ -197,8 +220,8 @@ std::vector<int32_t> TypedState<Int>::join_of(
 
 template <typename Int>
 void TypedState<Int>::write_certificate(TJoinSolution& out) const {
-  const auto& region = engine_.region_;
-  const auto& vertex = engine_.v_;
+  const auto& region = engine_.regions();
+  const auto& vertex = engine_.vertices();
   std::vector<int32_t> original(layout_.n), place(layout_.n);
   for (size_t v = 0; v < layout_.index.size(); ++v) {
     if (layout_.index[v] < layout_.n) original[layout_.index[v]] = int32_t(v);
@@ -223,7 +246,7 @@ void TypedState<Int>::write_certificate(TJoinSolution& out) const {
     parent = int32_t(out.start.size()) - 1;
   };
   for (size_t r = 0; r < region.size(); ++r) {
-    if (!engine_.alive(int32_t(r)) || region[r].inside || int32_t(r) == engine_.boundary()) continue;
+    if (!is_outermost(r)) continue;
     for (int32_t v = region[r].first;; v = vertex[v].next) {
       place[v] = int32_t(out.order.size());
       out.order.push_back(original[v]);
@@ -252,19 +275,19 @@ void TypedState<Int>::write_certificate(TJoinSolution& out) const {
   }
 }
 
+// False when primal and dual differ, which a cold start excludes.
 template <typename Int>
-TJoinSolution TypedState<Int>::solve(Control& control) {
+bool TypedState<Int>::solve(Control& control, TJoinSolution& out) {
   match_all(control);
   control.poll_now(1.0);
-  TJoinSolution out;
   out.join = join_of(matched_pairs());
-  write_certificate(out);
   Int objective = 0, duals = 0;
   for (const int32_t e : out.join) objective += weight_[e];
-  for (size_t r = 0; r < engine_.region_.size(); ++r) {
-    if (engine_.alive(int32_t(r))) duals += engine_.region_[r].y;
+  for (size_t r = 0; r < engine_.regions().size(); ++r) {
+    if (engine_.alive(int32_t(r))) duals += engine_.regions()[r].y;
   }
-  if (objective + objective != duals) throw std::logic_error("T-join: primal and dual differ");
+  if (objective + objective != duals) return false;
+  write_certificate(out);
   const int32_t digits = kBits<Int> / 32;
   append_digits(objective, digits, out.objective);
   append_digits(offset_, digits, out.offset);
@@ -272,13 +295,91 @@ TJoinSolution TypedState<Int>::solve(Control& control) {
   const Counters& c = engine_.count;
   out.counters = {c.searches, c.scans, c.pushes, c.pops, c.blossoms, c.expansions, c.absorbed,
                   c.released, c.largest};
-  return out;
+  return true;
+}
+
+template <typename Int>
+bool TypedState<Int>::fits(const TJoinProblem& problem) const {
+  const int32_t unit = std::min(exponent_, problem.weights->exponent);
+  const int bits = bits_needed(problem) + problem.weights->exponent - unit;
+  return !problem.perfect && size_t(problem.num_vertices) == layout_.index.size() &&
+         std::max(bits, bits_ + exponent_ - unit) <= kBits<Int> &&
+         std::ranges::equal(problem.edges, edges_) &&
+         std::ranges::equal(problem.boundary, layout_.boundary);
+}
+
+// Regions that no change touches keep their duals: an edge with a new weight has both ends out
+// of all regions afterwards, so no dual constraint can be broken.
+template <typename Int>
+void TypedState<Int>::change_weights(const TJoinWeights& w) {
+  if (w.exponent < exponent_) {
+    const int32_t bits = exponent_ - w.exponent;
+    engine_.scale(bits);
+    for (Int& x : weight_) x = shifted(x, bits);
+    for (Arc<Int>& arc : graph_.arcs) arc.weight = shifted(arc.weight, bits);
+    exponent_ = w.exponent;
+  }
+  const int32_t lift = w.exponent - exponent_;
+  for (size_t e = 0; e < weight_.size(); ++e) {
+    const Int now = shifted(Int(w.mantissas[e]), lift + (w.shifts.empty() ? 0 : w.shifts[e]));
+    if (now == weight_[e]) continue;
+    weight_[e] = now;
+    for (int side = 0; side < 2; ++side) {
+      const int32_t v = layout_.index[edges_[2 * e + side]];
+      engine_.dissolve(v);
+      if (v == graph_.n) continue;
+      for (int32_t a = graph_.offsets[v]; a < graph_.offsets[v + 1]; ++a) {
+        if (graph_.arcs[a].edge == int32_t(e)) graph_.arcs[a].weight = now + now;
+      }
+    }
+  }
+}
+
+// False when the new odd vertices cannot be joined.
+template <typename Int>
+bool TypedState<Int>::change_parity(const TJoinProblem& problem) {
+  std::vector<uint8_t> odd(problem.num_vertices, 0), parity(layout_.bounded.size(), 0);
+  for (const int32_t v : problem.odd) {
+    if (v < 0 || v >= problem.num_vertices) return false;
+    odd[v] ^= 1;
+  }
+  for (int32_t v = 0; v < problem.num_vertices; ++v) {
+    parity[layout_.component[v]] ^= odd[v];
+    const int32_t i = layout_.index[v];
+    if (i == graph_.n || odd[v] == layout_.odd[i]) continue;
+    layout_.odd[i] = odd[v];
+    engine_.dissolve(i);
+    odd[v] ? engine_.make_odd(i) : engine_.make_even(i);
+  }
+  for (size_t c = 0; c < parity.size(); ++c) {
+    if (parity[c] && !layout_.bounded[c]) return false;
+  }
+  return true;
+}
+
+template <typename Int>
+bool TypedState<Int>::resolve(const TJoinProblem& problem, Control& control,
+                              TJoinSolution& out) const {
+  if (!fits(problem)) return false;
+  auto next = std::make_shared<TypedState>(*this);
+  const int32_t unit = std::min(exponent_, problem.weights->exponent);
+  next->bits_ = bits_needed(problem) + problem.weights->exponent - unit;
+  if (!next->change_parity(problem)) return false;
+  next->change_weights(*problem.weights);
+  // A zero-weight edge that a matched pair passed by may have grown: then start afresh.
+  if (!next->solve(control, out)) {
+    out = {};
+    return false;
+  }
+  out.state = std::move(next);
+  return true;
 }
 
 template <typename Int>
 TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control) {
   auto state = std::make_shared<TypedState<Int>>(problem, std::move(layout));
-  TJoinSolution out = state->solve(control);
+  TJoinSolution out;
+  if (!state->solve(control, out)) throw std::logic_error("T-join: primal and dual differ");
   out.state = std::move(state);
   return out;
 }

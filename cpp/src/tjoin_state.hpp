@@ -13,6 +13,9 @@ struct Layout {
   int32_t n = 0;                  // inner vertices
   std::vector<int32_t> index;     // vertex -> place in the sweep, n for boundary vertices
   std::vector<uint8_t> odd;       // by place
+  std::vector<int32_t> component; // by vertex
+  std::vector<uint8_t> bounded;   // by component: did the caller give it a boundary?
+  std::vector<int32_t> boundary;  // as the caller gave it
   int32_t infeasible = -1;
 };
 

@@ -157,6 +157,31 @@ void random_cases_match_enumeration(int cases) {
   }
 }
 
+// Changes weights and parities a few times over; every answer must be that of a cold start.
+void warm_starts_match_enumeration(int cases) {
+  Rng rng(13);
+  for (int i = 0; i < cases; ++i) {
+    Case c = random_case(rng);
+    TJoinSolution last = solve(c, {c.weights, {}, 0});
+    for (int step = 0; step < 4 && last.infeasible < 0; ++step) {
+      const int64_t top = 1 + int64_t(rng() % 6);
+      for (int64_t& w : c.weights) {
+        if (rng() % 4 == 0) w = int64_t(rng() % uint64_t(top));
+      }
+      if (rng() % 2) c.odd.push_back(int32_t(rng() % uint64_t(c.n)));
+      if (rng() % 2) c.odd.push_back(int32_t(rng() % uint64_t(c.n)));
+      // Half of the time in finer units, so that old duals must be scaled.
+      const auto finer = int32_t(rng() % 2 * 5);
+      const TJoinWeights weights{c.weights, std::vector<int32_t>(c.weights.size(), finer),
+                                 last.exponent - finer};
+      TJoinSolution s = solve(c, weights, last.state.get());
+      for (int64_t& w : c.weights) w <<= finer;
+      check_solution(c, s, enumerate(c));
+      last = std::move(s);
+    }
+  }
+}
+
 void doubles_are_written_exactly() {
   Rng rng(11);
   for (int i = 0; i < 1000; ++i) {
@@ -189,5 +214,6 @@ int main() {
   const char* cases = std::getenv("PLANARIS_FUZZ_CASES");
   doubles_are_written_exactly();
   random_cases_match_enumeration(cases ? std::atoi(cases) : 20000);
+  warm_starts_match_enumeration(cases ? std::atoi(cases) / 5 : 4000);
   a_large_grid_is_solved();
 }

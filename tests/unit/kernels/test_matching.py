@@ -197,6 +197,45 @@ def test_progress_is_reported_and_may_stop_the_work(rng):
         minimum_tjoin(n, edges, weights, odd, boundary=outer, progress=stop)
 
 
+@pytest.mark.parametrize("fraction", [None, 0.5])
+def test_a_warm_start_finds_what_a_cold_one_finds(fraction, rng):
+    n, edges, weights, odd, outer = square_dual(60, rng, fraction=fraction)
+    weights = weights.astype(float)
+    answer = minimum_tjoin(n, edges, weights, odd, boundary=outer)
+    cold = answer.stats["searches"]
+    for _ in range(10):
+        weights = weights.copy()
+        weights[rng.integers(len(weights), size=3)] *= rng.choice([0.0, 0.5, 1.5], size=3)
+        odd = np.append(odd, rng.integers(n - 1, size=2))
+        answer = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=answer)
+        verify_tjoin(n, edges, weights, odd, answer, boundary=outer)
+        assert answer.stats["searches"] < cold / 10
+    assert minimum_tjoin(n, edges, weights, odd, boundary=outer).objective == answer.objective
+
+
+def test_a_warm_start_leaves_its_start_alone(rng):
+    n, edges, weights, odd, outer = square_dual(20, rng)
+    first = minimum_tjoin(n, edges, weights, odd, boundary=outer)
+    for _ in range(2):
+        other = minimum_tjoin(n, edges, weights * 2, odd, boundary=outer, start=first)
+        assert other.objective == 2 * first.objective
+        same = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=first)
+        assert same.stats["searches"] == 0
+        assert same.numerator == first.numerator
+        verify_tjoin(n, edges, weights, odd, first, boundary=outer)
+
+
+def test_a_start_that_does_not_fit_is_not_used(rng):
+    small = solved(2, [(0, 1)], [1], [0, 1])
+    n, edges, weights, odd, outer = square_dual(20, rng)
+    answer = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=small)
+    verify_tjoin(n, edges, weights, odd, answer, boundary=outer)
+    with pytest.raises(InfeasibleError):
+        minimum_tjoin(2, [(0, 1)], [1], [0], start=small)
+    heavy = minimum_tjoin(2, [(0, 1)], [1e300], [0, 1], start=small)
+    assert heavy.objective == 1e300
+
+
 def test_perfect_matching_of_a_graph_with_odd_cycles():
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)]
     weights = [-1, 5, 2, 7, 1, 0, 1]
