@@ -116,7 +116,7 @@ def test_seeds_are_valid(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", [name for name in READERS if name != "bqm"])
-@settings(max_examples=1500)
+@settings(max_examples=800)
 @given(data=st.data())
 def test_damaged_model_files(format: str, data: st.DataObject) -> None:
     text = data.draw(damaged(SEEDS[format]))
@@ -183,7 +183,7 @@ def test_damaged_uai_files_against_a_slow_reader(text: bytes) -> None:
     assert mrf.linear_values.tolist() == values  # type: ignore[union-attr]
 
 
-@settings(max_examples=1500)
+@settings(max_examples=1000)
 @given(damaged([text for seeds in SEEDS.values() for text in seeds]))
 def test_damaged_files_of_unknown_format(text: bytes) -> None:
     try:

@@ -66,7 +66,8 @@ def write_uai(
     Parameters
     ----------
     mrf : MarkovRandomField
-        The model. Names other than 0, 1, … go to a side-car ``<file>.names.json``.
+        The model. Names other than 0, 1, … go to a side-car ``<file>.names.json``; one that
+        is left from another model is removed.
     target : path, "-" or stream
         An extension ``.gz``, ``.xz`` or ``.bz2`` compresses.
     log : bool, optional

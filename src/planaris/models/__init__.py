@@ -2,7 +2,7 @@
 
 from planaris.models.convert import bias2fields, fields2bias, ising2mrf, mrf2ising
 from planaris.models.encode import kary2binary, mrf2pairwise
-from planaris.models.inverse import Chain, Inverse, lift_log_partition
+from planaris.models.inverse import Chain, Inverse, lift_ground_state, lift_log_partition
 from planaris.models.ising import IsingModel
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
@@ -17,6 +17,7 @@ __all__ = [
     "fields2bias",
     "ising2mrf",
     "kary2binary",
+    "lift_ground_state",
     "lift_log_partition",
     "mrf2ising",
     "mrf2pairwise",

@@ -38,7 +38,7 @@ def as_names(
     name: str, labels: Sequence[Hashable] | None, length: int, things: str
 ) -> Sequence[Hashable]:
     """Return names of spins or variables, different and hashable; default ``range(length)``."""
-    if labels is None or labels == range(length):
+    if labels is None or (isinstance(labels, range) and labels == range(length)):
         return range(length)
     names = list(labels)
     if len(names) != length:

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.models.inverse import Inverse
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
@@ -176,25 +176,35 @@ def _order_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromOrde
         logs = view.node_log(v)
         constant += logs[0]
         bits[first[v] : first[v + 1]] += np.diff(logs)
-    pairs: list[tuple[tuple[int, int], list[float]]] = []
-    first_pair = []
+    scopes, corners = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
     for e, (u, v) in enumerate(view.edges.tolist()):
         logs = view.edge_log(e)
         constant += logs[0, 0]
         bits[first[u] : first[u + 1]] += np.diff(logs[:, 0])
         bits[first[v] : first[v + 1]] += np.diff(logs[0])
-        first_pair.append(len(pairs))
-        for (i, j), value in np.ndenumerate(np.diff(np.diff(logs, axis=0), axis=1)):
-            pairs.append(((int(first[u]) + i, int(first[v]) + j), [0.0, 0.0, 0.0, float(value)]))
-    chains = [
-        ((b, b + 1), [0.0, -np.inf, 0.0, 0.0])  # not x > i + 1 without x > i
-        for v in range(mrf.num_variables)
-        for b in range(int(first[v]), int(first[v + 1]) - 1)
-    ]
-    lone = [((b,), [0.0, value]) for b, value in enumerate(bits.tolist())]
-    factors = [*pairs, *chains, *lone, ((), [float(constant)])]
-    binary = MarkovRandomField(np.full(first[-1], 2), factors, log=True)
-    return binary, FromOrder(mrf, view, first, np.array(first_pair, dtype=np.int64))
+        corner = np.diff(np.diff(logs, axis=0), axis=1)
+        where = np.indices(corner.shape).reshape(2, -1).T
+        scopes.append(where + np.array([first[u], first[v]]))
+        corners.append(corner.ravel())
+    sizes = [len(corner) for corner in corners[1:]]
+    first_pair = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+    # Not x > i + 1 without x > i: a constraint on neighbouring bits of one variable.
+    inner = np.setdiff1d(np.arange(max(first[-1] - 1, 0)), first[1:] - 1)
+    scopes.append(np.column_stack([inner, inner + 1]))
+    pairs, chains = np.concatenate(corners), np.tile([0.0, -np.inf, 0.0, 0.0], (len(inner), 1))
+    tables = np.zeros((len(pairs), 4))
+    tables[:, 3] = pairs
+    lone = np.column_stack([np.zeros(len(bits)), bits])
+    arity = np.repeat([2, 1, 0], [len(pairs) + len(inner), len(bits), 1])
+    binary = MarkovRandomField.from_arrays(
+        np.full(first[-1], 2),
+        np.concatenate([np.concatenate(scopes).ravel(), np.arange(len(bits))]),
+        np.concatenate([[0], np.cumsum(arity)]),
+        np.concatenate([tables.ravel(), chains.ravel(), lone.ravel(), [constant]]),
+        np.concatenate([[0], np.cumsum(2**arity)]),
+        log=True,
+    )
+    return binary, FromOrder(mrf, view, first, first_pair)
 
 
 # -- higher order → pairwise (SJ07, "Non-pairwise") ------------------------------------------
@@ -231,12 +241,21 @@ class FromClusters:
         return replace(marginals, nodes=nodes, edges=tables)
 
 
-def mrf2pairwise(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromClusters]:
+def mrf2pairwise(
+    mrf: MarkovRandomField, *, memory_limit: int = 2**32
+) -> tuple[MarkovRandomField, FromClusters]:
     """Turn factors of three or more variables into variables (SJ07, "Non-pairwise").
 
     A factor becomes a variable whose labels are the joint states of its scope with nonzero
     potential, joined to every variable of the scope by a table that forbids disagreement.
     Zeros only make it smaller.
+
+    Parameters
+    ----------
+    mrf : MarkovRandomField
+        The model.
+    memory_limit : int
+        Bytes the new tables may take; more is refused with a ``TooLargeError``.
 
     Examples
     --------
@@ -246,6 +265,13 @@ def mrf2pairwise(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromCluster
     ([2, 2, 2, 4], 4)
     """
     cards = mrf.cardinalities.tolist()
+    needed = 8 * sum(
+        int(np.count_nonzero(mrf.log_table(k) > -np.inf)) * (1 + sum(mrf.table_shape(k)))
+        for k in np.flatnonzero(np.diff(mrf.scope_offsets) > 2).tolist()
+    )
+    if needed > memory_limit:
+        msg = f"the pairwise form needs {needed} bytes, `memory_limit` is {memory_limit}"
+        raise TooLargeError(msg, bytes_needed=needed)
     factors: list[tuple[list[int], FloatArray]] = []
     states: list[LongArray | None] = []
     new_index = np.zeros(mrf.num_factors, dtype=np.int64)

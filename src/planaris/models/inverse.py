@@ -9,12 +9,16 @@ for nothing have weight zero. ``inverse.lift_states`` maps states, ``inverse.lif
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from planaris.result import LogPartition, Marginals
+from planaris.result import GroundState, LogPartition, Marginals
 from planaris.typing import Array, ArrayLike
+
+if TYPE_CHECKING:
+    from planaris.models.ising import IsingModel
+    from planaris.models.mrf import MarkovRandomField
 
 
 class Inverse(Protocol):
@@ -66,4 +70,37 @@ def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
         value=result.value + shift,
         lower=float(np.nextafter(result.lower + shift, -np.inf)),
         upper=float(np.nextafter(result.upper + shift, np.inf)),
+    )
+
+
+def lift_ground_state(
+    result: GroundState, inverse: Inverse, original: IsingModel | MarkovRandomField
+) -> GroundState:
+    """Return the ground state of the old model for that of the new one.
+
+    The energy is recomputed from ``original``; ``lower`` leaves room for the rounding of the
+    conversion. For a Markov random field read ``assignment``.
+    """
+    given = result.stats.get("assignment")
+    state = inverse.lift_states(result.spins if given is None else given)
+    stats = {key: value for key, value in result.stats.items() if key != "assignment"}
+    if hasattr(original, "log_values"):
+        logs = original.log_values
+        size = float(np.abs(logs[logs > -np.inf]).sum())
+        stats["assignment"] = state
+        spins = np.zeros(0, dtype=np.int8)
+    else:
+        size = float(np.abs(original.couplings).sum() + np.abs(original.fields).sum())
+        spins = state
+    energy = float(original.energy(state))
+    slack = 32 * float(np.finfo(float).eps) * (size + abs(energy))
+    return replace(
+        result,
+        spins=spins,
+        energy=energy,
+        lower=min(result.lower - slack, energy),
+        upper=energy,
+        stats=stats,
+        certificate=None,
+        certain=None,
     )

@@ -446,8 +446,10 @@ class IsingModel:
 def _implied_num_spins(
     edges: ArrayLike, fields: FloatArray | None, positions: ArrayLike | None, labels: Any
 ) -> int:
-    for known in (fields, positions, labels):
-        if known is not None and np.ndim(cast(Any, known)) > 0:
+    if fields is not None and fields.ndim:
+        return len(fields)
+    for known in (positions, labels):
+        if known is not None:
             return len(cast(Any, known))
     flat = as_array("edges", edges)
     if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):

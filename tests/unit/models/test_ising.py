@@ -334,6 +334,13 @@ def test_pickling_keeps_everything() -> None:
     assert again.energy([1, -1]) == model.energy([1, -1])
 
 
+def test_labels_of_any_kind() -> None:
+    assert IsingModel([(0, 1)], [1.0], labels=["a", ("b", 1)]).num_spins == 2
+    assert list(IsingModel([(0, 1)], [1.0], labels=np.array(["x", "y"])).labels) == ["x", "y"]  # type: ignore[arg-type]
+    assert isinstance(IsingModel([(0, 1)], [1.0], labels=np.arange(2)).labels, range)  # type: ignore[arg-type]
+    assert list(IsingModel([(0, 1)], [1.0], labels=range(1, 3)).labels) == [1, 2]
+
+
 def test_with_couplings() -> None:
     model = IsingModel(TRIANGLE, [1.0, 2.0, 3.0], [1.0, 0.0, 0.0], labels="abc", offset=1.0)
     other = model.with_couplings([4.0, 5.0, 6.0])

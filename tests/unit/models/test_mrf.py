@@ -9,11 +9,19 @@ from hypothesis import given
 
 from mrf_models import mrfs
 from planaris import IsingModel, MarkovRandomField
-from planaris.errors import MethodError, ModelError
-from planaris.models import bias2fields, kary2binary, lift_log_partition, mrf2ising
+from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.models import (
+    bias2fields,
+    fields2bias,
+    kary2binary,
+    lift_ground_state,
+    lift_log_partition,
+    mrf2ising,
+    mrf2pairwise,
+)
 from planaris.models.inverse import Chain
-from planaris.reference import enumerate_assignments
-from planaris.result import LogPartition
+from planaris.reference import enumerate_assignments, enumerate_states
+from planaris.result import GroundState, LogPartition
 
 PAIR = ((0, 1), [[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
 
@@ -193,3 +201,39 @@ def test_shifted_intervals_still_enclose() -> None:
     _, inverse = bias2fields(IsingModel([(0, 1)], [1.0]))
     lifted = lift_log_partition(LogPartition(1.0, 1.0, 1.0, True, "x"), inverse)
     assert lifted.lower < 1.0 + np.log(2.0) < lifted.upper
+
+
+def test_large_clusters_are_refused_before_they_are_built() -> None:
+    wide = MarkovRandomField([50] * 3, [((0, 1, 2), np.ones(50**3))])
+    with pytest.raises(TooLargeError) as caught:
+        mrf2pairwise(wide, memory_limit=2**20)
+    assert caught.value.bytes_needed == 8 * 50**3 * 151
+
+
+def test_ground_states_are_lifted_with_their_bound() -> None:
+    mrf = MarkovRandomField([2, 2], [((1, 0), [[1.0, 3.0], [5.0, 2.0]])])
+    ising, inverse = mrf2ising(mrf)
+    best = enumerate_states(ising)
+    found = GroundState(best.ground_states[0], best.energy, best.energy, best.energy, True, "x")
+    lifted = lift_ground_state(found, inverse, mrf)
+    assert lifted.assignment.tolist() == [0, 1]
+    assert lifted.energy == lifted.upper == -np.log(5.0)
+    assert lifted.lower < lifted.energy
+    assert lifted.gap < 1e-12
+    model = IsingModel([(0, 1)], [-1.0], [0.5, 0.0])
+    new, back = fields2bias(model)
+    best = enumerate_states(new)
+    found = GroundState(best.ground_states[0], best.energy, best.energy, best.energy, True, "x")
+    lifted = lift_ground_state(found, back, model)
+    assert lifted.spins.tolist() == [1, -1]
+    assert lifted.energy == -1.5
+
+
+def test_the_order_encoding_of_large_tables_is_quick(rng: np.random.Generator) -> None:
+    mrf = MarkovRandomField([81] * 20, [((v, v + 1), rng.random((81, 81)) + 1) for v in range(19)])
+    binary, inverse = kary2binary(mrf, encoding="order")
+    assert binary.num_variables == 80 * 20
+    x = rng.integers(0, 81, 20)
+    bits = (x[:, None] > np.arange(80)).astype(int).ravel()
+    assert inverse.lift_states(bits).tolist() == x.tolist()
+    assert binary.log_weight(bits) == pytest.approx(mrf.log_weight(x), abs=1e-9)
