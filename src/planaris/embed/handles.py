@@ -134,7 +134,8 @@ def _next_edge(
     for edge, (u, v) in waiting.items():
         shared = faces[u].keys() & faces[v].keys()
         if shared or not faces[u] or not faces[v]:
-            return edge, *(min(shared or faces[w], default=-1) for w in (u, v))
+            first, second = (min(shared or faces[w], default=-1) for w in (u, v))
+            return edge, first, second
     edge, (u, v) = next(iter(waiting.items()))
 
     def helped(pair: tuple[int, int]) -> int:
