@@ -3,14 +3,22 @@
 from planaris.embed.bias import BiasedModel, closest_planar_model, join_bias_spin
 from planaris.embed.chords import split_faces
 from planaris.embed.embedding import Embedding
+from planaris.embed.handles import embedding_with_handles
+from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures
 from planaris.embed.planarity import embed, require_plane
+from planaris.embed.surfaces import torus_lattice
 
 __all__ = [
     "BiasedModel",
     "Embedding",
     "closest_planar_model",
+    "cycle_flips",
     "embed",
+    "embedding_with_handles",
+    "homology_cycles",
     "join_bias_spin",
     "require_plane",
+    "sign_structures",
     "split_faces",
+    "torus_lattice",
 ]

@@ -1,197 +1,153 @@
-"""Drawings with a few crossings as rotation systems of low genus.
+"""Rotation systems of low genus for graphs that are almost planar.
 
-Edges that cross are taken out of the drawing until none cross; the rest is plane. Each edge that
-was taken out is put back from corner to corner: inside one face if its ends share one (the genus
-stays), otherwise over one new handle (it grows by one). Hence
-``genus <= edges taken out <= crossings``, and one handle serves all edges that can share it.
+Edges are taken out until the rest is plane: of the drawing, where there is one, or of the graph.
+Each is put back from corner to corner: inside one face if its ends share one (the genus stays),
+otherwise over one new handle (it grows by one). Hence ``genus <= edges taken out``, which for a
+drawing is at most the number of crossings; one handle serves all edges that can share it.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import pairwise
+from itertools import product
 
 import numpy as np
 
 from planaris.embed.embedding import Embedding
+from planaris.errors import CrossingError, MethodError, NotPlanarError
 from planaris.models.arrays import as_edges, as_positions
-from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, IntArray
-
-_CHUNK = 2**22
-_SAFE = 8 * float(np.finfo(np.float64).eps)
-_TINY = 1e-290  # below, products may have lost bits to underflow
+from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
 
-def find_crossings(edges: ArrayLike, positions: ArrayLike) -> IntArray:
-    """Return all pairs of edges of a straight-line drawing that meet where they should not.
-
-    A pair is listed when the two edges have a point in common other than one shared end: a
-    crossing, an end on the other edge, or an overlap.
+def embedding_with_handles(
+    edges: ArrayLike,
+    positions: ArrayLike | None = None,
+    *,
+    num_vertices: int | None = None,
+    max_handles: int | None = None,
+) -> Embedding:
+    """Return a rotation system of low genus, by putting handles where edges cross.
 
     Parameters
     ----------
     edges : array_like of int, shape (m, 2)
         The graph.
-    positions : array_like of float, shape (n, 2)
-        Coordinates of its vertices.
-
-    Returns
-    -------
-    numpy.ndarray
-        int32, shape (k, 2), each pair in increasing order.
-
-    Notes
-    -----
-    Signs of areas are exact: rational arithmetic decides where rounding could.
-
-    Examples
-    --------
-    >>> find_crossings([(0, 2), (1, 3), (0, 1)], [(0, 0), (1, 0), (1, 1), (0, 1)]).tolist()
-    [[0, 1]]
-    """
-    spots = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
-    pairs = as_edges(edges, len(spots))
-    spots = as_positions(spots, len(spots))
-    first, second = _overlapping_boxes(spots[pairs])
-    meet = np.zeros(len(first), dtype=bool)
-    for at in range(0, len(first), _CHUNK):
-        part = slice(at, at + _CHUNK)
-        meet[part] = _meet(pairs[first[part]], pairs[second[part]], spots)
-    found = np.column_stack([first, second])[meet]
-    found.sort(axis=1)
-    return np.ascontiguousarray(found[np.lexsort(found.T[::-1])], dtype=np.int32)
-
-
-def embedding_with_handles(edges: ArrayLike, positions: ArrayLike) -> Embedding:
-    """Return a rotation system of low genus for a drawing with a few crossings.
-
-    Parameters
-    ----------
-    edges : array_like of int, shape (m, 2)
-        The graph; parallel edges overlap in a straight-line drawing and are then put side by
-        side.
-    positions : array_like of float, shape (n, 2)
-        Coordinates of its vertices; edges are straight.
+    positions : array_like of float, shape (n, 2), optional
+        Coordinates of a drawing with straight edges and a few crossings. Without it, edges are
+        taken out of the graph itself until it is planar; a planar graph then always comes out
+        plane.
+    num_vertices : int, optional
+        Needed without positions if the last vertices have no edges.
+    max_handles : int, optional
+        Give up when more edges than this have to be taken out.
 
     Returns
     -------
     Embedding
-        Of genus at most the number of crossings; 0 if the drawing is plane.
+        Not always of the least genus, which is hard to find.
+
+    Raises
+    ------
+    MethodError
+        With ``edges``, those taken out so far, when there are more than ``max_handles``.
+
+    Notes
+    -----
+    One sweep over the drawing, or one planarity test, per edge taken out; each linear or so.
 
     Examples
     --------
-    >>> square = [(0, 0), (1, 0), (1, 1), (0, 1)]
-    >>> embedding_with_handles([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)], square).genus
-    0
-    >>> import numpy as np
-    >>> angles = 2 * np.pi * np.arange(5) / 5
     >>> k5 = [(u, v) for u in range(5) for v in range(u)]
-    >>> embedding_with_handles(k5, np.column_stack([np.cos(angles), np.sin(angles)])).genus
+    >>> embedding_with_handles(k5).genus
     1
+    >>> crossed = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+    >>> embedding_with_handles(crossed, [(0, 0), (1, 0), (1, 1), (0, 1)]).genus
+    0
     """
-    spots = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
-    pairs = as_edges(edges, len(spots))
-    spots = as_positions(spots, len(spots))
-    out = _crossing_cover(find_crossings(pairs, spots), len(pairs))
-    rotation = _rotation_by_angle(pairs, spots, ~out)
-    for edge in np.flatnonzero(out).tolist():
-        _put_back(rotation, pairs, edge, spots)
-    flat = np.array([h for around in rotation for h in around], dtype=np.int32)
-    return Embedding.from_rotation(pairs, flat, num_vertices=len(spots))
+    if num_vertices is None:
+        known = edges if positions is None else positions
+        array = np.asarray(known)
+        num_vertices = (int(array.max(initial=-1)) + 1) if positions is None else len(array)
+    pairs = as_edges(edges, num_vertices)
+    spots = None if positions is None else as_positions(positions, num_vertices)
+    out = np.zeros(len(pairs), dtype=bool)
+    plane = _plane_part(pairs, spots, num_vertices, out)
+    while plane is None:
+        if max_handles is not None and np.count_nonzero(out) > max_handles:
+            msg = (
+                f"more than {max_handles} edges must be taken out to make the graph plane; "
+                "raise `max_handles`, or use a method that needs no embedding"
+            )
+            raise MethodError(msg, edges=np.flatnonzero(out))
+        plane = _plane_part(pairs, spots, num_vertices, out)
+    if not out.any():
+        return plane
+    kept = np.flatnonzero(~out)
+    ends = plane.offsets.tolist()
+    flat = (2 * kept[plane.rotation >> 1] + (plane.rotation & 1)).tolist()
+    rotation = [flat[ends[v] : ends[v + 1]] for v in range(num_vertices)]
+    waiting = np.flatnonzero(out).tolist()
+    while waiting:
+        waiting = _put_one_back(rotation, pairs, waiting)
+    flat = [h for around in rotation for h in around]
+    return Embedding.from_rotation(pairs, flat, num_vertices=num_vertices)
 
 
-def _overlapping_boxes(segments: FloatArray) -> tuple[Array, Array]:
-    """Pairs of segments whose bounding boxes meet: sorted by their left ends."""
-    low, high = segments.min(axis=1), segments.max(axis=1)
-    order = np.argsort(low[:, 0], kind="stable")
-    low, high = low[order], high[order]
-    last = np.searchsorted(low[:, 0], high[:, 0], side="right")
-    counts = last - np.arange(len(order)) - 1
-    firsts, seconds = [], []
-    at = 0
-    while at < len(order):
-        # As many rows as give a bounded number of candidates.
-        total = np.cumsum(counts[at : at + _CHUNK])
-        rows = max(int(np.searchsorted(total, _CHUNK, side="right")), 1)
-        count = counts[at : at + rows]
-        i = np.repeat(np.arange(at, at + len(count)), count)
-        j = np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count) + i + 1
-        meet = (low[i, 1] <= high[j, 1]) & (low[j, 1] <= high[i, 1])
-        firsts.append(order[i[meet]])
-        seconds.append(order[j[meet]])
-        at += rows
-    if not firsts:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return np.concatenate(firsts), np.concatenate(seconds)
+def _plane_part(
+    pairs: IntArray, spots: FloatArray | None, num_vertices: int, out: BoolArray
+) -> Embedding | None:
+    """Embed what is left of the graph, or mark one more edge as taken out and return None."""
+    kept = np.flatnonzero(~out)
+    try:
+        if spots is None:
+            return Embedding.from_graph(pairs[kept], num_vertices=num_vertices)
+        return Embedding.from_coordinates(pairs[kept], spots, num_vertices=num_vertices)
+    except NotPlanarError as error:
+        out[kept[int(np.max(error.kuratowski_edges))]] = True
+    except CrossingError as error:
+        assert spots is not None, "only drawings have crossings"
+        pair = kept[list(error.edges)]
+        length = np.hypot(*(spots[pairs[pair, 0]] - spots[pairs[pair, 1]]).T)
+        # The one that runs through a vertex, otherwise the longer one: it may cross more.
+        through = error.evidence["flaw"] == "through-vertex"
+        out[pair[0 if through else int(length.argmax())]] = True
+    return None
 
 
-def _turn(a: FloatArray, b: FloatArray, c: FloatArray) -> IntArray:
-    """Sign of the area of the triangles abc, exactly."""
-    (bx, by), (cx, cy) = (b - a).T, (c - a).T
-    with np.errstate(all="ignore"):
-        left, right = bx * cy, by * cx
-        # A difference is off by half a unit in the last place, a product of two by three halves.
-        doubtful = ~(np.abs(left - right) > _SAFE * (np.abs(left) + np.abs(right)))
-        no_left, no_right = (bx == 0) | (cy == 0), (by == 0) | (cx == 0)
-        doubtful &= ~(no_left & no_right)
-        doubtful |= (np.abs(left) < _TINY) & ~no_left | (np.abs(right) < _TINY) & ~no_right
-        sign = np.where(doubtful, 0.0, np.sign(left - right)).astype(np.int32)
-    for k in np.flatnonzero(doubtful).tolist():
-        (x0, y0), (x1, y1), (x2, y2) = (map(Fraction, p[k].tolist()) for p in (a, b, c))
-        exact = (x1 - x0) * (y2 - y0) - (y1 - y0) * (x2 - x0)
-        sign[k] = (exact > 0) - (exact < 0)
-    return sign
+def _put_one_back(rotation: list[list[int]], pairs: IntArray, waiting: list[int]) -> list[int]:
+    """Insert one of the edges into the rotation lists; return those that still wait."""
+    faces = _corners(rotation, pairs, sorted(set(pairs[waiting].ravel().tolist())))
+    edge, *chosen = _next_edge(faces, {e: tuple(pairs[e].tolist()) for e in waiting})
+    for k, face in enumerate(chosen):
+        v = int(pairs[edge, k])
+        rotation[v].insert(faces[v].get(face, 0), 2 * edge + k)
+    return [other for other in waiting if other != edge]
 
 
-def _meet(one: IntArray, two: IntArray, spots: FloatArray) -> BoolArray:
-    """Whether the edges have a point in common that is not one shared end.
+def _next_edge(
+    faces: dict[int, dict[int, int]], waiting: dict[int, tuple[int, ...]]
+) -> tuple[int, int, int]:
+    """Choose an edge to put back, and the faces to leave its ends from.
 
-    Their bounding boxes are known to meet; that decides where all four ends are on one line.
+    One whose ends share a face, if there is any. Otherwise the first, over a handle between the
+    two faces that, joined, have both ends of most of the others.
     """
-    same = one[:, :, None] == two[:, None, :]
-    shared = same.sum(axis=(1, 2))
-    meet: BoolArray = shared == 2
-    far = np.flatnonzero(shared == 0)
-    a, b, c, d = (spots[ends[far, k]] for ends in (one, two) for k in (0, 1))
-    apart = (_turn(a, b, c) * _turn(a, b, d) > 0) | (_turn(c, d, a) * _turn(c, d, b) > 0)
-    meet[far] = ~apart
-    # With one end in common, they overlap if they leave it in the same direction.
-    near = np.flatnonzero(shared == 1)
-    p = np.where(same[near, 0].any(axis=1), one[near, 0], one[near, 1])
-    q, r = one[near].sum(axis=1) - p, two[near].sum(axis=1) - p
-    toward = (np.sign(spots[q] - spots[p]) == np.sign(spots[r] - spots[p])).all(axis=1)
-    near, p, q, r = near[toward], p[toward], q[toward], r[toward]
-    meet[near] = _turn(spots[p], spots[q], spots[r]) == 0
-    return meet
+    for edge, (u, v) in waiting.items():
+        shared = faces[u].keys() & faces[v].keys()
+        if shared or not faces[u] or not faces[v]:
+            first, second = (min(shared or faces[w], default=-1) for w in (u, v))
+            return edge, first, second
+    edge, (u, v) = next(iter(waiting.items()))
+
+    def helped(pair: tuple[int, int]) -> int:
+        return sum(all(not faces[w].keys().isdisjoint(pair) for w in e) for e in waiting.values())
+
+    return edge, *max(product(faces[u], faces[v]), key=helped)
 
 
-def _crossing_cover(crossings: IntArray, num_edges: int) -> BoolArray:
-    """Edges to take out so that no crossing is left: most crossings first, of those the last."""
-    out = np.zeros(num_edges, dtype=bool)
-    left = crossings
-    while len(left):
-        count = np.bincount(left.ravel())
-        worst = len(count) - 1 - int(count[::-1].argmax())
-        out[worst] = True
-        left = left[(left != worst).all(axis=1)]
-    return out
-
-
-def _rotation_by_angle(pairs: IntArray, spots: FloatArray, kept: BoolArray) -> list[list[int]]:
-    half = np.flatnonzero(np.repeat(kept, 2))
-    tail = pairs.ravel()[half]
-    step = spots[pairs.ravel()[half ^ 1]] - spots[tail]
-    order = np.lexsort((np.arctan2(step[:, 1], step[:, 0]), tail))
-    bounds = np.searchsorted(tail[order], np.arange(len(spots) + 1))
-    ordered = half[order].tolist()
-    return [ordered[a:b] for a, b in pairwise(bounds.tolist())]
-
-
-def _put_back(rotation: list[list[int]], pairs: IntArray, edge: int, spots: FloatArray) -> None:
-    """Insert an edge into the rotation lists: inside a common face if there is one.
-
-    Otherwise into the corners that the straight edge enters, so that neighbours can follow.
-    """
+def _corners(
+    rotation: list[list[int]], pairs: IntArray, vertices: list[int]
+) -> dict[int, dict[int, int]]:
+    """Return, for each vertex, where in its rotation it has a corner in which face."""
     present = np.array([h for around in rotation for h in around], dtype=np.int64)
     kept = np.unique(present >> 1)
     rank = np.zeros(len(pairs), dtype=np.int64)
@@ -199,19 +155,8 @@ def _put_back(rotation: list[list[int]], pairs: IntArray, edge: int, spots: Floa
     now = Embedding.from_rotation(
         pairs[kept], 2 * rank[present >> 1] + (present & 1), num_vertices=len(rotation)
     )
-    ends = [(int(pairs[edge, k]), 2 * edge + k) for k in (0, 1)]
     # The corner before half-edge h, counter-clockwise, lies in the face of its twin.
-    corners = [
-        {int(now.face_of[2 * rank[h >> 1] + 1 - (h & 1)]): k for k, h in enumerate(rotation[v])}
-        for v, _ in ends
-    ]
-    shared = corners[0].keys() & corners[1].keys()
-    for (v, half), corner in zip(ends, corners, strict=True):
-        if shared:
-            at = corner[min(shared)]
-        else:
-            step = spots[pairs.ravel()[np.array([half, *rotation[v]]) ^ 1]] - spots[v]
-            angle = np.arctan2(step[:, 1], step[:, 0])
-            later = np.flatnonzero(angle[1:] > angle[0])
-            at = int(later[0]) if later.size else 0
-        rotation[v].insert(at, half)
+    return {
+        v: {int(now.face_of[2 * rank[h >> 1] + 1 - (h & 1)]): k for k, h in enumerate(rotation[v])}
+        for v in vertices
+    }
