@@ -12,6 +12,7 @@ void bind_planarity(nb::module_& m);
 void bind_elimination(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
 void bind_cuts(nb::module_& m);
+void bind_frontier(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -25,4 +26,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_elimination(m);
   planaris::bindings::bind_pfaffian(m);
   planaris::bindings::bind_cuts(m);
+  planaris::bindings::bind_frontier(m);
 }

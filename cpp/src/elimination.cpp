@@ -16,17 +16,17 @@ constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in th
 
 struct SumProduct {
   using Number = Scaled;
-  static Number one() { return {1.0, 0}; }
+  static Number one() { return {1.0, 0.0}; }
   static void multiply(Number& x, const Number& y) { x *= y; }
   // A product of `count` normalised mantissas is below 2^count.
   static void tidy(Number& x) { x.normalize(); }
 
   static Number reduce(const Number* row, int32_t labels) {
-    int64_t top = std::numeric_limits<int64_t>::min();
+    double top = -kInf;
     for (int32_t x = 0; x < labels; ++x) {
       if (row[x].m != 0.0) top = std::max(top, row[x].e);
     }
-    if (top == std::numeric_limits<int64_t>::min()) return {};
+    if (top == -kInf) return {};
     Number total{0.0, top};
     for (int32_t x = 0; x < labels; ++x) {
       if (row[x].m != 0.0) total.m += relative_to(row[x], top);
@@ -112,7 +112,7 @@ class Eliminator {
   void descend(int64_t num_states, std::vector<int32_t>& states, Pick&& pick);
 
   double log_total() const {
-    return log_mantissa_.value() + static_cast<double>(exponent_) * 0.6931471805599453;
+    return log_mantissa_.value() + exponent_.value() * 0.6931471805599453;
   }
   double error() const { return error_; }
 
@@ -169,7 +169,7 @@ class Eliminator {
   size_t split_ = 0;
   std::vector<int64_t> outer_, inner_;
   CompensatedSum log_mantissa_;
-  int64_t exponent_ = 0;
+  CompensatedSum exponent_;
   double error_ = 0.0;
 };
 
@@ -235,6 +235,17 @@ void Eliminator<SumProduct>::convert_factors() {
   for (size_t i = 0; i < converted_.size(); ++i) {
     converted_[i] = Scaled::from_log(graph_.log_values[i]);
   }
+  // Exponents are whole numbers, exact until they reach 2^53.
+  double size = 0.0;
+  for (int64_t f = 0; f < graph_.num_factors(); ++f) {
+    double largest = 0.0;
+    for (int64_t i = graph_.table_offsets[f]; i < graph_.table_offsets[f + 1]; ++i) {
+      const double x = std::abs(graph_.log_values[i]);
+      if (x < kInf) largest = std::max(largest, x);
+    }
+    size += largest;
+  }
+  if (size > 0x1p50) error_ += 4.0 * kEps * size * static_cast<double>(tree_.width + 8);
 }
 
 template <>
@@ -335,7 +346,7 @@ bool Eliminator<SumProduct>::finish_message(int32_t p, Scaled* message, int64_t,
   if (tree_.parent[p] >= 0) return true;
   if (message[0].m == 0.0) return false;
   log_mantissa_.add(std::log(message[0].m));
-  exponent_ += message[0].e;
+  exponent_.add(message[0].e);
   return true;
 }
 
@@ -391,8 +402,8 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
         const bool live = row[x].m != 0.0 && outer != 0.0;
         // The row's largest exponent may exceed the sum's by the rounding of mantissas.
         const double share = live ? std::ldexp(row[x].m / sum.m,
-                                               static_cast<int>(std::clamp<int64_t>(
-                                                   row[x].e - sum.e, -4000, 4000)))
+                                               static_cast<int>(std::clamp(
+                                                   row[x].e - sum.e, -4000.0, 4000.0)))
                                   : 0.0;
         belief[r * labels + x] = outer * share;
         total += outer * share;
@@ -498,7 +509,7 @@ std::vector<int32_t> eliminate_sample(const FactorGraphView& graph, const Elimin
   std::mt19937_64 random(seed);
   std::vector<double> share;
   eliminator.descend(num_samples, states, [&](const std::vector<Scaled>& row) {
-    int64_t top = std::numeric_limits<int64_t>::min();
+    double top = -kInf;
     for (const Scaled& x : row) {
       if (x.m != 0.0) top = std::max(top, x.e);
     }

@@ -1,6 +1,7 @@
-// Doubles with a 64-bit exponent: products of any number of weights neither overflow nor
+// Doubles with an exponent of their own: products of any number of weights neither overflow nor
 // vanish, and a sum keeps full relative accuracy, where logarithms of size 1e5 would have
-// lost five digits.
+// lost five digits. The exponent is a whole double: exact below 2^53, and past that no worse
+// than the logarithms it came from.
 #pragma once
 
 #include <bit>
@@ -18,23 +19,23 @@ inline double power_of_two(int64_t k) {
 // value = m * 2^e; zero is m == 0.
 struct Scaled {
   double m = 0.0;
-  int64_t e = 0;
+  double e = 0.0;
 
   static Scaled from_log(double log_value) {
     if (log_value == -std::numeric_limits<double>::infinity()) return {};
     // Cody-Waite: the high part of ln 2 has 32 trailing zero bits, so k * hi is exact for
-    // |k| < 2^32; past that (|log| > 2.9e9) the input's own ulp exceeds the error made here.
+    // |k| < 2^20; past that the input's own ulp exceeds the error made here.
     constexpr double kLn2Hi = 6.93147180369123816490e-01, kLn2Lo = 1.90821492927058770002e-10;
     const double k = std::nearbyint(log_value * 1.4426950408889634);
-    const double r = (log_value - k * kLn2Hi) - k * kLn2Lo;
-    Scaled x{std::exp(r), static_cast<int64_t>(k)};
+    if (std::abs(k) > 0x1p50) return {1.0, k};  // callers widen their error by |log| eps
+    Scaled x{std::exp((log_value - k * kLn2Hi) - k * kLn2Lo), k};
     x.normalize();
     return x;
   }
 
   double log() const {
     if (m == 0.0) return -std::numeric_limits<double>::infinity();
-    return std::log(m) + static_cast<double>(e) * 0.6931471805599453;
+    return std::log(m) + e * 0.6931471805599453;
   }
 
   // Brings m into [1, 2).
@@ -52,7 +53,7 @@ struct Scaled {
       return;
     }
     m = std::bit_cast<double>((bits & 0x800fffffffffffffULL) | 0x3ff0000000000000ULL);
-    e += exponent - 1023;
+    e += static_cast<double>(exponent - 1023);
   }
 
   Scaled& operator*=(const Scaled& other) {
@@ -63,9 +64,9 @@ struct Scaled {
 };
 
 // m * 2^(e - reference), zero when below 2^-1000; for e <= reference and m < 2^900.
-inline double relative_to(const Scaled& x, int64_t reference) {
-  const int64_t shift = x.e - reference;
-  return shift < -1000 ? 0.0 : x.m * power_of_two(shift);
+inline double relative_to(const Scaled& x, double reference) {
+  const double shift = x.e - reference;
+  return shift < -1000 ? 0.0 : x.m * power_of_two(static_cast<int64_t>(shift));
 }
 
 }  // namespace planaris

@@ -1,13 +1,21 @@
-"""Models as the flat factor arrays that elimination works on."""
+"""Models as the flat arrays that elimination works on, and marginals back."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from planaris.kernels.elimination import FactorArrays
+from planaris.kernels.frontier import PairwiseArrays
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.arrays import merge_parallel_edges
+from planaris.typing import FloatArray, IntArray, LongArray
 
 Model = IsingModel | MarkovRandomField
+
+MAX_PAIRWISE_LOG = 1e14
+"""Above this, exponents of table entries would no longer be whole doubles."""
 
 
 def num_variables(model: Model) -> int:
@@ -29,14 +37,98 @@ def to_factor_arrays(model: Model) -> FactorArrays:
             model.table_offsets,
         )
     n, m = model.num_spins, model.num_edges
-    edge_tables = np.multiply.outer(model.couplings, [1.0, -1.0, -1.0, 1.0])
-    node_tables = np.multiply.outer(model.fields, [-1.0, 1.0])
     sizes = np.concatenate([np.full(m, 2), np.ones(n)]).astype(np.int64)
     lengths = np.concatenate([np.full(m, 4), np.full(n, 2)]).astype(np.int64)
     return FactorArrays(
         np.full(n, 2, dtype=np.int32),
         np.concatenate([model.edges.ravel(), np.arange(n, dtype=np.int32)]),
         np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([edge_tables.ravel(), node_tables.ravel()]),
+        np.concatenate([_edge_logs(model), _field_logs(model)]),
         np.concatenate([[0], np.cumsum(lengths)]),
     )
+
+
+def _edge_logs(model: IsingModel) -> FloatArray:
+    return np.multiply.outer(model.couplings, [1.0, -1.0, -1.0, 1.0]).ravel()
+
+
+def _field_logs(model: IsingModel) -> FloatArray:
+    return np.multiply.outer(model.fields, [-1.0, 1.0]).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseForm:
+    """A binary pairwise model as arrays, and where each factor went.
+
+    ``of_factor[f]`` is the edge (arity two) or the variable (arity one) of factor ``f``;
+    ``flipped`` says that the edge runs against the factor's scope.
+    """
+
+    arrays: PairwiseArrays
+    constant: float
+    arity: LongArray
+    of_factor: LongArray
+    flipped: LongArray
+
+
+def to_pairwise_form(model: Model) -> PairwiseForm | None:
+    """Return the model as a binary pairwise one, or None when it is not."""
+    if isinstance(model, IsingModel):
+        arrays = PairwiseArrays(model.edges, _edge_logs(model), _field_logs(model))
+        none = np.zeros(0, dtype=np.int64)
+        form = PairwiseForm(arrays, 0.0, none, none, none)
+    elif np.all(model.cardinalities == 2) and np.all(np.diff(model.scope_offsets) <= 2):
+        form = _merge_factors(model)
+    else:
+        return None
+    for logs in form.arrays[1:]:
+        finite = logs[np.isfinite(logs)]
+        if np.abs(finite).sum() > MAX_PAIRWISE_LOG:
+            return None
+    return form
+
+
+def _merge_factors(mrf: MarkovRandomField) -> PairwiseForm:
+    arity = np.diff(mrf.scope_offsets)
+    begin, table = mrf.scope_offsets[:-1], mrf.table_offsets[:-1]
+    ones, twos = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
+    of_factor = np.full(mrf.num_factors, -1, dtype=np.int64)
+    flipped = np.zeros(mrf.num_factors, dtype=np.int64)
+    of_factor[ones] = mrf.scopes[begin[ones]]
+    singles = np.zeros((mrf.num_variables, 2))
+    np.add.at(singles, of_factor[ones], mrf.log_values[table[ones][:, None] + np.arange(2)])
+
+    ends = mrf.scopes[begin[twos][:, None] + np.arange(2)].reshape(-1, 2)
+    edges, _ = merge_parallel_edges(ends, np.zeros(len(ends)))
+    of_factor[twos] = _find_edges(edges, ends, mrf.num_variables)
+    flipped[twos] = edges[of_factor[twos], 0] != ends[:, 0]
+    values = mrf.log_values[table[twos][:, None] + np.arange(4)].reshape(-1, 2, 2)
+    values = np.where(flipped[twos][:, None, None] == 1, values.transpose(0, 2, 1), values)
+    pairs = np.zeros((len(edges), 2, 2))
+    np.add.at(pairs, of_factor[twos], values)
+    constant = float(mrf.log_values[table[arity == 0]].sum())
+    arrays = PairwiseArrays(np.ascontiguousarray(edges), pairs.ravel(), singles.ravel())
+    return PairwiseForm(arrays, constant, arity, of_factor, flipped)
+
+
+def _find_edges(edges: IntArray, ends: IntArray, num_vertices: int) -> LongArray:
+    """Return the index in ``edges`` of every pair in ``ends``, in either direction."""
+    keys = edges.min(1).astype(np.int64) * num_vertices + edges.max(1)
+    wanted = ends.min(1).astype(np.int64) * num_vertices + ends.max(1)
+    order = np.argsort(keys)
+    return np.asarray(order[np.searchsorted(keys[order], wanted)], dtype=np.int64)
+
+
+def factor_marginals(form: PairwiseForm, singles: FloatArray, pairs: FloatArray) -> FloatArray:
+    """Return the marginal tables of all factors of a Markov random field, flat."""
+    nodes, edges = singles.reshape(-1, 2), pairs.reshape(-1, 2, 2)
+    sizes = np.left_shift(1, form.arity)
+    begin = np.concatenate([[0], np.cumsum(sizes)])
+    flat = np.ones(begin[-1])
+    ones, twos = np.flatnonzero(form.arity == 1), np.flatnonzero(form.arity == 2)
+    flat[begin[ones][:, None] + np.arange(2)] = nodes[form.of_factor[ones]]
+    tables = edges[form.of_factor[twos]]
+    turned = form.flipped[twos][:, None, None] == 1
+    tables = np.where(turned, tables.transpose(0, 2, 1), tables)
+    flat[begin[twos][:, None] + np.arange(4)] = tables.reshape(-1, 4)
+    return flat

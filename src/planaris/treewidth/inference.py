@@ -9,11 +9,11 @@ from typing import NoReturn
 import numpy as np
 
 from planaris.errors import InfeasibleError, MethodError, ModelError
-from planaris.kernels import elimination as kernel
+from planaris.kernels import elimination, frontier
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressCallback, ProgressOption, watch
 from planaris.result import GroundState, LogPartition, Marginals, Stats
-from planaris.treewidth.flatten import Model, num_variables
+from planaris.treewidth.flatten import Model, factor_marginals, num_variables
 from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
 from planaris.typing import Array, FloatArray, IntArray
 
@@ -24,7 +24,7 @@ EPS = float(np.finfo(float).eps)
 def log_partition(
     model: Model,
     *,
-    order: IntArray | None = None,
+    plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -35,8 +35,8 @@ def log_partition(
     ----------
     model : IsingModel or MarkovRandomField
         Any discrete model; potentials may be zero and of any size.
-    order : array_like of int, optional
-        Elimination order to use; default: the best of several greedy ones.
+    plan : EliminationPlan, optional
+        Order to use, from :func:`plan_elimination`; default: the best of several.
     memory_limit : int, optional
         Bytes that tables may take; default half of the machine's memory.
     time_limit : float, optional
@@ -64,18 +64,16 @@ def log_partition(
     >>> round(log_partition(frustrated).value, 6)
     2.797846
     """
-    run = _Run(model, "log_partition", order, memory_limit, time_limit)
+    run = _Run(model, "log_partition", plan, memory_limit, time_limit)
     with watch("elimination", progress) as tell, run.timed():
-        value, error, _, _ = kernel.eliminate_sum(
-            run.plan.arrays, run.plan.order, marginals=False, progress=tell, seconds=run.seconds
-        )
+        value, error, _, _ = run.sum(marginals=False, progress=tell)
     return run.log_partition(value, error)
 
 
 def marginals(
     model: Model,
     *,
-    order: IntArray | None = None,
+    plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -84,7 +82,7 @@ def marginals(
 
     Parameters
     ----------
-    model, order, memory_limit, time_limit, progress
+    model, plan, memory_limit, time_limit, progress
         As for :func:`log_partition`.
 
     Returns
@@ -108,30 +106,23 @@ def marginals(
     >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
     ([0.8808, 0.676], [0.7311])
     """
-    run = _Run(model, "marginals", order, memory_limit, time_limit)
+    run = _Run(model, "marginals", plan, memory_limit, time_limit)
     with watch("elimination", progress) as tell, run.timed():
-        value, error, nodes, factors = kernel.eliminate_sum(
-            run.plan.arrays, run.plan.order, marginals=True, progress=tell, seconds=run.seconds
-        )
+        value, error, nodes, factors = run.sum(marginals=True, progress=tell)
     if value == -math.inf:
         _refuse_infeasible("marginals")
     stats = {**run.stats, "log_partition": run.log_partition(value, error)}
     if isinstance(model, IsingModel):
         pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
         return Marginals(nodes[1::2].copy(), pairs[:, 0] + pairs[:, 3], True, METHOD, stats)
-    return Marginals(
-        np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if model.num_variables else [],
-        _factor_tables(factors, run.plan, model.num_factors),
-        True,
-        METHOD,
-        stats,
-    )
+    tables = np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if len(nodes) else []
+    return Marginals(tables, _factor_tables(factors, run.plan), True, METHOD, stats)
 
 
 def ground_state(
     model: Model,
     *,
-    order: IntArray | None = None,
+    plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -140,7 +131,7 @@ def ground_state(
 
     Parameters
     ----------
-    model, order, memory_limit, time_limit, progress
+    model, plan, memory_limit, time_limit, progress
         As for :func:`log_partition`.
 
     Returns
@@ -163,11 +154,9 @@ def ground_state(
     >>> best.spins.tolist(), best.energy
     ([1, 1, -1], -3.5)
     """
-    run = _Run(model, "ground_state", order, memory_limit, time_limit)
+    run = _Run(model, "ground_state", plan, memory_limit, time_limit)
     with watch("elimination", progress) as tell, run.timed():
-        assignment, value, error = kernel.eliminate_max(
-            run.plan.arrays, run.plan.order, progress=tell, seconds=run.seconds
-        )
+        assignment, value, error = run.max(progress=tell)
     if value == -math.inf:
         _refuse_infeasible("a most probable state")
     return run.ground_state(assignment, value, error)
@@ -181,7 +170,7 @@ def sample(
     num_samples: int,
     rng: np.random.Generator,
     *,
-    order: IntArray | None = None,
+    plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
     time_limit: float | None = None,
     progress: ProgressOption = None,
@@ -196,7 +185,7 @@ def sample(
         How many.
     rng : numpy.random.Generator
         Source of randomness.
-    order, memory_limit, time_limit, progress
+    plan, memory_limit, time_limit, progress
         As for :func:`log_partition`.
 
     Returns
@@ -214,17 +203,16 @@ def sample(
     if num_samples < 0:
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
-    run = _Run(model, "sample", order, memory_limit, time_limit)
+    run = _Run(model, "sample", plan, memory_limit, time_limit)
     seed = int(rng.integers(2**63))
     with watch("elimination", progress) as tell, run.timed():
-        flat = kernel.eliminate_sample(
-            run.plan.arrays, run.plan.order, num_samples, seed, progress=tell, seconds=run.seconds
-        )
+        flat = run.sample(num_samples, seed, progress=tell)
     n = num_variables(model)
-    if flat.size != n * num_samples:
+    if flat.size != n * num_samples or _is_constant_zero(model):
         _refuse_infeasible("samples")
     states = flat.reshape(num_samples, n)
-    return (2 * states - 1).astype(np.int8) if isinstance(model, IsingModel) else states
+    spins = isinstance(model, IsingModel)
+    return (2 * states - 1).astype(np.int8) if spins else states.astype(np.int32, copy=False)
 
 
 class _Run:
@@ -234,21 +222,86 @@ class _Run:
         self,
         model: Model,
         task: Task,
-        order: IntArray | None,
+        plan: EliminationPlan | None,
         memory_limit: int | None,
         time_limit: float | None,
     ) -> None:
         started = time.monotonic()
         self.model = model
-        self.plan = plan_elimination(model, task=task, order=order)
+        if plan is None:
+            self.plan = plan_elimination(model, task=task, memory_limit=memory_limit)
+        else:  # the same order, costed for this task and these numbers
+            self.plan = plan_elimination(
+                model, task=task, kind=plan.kind, order=plan.order, memory_limit=memory_limit
+            )
         refuse_if_too_large(self.plan, memory_limit)
         self.seconds = math.inf if time_limit is None else time_limit
         self.offset = model.offset if isinstance(model, IsingModel) else 0.0
         self.stats: Stats = {
+            "kind": self.plan.kind,
             "width": self.plan.width,
             "bytes": self.plan.bytes,
             "plan_seconds": time.monotonic() - started,
         }
+
+    def sum(
+        self, *, marginals: bool, progress: ProgressCallback | None
+    ) -> tuple[float, float, FloatArray, FloatArray]:
+        """Return log Z, its error, and marginals laid out as ``plan.arrays`` are."""
+        plan, form = self.plan, self.plan.pairwise
+        if form is None:
+            return elimination.eliminate_sum(
+                plan.arrays,
+                plan.order,
+                marginals=marginals,
+                progress=progress,
+                seconds=self.seconds,
+            )
+        value, error, nodes, pairs, wide = frontier.frontier_sum(
+            form.arrays,
+            plan.order,
+            marginals=marginals,
+            spare=plan.spare,
+            progress=progress,
+            seconds=self.seconds,
+        )
+        self.stats["wide_exponents"] = wide
+        value += form.constant
+        error += EPS * abs(form.constant) if math.isfinite(form.constant) else 0.0
+        if marginals and value > -math.inf and not isinstance(self.model, IsingModel):
+            pairs = factor_marginals(form, nodes, pairs)
+        return value, error, nodes, pairs
+
+    def max(self, *, progress: ProgressCallback | None) -> tuple[IntArray, float, float]:
+        """Return the best assignment, its log weight as computed and the error of that."""
+        plan, form = self.plan, self.plan.pairwise
+        if form is None:
+            return elimination.eliminate_max(
+                plan.arrays, plan.order, progress=progress, seconds=self.seconds
+            )
+        labels, value, error = frontier.frontier_max(
+            form.arrays, plan.order, spare=plan.spare, progress=progress, seconds=self.seconds
+        )
+        value += form.constant
+        error += EPS * abs(form.constant) if math.isfinite(form.constant) else 0.0
+        return labels.astype(np.int32), value, error
+
+    def sample(self, count: int, seed: int, *, progress: ProgressCallback | None) -> Array:
+        """Return labels of samples, flat; too few when there are none."""
+        plan, form = self.plan, self.plan.pairwise
+        if form is None:
+            return elimination.eliminate_sample(
+                plan.arrays, plan.order, count, seed, progress=progress, seconds=self.seconds
+            )
+        return frontier.frontier_sample(
+            form.arrays,
+            plan.order,
+            count,
+            seed,
+            spare=plan.spare,
+            progress=progress,
+            seconds=self.seconds,
+        )
 
     def timed(self) -> _Stopwatch:
         return _Stopwatch(self.stats, self.seconds)
@@ -295,12 +348,21 @@ class _Stopwatch:
             raise MethodError(msg, width=self.stats["width"]) from error
 
 
-def _factor_tables(flat: FloatArray, plan: EliminationPlan, count: int) -> list[FloatArray]:
+def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:
     cards, scopes, offsets, _, tables = plan.arrays
     shapes = np.split(cards[scopes], offsets[1:-1])
     return [
-        flat[tables[k] : tables[k + 1]].reshape(tuple(shapes[k].tolist())) for k in range(count)
+        flat[tables[k] : tables[k + 1]].reshape(tuple(shapes[k].tolist()))
+        for k in range(len(tables) - 1)
     ]
+
+
+def _is_constant_zero(model: Model) -> bool:
+    """Whether a factor without variables is zero."""
+    if isinstance(model, IsingModel):
+        return False
+    constants = model.table_offsets[:-1][np.diff(model.scope_offsets) == 0]
+    return bool(np.any(model.log_values[constants] == -math.inf))
 
 
 def _refuse_infeasible(what: str) -> NoReturn:

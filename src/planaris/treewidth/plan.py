@@ -9,13 +9,21 @@ from typing import Literal
 
 import numpy as np
 
-from planaris.errors import TooLargeError
-from planaris.kernels import elimination as kernel
-from planaris.kernels.elimination import FactorArrays, TreeSize
-from planaris.treewidth.flatten import Model, to_factor_arrays
-from planaris.typing import IntArray
+from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.kernels import elimination, frontier
+from planaris.kernels.elimination import FactorArrays
+from planaris.models import IsingModel
+from planaris.treewidth.flatten import (
+    Model,
+    PairwiseForm,
+    num_variables,
+    to_factor_arrays,
+    to_pairwise_form,
+)
+from planaris.typing import ArrayLike, IntArray
 
 Task = Literal["log_partition", "marginals", "ground_state", "sample"]
+Kind = Literal["clusters", "frontier"]
 
 SEARCH_SECONDS = 0.2
 """Time spent on looking for a better order, once a first one is known."""
@@ -23,8 +31,13 @@ SEARCH_SECONDS = 0.2
 MAX_BITS = 40.0
 """Orders whose largest table has more than 2^40 entries are not followed to their end."""
 
+_MAX_LAYOUT_SPINS = 200_000
 _SCALED_BYTES = 16
 _DOUBLE_BYTES = 8
+# Seconds per table entry and per variable, measured on two cores: only their ratios matter.
+_CLUSTER_SECONDS = {"log_partition": 12e-9, "marginals": 40e-9, "ground_state": 6e-9}
+_FRONTIER_SECONDS = {"log_partition": 0.3e-9, "marginals": 1.1e-9, "ground_state": 0.8e-9}
+_FRONTIER_STEP_SECONDS = 6e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +47,20 @@ class EliminationPlan:
     Attributes
     ----------
     order : numpy.ndarray
-        Variables in the order in which they are summed out.
+        Variables in the order in which they are summed out (``kind == "clusters"``) or in
+        which they enter the table (``kind == "frontier"``).
     width : int
-        Variables of the largest table, minus one: an upper bound on the treewidth.
+        Upper bound on the treewidth (pathwidth, for a frontier) that the order shows.
     bytes : int
         Memory that the tables will take.
     entries : float
         Table entries to be computed: the work.
+    seconds : float
+        Rough estimate of the time.
+    kind : {"clusters", "frontier"}
+        One table per variable, or one table for all.
+    task : str
+        What the plan is for.
     complete : bool
         False when every order tried was so wide that it was given up; ``width`` and ``bytes``
         are then what they had reached by then.
@@ -50,9 +70,13 @@ class EliminationPlan:
     width: int
     bytes: int
     entries: float
+    seconds: float
+    kind: Kind
     task: Task
     complete: bool = True
+    spare: int = field(default=0, repr=False)
     arrays: FactorArrays = field(repr=False, kw_only=True)
+    pairwise: PairwiseForm | None = field(default=None, repr=False, kw_only=True)
 
 
 def default_memory_limit() -> int:
@@ -64,7 +88,9 @@ def plan_elimination(
     model: Model,
     *,
     task: Task = "marginals",
-    order: IntArray | None = None,
+    kind: Kind | None = None,
+    order: ArrayLike | None = None,
+    memory_limit: int | None = None,
     search_seconds: float = SEARCH_SECONDS,
 ) -> EliminationPlan:
     """Find an elimination order and say what it will cost.
@@ -75,72 +101,83 @@ def plan_elimination(
         The model.
     task : {"log_partition", "marginals", "ground_state", "sample"}
         What the order is for; memory differs.
+    kind : {"clusters", "frontier"}, optional
+        Keep one table per variable (any model), or a single table that moves through the
+        model (binary pairwise models). Default: what is estimated to be faster and fits.
     order : array_like of int, optional
-        An order of all variables to use instead of looking for one.
+        An order of all variables to use instead of looking for one; needs ``kind``.
+    memory_limit : int, optional
+        Bytes that may be used; a frontier then keeps fewer checkpoints.
     search_seconds : float
         Time for random restarts of the greedy search.
 
     Returns
     -------
     EliminationPlan
-        With ``order``, ``width``, ``bytes`` and ``entries``.
+        With ``order``, ``width``, ``bytes``, ``entries``. It may exceed ``memory_limit``.
 
     Examples
     --------
-    >>> from planaris import IsingModel
     >>> cycle = IsingModel([(0, 1), (1, 2), (2, 3), (3, 0)], 1.0)
     >>> plan_elimination(cycle).width
     2
     """
-    arrays = to_factor_arrays(model)
+    limit = default_memory_limit() if memory_limit is None else memory_limit
     if order is not None:
-        size = kernel.elimination_tree(arrays, np.ascontiguousarray(order, dtype=np.int32))
-        return _as_plan(arrays, size, task)
-    best, bits, entries = _best_order(arrays, search_seconds)
-    if bits > MAX_BITS:
+        order = _checked_order(order, num_variables(model), kind)
+    clusters = through = None
+    if kind != "frontier":
+        clusters = _plan_clusters(model, task, order, search_seconds)
+    if kind != "clusters" and (clusters is None or _worth_a_frontier(clusters)):
+        through = _plan_frontier(model, task, order, limit)
+    if kind == "frontier" and through is None:
+        msg = (
+            "`kind='frontier'` needs a binary pairwise model whose frontier has at most "
+            f"{frontier.MAX_BITS} spins; use kind='clusters'"
+        )
+        raise MethodError(msg)
+    plans = [plan for plan in (clusters, through) if plan is not None]
+    return min(plans, key=lambda p: (not p.complete, p.bytes > limit, p.seconds))
+
+
+def _checked_order(order: ArrayLike, count: int, kind: Kind | None) -> IntArray:
+    array = np.ascontiguousarray(order, dtype=np.int32)
+    if kind is None or not np.array_equal(np.sort(array), np.arange(count)):
+        msg = f"`order` must name each of the {count} variables once, with `kind` given"
+        raise ModelError(msg)
+    return array
+
+
+def _worth_a_frontier(clusters: EliminationPlan) -> bool:
+    return not clusters.complete or clusters.seconds > 0.002 + 1e-6 * len(clusters.order)
+
+
+# -- one table per variable -----------------------------------------------------------------
+
+
+def _plan_clusters(
+    model: Model, task: Task, order: IntArray | None, search_seconds: float
+) -> EliminationPlan:
+    arrays = to_factor_arrays(model)
+    bits, entries = 0.0, 0.0
+    if order is None:
+        order, bits, entries = _best_order(arrays, search_seconds)
+    try:
+        size = elimination.elimination_tree(arrays, order, MAX_BITS)
+    except ValueError:  # the kernel's word for a table above 2^MAX_BITS entries
+        bits = max(bits, MAX_BITS)
         needed = int(2.0 ** min(bits, 1000.0)) * _SCALED_BYTES
         return EliminationPlan(
-            best, int(bits) - 1, needed, entries, task, complete=False, arrays=arrays
+            order,
+            int(bits) - 1,
+            needed,
+            max(entries, 2.0**bits),
+            float("inf"),
+            "clusters",
+            task,
+            complete=False,
+            arrays=arrays,
         )
-    return _as_plan(arrays, kernel.elimination_tree(arrays, best), task)
-
-
-def _best_order(arrays: FactorArrays, search_seconds: float) -> tuple[IntArray, float, float]:
-    """Try min-degree, then min-fill, then min-fill with random ties while time lasts."""
-    started = time.monotonic()
-    best = kernel.elimination_order(arrays, min_fill=False, max_bits=MAX_BITS)
-    took = time.monotonic() - started
-    n = len(arrays.cardinalities)
-    if best[1] <= np.log2(arrays.cardinalities.max(initial=1)) * 2 or best[2] < 64.0 * n:
-        return best  # a tree, or nothing to gain
-    deadline = time.monotonic() + search_seconds
-    seed = 0
-    while True:
-        now = time.monotonic()
-        if now + (took if seed else 0.0) > deadline and seed:
-            return best
-        found = _timed_order(arrays, seed, max(30 * search_seconds, 0.1), min(best[1], MAX_BITS))
-        took = time.monotonic() - now
-        if found is not None and (found[1] <= MAX_BITS, -found[2]) > (
-            best[1] <= MAX_BITS,
-            -best[2],
-        ):
-            best = found
-        seed += 1
-
-
-def _timed_order(
-    arrays: FactorArrays, seed: int, seconds: float, max_bits: float
-) -> tuple[IntArray, float, float] | None:
-    try:
-        return kernel.elimination_order(
-            arrays, min_fill=True, seed=seed, max_bits=max_bits + 1e-9, seconds=seconds
-        )
-    except RuntimeError:  # the kernel's word for a passed deadline
-        return None
-
-
-def _as_plan(arrays: FactorArrays, size: TreeSize, task: Task) -> EliminationPlan:
     factors = len(arrays.log_values) * _SCALED_BYTES
     if task == "log_partition":
         needed = (size.largest_table + size.stack_entries) * _SCALED_BYTES + factors
@@ -149,10 +186,121 @@ def _as_plan(arrays: FactorArrays, size: TreeSize, task: Task) -> EliminationPla
     else:
         needed = (size.largest_table + size.message_entries) * _SCALED_BYTES + factors
         needed += size.largest_table * _DOUBLE_BYTES * (task == "marginals")
+    pace = _CLUSTER_SECONDS.get(task, _CLUSTER_SECONDS["log_partition"])
     return EliminationPlan(
-        size.order, size.width, int(needed), size.total_entries, task, arrays=arrays
+        size.order,
+        size.width,
+        int(needed),
+        size.total_entries,
+        pace * size.total_entries + 1e-6 * len(order),
+        "clusters",
+        task,
+        arrays=arrays,
     )
 
+
+def _best_order(arrays: FactorArrays, search_seconds: float) -> tuple[IntArray, float, float]:
+    """Try min-degree, then min-fill, then min-fill with random ties while time lasts."""
+    started = time.monotonic()
+    best = elimination.elimination_order(arrays, min_fill=False, max_bits=MAX_BITS)
+    took = time.monotonic() - started
+    n = len(arrays.cardinalities)
+    if best[2] < 64.0 * n:
+        return best  # a tree, or next to nothing to gain
+    best = _sweep_order(arrays, best)
+    deadline = time.monotonic() + search_seconds
+    seed = 0
+    while seed == 0 or time.monotonic() + took < deadline:
+        started = time.monotonic()
+        found = _min_fill_order(arrays, seed, max(5 * search_seconds, 0.1), min(best[1], MAX_BITS))
+        took = time.monotonic() - started
+        if found is not None and _better(found, best):
+            best = found
+        seed += 1
+    return best
+
+
+def _better(one: tuple[IntArray, float, float], other: tuple[IntArray, float, float]) -> bool:
+    return (one[1] <= MAX_BITS, -one[2]) > (other[1] <= MAX_BITS, -other[2])
+
+
+def _sweep_order(
+    arrays: FactorArrays, best: tuple[IntArray, float, float]
+) -> tuple[IntArray, float, float]:
+    """Try the variables as they are numbered: rows of a grid usually are."""
+    order = np.arange(len(arrays.cardinalities), dtype=np.int32)
+    try:
+        size = elimination.elimination_tree(arrays, order, min(best[1], MAX_BITS))
+    except ValueError:
+        return best
+    found = (size.order, float(np.log2(size.largest_table)), size.total_entries)
+    return found if _better(found, best) else best
+
+
+def _min_fill_order(
+    arrays: FactorArrays, seed: int, seconds: float, max_bits: float
+) -> tuple[IntArray, float, float] | None:
+    try:
+        return elimination.elimination_order(
+            arrays, min_fill=True, seed=seed, max_bits=max_bits + 1e-9, seconds=seconds
+        )
+    except RuntimeError:  # the kernel's word for a passed deadline
+        return None
+
+
+# -- one table for all ----------------------------------------------------------------------
+
+
+def _plan_frontier(
+    model: Model, task: Task, order: IntArray | None, limit: int
+) -> EliminationPlan | None:
+    form = to_pairwise_form(model)
+    if form is None or num_variables(model) > _MAX_LAYOUT_SPINS:
+        return None
+    layout = order if order is not None else _best_layout(model, form)
+    edges = form.arrays.edges
+    if frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS:
+        return None
+    bits, entries, spare = frontier.frontier_cost(edges, layout)
+    table = _DOUBLE_BYTES * 2**bits
+    # Twice the table for the case that entries need exponents of their own.
+    if task == "log_partition":
+        spare, needed = 0, 2 * table
+    else:
+        spare = max(1, min(spare, limit // table - 6))
+        needed = (spare + 6) * table
+    pace = _FRONTIER_SECONDS.get(task, _FRONTIER_SECONDS["ground_state"])
+    return EliminationPlan(
+        layout,
+        bits,
+        needed,
+        entries,
+        pace * entries + _FRONTIER_STEP_SECONDS * len(layout),
+        "frontier",
+        task,
+        spare=spare,
+        arrays=to_factor_arrays(model),
+        pairwise=form,
+    )
+
+
+def _best_layout(model: Model, form: PairwiseForm) -> IntArray:
+    """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one."""
+    n = num_variables(model)
+    edges = form.arrays.edges
+    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n)]
+    positions = model.positions if isinstance(model, IsingModel) else None
+    if positions is not None:
+        x, y = positions.T
+        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
+            layouts.append(np.lexsort((second, first)).astype(np.int32))
+    widths: list[int] = []
+    for layout in layouts:
+        widths.append(frontier.frontier_width(edges, layout, min([*widths, n])))
+    return layouts[int(np.argmin(widths))]
+
+
+# -- too large ------------------------------------------------------------------------------
 
 _INSTEAD: dict[Task, str] = {
     "log_partition": "planaris.log_partition(model, method='trw') or method='pdc' gives bounds",

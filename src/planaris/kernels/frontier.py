@@ -1,0 +1,76 @@
+"""Exact inference for binary pairwise models along a linear layout, compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planaris import _core
+from planaris.progress import ProgressCallback
+from planaris.typing import FloatArray, Int8Array, IntArray
+
+FOREVER = float("inf")
+MAX_BITS = 40
+
+
+class PairwiseArrays(NamedTuple):
+    """A binary pairwise model: logarithms of potentials by edge and by spin, flat."""
+
+    edges: IntArray
+    pairs: FloatArray
+    singles: FloatArray
+
+
+def greedy_layout(edges: IntArray, num_spins: int, *, seconds: float = FOREVER) -> IntArray:
+    """Return spins in an order that keeps the frontier small."""
+    return _core.frontier_layout(edges, num_spins, None, seconds)
+
+
+def frontier_width(edges: IntArray, layout: IntArray, limit: int) -> int:
+    """Return the most spins that are in the table at once; counting stops above ``limit``."""
+    return _core.frontier_width(edges, layout, limit)
+
+
+def frontier_cost(edges: IntArray, layout: IntArray) -> tuple[int, float, int]:
+    """Return (spins in the table, updates of entries, checkpoints wanted)."""
+    return _core.frontier_cost(edges, layout, MAX_BITS)
+
+
+def frontier_sum(
+    arrays: PairwiseArrays,
+    layout: IntArray,
+    *,
+    marginals: bool,
+    spare: int,
+    wide: bool = False,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> tuple[float, float, FloatArray, FloatArray, bool]:
+    """Return (log Z, error bound, node tables, edge tables, whether exponents were wide)."""
+    return _core.frontier_sum(*arrays, layout, marginals, wide, spare, progress, seconds)
+
+
+def frontier_max(
+    arrays: PairwiseArrays,
+    layout: IntArray,
+    *,
+    spare: int,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> tuple[Int8Array, float, float]:
+    """Return (best labels, log weight as computed, error bound); no labels if infeasible."""
+    return _core.frontier_max(*arrays, layout, spare, progress, seconds)
+
+
+def frontier_sample(
+    arrays: PairwiseArrays,
+    layout: IntArray,
+    num_samples: int,
+    seed: int,
+    *,
+    spare: int,
+    wide: bool = False,
+    progress: ProgressCallback | None = None,
+    seconds: float = FOREVER,
+) -> Int8Array:
+    """Return labels of independent samples, flat; empty if infeasible."""
+    return _core.frontier_sample(*arrays, layout, num_samples, seed, wide, spare, progress, seconds)
