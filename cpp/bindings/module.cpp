@@ -8,6 +8,7 @@ void bind_homology(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_cuts(nb::module_& m);
+void bind_mplp(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -17,4 +18,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_text(m);
   planaris::bindings::bind_cuts(m);
+  planaris::bindings::bind_mplp(m);
 }
