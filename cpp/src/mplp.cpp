@@ -197,29 +197,34 @@ double MessagePassing::run(int32_t rounds, double tolerance, Control& control) {
       control.poll();
       update_triplet(triplet);
     }
-    for (int direction : {0, 1}) {
-      const auto& take = direction ? ahead_ : behind_;
-      const auto& give = direction ? behind_ : ahead_;
-      for (int32_t k = 0; k < num_variables(); ++k) {
-        control.poll();
-        const int32_t i = direction ? num_variables() - 1 - k : k;
-        if (!pull(i, take[i])) {
-          feasible_ = false;
-          return kInfinity;
-        }
-        // The last sweep before triplets leaves the energy where they can use it.
-        if (direction && !triplets_.empty()) {
-          spread(i);
-        } else if (!give[i].empty()) {
-          push(i, give[i], 1.0 / static_cast<double>(std::max(take[i].size(), give[i].size())));
-        }
-      }
-    }
+    // Before triplets, leave the energy in the edges, where they can use it.
+    if (!sweep(0, false, control) || !sweep(1, !triplets_.empty(), control)) return kInfinity;
     const double now = plain_bound();
-    if (now - before < tolerance) return now;
+    if (now - before < tolerance) break;
     before = now;
   }
-  return before;
+  // decode() reads messages as a plain backward sweep leaves them.
+  if (!triplets_.empty() && !(sweep(0, false, control) && sweep(1, false, control))) {
+    return kInfinity;
+  }
+  return plain_bound();
+}
+
+// One sweep over all variables, forward (0) or backward (1). False when no state is left.
+bool MessagePassing::sweep(int direction, bool spread_all, Control& control) {
+  const auto& take = direction ? ahead_ : behind_;
+  const auto& give = direction ? behind_ : ahead_;
+  for (int32_t k = 0; k < num_variables(); ++k) {
+    control.poll();
+    const int32_t i = direction ? num_variables() - 1 - k : k;
+    if (!pull(i, take[i])) return feasible_ = false;
+    if (spread_all) {
+      spread(i);
+    } else if (!give[i].empty()) {
+      push(i, give[i], 1.0 / static_cast<double>(std::max(take[i].size(), give[i].size())));
+    }
+  }
+  return true;
 }
 
 // f_e + triplets - messages, +infinity where a label is dead.

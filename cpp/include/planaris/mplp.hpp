@@ -73,6 +73,7 @@ class MessagePassing {
   bool pull(int32_t variable, const std::vector<int32_t>& edges);
   void push(int32_t variable, const std::vector<int32_t>& edges, double share);
   void spread(int32_t variable);
+  bool sweep(int direction, bool spread_all, Control& control);
   void update_triplet(Triplet& triplet);
   double plain_bound() const;
   double edge_minimum(const Edge& edge) const;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from planaris.errors import InfeasibleError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.encode import mrf2pairwise
+from planaris.relax.cut_form import CutForm
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -47,13 +49,13 @@ class LabelForm:
     tape: list[Elimination] = field(default_factory=list)
 
     @classmethod
-    def from_model(cls, model: MarkovRandomField | IsingModel, *, eliminate: int = 2) -> LabelForm:
+    def from_model(cls, model: MarkovRandomField, *, eliminate: int = 2) -> LabelForm:
         """Make a model pairwise and reduce it.
 
         ``eliminate=1`` removes dominated labels and leaves, which keeps the value of the local
         relaxation; 2 also removes variables between two others, which may tighten it.
         """
-        mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
+        mrf = model
         pairwise = mrf if mrf.is_pairwise else mrf2pairwise(mrf)[0]
         view = pairwise.pairwise_view()
         count = pairwise.num_variables
@@ -192,6 +194,21 @@ class LabelForm:
         finite = np.abs(values[np.isfinite(values)])
         self.error += 8 * UNIT * float(finite.max(initial=0.0))
 
+    def energy_of(self, labels: LongArray) -> float:
+        """Return the energy of labels of the model."""
+        return float(self.model.energy(labels))
+
+    @property
+    def num_variables(self) -> int:
+        """Variables of the model."""
+        return self.model.num_variables
+
+    @property
+    def magnitude(self) -> float:
+        """Return the size of the numbers the energies are made of."""
+        logs = self.model.log_values
+        return abs(self.base) + float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+
     # -- the reduced problem as arrays, and the way back ------------------------------------
 
     def arrays(self) -> tuple[LongArray, IntArray, FloatArray, IntArray, FloatArray]:
@@ -221,3 +238,46 @@ class LabelForm:
             at: Any = tuple(full[list(step.others)]) if step.others else 0
             full[step.variable] = step.label[at]
         return full[: self.model.num_variables]
+
+
+class SpinLabels:
+    """An Ising model for solvers of pairwise energies: label 0 is spin -1, 1 is +1.
+
+    Reduced as a cut problem; the spin of most neighbours, as a rule the field spin, is held
+    at +1, which the symmetry under a global flip allows.
+    """
+
+    def __init__(self, model: IsingModel) -> None:
+        self.model = model
+        self.cut = cut = CutForm.from_model(model, keep_zero_edges=False)
+        degree = np.bincount(cut.edges.ravel(), minlength=cut.num_spins)
+        self.held = int(np.argmax(degree)) if cut.num_spins else 0
+        self.base = cut.base + math.fsum(cut.couplings.tolist())
+        self.error = cut.error + 2 * UNIT * abs(self.base)
+        sizes = np.abs(model.couplings).max(initial=0.0), np.abs(model.fields).max(initial=0.0)
+        self.magnitude = abs(self.base) + float(max(sizes))
+        self.num_variables = model.num_spins
+
+    def energy_of(self, labels: LongArray) -> float:
+        """Return the energy of labels of the model."""
+        return float(self.model.energy(2 * labels - 1))
+
+    def arrays(self) -> tuple[LongArray, IntArray, FloatArray, IntArray, FloatArray]:
+        """Return (variables, cardinalities, node energies, edges, edge energies)."""
+        cut, held = self.cut, self.held
+        others = np.flatnonzero(np.arange(cut.num_spins) != held)
+        place = np.cumsum(np.arange(cut.num_spins) != held) - 1
+        at_held = (cut.edges == held).any(1)
+        field_of = cut.edges[at_held].sum(1) - held
+        nodes = np.zeros((len(others), 2))
+        nodes[place[field_of]] = np.outer(cut.couplings[at_held], [1.0, -1.0])
+        edges = np.sort(place[cut.edges[~at_held]], axis=1).astype(np.int32)
+        tables = np.outer(cut.couplings[~at_held], [-1.0, 1.0, 1.0, -1.0])
+        cards = np.full(len(others), 2, dtype=np.int32)
+        return others, cards, nodes.ravel(), np.ascontiguousarray(edges), tables.ravel()
+
+    def lift(self, state: IntArray) -> LongArray:
+        """Return labels of the model from those of the reduced problem."""
+        spins = np.insert(2 * state.astype(np.int8) - 1, self.held, 1).astype(np.int8)
+        spins = spins[: self.cut.num_spins]
+        return (self.cut.spins_of(np.ascontiguousarray(spins)) > 0).astype(np.int64)

@@ -13,7 +13,7 @@ from planaris.errors import InfeasibleError
 from planaris.kernels.messages import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption, watch
-from planaris.relax.labels import LabelForm
+from planaris.relax.labels import LabelForm, SpinLabels
 from planaris.relax.tightening import triplets_to_add
 from planaris.result import GroundState
 from planaris.typing import IntArray, LongArray
@@ -35,16 +35,15 @@ class MessageSolver:
         One entry per round: round, lower, upper, triplets, seconds.
     """
 
-    def __init__(self, form: LabelForm) -> None:
-        self.form = form
+    def __init__(self, form: LabelForm | SpinLabels) -> None:
         self.started = time.monotonic()
+        self.form = form
         variables, self.cards, nodes, self.edges, tables = form.arrays()
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
         self.num_variables = len(variables)
-        logs = form.model.log_values
-        self.scale = abs(form.base) + float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+        self.scale = form.magnitude
         self.energy = np.inf
-        self.state: LongArray = np.zeros(form.model.num_variables, dtype=np.int64)
+        self.state: LongArray = np.zeros(form.num_variables, dtype=np.int64)
         self.trace: list[dict[str, float]] = []
         self.rounds = 0
         self.lower = self.bound()
@@ -57,7 +56,7 @@ class MessageSolver:
     def offer(self, labels: IntArray) -> None:
         """Take a state of the reduced problem if it is the best so far."""
         state = self.form.lift(labels)
-        energy = float(self.form.model.energy(state))
+        energy = self.form.energy_of(state)
         if energy < self.energy:
             self.energy, self.state = energy, state
 
@@ -224,7 +223,7 @@ def mplp(
     >>> found.exact, found.assignment.tolist()
     (True, [1, 1])
     """
-    solver = MessageSolver(LabelForm.from_model(model))
+    solver = _solver(model)
     limit = np.inf if time_limit is None else time_limit
     with watch("message passing", progress) as report:
         status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
@@ -240,7 +239,7 @@ def branch_and_bound(
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find a state of minimum energy of any model, with proof: message passing and branching."""
-    solver = MessageSolver(LabelForm.from_model(model))
+    solver = _solver(model)
     limit = np.inf if time_limit is None else time_limit
     nodes = 1
     with watch("branch and bound", progress) as report:
@@ -248,6 +247,12 @@ def branch_and_bound(
         if status == "stalled":
             status, nodes = solver.branch(limit=limit, gap=gap, report=report)
     return solver_result(solver, model, "branch-and-cut", {"status": status, "nodes": nodes})
+
+
+def _solver(model: MarkovRandomField | IsingModel) -> MessageSolver:
+    if isinstance(model, IsingModel):
+        return MessageSolver(SpinLabels(model))
+    return MessageSolver(LabelForm.from_model(model))
 
 
 def solver_result(

@@ -57,8 +57,7 @@ class LabelRelaxation:
         self.lp = GrowingLP(cost, np.zeros(count), np.ones(count), groups=groups)
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
         self._add_local_rows(owner)
-        logs = form.model.log_values
-        self.scale = abs(form.base) + float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+        self.scale = form.magnitude
         self.lower, self.energy = -np.inf, np.inf
         self.state: LongArray = np.zeros(form.model.num_variables, dtype=np.int64)
         self.trace: list[dict[str, float]] = []
