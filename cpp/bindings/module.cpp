@@ -13,6 +13,7 @@ void bind_elimination(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_frontier(nb::module_& m);
+void bind_mplp(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -27,4 +28,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_pfaffian(m);
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_frontier(m);
+  planaris::bindings::bind_mplp(m);
 }

@@ -3,5 +3,6 @@
 from planaris.relax.branching import branch_and_cut
 from planaris.relax.cycles import cycle_lp
 from planaris.relax.local import local_lp
+from planaris.relax.messages import mplp
 
-__all__ = ["branch_and_cut", "cycle_lp", "local_lp"]
+__all__ = ["branch_and_cut", "cycle_lp", "local_lp", "mplp"]

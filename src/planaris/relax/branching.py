@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption, watch
 from planaris.relax.cut_form import CutForm
 from planaris.relax.cycles import INTEGRAL, CycleRelaxation, closed_gap
+from planaris.relax.fields import is_ising, via_ising
+from planaris.relax.messages import branch_and_bound
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
 
@@ -260,7 +262,7 @@ class BranchAndCut(CycleRelaxation):
 
 
 def branch_and_cut(
-    model: IsingModel,
+    model: IsingModel | MarkovRandomField,
     *,
     time_limit: float | None = None,
     gap: float = 0.0,
@@ -268,12 +270,13 @@ def branch_and_cut(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> GroundState:
-    """Find a ground state of any Ising model, with proof.
+    """Find a state of minimum energy of any model, with proof.
 
     Parameters
     ----------
-    model : IsingModel
-        Any graph, any fields.
+    model : IsingModel or MarkovRandomField
+        Any graph, any fields, any labels. Models of more than two labels or with hard
+        constraints are bounded by message passing with triplets instead of linear programs.
     time_limit : float, optional
         Seconds; then the interval proved so far is returned.
     gap : float
@@ -298,6 +301,15 @@ def branch_and_cut(
     >>> found.exact, found.energy
     (True, -3.0)
     """
+    if isinstance(model, MarkovRandomField):
+        if not is_ising(model):
+            return branch_and_bound(model, time_limit=time_limit, gap=gap, progress=progress)
+        return via_ising(
+            model,
+            lambda ising: branch_and_cut(
+                ising, time_limit=time_limit, gap=gap, seed=seed, threads=threads, progress=progress
+            ),
+        )
     form = CutForm.from_model(model, keep_zero_edges=False)
     search = BranchAndCut(form, gap=gap, seed=seed, threads=threads)
     limit = np.inf if time_limit is None else time_limit

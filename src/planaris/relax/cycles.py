@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from planaris.kernels.cuts import CycleCuts, separate_cycles
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax.cut_form import CutForm
+from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import GrowingLP
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array
@@ -158,18 +159,22 @@ def is_closed(form: CutForm, lower: float, upper: float) -> bool:
 
 
 def cycle_lp(
-    model: IsingModel,
+    model: IsingModel | MarkovRandomField,
     *,
+    projection: str = "k",
     time_limit: float | None = None,
     max_rounds: int | None = None,
     threads: int | None = None,
 ) -> GroundState:
-    """Bound the ground-state energy by the cycle relaxation of the marginal polytope.
+    """Bound the minimum energy by the cycle relaxation of the marginal polytope.
 
     Parameters
     ----------
-    model : IsingModel
-        Any graph, any fields.
+    model : IsingModel or MarkovRandomField
+        Any graph, any fields, any labels; zero potentials are hard constraints.
+    projection : {"single", "k", "full"}
+        How models of more than two labels are projected to binary ones: the likeliest label
+        against the rest, each label against the rest, or all partitions.
     time_limit : float, optional
         Seconds; what has been proved by then is returned.
     max_rounds : int, optional
@@ -202,6 +207,15 @@ def cycle_lp(
     >>> found.exact, found.energy
     (True, -1.0)
     """
+    if isinstance(model, MarkovRandomField):
+        if is_ising(model):
+            options = {"time_limit": time_limit, "max_rounds": max_rounds, "threads": threads}
+            return via_ising(model, lambda ising: cycle_lp(ising, **options))  # type: ignore[arg-type]
+        from planaris.relax.projection import label_relaxation
+
+        return label_relaxation(
+            model, projection=projection, time_limit=time_limit, max_rounds=max_rounds
+        )
     form = CutForm.from_model(model)
     relaxation = CycleRelaxation(form, threads=threads)
     status = relaxation.run(time_limit=time_limit, max_rounds=max_rounds)

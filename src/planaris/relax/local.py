@@ -8,21 +8,25 @@ import time
 import numpy as np
 
 from planaris.kernels.cuts import improve_spins
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax.cut_form import with_field_spin
 from planaris.relax.cycles import CLOSED, INTEGRAL
+from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import UNIT, GrowingLP
+from planaris.relax.projection import label_relaxation
 from planaris.result import GroundState
 from planaris.typing import Int8Array
 
 
-def local_lp(model: IsingModel, *, time_limit: float | None = None) -> GroundState:
-    """Bound the ground-state energy by the local polytope (pairwise consistency).
+def local_lp(
+    model: IsingModel | MarkovRandomField, *, time_limit: float | None = None
+) -> GroundState:
+    """Bound the minimum energy by the local polytope (pairwise consistency).
 
     Parameters
     ----------
-    model : IsingModel
-        Any graph, any fields.
+    model : IsingModel or MarkovRandomField
+        Any graph, any fields, any labels; zero potentials are hard constraints.
     time_limit : float, optional
         Seconds for the linear program.
 
@@ -46,6 +50,10 @@ def local_lp(model: IsingModel, *, time_limit: float | None = None) -> GroundSta
     >>> round(found.lower, 6), found.energy
     (-3.0, -1.5)
     """
+    if isinstance(model, MarkovRandomField):
+        if is_ising(model):
+            return via_ising(model, lambda ising: local_lp(ising, time_limit=time_limit))
+        return label_relaxation(model, projection="none", time_limit=time_limit)
     started = time.monotonic()
     n, m = model.num_spins, model.num_edges
     cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])

@@ -24,14 +24,26 @@ class GrowingLP:
     ----------
     cost, lower, upper : numpy.ndarray
         Of the columns; bounds must be finite.
+    groups : numpy.ndarray, optional
+        Number of a group for every column. The columns of a group are known to be
+        non-negative and to sum to one; the safe bound then loses only the worst error of each
+        group, not all of them.
     """
 
-    def __init__(self, cost: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+    def __init__(
+        self,
+        cost: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        *,
+        groups: Array | None = None,
+    ) -> None:
         import highspy
 
         solver: Any = highspy
 
         self.cost = np.array(cost)
+        self.groups = groups
         self.lower, self.upper = np.array(lower), np.array(upper)
         self.offsets: IntArray = np.zeros(1, dtype=np.int32)
         self.columns: IntArray = np.zeros(0, dtype=np.int32)
@@ -122,7 +134,13 @@ class GrowingLP:
             self._highs.changeColsBounds(len(changed), changed, low, high)
             self.lower, self.upper = np.array(lower), np.array(upper)
 
-    def solve(self, *, seconds: float | None = None, iteration_limit: int | None = None) -> str:
+    def solve(
+        self,
+        *,
+        seconds: float | None = None,
+        iteration_limit: int | None = None,
+        presolve: bool = False,
+    ) -> str:
         """Solve; return ``"optimal"``, ``"infeasible"`` or ``"stopped"``."""
         if not self.num_rows:
             self.x = np.where(self.cost < 0, self.upper, self.lower)
@@ -131,6 +149,7 @@ class GrowingLP:
         highs = self._highs
         limit = math.inf if seconds is None else highs.getRunTime() + max(seconds, 0.01)
         highs.setOptionValue("time_limit", limit)
+        highs.setOptionValue("presolve", "on" if presolve else "off")
         highs.setOptionValue(
             "simplex_iteration_limit", 2**31 - 1 if iteration_limit is None else iteration_limit
         )
@@ -188,13 +207,21 @@ class GrowingLP:
         """
         y, reduced, slop = self.reduced_costs()
         sides = np.where(y > 0, self.row_lower, np.where(y < 0, self.row_upper, 0.0))
+        if self.groups is not None:
+            best = np.full(int(self.groups.max(initial=-1)) + 1, np.inf)
+            np.minimum.at(best, self.groups, reduced - slop)
+            return _sum_down(np.concatenate([y * sides, best]))
         low, high = reduced - slop, reduced + slop
         # The minimum over the box of any reduced cost in [low, high].
         columns = np.minimum(
             np.minimum(low * self.lower, low * self.upper),
             np.minimum(high * self.lower, high * self.upper),
         )
-        terms = np.concatenate([y * sides, columns])
-        total = math.fsum(terms.tolist())
-        rounding = 2 * UNIT * (math.fsum(np.abs(terms).tolist()) + abs(total))
-        return total - rounding * 1.01
+        return _sum_down(np.concatenate([y * sides, columns]))
+
+
+def _sum_down(terms: FloatArray) -> float:
+    """Return a sum of products, certainly not above the true one."""
+    total = math.fsum(terms.tolist())
+    rounding = 2 * UNIT * (math.fsum(np.abs(terms).tolist()) + abs(total))
+    return total - rounding * 1.01

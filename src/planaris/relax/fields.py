@@ -1,0 +1,37 @@
+"""Markov random fields through Ising solvers, where they are the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.convert import mrf2ising
+from planaris.relax.lp import UNIT
+from planaris.result import GroundState
+
+
+def is_ising(model: MarkovRandomField) -> bool:
+    """Return whether a field is an Ising model in other words: binary, pairwise, no zeros."""
+    return model.is_binary and model.is_pairwise and not model.has_zeros
+
+
+def via_ising(model: MarkovRandomField, solve: Callable[[IsingModel], GroundState]) -> GroundState:
+    """Solve a field as an Ising model and state the answer in its labels."""
+    ising, inverse = mrf2ising(model)
+    found = solve(ising)
+    labels = np.asarray(inverse.lift_states(found.spins), dtype=np.int64)
+    energy = float(model.energy(labels))
+    # Couplings are sums of a few logarithms each; a spin's field of as many as it has factors.
+    degree = int(np.bincount(model.scopes, minlength=1).max(initial=1))
+    slop = (degree + 16) * UNIT * float(np.abs(model.log_values).sum())
+    return replace(
+        found,
+        spins=(2 * labels - 1).astype(np.int8),
+        energy=energy,
+        lower=min(found.lower - slop, energy),
+        upper=energy,
+        stats=found.stats | {"assignment": labels},
+    )

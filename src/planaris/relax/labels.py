@@ -1,0 +1,283 @@
+"""Markov random fields as pairwise energies, reduced, with the way back."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import InfeasibleError
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.encode import mrf2pairwise
+from planaris.relax.cut_form import CutForm
+from planaris.relax.lp import UNIT
+from planaris.typing import FloatArray, IntArray, LongArray
+
+MAX_ELIMINATION = 200_000
+"""Most entries looked at to eliminate a variable between two others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """A variable that went: its best label given the labels of up to two others."""
+
+    variable: int
+    others: tuple[int, ...]
+    label: LongArray
+
+
+@dataclass(eq=False)
+class LabelForm:
+    """Minimise ``base + Σ nodes[i][x_i] + Σ tables[i, j][x_i, x_j]``; energies may be +inf.
+
+    Variables keep their numbers; ``labels[i]`` lists the labels that are left. Variables that
+    were eliminated are not in ``kept``.
+    """
+
+    model: MarkovRandomField
+    pairwise: MarkovRandomField
+    nodes: list[FloatArray]
+    tables: dict[tuple[int, int], FloatArray]
+    labels: list[LongArray]
+    neighbours: list[set[int]]
+    base: float
+    error: float = 0.0
+    kept: set[int] = field(default_factory=set)
+    tape: list[Elimination] = field(default_factory=list)
+
+    @classmethod
+    def from_model(cls, model: MarkovRandomField, *, eliminate: int = 2) -> LabelForm:
+        """Make a model pairwise and reduce it.
+
+        ``eliminate=1`` removes dominated labels and leaves, which keeps the value of the local
+        relaxation; 2 also removes variables between two others, which may tighten it.
+        """
+        mrf = model
+        pairwise = mrf if mrf.is_pairwise else mrf2pairwise(mrf)[0]
+        view = pairwise.pairwise_view()
+        count = pairwise.num_variables
+        form = cls(
+            mrf,
+            pairwise,
+            [0.0 - view.node_log(i) for i in range(count)],
+            {(int(u), int(v)): 0.0 - view.edge_log(e) for e, (u, v) in enumerate(view.edges)},
+            [np.arange(k) for k in view.cardinalities.tolist()],
+            [set() for _ in range(count)],
+            -view.constant,
+            kept=set(range(count)),
+        )
+        for u, v in form.tables:
+            form.neighbours[u].add(v)
+            form.neighbours[v].add(u)
+        form._reduce(eliminate)
+        return form
+
+    def table(self, i: int, j: int) -> FloatArray:
+        """Return the table of an edge with ``x_i`` as the rows."""
+        return self.tables[i, j] if i < j else self.tables[j, i].T
+
+    # -- reductions -------------------------------------------------------------------------
+
+    def _reduce(self, eliminate: int) -> None:
+        queue = deque(self.kept)
+        queued = set(queue)
+        while queue:
+            i = queue.popleft()
+            queued.discard(i)
+            if i not in self.kept:
+                continue
+            touched = self._drop_labels(i) | self._eliminate(i, eliminate)
+            for j in touched - queued:
+                queue.append(j)
+                queued.add(j)
+
+    def _drop_labels(self, i: int) -> set[int]:
+        """Drop labels of i that are impossible or strictly worse than another everywhere."""
+        keep = self.nodes[i] < np.inf
+        for j in self.neighbours[i]:
+            keep &= (self.table(i, j) < np.inf).any(1)
+        changed = self._keep(i, keep)
+        if len(self.labels[i]) > 1:
+            changed |= self._keep(i, ~self._dominated(i))
+        return {i, *self.neighbours[i]} if changed else set()
+
+    def _dominated(self, i: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Goldstein's criterion: label a loses to some b whatever the neighbours do."""
+        node = self.nodes[i]
+        worse = node[:, None] - node[None, :]
+        size = np.abs(node).max()
+        for j in self.neighbours[i]:
+            table = self.table(i, j)
+            finite = np.where(np.isfinite(table), np.abs(table), 0.0)
+            size += float(finite.max(initial=0.0))
+            with np.errstate(invalid="ignore"):
+                for a in range(len(node)):
+                    step = table[a] - table
+                    np.copyto(step, np.inf, where=np.isnan(step))
+                    worse[a] += step.min(1)
+        return np.asarray((worse > 1e-12 * size + 1e-300).any(1))
+
+    def _keep(self, i: int, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> bool:
+        if keep.all():
+            return False
+        if not keep.any():
+            msg = f"no state has positive weight: every label of variable {i} is excluded"
+            raise InfeasibleError(msg, variable=i)
+        self.labels[i], self.nodes[i] = self.labels[i][keep], self.nodes[i][keep]
+        for j in self.neighbours[i]:
+            key = (i, j) if i < j else (j, i)
+            self.tables[key] = self.tables[key][keep] if i < j else self.tables[key][:, keep]
+        return True
+
+    def _eliminate(self, i: int, eliminate: int) -> set[int]:
+        others = sorted(self.neighbours[i])
+        if len(self.labels[i]) == 1:
+            for j in others:
+                self._add(j, self.table(i, j)[0])
+            self._remove(i, (), self.labels[i])
+            self._add_base(float(self.nodes[i][0]))
+        elif not others:
+            best = int(np.argmin(self.nodes[i]))
+            self._remove(i, (), self.labels[i][best : best + 1])
+            self._add_base(float(self.nodes[i][best]))
+        elif len(others) == 1:
+            (j,) = others
+            total = self.nodes[i][:, None] + self.table(i, j)
+            self._add(j, total.min(0))
+            chosen = np.zeros(int(self.pairwise.cardinalities[j]), dtype=np.int64)
+            chosen[self.labels[j]] = self.labels[i][total.argmin(0)]
+            self._remove(i, (j,), chosen)
+        elif len(others) == 2 and eliminate >= 2:
+            return self._eliminate_between(i, *others)
+        else:
+            return set()
+        return set(others)
+
+    def _eliminate_between(self, i: int, j: int, k: int) -> set[int]:
+        sizes = len(self.labels[i]), len(self.labels[j]), len(self.labels[k])
+        if sizes[0] * sizes[1] * sizes[2] > MAX_ELIMINATION:
+            return set()
+        first, second = self.table(i, j), self.table(i, k)
+        total = self.nodes[i][:, None, None] + first[:, :, None] + second[:, None, :]
+        merged = total.min(0)
+        chosen = np.zeros(self.pairwise.cardinalities[[j, k]], dtype=np.int64)
+        chosen[np.ix_(self.labels[j], self.labels[k])] = self.labels[i][total.argmin(0)]
+        old = self.tables.get((j, k))
+        self.tables[j, k] = merged if old is None else old + merged
+        self._charge(self.tables[j, k])
+        self.neighbours[j].add(k)
+        self.neighbours[k].add(j)
+        self._remove(i, (j, k), chosen)
+        return {j, k}
+
+    def _remove(self, i: int, others: tuple[int, ...], label: LongArray) -> None:
+        self.tape.append(Elimination(i, others, label))
+        for j in self.neighbours[i]:
+            self.neighbours[j].discard(i)
+            del self.tables[(i, j) if i < j else (j, i)]
+        self.neighbours[i] = set()
+        self.kept.discard(i)
+
+    def _add(self, j: int, energies: FloatArray) -> None:
+        self.nodes[j] = self.nodes[j] + energies
+        self._charge(self.nodes[j])
+
+    def _add_base(self, energy: float) -> None:
+        self.base += energy
+        self.error += UNIT * abs(self.base)
+
+    def _charge(self, values: FloatArray) -> None:
+        """Note the rounding of sums of up to three terms, one entry of which a state uses."""
+        finite = np.abs(values[np.isfinite(values)])
+        self.error += 8 * UNIT * float(finite.max(initial=0.0))
+
+    def energy_of(self, labels: LongArray) -> float:
+        """Return the energy of labels of the model."""
+        return float(self.model.energy(labels))
+
+    @property
+    def num_variables(self) -> int:
+        """Variables of the model."""
+        return self.model.num_variables
+
+    @property
+    def magnitude(self) -> float:
+        """Return the size of the numbers the energies are made of."""
+        logs = self.model.log_values
+        return abs(self.base) + float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+
+    # -- the reduced problem as arrays, and the way back ------------------------------------
+
+    def arrays(self) -> tuple[LongArray, IntArray, FloatArray, IntArray, FloatArray]:
+        """Return (variables, cardinalities, node energies, edges, edge energies)."""
+        variables = np.array(sorted(self.kept), dtype=np.int64)
+        index = {int(v): k for k, v in enumerate(variables)}
+        cards = np.array([len(self.labels[v]) for v in variables], dtype=np.int32)
+        keys = sorted(self.tables)
+        edges = np.array([(index[u], index[v]) for u, v in keys], dtype=np.int32).reshape(-1, 2)
+        nodes = [self.nodes[v] for v in variables]
+        tables = [self.tables[key].ravel() for key in keys]
+        empty = [np.zeros(0)]
+        return (
+            variables,
+            cards,
+            np.concatenate(nodes or empty),
+            edges,
+            np.concatenate(tables or empty),
+        )
+
+    def lift(self, state: IntArray) -> LongArray:
+        """Return labels of the model from those of the reduced problem."""
+        full = np.zeros(self.pairwise.num_variables, dtype=np.int64)
+        for k, v in enumerate(sorted(self.kept)):
+            full[v] = self.labels[v][state[k]]
+        for step in reversed(self.tape):
+            at: Any = tuple(full[list(step.others)]) if step.others else 0
+            full[step.variable] = step.label[at]
+        return full[: self.model.num_variables]
+
+
+class SpinLabels:
+    """An Ising model for solvers of pairwise energies: label 0 is spin -1, 1 is +1.
+
+    Reduced as a cut problem; the spin of most neighbours, as a rule the field spin, is held
+    at +1, which the symmetry under a global flip allows.
+    """
+
+    def __init__(self, model: IsingModel) -> None:
+        self.model = model
+        self.cut = cut = CutForm.from_model(model, keep_zero_edges=False)
+        degree = np.bincount(cut.edges.ravel(), minlength=cut.num_spins)
+        self.held = int(np.argmax(degree)) if cut.num_spins else 0
+        self.base = cut.base + math.fsum(cut.couplings.tolist())
+        self.error = cut.error + 2 * UNIT * abs(self.base)
+        sizes = np.abs(model.couplings).max(initial=0.0), np.abs(model.fields).max(initial=0.0)
+        self.magnitude = abs(self.base) + float(max(sizes))
+        self.num_variables = model.num_spins
+
+    def energy_of(self, labels: LongArray) -> float:
+        """Return the energy of labels of the model."""
+        return float(self.model.energy(2 * labels - 1))
+
+    def arrays(self) -> tuple[LongArray, IntArray, FloatArray, IntArray, FloatArray]:
+        """Return (variables, cardinalities, node energies, edges, edge energies)."""
+        cut, held = self.cut, self.held
+        others = np.flatnonzero(np.arange(cut.num_spins) != held)
+        place = np.cumsum(np.arange(cut.num_spins) != held) - 1
+        at_held = (cut.edges == held).any(1)
+        field_of = cut.edges[at_held].sum(1) - held
+        nodes = np.zeros((len(others), 2))
+        nodes[place[field_of]] = np.outer(cut.couplings[at_held], [1.0, -1.0])
+        edges = np.sort(place[cut.edges[~at_held]], axis=1).astype(np.int32)
+        tables = np.outer(cut.couplings[~at_held], [-1.0, 1.0, 1.0, -1.0])
+        cards = np.full(len(others), 2, dtype=np.int32)
+        return others, cards, nodes.ravel(), np.ascontiguousarray(edges), tables.ravel()
+
+    def lift(self, state: IntArray) -> LongArray:
+        """Return labels of the model from those of the reduced problem."""
+        spins = np.insert(2 * state.astype(np.int8) - 1, self.held, 1).astype(np.int8)
+        spins = spins[: self.cut.num_spins]
+        return (self.cut.spins_of(np.ascontiguousarray(spins)) > 0).astype(np.int64)

@@ -1,0 +1,287 @@
+"""MAP by dual message passing, tightened by frustrated cycles, then by branching."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import InfeasibleError
+from planaris.kernels.messages import MessagePassing
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.progress import ProgressOption, watch
+from planaris.relax.labels import LabelForm, SpinLabels
+from planaris.relax.tightening import triplets_to_add
+from planaris.result import GroundState
+from planaris.typing import IntArray, LongArray
+
+CLOSED = 1e-9
+"""An interval narrower than this, relative to the energies' scale, counts as closed."""
+
+
+class MessageSolver:
+    """Bounds and states of a reduced model; domains shrink as the interval does.
+
+    Attributes
+    ----------
+    lower : float
+        Best safe lower bound on the energy so far.
+    energy, state
+        Best state so far, as labels of the model asked for.
+    trace : list of dict
+        One entry per round: round, lower, upper, triplets, seconds.
+    """
+
+    def __init__(self, form: LabelForm | SpinLabels) -> None:
+        self.started = time.monotonic()
+        self.form = form
+        variables, self.cards, nodes, self.edges, tables = form.arrays()
+        self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
+        self.num_variables = len(variables)
+        self.scale = form.magnitude
+        self.energy = np.inf
+        self.state: LongArray = np.zeros(form.num_variables, dtype=np.int64)
+        self.trace: list[dict[str, float]] = []
+        self.rounds = 0
+        self.lower = self.bound()
+        self.offer(self.engine.improve(self.engine.decode()))
+
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self.started
+
+    def offer(self, labels: IntArray) -> None:
+        """Take a state of the reduced problem if it is the best so far."""
+        state = self.form.lift(labels)
+        energy = self.form.energy_of(state)
+        if energy < self.energy:
+            self.energy, self.state = energy, state
+
+    def bound(self) -> float:
+        """Return the safe bound of the present messages and domains."""
+        return self.form.base + self.engine.safe_bound() - self.form.error
+
+    def closed(self, lower: float) -> bool:
+        """Return whether no state can be better than the best one."""
+        return bool(self.energy - lower <= CLOSED * self.scale or lower == np.inf)
+
+    def sweep(self, rounds: int, tolerance: float, limit: float) -> float:
+        """Pass messages, look for a state, shrink the domains; return the bound."""
+        left = max(limit - self.seconds(), 0.0)
+        self.engine.run(rounds, tolerance, left)
+        self.rounds += rounds
+        bound = self.bound()
+        if bound < np.inf:
+            self.offer(self.engine.improve(self.engine.decode()))
+            # A label whose use costs more than the interval is wide is in no better state.
+            room = self.energy - bound + CLOSED * self.scale
+            if np.isfinite(room) and self.engine.forbid_beyond(room):
+                bound = max(bound, self.bound())
+        return bound
+
+    def ascend(self, bound: float, *, limit: float, rounds: int = 30, patience: int = 1) -> float:
+        """Sweep until the bound stalls, relative to what is missing."""
+        stalled = 0
+        while not self.closed(bound) and self.seconds() < limit:
+            gap = min(self.energy - bound, self.scale) if np.isfinite(bound) else self.scale
+            new = max(bound, self.sweep(rounds, 1e-4 * gap / rounds, limit))
+            stalled = stalled + 1 if new - bound < 0.01 * gap else 0
+            bound = new
+            if stalled > patience:
+                break
+        return bound
+
+    def tighten(self, bound: float, count: int) -> int:
+        """Add triplets that raise the bound; return how many."""
+        gain = max(1e-4 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
+        added = 0
+        for trio in triplets_to_add(self.engine, self.cards, count=count, min_gain=gain):
+            added += self.engine.add_triplet(*trio)
+        return added
+
+    def record(self) -> None:
+        """Add a line to the trace."""
+        self.trace.append(
+            {
+                "round": self.rounds,
+                "lower": self.lower,
+                "upper": self.energy,
+                "triplets": self.engine.num_triplets,
+                "seconds": self.seconds(),
+            }
+        )
+
+    def solve_root(self, *, limit: float, max_triplets: int, report: Any) -> str:
+        """Sweep and tighten until closed, out of time, or nothing is left to add."""
+        while True:
+            self.lower = max(self.lower, self.ascend(self.lower, limit=limit))
+            self.record()
+            if report is not None:
+                report(-1.0)
+            if self.closed(self.lower):
+                return "closed"
+            if self.seconds() > limit:
+                return "time_limit"
+            room = max_triplets - self.engine.num_triplets
+            count = min(max(20, self.num_variables // 4), room)
+            if count <= 0 or not self.tighten(self.lower, count):
+                return "stalled"
+
+    # -- branching --------------------------------------------------------------------------
+
+    def branch(self, *, limit: float, gap: float, report: Any) -> tuple[str, int]:
+        """Split domains, best bound first, until closed; return status and nodes."""
+        order = itertools.count()
+        heap = [(self.lower, next(order), self.engine.alive())]
+        finished, nodes = np.inf, 0
+        while heap:
+            bound, _, alive = heapq.heappop(heap)
+            while True:
+                open_bound = min(bound, heap[0][0]) if heap else bound
+                self.lower = max(self.lower, min(open_bound, finished, self.energy))
+                late = self.seconds() > limit
+                if late or self.energy - self.lower <= gap:
+                    return ("time_limit" if late else "gap"), nodes
+                if self.closed(bound):
+                    finished = min(finished, bound)
+                    break
+                nodes += 1
+                self.engine.set_alive(alive)
+                bound = self.ascend(bound, limit=limit, rounds=10, patience=0)
+                if self.closed(bound):
+                    finished = min(finished, bound)
+                    break
+                split = self._split()
+                if split is None:  # one state is left
+                    finished = min(finished, max(bound, self.energy))
+                    break
+                heapq.heappush(heap, (bound, next(order), split[1]))
+                alive = split[0]
+            if report is not None:
+                report(-1.0)
+            self.record()
+        self.lower = max(self.lower, min(finished, self.energy))
+        return "optimal", nodes
+
+    def _split(self) -> tuple[Any, Any] | None:
+        """Return domains with the best label of a contested variable, and without it."""
+        slacks = self.engine.node_slacks()
+        offsets = np.concatenate([[0], np.cumsum(self.cards)])
+        alive = self.engine.alive()
+        width = np.add.reduceat(alive.astype(np.int64), offsets[:-1])
+        if np.all(width <= 1):
+            self.offer(self.engine.improve(self.engine.decode()))
+            return None
+        best = np.array([int(np.argmin(slacks[a:b])) for a, b in itertools.pairwise(offsets)])
+        contest = np.zeros(self.num_variables)
+        for e, (u, v) in enumerate(self.edges.tolist()):
+            table = self.engine.edge_slacks(e).reshape(self.cards[u], self.cards[v])
+            excess = table[best[u], best[v]] - table.min()
+            contest[[u, v]] += min(float(excess), self.scale)
+        contest = np.where(width > 1, contest + 1e-12, -1.0)
+        i = int(np.argmax(contest))
+        here = offsets[i] + best[i]
+        only, rest = np.array(alive), np.array(alive)
+        only[offsets[i] : offsets[i + 1]] = 0
+        only[here], rest[here] = 1, 0
+        return only, rest
+
+
+def mplp(
+    model: MarkovRandomField | IsingModel,
+    *,
+    time_limit: float | None = None,
+    max_triplets: int = 100_000,
+    progress: ProgressOption = None,
+) -> GroundState:
+    """Bound the minimum energy by message passing, tightened by frustrated cycles.
+
+    Parameters
+    ----------
+    model : MarkovRandomField or IsingModel
+        Any model; zero potentials are hard constraints.
+    time_limit : float, optional
+        Seconds; then the interval proved so far is returned.
+    max_triplets : int
+        Most triplets to add; 0 stays with the local relaxation.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    GroundState
+        ``lower`` is recomputed from the messages alone with all rounding charged. For a
+        Markov random field the state is ``assignment``.
+
+    Examples
+    --------
+    >>> model = MarkovRandomField([2, 3], [((0, 1), [[1, 2, 3], [4, 9, 1]])])
+    >>> found = mplp(model)
+    >>> found.exact, found.assignment.tolist()
+    (True, [1, 1])
+    """
+    solver = _solver(model)
+    limit = np.inf if time_limit is None else time_limit
+    with watch("message passing", progress) as report:
+        status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
+    return solver_result(solver, model, "mplp", {"status": status})
+
+
+def branch_and_bound(
+    model: MarkovRandomField | IsingModel,
+    *,
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    max_triplets: int = 2_000,
+    progress: ProgressOption = None,
+) -> GroundState:
+    """Find a state of minimum energy of any model, with proof: message passing and branching."""
+    solver = _solver(model)
+    limit = np.inf if time_limit is None else time_limit
+    nodes = 1
+    with watch("branch and bound", progress) as report:
+        status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
+        if status == "stalled":
+            status, nodes = solver.branch(limit=limit, gap=gap, report=report)
+    return solver_result(solver, model, "branch-and-cut", {"status": status, "nodes": nodes})
+
+
+def _solver(model: MarkovRandomField | IsingModel) -> MessageSolver:
+    if isinstance(model, IsingModel):
+        return MessageSolver(SpinLabels(model))
+    return MessageSolver(LabelForm.from_model(model))
+
+
+def solver_result(
+    solver: MessageSolver, model: MarkovRandomField | IsingModel, method: str, stats: dict[str, Any]
+) -> GroundState:
+    """Return what message passing has found."""
+    exact = solver.closed(solver.lower)
+    if exact and solver.energy == np.inf:
+        msg = "no state has positive weight: the hard constraints contradict each other"
+        raise InfeasibleError(msg)
+    labels = solver.state
+    binary = isinstance(model, IsingModel) or model.is_binary
+    spins = (2 * labels - 1 if binary else np.zeros(0)).astype(np.int8)
+    energy = float(model.energy(spins if isinstance(model, IsingModel) else labels))
+    stats |= {
+        "assignment": labels,
+        "rounds": solver.rounds,
+        "triplets": solver.engine.num_triplets,
+        "reduced_variables": solver.num_variables,
+        "reduced_edges": len(solver.edges),
+        "seconds": solver.seconds(),
+        "trace": solver.trace,
+    }
+    return GroundState(
+        spins=spins,
+        energy=energy,
+        lower=min(solver.lower, energy),
+        upper=energy,
+        exact=exact,
+        method=method,
+        stats=stats,
+    )
