@@ -29,9 +29,7 @@ def new_figure(rows: int = 1, columns: int = 1, size: float = 4.5) -> tuple[Any,
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def draw_frustration(
-    axes: Axes, model: IsingModel, spins: ArrayLike, embedding: Embedding
-) -> None:
+def draw_frustration(axes: Axes, model: IsingModel, spins: ArrayLike, embedding: Embedding) -> None:
     """Draw a state: spins as dots, unsatisfied edges, and frustrated faces joined through them.
 
     The unsatisfied edges cross the strings that pair up the frustrated faces: the matching.
@@ -56,7 +54,9 @@ def draw_frustration(
     axes.add_collection(LineCollection(list(ends[unsatisfied]), colors=WALL, linewidths=2.2))
     size = max(2.0, 4000 / max(model.num_spins, 1))
     for value, colour in ((1, UP), (-1, DOWN)):
-        axes.scatter(*where[s == value].T, s=min(size, 22), c=colour, edgecolors=DOWN, lw=0.5, zorder=3)
+        axes.scatter(
+            *where[s == value].T, s=min(size, 22), c=colour, edgecolors=DOWN, lw=0.5, zorder=3
+        )
     axes.set_aspect("equal")
     axes.autoscale_view()
     axes.set_axis_off()
