@@ -44,8 +44,9 @@ Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progres
 }
 
 // log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
-// multiplications.
-using LogPfaffianTuple = std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double, double>;
+// smallest exponent, multiplications.
+using LogPfaffianTuple = 
+    std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double, int64_t, double>;
 
 LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
                               In1<int8_t> signs, double threshold, int threads, bool wide,
@@ -67,7 +68,7 @@ LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<do
   return {r.log_magnitude,   r.sign,
           r.stats.pivots,    r.stats.delayed,
           r.stats.left_over, r.stats.largest_front,
-          r.stats.worst_ratio, r.stats.multiplications};
+          r.stats.worst_ratio, r.stats.smallest_exponent, r.stats.multiplications};
 }
 
 }  // namespace

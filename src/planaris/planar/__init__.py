@@ -2,5 +2,13 @@
 
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
+from planaris.planar.plan import Plan, plan
 
-__all__ = ["MarginViolator", "PlanarCertificate", "ground_state", "margin_violator"]
+__all__ = [
+    "MarginViolator",
+    "Plan",
+    "PlanarCertificate",
+    "ground_state",
+    "margin_violator",
+    "plan",
+]

@@ -1,0 +1,162 @@
+#include "planaris/pfaffian.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "check.hpp"
+#include "planaris/front_elimination.hpp"
+#include "planaris/leg_scaling.hpp"
+
+using namespace planaris;
+
+// Textbook: Parlett & Reid with partial pivoting, no shared code.
+static double pfaffian(std::vector<std::vector<double>> a) {
+  double value = 1.0;
+  const int n = static_cast<int>(a.size());
+  for (int k = 0; k + 1 < n; k += 2) {
+    int p = k + 1;
+    for (int i = k + 1; i < n; ++i) {
+      if (std::fabs(a[k][i]) > std::fabs(a[k][p])) p = i;
+    }
+    if (p != k + 1) {
+      std::swap(a[p], a[k + 1]);
+      for (auto& row : a) std::swap(row[p], row[k + 1]);
+      value = -value;
+    }
+    value *= a[k][k + 1];
+    if (value == 0.0) return 0.0;
+    for (int i = k + 2; i < n; ++i) {
+      for (int j = k + 2; j < n; ++j) {
+        a[i][j] += (a[k][j] * a[k + 1][i] - a[k][i] * a[k + 1][j]) / a[k][k + 1];
+      }
+    }
+  }
+  return value;
+}
+
+template <class T>
+static void check_front(int rows, int candidates, double zeros, std::mt19937& random) {
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  std::vector<std::vector<double>> dense(rows, std::vector<double>(rows, 0.0));
+  std::vector<T> a(size_t(rows) * rows, T(0.0));
+  for (int j = 0; j < rows; ++j) {
+    for (int i = j + 1; i < rows; ++i) {
+      const double x = std::fabs(uniform(random)) < zeros ? 0.0 : uniform(random);
+      dense[i][j] = x;
+      dense[j][i] = -x;
+      a[size_t(j) * rows + i] = T(x);
+    }
+  }
+  const double expected = pfaffian(dense);
+  std::vector<int32_t> perm(rows);
+  for (int k = 0; k < rows; ++k) perm[k] = k;
+  Packing packing;
+  std::vector<T> pivot_rows;
+  const ParallelFor alone;
+  FrontElimination<T> front(a.data(), rows, candidates, perm.data(), packing, pivot_rows, alone);
+  const int done = front.run(0.1, candidates == rows);
+  // What is left is the Schur complement: its Pfaffian times the pivots is the whole one.
+  std::vector<std::vector<double>> rest(rows - done, std::vector<double>(rows - done, 0.0));
+  for (int j = done; j < rows; ++j) {
+    for (int i = j + 1; i < rows; ++i) {
+      const double x = to_double(a[size_t(j) * rows + i]);
+      rest[i - done][j - done] = x;
+      rest[j - done][i - done] = -x;
+    }
+  }
+  double value = pfaffian(rest) * (front.swaps() % 2 ? -1.0 : 1.0);
+  for (int k = 0; k < done; k += 2) value *= to_double(a[size_t(k) * rows + k + 1]);
+  CHECK(std::fabs(value - expected) <= 1e-9 * std::fabs(expected) + 1e-12);
+}
+
+static void fronts_keep_the_pfaffian() {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const int rows = 2 * static_cast<int>(1 + random() % 40);
+    const int candidates = static_cast<int>(random() % (rows + 1));
+    const double zeros = round % 3 == 0 ? 0.7 : 0.0;
+    check_front<double>(rows, round % 2 ? rows : candidates, zeros, random);
+    check_front<Wide>(rows, round % 2 ? rows : candidates, zeros, random);
+  }
+  check_front<double>(200, 200, 0.0, random);
+  check_front<double>(230, 150, 0.0, random);
+}
+
+static void wide_numbers_hold_small_and_large_ones() {
+  const Wide tiny = Wide::exp(-5000.0), large = Wide::exp(5000.0);
+  CHECK(std::fabs(log_magnitude(tiny) + 5000.0) < 1e-11);
+  CHECK(std::fabs(to_double(tiny * large) - 1.0) < 1e-12);
+  const Wide third = Wide(1.0) / Wide(3.0);
+  const Wide rest = third + third + third - Wide(1.0);
+  CHECK(std::fabs(to_double(rest)) < 1e-30);
+  const Wide sum = (Wide(1.0) + Wide(1e-25)) - Wide(1.0);
+  CHECK(std::fabs(to_double(sum) - 1e-25) < 1e-32);
+  CHECK(is_zero(Wide(1.0) - Wide(1.0)));
+  CHECK(binary_exponent(power_of_two<Wide>(-3001)) == -3001);
+}
+
+// Two triangles that share an edge: vertices 0 1 2 and 1 2 3.
+static Faces two_triangles(std::vector<int32_t>& edges) {
+  edges = {0, 1, 1, 2, 2, 0, 1, 3, 3, 2};
+  const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
+  return trace_faces({edges, rotation, offsets});
+}
+
+static void scaled_entries_are_at_most_one() {
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  std::vector<int32_t> edges;
+  const Faces faces = two_triangles(edges);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> g(5);
+    for (double& x : g) x = normal(random);
+    Control control;
+    const std::vector<double> y = leg_scaling(faces, g, control);
+    for (int i = 0; i < 10; ++i) {
+      double largest = y[i] + y[i ^ 1];
+      for (int j = 0; j < 10; ++j) {
+        if (j == i || faces.face_of[i] != faces.face_of[j]) continue;
+        largest = std::max(largest, y[i] + y[j] - g[i >> 1] - g[j >> 1]);
+      }
+      CHECK(std::fabs(largest) < 1e-12);
+    }
+  }
+}
+
+static void leaves_and_threads_change_nothing() {
+  std::vector<int32_t> edges;
+  const Faces faces = two_triangles(edges);
+  const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
+  const std::vector<int8_t> signs = kasteleyn_signs({edges, rotation, offsets}, faces);
+  const std::vector<double> g{0.5, -1.0, 0.25, 2.0, 0.75}, join(10, 0.0);
+  std::vector<double> face(10), centres{0, 0, 1, 0, 0.5, 3};
+  for (int i = 0; i < 10; ++i) face[i] = -g[i >> 1];
+  double total = 0.0, sum = 0.0;
+  for (const double x : g) sum += x;
+  for (int state = 0; state < 16; ++state) {
+    double weight = 0.0;
+    for (int e = 0; e < 5; ++e) {
+      weight += ((state >> edges[2 * e]) ^ (state >> edges[2 * e + 1])) & 1 ? -g[e] : g[e];
+    }
+    total += std::exp(weight);
+  }
+  for (int leaf = 1; leaf <= 3; ++leaf) {
+    for (int threads = 1; threads <= 3; ++threads) {
+      Control control;
+      Factors<double> factors;
+      const LogPfaffian found =
+          eliminate<double>(dissect_faces(faces, centres, leaf), {face, join, signs},
+                            {0.1, threads}, control, &factors);
+      CHECK(std::fabs(found.log_magnitude + sum + std::log(2.0) - std::log(total)) < 1e-13);
+      CHECK(found.stats.left_over == 0);
+      CHECK(found.stats.pivots == 5);
+    }
+  }
+}
+
+int main() {
+  wide_numbers_hold_small_and_large_ones();
+  fronts_keep_the_pfaffian();
+  scaled_entries_are_at_most_one();
+  leaves_and_threads_change_nothing();
+}

@@ -1,0 +1,84 @@
+"""Pfaffians of Kasteleyn matrices by elimination along a dissection of the faces, compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris import _core
+from planaris.progress import ProgressCallback
+from planaris.typing import FloatArray, Int8Array, IntArray
+
+LEAF_FACES = 4
+"""Faces that are eliminated together at the bottom of the dissection."""
+
+
+@dataclass(frozen=True)
+class LogPfaffian:
+    """Logarithm and sign of a Pfaffian, and what the elimination met.
+
+    Attributes
+    ----------
+    log_magnitude, sign : float, int
+        Relative to the term that joins the two legs of every edge, all join signs being +1.
+    pivots, delayed, left_over : int
+        2×2 pivots taken; rows handed on to a parent front (each time); rows without a pivot.
+    largest_front : int
+        Rows of the largest front.
+    worst_ratio : float
+        Smallest ratio of a pivot to the largest entry of its two rows.
+    smallest_exponent : int
+        Binary exponent of the smallest row that was rescaled; below -900 double is too narrow.
+    multiplications : float
+        Work done.
+    """
+
+    log_magnitude: float
+    sign: int
+    pivots: int
+    delayed: int
+    left_over: int
+    largest_front: int
+    worst_ratio: float
+    smallest_exponent: int
+    multiplications: float
+
+
+class Elimination:
+    """The symbolic part: faces, signs, dissection. Immutable; threads may share it."""
+
+    def __init__(
+        self, edges: IntArray, rotation: IntArray, offsets: IntArray, centres: FloatArray
+    ) -> None:
+        spots = np.ascontiguousarray(centres, dtype=np.float64)
+        self._core = _core.PfaffianPlan(edges, rotation, offsets, spots, LEAF_FACES)
+        self.signs: Int8Array = self._core.signs()
+        """Kasteleyn sign of every edge."""
+
+    def scaling(
+        self, gauged: FloatArray, *, progress: ProgressCallback | None = None
+    ) -> FloatArray:
+        """Return the dual variables, one per leg, of the best assignment of ``-log |K|``."""
+        return self._core.scaling(np.ascontiguousarray(gauged), progress)
+
+    def log_pfaffian(
+        self,
+        face: FloatArray,
+        join: FloatArray,
+        signs: Int8Array,
+        *,
+        threshold: float = 0.1,
+        threads: int = 1,
+        wide: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> LogPfaffian:
+        """Eliminate all rows.
+
+        Two legs of a face meet at ``exp(face + face)``, those of an edge at ``±exp(join + join)``.
+
+
+        ``wide`` calculates in double-double with unlimited exponents.
+        """
+        found = self._core.log_pfaffian(face, join, signs, threshold, threads, wide, progress)
+        return LogPfaffian(*found)
