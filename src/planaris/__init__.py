@@ -2,7 +2,17 @@
 
 from planaris import generate
 from planaris.embed import Embedding
-from planaris.infer import ground_state
+from planaris.infer import ground_state, log_partition
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.planar import Plan, plan
 
-__all__ = ["Embedding", "IsingModel", "MarkovRandomField", "generate", "ground_state"]
+__all__ = [
+    "Embedding",
+    "IsingModel",
+    "MarkovRandomField",
+    "Plan",
+    "generate",
+    "ground_state",
+    "log_partition",
+    "plan",
+]

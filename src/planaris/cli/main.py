@@ -9,6 +9,7 @@ import typer
 from planaris.cli.demo import demo
 from planaris.cli.info import info
 from planaris.cli.map import map_state
+from planaris.cli.pr import pr
 from planaris.errors import PlanarisError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(info)
 app.command("map")(map_state)
+app.command()(pr)
 app.command()(demo)
 
 

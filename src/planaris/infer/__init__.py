@@ -1,5 +1,6 @@
 """The four verbs: the one place that chooses a method and composes parts."""
 
 from planaris.infer.ground_state import ground_state
+from planaris.infer.log_partition import log_partition
 
-__all__ = ["ground_state"]
+__all__ = ["ground_state", "log_partition"]

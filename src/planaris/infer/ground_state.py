@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from planaris import planar, relax, treewidth
-from planaris.embed import Embedding, join_bias_spin
+from planaris.embed import Embedding
 from planaris.errors import MethodError
+from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
-from planaris.infer.parts import Part, Split, split_model
+from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.reduce import Model, as_ising
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.result import GroundState, PartProof
 
-TREEWIDTH_ENTRIES = 2.0**28
-"""Largest elimination that is tried before branch and cut: some seconds of work."""
+ELIMINATION_SECONDS = 10.0
+"""Longest elimination that is preferred to branch and cut."""
 
 
 def ground_state(
@@ -67,7 +67,7 @@ def ground_state(
     if method == "auto":
         return _by_parts(split_model(model, embedding), _cheapest, limits)
     if method == "planar":
-        return _by_parts(_all_planar(model, embedding), _planar, limits)
+        return _by_parts(all_planar(model, embedding), _planar, limits)
     try:
         solve = _FORCED[method]
     except KeyError:
@@ -95,24 +95,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
         memory_limit=limits.memory_limit,
         progress=limits.progress,
     )
-    assignment = inverse.lift_states(found.spins)
-    energy = float(field.energy(assignment))
-    shift = energy - found.energy  # rounding of the conversion
-    lower = energy if found.exact else min(energy, found.lower + shift - 2 * abs(shift))
-    return replace(
-        found,
-        energy=energy,
-        lower=lower,
-        upper=energy,
-        stats={**found.stats, "assignment": assignment},
-    )
-
-
-def _all_planar(model: IsingModel, embedding: Embedding | None) -> Split:
-    split = split_model(model, embedding)
-    if any(part.embedding is None for part in split.parts):
-        join_bias_spin(model)  # raises, with a Kuratowski subgraph as evidence
-    return split
+    return lift_ground_state(found, inverse, field)
 
 
 def _by_parts(
@@ -169,10 +152,9 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
         found = _planar(part, limits)
         if found.exact:
             return found
-    plan = treewidth.plan_elimination(part.model, task="ground_state")
-    budget = limits.memory_limit or treewidth.default_memory_limit()
-    if plan.complete and plan.entries <= TREEWIDTH_ENTRIES and plan.bytes <= budget:
-        return treewidth.ground_state(part.model, order=plan.order)
+    plan = fitting_elimination(part.model, "ground_state", limits)
+    if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
+        return treewidth.ground_state(part.model, plan=plan, progress=limits.progress)
     return relax.branch_and_cut(part.model, time_limit=limits.patience(), progress=limits.progress)
 
 
@@ -198,6 +180,7 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
     ),
     "local-lp": lambda model, limits: relax.local_lp(model, time_limit=limits.remaining()),
     "cycle-lp": lambda model, limits: relax.cycle_lp(model, time_limit=limits.remaining()),
+    "mplp": lambda model, limits: relax.mplp(model, time_limit=limits.remaining()),
     "branch-and-cut": lambda model, limits: relax.branch_and_cut(
         model, time_limit=limits.remaining(), progress=limits.progress
     ),

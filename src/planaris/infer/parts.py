@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.embed import Embedding, embed
+from planaris.embed import Embedding, embed, join_bias_spin
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.kernels.spins import spins_from_disagreements
@@ -69,6 +69,14 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
         return Split(model, bare, inverse, [_whole(bare, _embed(bare))])
     except NotPlanarError:
         return Split(model, bare, inverse, _blocks(bare))
+
+
+def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
+    """Split a model and refuse it, with a Kuratowski subgraph, unless all of it is planar."""
+    split = split_model(model, embedding)
+    if any(part.embedding is None for part in split.parts):
+        join_bias_spin(model)  # raises
+    return split
 
 
 def _blocks(model: IsingModel) -> list[Part]:

@@ -1,0 +1,63 @@
+"""``planaris pr``: the partition function, with its interval."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import typer
+
+from planaris.cli.options import (
+    EXIT_BOUNDED,
+    Evidence,
+    Format,
+    Json,
+    Method,
+    ModelFile,
+    Out,
+    TimeLimit,
+    load,
+    print_json,
+)
+from planaris.infer import log_partition
+from planaris.io import write_pr
+
+
+def pr(
+    file: ModelFile,
+    evidence: Evidence = None,
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
+    format: Format = None,
+    json: Json = False,
+    out: Out = "-",
+) -> None:
+    """Compute the partition function (the probability of the evidence).
+
+    Prints its base-10 logarithm as the UAI competition's .PR; natural logarithm and interval
+    go to stderr.
+    """
+    model, _ = load(file, format, evidence)
+    result = log_partition(model, method, time_limit=time_limit)
+    if json:
+        print_json(
+            {
+                "task": "PR",
+                "log_partition": result.value,
+                "log10_partition": result.value / math.log(10.0),
+                "lower": result.lower,
+                "upper": result.upper,
+                "exact": result.exact,
+                "method": result.method,
+                "stats": result.stats,
+            }
+        )
+    else:
+        write_pr(result.value, out)
+        kind = "exact to rounding" if result.exact else "bounded"
+        sys.stderr.write(
+            f"log Z = {result.value!r} in [{result.lower!r}, {result.upper!r}] "
+            f"({kind}, {result.method})\n"
+        )
+    if not result.exact:
+        raise typer.Exit(EXIT_BOUNDED)

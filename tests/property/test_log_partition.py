@@ -1,0 +1,82 @@
+"""log Z of random models against enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import planaris as pl
+from degenerate import K5, LARGE, NONPLANAR, SMALL, path_log_partition, ring_log_partition
+from planaris.reference import enumerate_states
+from strategies import plane_models
+
+RELATIVE = 1e-12
+
+
+@pytest.mark.parametrize("method", ["auto", "planar", "treewidth", "brute-force"])
+@pytest.mark.parametrize("name", SMALL)
+def test_degenerate_models(name, method):
+    model = SMALL[name]()
+    truth = enumerate_states(model).log_partition
+    result = pl.log_partition(model, method)
+    assert result.exact
+    assert result.value == pytest.approx(truth, rel=RELATIVE, abs=RELATIVE)
+    slack = 1e-14 * (1 + abs(truth))  # the rounding of the enumeration
+    assert result.lower - slack <= truth <= result.upper + slack
+
+
+@settings(max_examples=400)
+@given(plane_models(max_vertices=11, fields=True))
+def test_plane_models(case):
+    model, _ = case
+    truth = enumerate_states(model).log_partition
+    for method in ("auto", "planar"):
+        result = pl.log_partition(model, method)
+        assert result.exact
+        assert result.value == pytest.approx(truth, rel=RELATIVE, abs=RELATIVE)
+        slack = 1e-14 * (1 + abs(truth))
+        assert result.lower - slack <= truth <= result.upper + slack
+
+
+@pytest.mark.parametrize("name", NONPLANAR)
+def test_non_planar_models(name):
+    model = NONPLANAR[name]()
+    truth = enumerate_states(model).log_partition
+    assert pl.log_partition(model).value == pytest.approx(truth, rel=RELATIVE)
+
+
+def test_parts_add_up(rng):
+    glass = pl.generate.spin_glass(3, rng)
+    edges = np.concatenate([glass.edges, np.array(K5) + 8, [(13, 14)]])
+    couplings = np.concatenate([glass.couplings, rng.standard_normal(11)])
+    fields = np.r_[np.zeros(9), rng.standard_normal(3), 0, 0, 0.5, 0]
+    model = pl.IsingModel(edges, couplings, fields, offset=1.5)
+    from planaris.infer.limits import Limits
+    from planaris.infer.log_partition import _by_parts, _cheapest
+    from planaris.infer.parts import split_model
+
+    split = split_model(model)
+    assert len(split.parts) == 2
+    result = _by_parts(split, _cheapest, Limits())
+    truth = enumerate_states(model).log_partition
+    assert result.value == pytest.approx(truth, rel=RELATIVE)
+    assert result.lower <= truth + 1e-13 <= result.upper + 2e-13
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_long_and_wide_models(name):
+    model = LARGE[name]()
+    closed = ring_log_partition if name.startswith("ring") else path_log_partition
+    truth = closed(model.num_spins, float(model.couplings[0]))
+    for method in ("auto", "planar"):
+        assert pl.log_partition(model, method).value == pytest.approx(truth, rel=RELATIVE)
+
+
+def test_bounds_contain_the_truth_when_nothing_fits(rng):
+    edges = [(u, v) for u in range(12) for v in range(u)]
+    model = pl.IsingModel(edges, rng.standard_normal(len(edges)), rng.standard_normal(12))
+    truth = enumerate_states(model).log_partition
+    result = pl.log_partition(model, memory_limit=1000)
+    assert not result.exact
+    assert result.lower <= truth <= result.upper
