@@ -1,11 +1,23 @@
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 
 #include "planaris/graph.hpp"
 
 namespace planaris {
 
+void require_vertices(int32_t num_vertices, std::span<const int32_t> edges) {
+  for (const int32_t v : edges) {
+    if (v < 0 || v >= num_vertices) {
+      throw std::invalid_argument("an edge ends at vertex " + std::to_string(v) + " of " +
+                                  std::to_string(num_vertices));
+    }
+  }
+}
+
 Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
+  require_vertices(n, edges);
   struct Arc {
     int32_t head, half_edge;
   };

@@ -12,7 +12,8 @@ class Splitter {
  public:
   Splitter(const RotationView& r, int32_t max_length, Control& control)
       : r_(r), max_length_(max_length), control_(control),
-        num_given_(r.num_half_edges()), next_(num_given_), previous_(num_given_) {
+        num_given_(r.num_half_edges()), faces_(trace_faces(r)), next_(num_given_),
+        previous_(num_given_) {
     for (int32_t v = 0; v < r.num_vertices(); ++v) {
       for (int32_t k = r.offsets[v]; k < r.offsets[v + 1]; ++k) {
         const int32_t h = r.rotation[k];
@@ -23,11 +24,10 @@ class Splitter {
   }
 
   Split run() {
-    const Faces faces = trace_faces(r_);
     Split split;
-    for (size_t f = 0; f + 1 < faces.offsets.size(); ++f) {
-      ring_.assign(faces.walk.begin() + faces.offsets[f],
-                   faces.walk.begin() + faces.offsets[f + 1]);
+    for (size_t f = 0; f + 1 < faces_.offsets.size(); ++f) {
+      ring_.assign(faces_.walk.begin() + faces_.offsets[f],
+                   faces_.walk.begin() + faces_.offsets[f + 1]);
       while (static_cast<int32_t>(ring_.size()) > max_length_ && shorten()) {
       }
       split.centre.push_back(ring_[0]);
@@ -115,6 +115,7 @@ class Splitter {
   int32_t max_length_;
   Control& control_;
   int32_t num_given_;
+  Faces faces_;  // also refuses what is no rotation
   std::vector<int32_t> next_, previous_;  // counter-clockwise around the tail
   std::vector<int32_t> chords_, ring_;
 };

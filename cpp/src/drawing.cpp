@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "planaris/graph.hpp"
 #include "planaris/ordered_list.hpp"
 #include "planaris/predicates.hpp"
 
@@ -252,6 +253,7 @@ Drawing embed_drawing(int32_t num_vertices, std::span<const int32_t> edges,
   if (positions.size() != 2 * static_cast<size_t>(num_vertices)) {
     throw std::invalid_argument("two coordinates per vertex are needed");
   }
+  require_vertices(num_vertices, edges);
   return Sweep(num_vertices, edges, positions, control).run();
 }
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "planaris/graph.hpp"
+
 namespace planaris {
 
 LeftRight::LeftRight(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
     : n_(num_vertices), control_(control) {
+  require_vertices(num_vertices, edges);
   build_adjacency(edges);
   number_vertices();
   list_out_edges();

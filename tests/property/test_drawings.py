@@ -64,15 +64,12 @@ def plane_part(at, edges):
     return kept
 
 
-@settings(max_examples=1500)
-@given(drawings())
-def test_flawed_drawings_are_refused_with_the_pair(drawing):
-    n, at, edges = drawing
+def check_drawing(n, at, edges):
+    """Whether the drawing is refused exactly if it has a flaw, naming a pair at fault."""
     used = sorted({v for e in edges for v in e})
     apart = len({at[v] for v in used}) == len(used)
     pairs = [(i, j) for i in range(len(edges)) for j in range(i)]
-    flawless = apart and not any(clash(edges[i], edges[j], at) for i, j in pairs)
-    if flawless:
+    if apart and not any(clash(edges[i], edges[j], at) for i, j in pairs):
         check_plane(Embedding.from_coordinates(edges, at, num_vertices=n))
         return
     with pytest.raises(CrossingError, match="`positions` must") as refusal:
@@ -87,6 +84,22 @@ def test_flawed_drawings_are_refused_with_the_pair(drawing):
     else:
         i, j = error.edges
         assert clash(edges[i], edges[j], at)
+
+
+@settings(max_examples=500)
+@given(drawings())
+def test_flawed_drawings_are_refused_with_the_pair(drawing):
+    check_drawing(*drawing)
+
+
+@settings(max_examples=1500)
+@given(drawings(), st.data())
+def test_one_edge_too_many_is_noticed(drawing, data):
+    # Plane but for the last edge: whatever it touches is the only flaw there is.
+    n, at, edges = drawing
+    vertex = st.integers(0, n - 1)
+    u, v = data.draw(vertex), data.draw(vertex)
+    check_drawing(n, at, plane_part(at, edges) + [(u, v)] * (u != v))
 
 
 @settings(max_examples=1000)

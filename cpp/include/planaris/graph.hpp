@@ -14,6 +14,9 @@ struct Blocks {
   int32_t count = 0;
 };
 
+// Throws std::invalid_argument unless all ends are vertices.
+void require_vertices(int32_t num_vertices, std::span<const int32_t> edges);
+
 // Hopcroft and Tarjan (1973), linear time; parallel edges lie in one component. Components are
 // numbered from the leaves up: those hanging at a vertex come before the one it hangs in.
 Blocks biconnected_components(int32_t num_vertices, std::span<const int32_t> edges);

@@ -62,6 +62,8 @@ def test_the_outer_face_stays_known():
     (outer,) = split.outer_faces
     on_rim = set(plane.face_vertices(plane.outer_faces[0]).tolist())
     assert set(split.face_vertices(outer).tolist()) <= on_rim
+    begin, end = split.face_offsets[outer : outer + 2]
+    assert np.all(split.face_walk[begin:end] >= 2 * plane.num_edges), "chords all around"
     assert np.all(split.face_lengths <= 6)
 
 

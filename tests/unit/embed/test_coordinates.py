@@ -45,6 +45,32 @@ def test_coincident_vertices_are_named():
     assert (error.flaw, error.vertices, error.edges) == ("same-place", (1, 3), (0, 1))
 
 
+@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("mirror", [1, -1])
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        [(0, 0), (4, 4), (2, 2), (3, 0)],  # an end on the other edge
+        [(0, 0), (4, 4), (2, 2), (0, 1)],
+        [(0, 0), (4, 4), (2, 2), (5, 4)],
+        [(0, 0), (4, 0), (2, 0), (2, 3)],
+        [(0, 0), (4, 0), (2, 0), (3, 3)],
+        [(0, 0), (4, 4), (1, 1), (2, 2)],  # one edge inside the other
+        [(0, 0), (4, 4), (1, 1), (6, 6)],
+        [(0, 0), (4, 0), (1, 0), (6, 0)],
+        [(0, 0), (4, 4), (1, 2), (3, 2)],  # a proper crossing
+        [(0, 0), (4, 0), (1, 2), (1, -2)],
+    ],
+)
+def test_two_edges_that_meet_are_refused_in_every_direction(positions, flip, mirror, turn):
+    at = np.array(positions) * [mirror, 1]
+    for _ in range(turn):
+        at = at @ [[0, 1], [-1, 0]]
+    error = refusal([(0, 1), (3, 2) if flip else (2, 3)], at)
+    assert set(error.edges) == {0, 1}
+
+
 def test_minus_zero_is_zero():
     error = refusal([(0, 1), (2, 3)], [(0.0, 0.0), (1, 0), (-0.0, -0.0), (0, 1)])
     assert error.flaw == "same-place"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from planaris.kernels.graph import biconnected_components, connected_components
+from planaris.kernels.planarity import embed_drawing, find_kuratowski, is_planar
 
 
 def test_nothing_has_no_blocks():
@@ -28,3 +29,15 @@ def test_a_long_path_is_all_bridges(n):
     assert len(np.unique(block)) == n - 1
     assert articulation.sum() == n - 2
     assert connected_components(n, edges).max() == 0
+
+
+@pytest.mark.parametrize("edge", [(0, 3), (-1, 2)])
+def test_edges_out_of_range_never_reach_memory(edge):
+    edges = np.array([(0, 1), edge], dtype=np.int32)
+    for kernel in (biconnected_components, is_planar, find_kuratowski):
+        with pytest.raises(ValueError, match="an edge ends at vertex"):
+            kernel(3, edges)
+    with pytest.raises(ValueError, match="an edge ends at vertex"):
+        embed_drawing(3, edges, np.eye(3, 2))
+    with pytest.raises(ValueError, match="two coordinates per vertex"):
+        embed_drawing(3, edges[:1], np.eye(2, 2))
