@@ -20,50 +20,58 @@ class Problem(NamedTuple):
     boundary: np.ndarray
 
 
-def square_dual(size: int, rng: np.random.Generator, *, fraction: float | None = None) -> Problem:
-    """Return the dual of a size x size open-boundary glass, outer face last.
+def square_faces(
+    size: int, rng: np.random.Generator, fraction: float | None = None
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return (faces, the two faces beside each edge, couplings) of a size x size glass.
 
-    Couplings are Gaussian, or ±1 with the given fraction of -1.
+    Couplings are Gaussian, or ±1 with the given fraction of -1; the outer face comes last.
     """
     side = size - 1
     across = _couplings(rng, (size, side), fraction)
     down = _couplings(rng, (side, size), fraction)
     face = np.full((size + 1, size + 1), side * side, np.int32)
     face[1:size, 1:size] = np.arange(side * side).reshape(side, side)
-    upper, lower = face[:-1, 1:-1], face[1:, 1:-1]
-    left, right = face[1:-1, :-1], face[1:-1, 1:]
-    signs = (
-        np.sign(across[:-1]) * np.sign(across[1:]) * np.sign(down[:, :-1]) * np.sign(down[:, 1:])
-    )
-    return _dual([(upper, lower, across), (left, right, down)], signs.ravel() < 0, side * side + 1)
+    groups = [
+        (face[:-1, 1:-1], face[1:, 1:-1], across),
+        (face[1:-1, :-1], face[1:-1, 1:], down),
+    ]
+    return side * side + 1, *_together(groups)
 
 
-def triangular_dual(
-    size: int, rng: np.random.Generator, *, fraction: float | None = None
-) -> Problem:
-    """Return the dual (a honeycomb and its outer face) of a triangular-lattice glass.
-
-    The lattice is the square one with one diagonal per cell, from upper left to lower right.
-    """
+def triangular_faces(
+    size: int, rng: np.random.Generator, fraction: float | None = None
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the same for a square lattice with a diagonal in each cell, lower right."""
     side = size - 1
-    across = _couplings(rng, (size, side), fraction)
-    down = _couplings(rng, (side, size), fraction)
-    slanted = _couplings(rng, (side, side), fraction)
     outer = 2 * side * side
     above = np.full((size + 1, size + 1), outer, np.int32)  # upper right triangle of each cell
     below = above.copy()
     above[1:size, 1:size] = 2 * np.arange(side * side).reshape(side, side)
     below[1:size, 1:size] = above[1:size, 1:size] + 1
-    sign = np.sign(slanted)
-    frustrated = np.empty((side * side, 2), bool)
-    frustrated[:, 0] = (sign * np.sign(across[:-1]) * np.sign(down[:, 1:])).ravel() < 0
-    frustrated[:, 1] = (sign * np.sign(across[1:]) * np.sign(down[:, :-1])).ravel() < 0
     groups = [
-        (below[:-1, 1:-1], above[1:, 1:-1], across),
-        (above[1:-1, :-1], below[1:-1, 1:], down),
-        (above[1:-1, 1:-1], below[1:-1, 1:-1], slanted),
+        (below[:-1, 1:-1], above[1:, 1:-1], _couplings(rng, (size, side), fraction)),
+        (above[1:-1, :-1], below[1:-1, 1:], _couplings(rng, (side, size), fraction)),
+        (above[1:-1, 1:-1], below[1:-1, 1:-1], _couplings(rng, (side, side), fraction)),
     ]
-    return _dual(groups, frustrated.ravel(), outer + 1)
+    return outer + 1, *_together(groups)
+
+
+def frustration_problem(num_faces: int, sides: np.ndarray, couplings: np.ndarray) -> Problem:
+    """Ask for the cheapest way to join frustrated faces; the outer face takes any parity."""
+    around = np.bincount(sides[couplings < 0].ravel(), minlength=num_faces)
+    odd = np.flatnonzero(around[:-1] % 2).astype(np.int32)
+    return Problem(num_faces, sides, np.abs(couplings), odd, np.array([num_faces - 1], np.int32))
+
+
+def square_dual(size: int, rng: np.random.Generator, *, fraction: float | None = None) -> Problem:
+    return frustration_problem(*square_faces(size, rng, fraction))
+
+
+def triangular_dual(
+    size: int, rng: np.random.Generator, *, fraction: float | None = None
+) -> Problem:
+    return frustration_problem(*triangular_faces(size, rng, fraction))
 
 
 def _couplings(
@@ -74,13 +82,9 @@ def _couplings(
     return np.where(rng.random(shape) < fraction, -1, 1)
 
 
-def _dual(groups: list, odd: np.ndarray, num_faces: int) -> Problem:
-    ends = [np.stack([a.ravel(), b.ravel()], axis=1) for a, b, _ in groups]
-    weights = np.abs(np.concatenate([j.ravel() for *_, j in groups]))
-    outer = np.array([num_faces - 1], np.int32)
-    return Problem(
-        num_faces, np.concatenate(ends), weights, np.flatnonzero(odd).astype(np.int32), outer
-    )
+def _together(groups: list) -> tuple[np.ndarray, np.ndarray]:
+    sides = [np.stack([a.ravel(), b.ravel()], axis=1) for a, b, _ in groups]
+    return np.concatenate(sides), np.concatenate([j.ravel() for *_, j in groups])
 
 
 def exact(weights: np.ndarray) -> list[Fraction]:

@@ -105,8 +105,12 @@ def _chosen(edges: Array, num_edges: int) -> LongArray:
     join = np.asarray(edges, np.int64)
     inside = join.size == 0 or (int(join.min()) >= 0 and int(join.max()) < num_edges)
     _require(inside, f"an edge outside 0 .. {num_edges - 1} was chosen")
-    _require(np.unique(join).size == join.size, "an edge was chosen twice")
+    _require(_distinct(join), "an edge was chosen twice")
     return join
+
+
+def _distinct(numbers: LongArray) -> bool:
+    return numbers.size == 0 or int(np.bincount(numbers).max()) <= 1
 
 
 def _require_objective(result: Any, total: int, unit: int, kind: str) -> None:
@@ -156,7 +160,7 @@ def _check_nested(
     _require(stop.size == k and parent.size == k, "the packing's arrays differ in length")
     known = order.size == 0 or (int(order.min()) >= 0 and int(order.max()) < num_vertices)
     _require(known, "the packing names a vertex that does not exist")
-    _require(np.unique(order).size == order.size, "the packing names a vertex twice")
+    _require(_distinct(order), "the packing names a vertex twice")
     fits = (start >= 0) & (start < stop) & (stop <= order.size)
     _require(bool(fits.all()), "a set is empty or reaches out of the order")
     _require(
@@ -176,21 +180,30 @@ def _check_edges(
     place: LongArray, start: LongArray, stop: LongArray, numbers: _Numbers, size: int
 ) -> None:
     """Check that no edge is separated by sets of more than its weight."""
-    left, right = place.min(axis=1), place.max(axis=1)
+    left = np.minimum(place[:, 0], place[:, 1])
+    right = np.maximum(place[:, 0], place[:, 1])
     around = numbers.stabbed(start, stop, size + 1)  # last column: vertices in no set
-    slack = numbers.weights - around[:, left] - around[:, right]
+    loop = (left == right) & (left >= 0)
+    left[loop] = right[loop] = -1  # no set separates a vertex from itself
+    carry = np.zeros(len(left), np.int64)
+    for weight, row in zip(numbers.weights, around, strict=True):
+        carry = (weight - row[left] - row[right] + carry) >> BASE_BITS
+    broken = np.flatnonzero(carry < 0)
     # Sets around both ends were counted twice. Along the order they are the ones around the
     # gap, between the two places, that the fewest sets bridge.
-    tight = np.flatnonzero(_negative(slack) & (left >= 0) & (left < right))
-    bridges = numbers.stabbed(start, stop - 1, size + 1)
+    first, last = left[broken], right[broken]
+    apart = first < 0
     depth = np.zeros(size + 1, np.int64)
     np.add.at(depth, start, 1)
     np.add.at(depth, stop - 1, -1)
-    gap = _lowest_between(np.cumsum(depth), left[tight], right[tight])
-    slack[:, tight] += 2 * bridges[:, gap]
-    loops = np.flatnonzero((left == right) & (left >= 0))
-    slack[:, loops] = numbers.weights[:, loops]
-    broken = np.flatnonzero(_negative(slack))
+    gap = _lowest_between(np.cumsum(depth), np.where(apart, 0, first), np.where(apart, 0, last))
+    gap[apart] = -1
+    carry = np.zeros(len(broken), np.int64)
+    bridges = numbers.stabbed(start, stop - 1, size + 1)
+    for weight, row, both in zip(numbers.weights, around, bridges, strict=True):
+        cut = row[first] + row[last] - 2 * both[gap]
+        carry = (weight[broken] - cut + carry) >> BASE_BITS
+    broken = broken[carry < 0]
     _require(
         broken.size == 0, f"{broken.size} edges are cut by more than their weight", edges=broken
     )
@@ -214,13 +227,6 @@ def _lowest_between(depth: LongArray, left: LongArray, right: LongArray) -> Long
     return answer
 
 
-def _negative(digits: LongArray) -> BoolArray:
-    carry = np.zeros(digits.shape[1], np.int64)
-    for row in digits:
-        carry = (row + carry) >> BASE_BITS
-    return np.asarray(carry < 0)
-
-
 @dataclass(frozen=True)
 class _Numbers:
     """Weights and dual values as digits of one unit, 2**unit: arrays (digits, count)."""
@@ -232,15 +238,17 @@ class _Numbers:
     @classmethod
     def of(cls, weights: Any, packing: CutPacking, offset: tuple[int, int]) -> _Numbers:
         mantissas, exponents = _dyadic(weights)
-        raw = np.asarray(packing.digits, np.int64)
+        raw: Any = np.asarray(packing.digits, np.int64)
         _require(len(raw) == len(packing.start), "the packing needs one value per set")
         used = exponents[mantissas != 0]
         unit = min(int(used.min(initial=packing.exponent)), packing.exponent, offset[1])
         lift = packing.exponent - unit
-        bits = 64 + int(used.max(initial=unit)) - unit
-        width = 1 if raw.ndim == 1 else raw.shape[1]
-        bits = max(bits, 64 + 32 * width + lift, offset[0].bit_length() + offset[1] - unit)
-        rows = bits // BASE_BITS + 3
+        bits = (53 if weights.dtype.kind == "f" else 64) + int(used.max(initial=unit)) - unit
+        if raw.ndim == 2:
+            raw = raw[:, : int(np.flatnonzero(raw.any(axis=0)).max(initial=0)) + 1]
+        bits = max(bits, lift + (64 if raw.ndim == 1 else BASE_BITS * raw.shape[1]))
+        bits = max(bits, offset[0].bit_length() + offset[1] - unit)
+        rows = bits // BASE_BITS + 2  # the last one keeps the sign
         if raw.ndim == 1:
             _require(bool((raw > 0).all()), "a set has no positive value")
             values = _place(raw, np.full(raw.size, lift), rows)
