@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import NamedTuple
 
@@ -106,8 +107,8 @@ def check_density(source: Source, pairs: LongArray, table: Table) -> None:
 def header_values(text: bytes) -> dict[str, str]:
     """Return ``key=value`` pairs of the comment lines that begin a file."""
     found: dict[str, str] = {}
-    for line in text[:4096].split(b"\n"):
-        stripped = line.strip()
+    for line in io.BytesIO(text):
+        stripped = line.removeprefix(b"\xef\xbb\xbf").strip()
         if stripped and not stripped.startswith(b"#"):
             break
         for key, value in re.findall(rb"(\w+)\s*=\s*([^\s,;]+)", stripped):
