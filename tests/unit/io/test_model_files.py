@@ -12,6 +12,8 @@ import dimod
 import dimod.serialization.coo
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import FileFormatError, MethodError, ModelError
@@ -301,3 +303,19 @@ def test_standard_input_and_output(
     Stdin.buffer = io.BytesIO(b"MARKOV x")
     with pytest.raises(FileFormatError, match="standard input, line 1"):
         read_model("-", format="uai")
+
+
+finite = st.floats(-1e300, 1e300)
+
+
+@given(st.integers(0, 5), st.data())
+def test_any_double_survives_every_lossless_format(n: int, data: st.DataObject) -> None:
+    edges = [e for e in itertools.combinations(range(n), 2) if data.draw(st.booleans())]
+    couplings = [data.draw(finite) for _ in edges]
+    fields = [data.draw(finite) for _ in range(n)]
+    model = IsingModel(edges, couplings, fields, num_spins=n, offset=data.draw(finite))
+    assert same(read_coo(written(write_coo, model)), model)
+    bare = IsingModel(edges, couplings, num_spins=n, offset=model.offset)
+    assert same(read_edge_list(written(write_edge_list, bare)), bare)
+    cut = read_maxcut(written(write_maxcut, bare, keep_offset=False))
+    assert np.array_equal(cut.couplings, bare.couplings)
