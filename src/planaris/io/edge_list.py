@@ -68,7 +68,7 @@ def read_edge_list(source: Source, *, labels: bool | None = None) -> IsingModel:
     return IsingModel(
         pairs,
         table.values[:, 2] if has_couplings else 1.0,
-        num_spins=header_count(source, header, "num_spins", int(pairs.max(initial=-1)) + 1),
+        num_spins=header_count(source, header, "num_spins", pairs),
         offset=header_number(source, header, "offset", 0.0),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import lzma
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_edge_list_round_trip(rng: np.random.Generator) -> None:
         ("# num_spins=3\na b\n", 1, "num_spins=2"),
         ("# num_spins=1\n0 1\n", 1, "num_spins"),
         ("#" + "x" * 5000 + "\n# offset=x\n0 1\n", 1, "offset"),
-        ("# num_spins=99999999999\n0 1\n", 1, "num_spins"),
+        ("# num_spins=99999999999\n0 1\n", 1, "at most 10000002 variables"),
         ("# offset=nan\n0 1\n", 1, "offset"),
     ],
 )
@@ -319,3 +320,29 @@ def test_any_double_survives_every_lossless_format(n: int, data: st.DataObject) 
     assert same(read_edge_list(written(write_edge_list, bare)), bare)
     cut = read_maxcut(written(write_maxcut, bare, keep_offset=False))
     assert np.array_equal(cut.couplings, bare.couplings)
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("1000000000 1\n1 2 3\n", "maxcut"),
+        ("1000000000 1\n1 2 3\n", "bq"),
+        ("p qubo 0 1000000000 0 1\n1 2 3\n", "qubo"),
+        ("# num_spins=1000000000\n1 2 3\n", "edge-list"),
+        ("# num_variables=1000000000\n1 2 3\n", "coo"),
+        ("1 1000000000 3\n", "edge-list"),
+        ("1 1000000000 3\n", "coo"),
+    ],
+)
+def test_announced_gigabytes_are_refused_before_they_are_allocated(text: str, format: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(FileFormatError):
+        read_model(io.StringIO(text), format=format)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_many_comments_are_no_burden() -> None:
+    with pytest.raises(FileFormatError, match="no lines of numbers"):
+        read_model(io.BytesIO(b"#\n" * 1_000_000))
