@@ -116,7 +116,7 @@ def test_seeds_are_valid(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", [name for name in READERS if name != "bqm"])
-@settings(max_examples=800)
+@settings(max_examples=500)
 @given(data=st.data())
 def test_damaged_model_files(format: str, data: st.DataObject) -> None:
     text = data.draw(damaged(SEEDS[format]))
@@ -165,7 +165,7 @@ def slow_uai(text: bytes) -> tuple[list[int], list[list[int]], list[float]] | No
     return (cards, scopes, values) if good else None
 
 
-@settings(max_examples=3000)
+@settings(max_examples=2500)
 @given(damaged(SEEDS["uai"]))
 def test_damaged_uai_files_against_a_slow_reader(text: bytes) -> None:
     if text[:2] in (b"\x1f\x8b", b"PK"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from planaris.errors import MethodError
-from planaris.io.files import Source, read_bytes, refuse, write_text
+from planaris.io.files import Source, read_bytes, refuse, refuse_scan, write_text
 from planaris.io.maxcut import plain
 from planaris.io.rows import (
     as_table,
@@ -19,6 +21,7 @@ from planaris.io.rows import (
 from planaris.kernels.text import scan_rows
 from planaris.models import IsingModel
 
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 HINT = "an edge list has no fields; a .coo file does"
 
 
@@ -32,7 +35,7 @@ def read_edge_list(source: Source, *, labels: bool | None = None) -> IsingModel:
         ``num_spins=…`` and ``offset=…``.
     labels : bool, optional
         Take the first two columns as names, numbered in order of appearance. Default: only
-        if one of them is no number. Else they are the numbers of the spins, from zero.
+        if none of them is a number. Else they are the numbers of the spins, from zero.
 
     Examples
     --------
@@ -44,11 +47,15 @@ def read_edge_list(source: Source, *, labels: bool | None = None) -> IsingModel:
     """
     text = read_bytes(source)
     rows = scan_rows(text)
-    if labels or (labels is None and rows.error.line):
+    if labels:
         return _read_named(source, text)
-    if rows.error.line:
-        error = rows.error
-        refuse(source, error.line, error.expected, error.found, error.column)
+    if rows.error.line and labels is None:
+        model = _read_named(source, text)
+        if not any(NUMBER.fullmatch(str(name)) for name in model.labels):
+            return model
+        hint = "a number (labels=True reads numbers as names too)"
+        refuse(source, rows.error.line, hint, rows.error.found, rows.error.column)
+    refuse_scan(source, rows.error)
     table = as_table(source, rows.values, rows.row_offsets, rows.row_lines, (2, 3))
     pairs = indices(source, table, 0, 2**30 - 1, "a vertex number")
     refuse_loops(source, pairs, table.lines, HINT)
@@ -61,7 +68,7 @@ def read_edge_list(source: Source, *, labels: bool | None = None) -> IsingModel:
     return IsingModel(
         pairs,
         table.values[:, 2] if has_couplings else 1.0,
-        num_spins=header_count(source, header, "num_spins", int(pairs.max(initial=-1)) + 1),
+        num_spins=header_count(source, header, "num_spins", pairs),
         offset=header_number(source, header, "offset", 0.0),
     )
 
@@ -86,7 +93,10 @@ def _read_named(source: Source, text: bytes) -> IsingModel:
             refuse(source, number, f"two different vertices ({HINT})", f"{words[0]} twice")
         edges.append([index.setdefault(name, len(index)) for name in words[:2]])
         couplings.append(_coupling(source, number, words[2]) if width == 3 else 1.0)
-    offset = header_number(source, header_values(text), "offset", 0.0)
+    header = header_values(text)
+    if header.get("num_spins", str(len(index))) != str(len(index)):
+        refuse(source, 1, f"num_spins={len(index)} for as many names", header["num_spins"])
+    offset = header_number(source, header, "offset", 0.0)
     return IsingModel(edges, couplings, offset=offset, labels=list(index))
 
 
@@ -112,7 +122,7 @@ def write_edge_list(model: IsingModel, target: Source) -> None:
     if named:
         alone = np.setdiff1d(np.arange(model.num_spins), model.edges)
         bad = [w for w in words if not w or "#" in w or len(w.split()) != 1]
-        if bad or alone.size or len(set(words)) != len(words) or _all_numbers(words):
+        if bad or alone.size or len(set(words)) != len(words) or any(map(NUMBER.fullmatch, words)):
             msg = (
                 "an edge list with names needs every spin on an edge and names that are "
                 "different single words, not numbers; write a .coo file of the unnamed model"
@@ -124,7 +134,3 @@ def write_edge_list(model: IsingModel, target: Source) -> None:
     for (u, v), coupling in zip(model.edges.tolist(), model.couplings.tolist(), strict=True):
         lines.append(f"{words[u]} {words[v]} {plain(coupling)}")
     write_text(target, "".join(line + "\n" for line in lines))
-
-
-def _all_numbers(words: list[str]) -> bool:
-    return not scan_rows("\n".join(words).encode()).error.line

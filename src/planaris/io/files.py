@@ -19,7 +19,7 @@ from planaris.kernels.text import ScanError
 Source: TypeAlias = str | os.PathLike[str] | IO[Any]
 """A path, ``"-"`` for standard input or output, or an open stream."""
 
-MAX_BYTES = 2**33
+MAX_BYTES = 2**32
 """More than this does not come out of a compressed file."""
 
 COMPRESSED = (".gz", ".xz", ".bz2", ".zip")

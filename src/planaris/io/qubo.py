@@ -14,6 +14,7 @@ from planaris.io.files import Source, read_bytes, refuse, suffixes_of, write_tex
 from planaris.io.maxcut import plain
 from planaris.io.rows import (
     Table,
+    check_count,
     check_density,
     header_count,
     header_number,
@@ -62,7 +63,7 @@ def read_coo(source: Source, *, vartype: str | None = None) -> IsingModel:
         refuse(source, 1, "entries, or a comment num_variables=… of a model without", "none")
     if "num_variables" not in header:
         check_density(source, pairs, table)
-    n = header_count(source, header, "num_variables", int(pairs.max(initial=-1)) + 1)
+    n = header_count(source, header, "num_variables", pairs)
     offset = header_number(source, header, "offset", 0.0)
     if kind == "BINARY":
         return _from_bits(pairs, table.values[:, 2], n, offset)
@@ -123,9 +124,8 @@ def _qbsolv_table(source: Source, text: bytes) -> tuple[int, Table]:
     if len(words) != 4 or not all(word.isdigit() and len(word) < 11 for word in words[1:]):
         refuse(source, line, expected, b" ".join(words).decode("ascii", "replace") or "none")
     most, nodes, couplers = map(int, words[1:])
-    if most > 2**30:
-        refuse(source, line, "at most 2^30 variables", str(most))
     table = read_table(source, text, "#cp", (3,))
+    check_count(source, line, most, len(table.lines))
     linear = int(np.count_nonzero(table.values[:, 0] == table.values[:, 1]))
     if linear != nodes or len(table.lines) - linear != couplers:
         found = f"{linear} and {len(table.lines) - linear}"

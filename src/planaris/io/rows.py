@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,11 @@ from planaris.typing import FloatArray, LongArray
 
 MAX_BLANK_VERTICES = 1000
 """Vertex numbers may run this far beyond twice the number of rows; see ``check_density``."""
+
+
+MAX_ISOLATED = 10**7
+"""A header may announce this many vertices beyond those that the lines could name."""
+MAX_HEADER_LINES = 1000
 
 
 class Table(NamedTuple):
@@ -39,8 +46,7 @@ def read_header_and_table(
         refuse(source, line, header, _shown(first))
     if first[1] != count - 1:
         refuse(source, line, f"{first[1]:.0f} lines after the first", f"{count - 1}")
-    if first[0] > 2**30:
-        refuse(source, line, "at most 2^30 variables", f"{first[0]:.0f}")
+    check_count(source, line, first[0], count - 1)
     begin = rows.row_offsets[1]
     table = as_table(
         source, rows.values[begin:], rows.row_offsets[1:] - begin, rows.row_lines[1:], widths
@@ -103,11 +109,19 @@ def check_density(source: Source, pairs: LongArray, table: Table) -> None:
         refuse(source, int(table.lines[at]), expected + " them as names)", f"{pairs.max()}")
 
 
+def check_count(source: Source, line: int, announced: float, num_rows: int) -> None:
+    """Refuse a header that announces far more vertices than the file can name."""
+    most = min(2 * num_rows + MAX_ISOLATED, 2**30)
+    if announced > most:
+        expected = f"at most {most} variables in a file of {num_rows} lines"
+        refuse(source, line, expected, f"{announced:.0f}")
+
+
 def header_values(text: bytes) -> dict[str, str]:
-    """Return ``key=value`` pairs of the comment lines that begin a file."""
+    """Return ``key=value`` pairs of the comments that begin a file, at most 1000 lines."""
     found: dict[str, str] = {}
-    for line in text[:4096].split(b"\n"):
-        stripped = line.strip()
+    for line in islice(io.BytesIO(text), MAX_HEADER_LINES):
+        stripped = line.removeprefix(b"\xef\xbb\xbf").strip()
         if stripped and not stripped.startswith(b"#"):
             break
         for key, value in re.findall(rb"(\w+)\s*=\s*([^\s,;]+)", stripped):
@@ -126,11 +140,13 @@ def header_number(source: Source, header: dict[str, str], key: str, default: flo
     return value
 
 
-def header_count(source: Source, header: dict[str, str], key: str, least: int) -> int:
+def header_count(source: Source, header: dict[str, str], key: str, pairs: LongArray) -> int:
     """Return a count of the header comments, at least as large as the numbers used."""
+    least = int(pairs.max(initial=-1)) + 1
     text = header.get(key, str(least))
-    if not (text.isascii() and text.isdigit()) or not least <= int(text[:12]) <= 2**30:
-        refuse(source, 1, f"{key} to be an integer from {least} to 2^30", repr(text))
+    if not (text.isascii() and text.isdigit()) or int(text[:12]) < least:
+        refuse(source, 1, f"{key} to be an integer, at least {least}", repr(text))
+    check_count(source, 1, int(text[:12]), len(pairs))
     return int(text)
 
 

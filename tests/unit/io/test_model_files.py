@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import lzma
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import dimod
 import dimod.serialization.coo
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import FileFormatError, MethodError, ModelError
@@ -150,8 +153,11 @@ def test_edge_list_round_trip(rng: np.random.Generator) -> None:
         ("0 1\n0 1000000000\n", 2, "labels=True"),
         ("a b x\n", 1, "a finite coupling, got 'x'"),
         ("a b 1\nc\n", 2, "3 words in a line"),
+        ("0 1 1\nO 2 1\n", 2, "labels=True reads numbers as names too.*got 'O'"),
+        ("# num_spins=3\na b\n", 1, "num_spins=2"),
         ("# num_spins=1\n0 1\n", 1, "num_spins"),
-        ("# num_spins=99999999999\n0 1\n", 1, "num_spins"),
+        ("#" + "x" * 5000 + "\n# offset=x\n0 1\n", 1, "offset"),
+        ("# num_spins=99999999999\n0 1\n", 1, "at most 10000002 variables"),
         ("# offset=nan\n0 1\n", 1, "offset"),
     ],
 )
@@ -298,3 +304,45 @@ def test_standard_input_and_output(
     Stdin.buffer = io.BytesIO(b"MARKOV x")
     with pytest.raises(FileFormatError, match="standard input, line 1"):
         read_model("-", format="uai")
+
+
+finite = st.floats(-1e300, 1e300)
+
+
+@given(st.integers(0, 5), st.data())
+def test_any_double_survives_every_lossless_format(n: int, data: st.DataObject) -> None:
+    edges = [e for e in itertools.combinations(range(n), 2) if data.draw(st.booleans())]
+    couplings = [data.draw(finite) for _ in edges]
+    fields = [data.draw(finite) for _ in range(n)]
+    model = IsingModel(edges, couplings, fields, num_spins=n, offset=data.draw(finite))
+    assert same(read_coo(written(write_coo, model)), model)
+    bare = IsingModel(edges, couplings, num_spins=n, offset=model.offset)
+    assert same(read_edge_list(written(write_edge_list, bare)), bare)
+    cut = read_maxcut(written(write_maxcut, bare, keep_offset=False))
+    assert np.array_equal(cut.couplings, bare.couplings)
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("1000000000 1\n1 2 3\n", "maxcut"),
+        ("1000000000 1\n1 2 3\n", "bq"),
+        ("p qubo 0 1000000000 0 1\n1 2 3\n", "qubo"),
+        ("# num_spins=1000000000\n1 2 3\n", "edge-list"),
+        ("# num_variables=1000000000\n1 2 3\n", "coo"),
+        ("1 1000000000 3\n", "edge-list"),
+        ("1 1000000000 3\n", "coo"),
+    ],
+)
+def test_announced_gigabytes_are_refused_before_they_are_allocated(text: str, format: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(FileFormatError):
+        read_model(io.StringIO(text), format=format)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_many_comments_are_no_burden() -> None:
+    with pytest.raises(FileFormatError, match="no lines of numbers"):
+        read_model(io.BytesIO(b"#\n" * 1_000_000))
