@@ -46,7 +46,7 @@ def agreement(embedding: Embedding, couplings: np.ndarray) -> np.ndarray:
     return enumerate_states(model).probabilities @ (states[:, u] == states[:, v])
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(rotation_systems(), st.data())
 def test_dense_pfaffians_on_any_surface(embedding, data):
     couplings = draw_couplings(data, embedding.num_edges, data.draw(st.sampled_from([0.5, 1.0])))
