@@ -554,7 +554,9 @@ double log_of(const Table& last, const FrontierProgram& program) {
   const double ln2 = 0.6931471805599453;
   const double e = N::kPlanes == 2 ? last.data[last.capacity] : last.exponent;
   if (last.data[0] == 0.0) return -kInf;
-  return std::log(last.data[0]) + e * ln2 + program.log_constant;
+  int shift;  // joined with e before the logarithm, so that the two do not cancel
+  const double m = std::frexp(last.data[0], &shift);
+  return std::log(m) + (e + shift) * ln2 + program.log_constant;
 }
 
 // Throws NeedWide when underflow may have taken a share of Z.

@@ -125,18 +125,29 @@ def plan_elimination(
     limit = default_memory_limit() if memory_limit is None else memory_limit
     if order is not None:
         order = _checked_order(order, num_variables(model), kind)
-    clusters = through = None
+    plans: list[EliminationPlan] = []
     if kind != "frontier":
-        clusters = _plan_clusters(model, task, order, search_seconds)
-    if kind != "clusters" and (clusters is None or _worth_a_frontier(clusters)):
-        through = _plan_frontier(model, task, order, limit)
-    if kind == "frontier" and through is None:
+        arrays = to_factor_arrays(model)
+        first = order if order is not None else _quick_order(arrays)
+        plans.append(_plan_clusters(arrays, task, first))
+    if kind != "clusters" and (not plans or _worth_a_frontier(plans[0])):
+        plans += _plan_frontier(model, task, order, limit)
+    if not plans:
         msg = (
             "`kind='frontier'` needs a binary pairwise model whose frontier has at most "
             f"{frontier.MAX_BITS} spins; use kind='clusters'"
         )
         raise MethodError(msg)
-    plans = [plan for plan in (clusters, through) if plan is not None]
+    best = _cheapest(plans, limit)
+    if kind == "frontier" or order is not None or best.seconds < 0.01:
+        return best
+    # A search is worth a fraction of the work it may save.
+    budget = search_seconds if best.bytes > limit else min(search_seconds, 0.3 * best.seconds)
+    found = _search_order(plans[0].arrays, plans[0], budget)
+    return best if found is None else _cheapest([*plans, _plan_clusters(*found)], limit)
+
+
+def _cheapest(plans: list[EliminationPlan], limit: int) -> EliminationPlan:
     return min(plans, key=lambda p: (not p.complete, p.bytes > limit, p.seconds))
 
 
@@ -155,23 +166,15 @@ def _worth_a_frontier(clusters: EliminationPlan) -> bool:
 # -- one table per variable -----------------------------------------------------------------
 
 
-def _plan_clusters(
-    model: Model, task: Task, order: IntArray | None, search_seconds: float
-) -> EliminationPlan:
-    arrays = to_factor_arrays(model)
-    bits, entries = 0.0, 0.0
-    if order is None:
-        order, bits, entries = _best_order(arrays, search_seconds)
+def _plan_clusters(arrays: FactorArrays, task: Task, order: IntArray) -> EliminationPlan:
     try:
         size = elimination.elimination_tree(arrays, order, MAX_BITS)
     except ValueError:  # the kernel's word for a table above 2^MAX_BITS entries
-        bits = max(bits, MAX_BITS)
-        needed = int(2.0 ** min(bits, 1000.0)) * _SCALED_BYTES
         return EliminationPlan(
             order,
-            int(bits) - 1,
-            needed,
-            max(entries, 2.0**bits),
+            int(MAX_BITS / np.log2(max(arrays.cardinalities.max(), 2))),
+            int(2.0**MAX_BITS) * _SCALED_BYTES,
+            2.0**MAX_BITS,
             float("inf"),
             "clusters",
             task,
@@ -199,53 +202,42 @@ def _plan_clusters(
     )
 
 
-def _best_order(arrays: FactorArrays, search_seconds: float) -> tuple[IntArray, float, float]:
-    """Try min-degree, then min-fill, then min-fill with random ties while time lasts."""
-    started = time.monotonic()
-    best = elimination.elimination_order(arrays, min_fill=False, max_bits=MAX_BITS)
-    took = time.monotonic() - started
+def _quick_order(arrays: FactorArrays) -> IntArray:
+    """Return the better of min-degree and, as rows of a grid, the variables as numbered."""
+    best, bits, entries = elimination.elimination_order(arrays, min_fill=False, max_bits=MAX_BITS)
     n = len(arrays.cardinalities)
-    if best[2] < 64.0 * n:
+    if entries <= 64.0 * n:
         return best  # a tree, or next to nothing to gain
-    best = _sweep_order(arrays, best)
-    deadline = time.monotonic() + search_seconds
-    seed = 0
-    while seed == 0 or time.monotonic() + took < deadline:
-        started = time.monotonic()
-        found = _min_fill_order(arrays, seed, max(5 * search_seconds, 0.1), min(best[1], MAX_BITS))
-        took = time.monotonic() - started
-        if found is not None and _better(found, best):
-            best = found
-        seed += 1
-    return best
-
-
-def _better(one: tuple[IntArray, float, float], other: tuple[IntArray, float, float]) -> bool:
-    return (one[1] <= MAX_BITS, -one[2]) > (other[1] <= MAX_BITS, -other[2])
-
-
-def _sweep_order(
-    arrays: FactorArrays, best: tuple[IntArray, float, float]
-) -> tuple[IntArray, float, float]:
-    """Try the variables as they are numbered: rows of a grid usually are."""
-    order = np.arange(len(arrays.cardinalities), dtype=np.int32)
     try:
-        size = elimination.elimination_tree(arrays, order, min(best[1], MAX_BITS))
-    except ValueError:
+        rows = np.arange(n, dtype=np.int32)
+        size = elimination.elimination_tree(arrays, rows, min(bits, MAX_BITS))
+    except ValueError:  # wider than what we have
         return best
-    found = (size.order, float(np.log2(size.largest_table)), size.total_entries)
-    return found if _better(found, best) else best
+    return rows if bits > MAX_BITS or size.total_entries < entries else best
 
 
-def _min_fill_order(
-    arrays: FactorArrays, seed: int, seconds: float, max_bits: float
-) -> tuple[IntArray, float, float] | None:
-    try:
-        return elimination.elimination_order(
-            arrays, min_fill=True, seed=seed, max_bits=max_bits + 1e-9, seconds=seconds
-        )
-    except RuntimeError:  # the kernel's word for a passed deadline
-        return None
+def _search_order(
+    arrays: FactorArrays, start: EliminationPlan, seconds: float
+) -> tuple[FactorArrays, Task, IntArray] | None:
+    """Try min-fill, then min-fill with random ties, while time lasts."""
+    best: IntArray | None = None
+    entries = start.entries
+    bits = MAX_BITS
+    deadline = time.monotonic() + seconds
+    for seed in range(10_000):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        try:
+            found = elimination.elimination_order(
+                arrays, min_fill=True, seed=seed, max_bits=bits, seconds=left
+            )
+        except RuntimeError:  # the kernel's word for a passed deadline
+            break
+        if found[1] <= bits and (found[2] < entries or not start.complete):
+            best, entries = found[0], min(found[2], 2.0**MAX_BITS)
+            bits = min(bits, found[1] + 1.0)
+    return None if best is None else (arrays, start.task, best)
 
 
 # -- one table for all ----------------------------------------------------------------------
@@ -253,14 +245,14 @@ def _min_fill_order(
 
 def _plan_frontier(
     model: Model, task: Task, order: IntArray | None, limit: int
-) -> EliminationPlan | None:
+) -> list[EliminationPlan]:
     form = to_pairwise_form(model)
     if form is None or num_variables(model) > _MAX_LAYOUT_SPINS:
-        return None
+        return []
     layout = order if order is not None else _best_layout(model, form)
     edges = form.arrays.edges
     if frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS:
-        return None
+        return []
     bits, entries, spare = frontier.frontier_cost(edges, layout)
     table = _DOUBLE_BYTES * 2**bits
     # Twice the table for the case that entries need exponents of their own.
@@ -270,7 +262,7 @@ def _plan_frontier(
         spare = max(1, min(spare, limit // table - 6))
         needed = (spare + 6) * table
     pace = _FRONTIER_SECONDS.get(task, _FRONTIER_SECONDS["ground_state"])
-    return EliminationPlan(
+    plan = EliminationPlan(
         layout,
         bits,
         needed,
@@ -282,6 +274,7 @@ def _plan_frontier(
         arrays=to_factor_arrays(model),
         pairwise=form,
     )
+    return [plan]
 
 
 def _best_layout(model: Model, form: PairwiseForm) -> IntArray:

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from planaris import IsingModel, MarkovRandomField, treewidth
+from planaris.errors import MethodError, ModelError, TooLargeError
+
+
+def grid(rows: int, columns: int) -> IsingModel:
+    return IsingModel.from_image(np.ones((rows, columns)), 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("shape", "width"), [((5, 9), 5), ((9, 5), 5), ((20, 20), 20)])
+def test_a_grid_is_swept_along_its_short_side(shape, width):
+    plan = treewidth.plan_elimination(grid(*shape), kind="frontier")
+    assert plan.width == width
+
+
+def test_a_scrambled_grid_is_swept_as_well():
+    model = grid(8, 8)
+    names = np.random.default_rng(0).permutation(64)
+    scrambled = IsingModel(names[model.edges], model.couplings)
+    assert treewidth.plan_elimination(scrambled, kind="frontier").width <= 9
+
+
+@pytest.mark.parametrize(
+    ("graph", "width"),
+    [
+        (nx.path_graph(50), 1),
+        (nx.star_graph(400), 1),
+        (nx.cycle_graph(30), 2),
+        (nx.complete_graph(7), 6),
+        (nx.wheel_graph(600), 3),
+        (nx.ladder_graph(40), 2),
+    ],
+)
+def test_known_treewidths_are_found(graph, width):
+    model = IsingModel(list(graph.edges), 1.0)
+    plan = treewidth.plan_elimination(model, kind="clusters")
+    assert plan.width == width
+    assert sorted(plan.order.tolist()) == list(range(model.num_spins))
+
+
+def test_the_memory_promised_is_the_memory_taken():
+    # A table over all ten variables of ten labels would be 16e10 bytes.
+    model = MarkovRandomField(
+        [10] * 12, [((i, j), np.ones(100)) for i in range(12) for j in range(i)]
+    )
+    with pytest.raises(TooLargeError) as caught:
+        treewidth.log_partition(model)
+    assert caught.value.bytes_needed >= 16 * 10**11
+    assert caught.value.width >= 10
+    assert "method='trw'" in str(caught.value)
+
+
+def test_too_wide_models_are_refused_with_the_method_to_use_instead():
+    model = IsingModel(list(nx.complete_graph(60).edges), 1.0)
+    with pytest.raises(TooLargeError, match="at least") as caught:
+        treewidth.ground_state(model)
+    assert "branch-and-cut" in str(caught.value)
+    with pytest.raises(TooLargeError, match="pdc"):
+        treewidth.log_partition(model)
+
+
+def test_a_memory_limit_is_kept_by_keeping_fewer_checkpoints():
+    model = grid(12, 12)
+    free = treewidth.plan_elimination(model, kind="frontier")
+    tight = treewidth.plan_elimination(model, kind="frontier", memory_limit=9 * 8 * 2**12)
+    assert tight.bytes <= 9 * 8 * 2**12 < free.bytes
+    whole, part = (treewidth.marginals(model, plan=plan) for plan in (free, tight))
+    np.testing.assert_array_equal(whole.nodes, part.nodes)
+    with pytest.raises(TooLargeError):
+        treewidth.marginals(model, memory_limit=1000)
+
+
+def test_orders_are_checked():
+    model = grid(2, 2)
+    for order, kind in (([0, 1, 2], "clusters"), ([0, 0, 1, 2], "frontier"), ([0, 1, 2, 3], None)):
+        with pytest.raises(ModelError, match="order"):
+            treewidth.plan_elimination(model, kind=kind, order=order)
+
+
+def test_a_frontier_needs_a_binary_pairwise_model():
+    with pytest.raises(MethodError, match="binary pairwise"):
+        treewidth.plan_elimination(MarkovRandomField([3], []), kind="frontier")
+
+
+def test_a_large_grid_is_refused_quickly():
+    with pytest.raises(TooLargeError):
+        treewidth.log_partition(grid(150, 150))
