@@ -78,7 +78,8 @@ class Triangles:
             return self
         key = np.column_stack([self.spins, self.kind])
         unique, index = np.unique(key, axis=0, return_inverse=True)
-        weight = np.bincount(index.ravel(), self.weight, len(unique))
+        weight: FloatArray = np.zeros(len(unique))
+        np.add.at(weight, index.ravel(), self.weight)
         return Triangles(unique[:, :3], unique[:, 3], weight)
 
     def joined(self, other: Triangles) -> Triangles:
@@ -166,7 +167,7 @@ class SemidefiniteBound:
 
     def ascend(self, target: float, iterations: int) -> None:
         """Improve the multipliers by L-BFGS-B; stop once the bound passes ``target``."""
-        from scipy.optimize import minimize
+        from scipy import optimize
 
         def stop(_: Any) -> None:
             if self.lower >= target:
@@ -174,6 +175,7 @@ class SemidefiniteBound:
 
         start = np.concatenate([self.diagonal, self.triangles.weight])
         limits: Any = [(None, None)] * self.n + [(0.0, None)] * len(self.triangles.weight)
+        minimize: Any = optimize.minimize
         solved = minimize(
             self.value,
             start,
