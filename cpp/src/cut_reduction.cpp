@@ -107,7 +107,7 @@ class Reducer {
     const auto n = static_cast<int32_t>(gone_.size());
     std::vector<int32_t> small(n, -1);
     for (int32_t v = 0; v < n; ++v) {
-      if (gone_[v]) continue;
+      if (gone_[v] || graph_.degree[v] == 0) continue;  // free spins are lifted as +1
       small[v] = out_.num_spins++;
       out_.spin_of.push_back(v);
     }

@@ -34,7 +34,7 @@ struct EdgeMerge {
 };
 
 struct CutReduction {
-  int32_t num_spins = 0;            // of the small model
+  int32_t num_spins = 0;            // of the small model, which has no isolated spins
   std::vector<int32_t> spin_of;     // small spin -> original spin
   std::vector<int32_t> edges;       // 2m' small spins
   std::vector<double> couplings;    // m'

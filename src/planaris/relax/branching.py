@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption, watch
 from planaris.relax.cut_form import CutForm
 from planaris.relax.cycles import INTEGRAL, CycleRelaxation, closed_gap
+from planaris.relax.dense import DenseSearch
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.messages import branch_and_bound
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
+
+BOUNDS = ("auto", "cycles", "semidefinite")
 
 Fixings = tuple[tuple[int, int], ...]
 """Edges held at a value: (edge, 0 or 1)."""
@@ -261,11 +265,18 @@ class BranchAndCut(CycleRelaxation):
             self.offer(self.form.improve(spins, tabu_steps=steps, seed=k))
 
 
+def _is_dense(form: CutForm) -> bool:
+    """Return whether semidefinite bounds pay: linear ones are weak on dense graphs."""
+    n = form.num_spins
+    return 16 <= n <= 300 and len(form.edges) > 0.3 * n * (n - 1) / 2
+
+
 def branch_and_cut(
     model: IsingModel | MarkovRandomField,
     *,
     time_limit: float | None = None,
     gap: float = 0.0,
+    bound: str = "auto",
     seed: int = 0,
     threads: int | None = None,
     progress: ProgressOption = None,
@@ -281,6 +292,9 @@ def branch_and_cut(
         Seconds; then the interval proved so far is returned.
     gap : float
         Stop when ``upper - lower`` is at most this.
+    bound : {"auto", "cycles", "semidefinite"}
+        Bounds of Ising models: linear programs with cycle inequalities, or semidefinite
+        programs with triangle inequalities (for dense graphs; what "auto" takes there).
     seed : int
         Of the local searches; it changes the way, not the answer.
     threads : int, optional
@@ -301,17 +315,30 @@ def branch_and_cut(
     >>> found.exact, found.energy
     (True, -3.0)
     """
+    if bound not in BOUNDS:
+        msg = f"`bound` must be one of {BOUNDS}, got {bound!r}"
+        raise MethodError(msg, bound=bound)
     if isinstance(model, MarkovRandomField):
         if not is_ising(model):
             return branch_and_bound(model, time_limit=time_limit, gap=gap, progress=progress)
         return via_ising(
             model,
             lambda ising: branch_and_cut(
-                ising, time_limit=time_limit, gap=gap, seed=seed, threads=threads, progress=progress
+                ising,
+                time_limit=time_limit,
+                gap=gap,
+                bound=bound,
+                seed=seed,
+                threads=threads,
+                progress=progress,
             ),
         )
     form = CutForm.from_model(model, keep_zero_edges=False)
-    search = BranchAndCut(form, gap=gap, seed=seed, threads=threads)
+    search: BranchAndCut | DenseSearch
+    if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
+        search = DenseSearch(form, gap=gap, seed=seed)
+    else:
+        search = BranchAndCut(form, gap=gap, seed=seed, threads=threads)
     limit = np.inf if time_limit is None else time_limit
     with watch("branch and cut", progress) as report:
         status = search.search(limit=limit, report=report)
@@ -325,10 +352,9 @@ def branch_and_cut(
         method="branch-and-cut",
         stats={
             "status": status,
+            "bound": "cycles" if isinstance(search, BranchAndCut) else "semidefinite",
             "nodes": search.nodes,
             "open": len(search.open),
-            "rows": search.lp.num_rows,
-            "iterations": search.lp.iterations,
             "reduced_spins": form.num_spins,
             "reduced_edges": len(form.edges),
             "seconds": search.seconds(),

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from planaris.errors import MethodError
 from planaris.models import IsingModel
 from planaris.reference.brute_force import enumerate_states
 from planaris.relax import branch_and_cut, cycle_lp, local_lp
 from planaris.relax.cut_form import CutForm, energy_quantum
+from planaris.relax.semidefinite import SemidefiniteBound
 
 
 def random_model(rng, largest=9):
@@ -163,15 +165,60 @@ def test_a_very_long_path_is_reduced_away(solve):
     assert found.energy == -np.abs(couplings).sum()
 
 
+def test_semidefinite_bounds_are_exact_on_small_dense_models(rng):
+    nodes = 0
+    for k in range(30):
+        n = int(rng.integers(2, 13))
+        pairs = list(itertools.combinations(range(n), 2))
+        couplings = rng.choice([-1.0, 1.0], len(pairs)) if k % 2 else rng.normal(size=len(pairs))
+        model = IsingModel(pairs, couplings, rng.normal(size=n) * (k % 3 == 0))
+        found = branch_and_cut(model, bound="semidefinite")
+        truth = enumerate_states(model).energy
+        assert found.exact
+        assert found.energy == pytest.approx(truth, abs=1e-8)
+        assert found.lower <= truth + 1e-9
+        nodes += found.stats["nodes"]
+    assert nodes > 0
+    with pytest.raises(MethodError, match="`bound` must be one of"):
+        branch_and_cut(model, bound="best")
+
+
+def test_the_semidefinite_bound_holds_along_the_way(rng):
+    n = 11
+    cost = rng.normal(size=(n, n))
+    cost = cost + cost.T
+    np.fill_diagonal(cost, 0.0)
+    states = np.array(list(itertools.product([-1, 1], repeat=n)))
+    truth = np.einsum("ki,ij,kj->k", states, cost, states).min()
+    bound = SemidefiniteBound(cost)
+    for _ in range(12):
+        bound.ascend(np.inf, 20)
+        assert bound.lower <= truth
+        bound.tighten()
+        bound.alpha /= 2
+    assert bound.lower > truth - 0.05 * abs(truth)
+    merged = bound.triangles.contract(2, 5, -1)
+    left = np.array([merged.left(np.outer(s, s)) for s in states[:64, : n - 1]])
+    assert np.all(left >= -1)
+
+
+def test_dense_thirty_spins_take_the_semidefinite_way(rng):
+    pairs = list(itertools.combinations(range(30), 2))
+    model = IsingModel(pairs, rng.choice([-1.0, 1.0], len(pairs)))
+    found = branch_and_cut(model)
+    assert found.exact
+    assert found.stats["bound"] == "semidefinite"
+
+
 def test_time_limit_returns_an_interval(rng):
     edges = list(itertools.combinations(range(40), 2))
     model = IsingModel(edges, rng.choice([-1.0, 1.0], len(edges)))
-    found = branch_and_cut(model, time_limit=0.5)
+    found = branch_and_cut(model, time_limit=0.5, bound="cycles")
     assert found.stats["status"] == "time_limit"
     assert not found.exact
     assert -np.inf < found.lower < found.upper
     assert found.stats["seconds"] < 10
-    loose = branch_and_cut(model, gap=1e6)
+    loose = branch_and_cut(model, gap=1e6, bound="cycles")
     assert loose.stats["status"] == "gap"
 
 
