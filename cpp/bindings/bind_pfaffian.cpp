@@ -1,6 +1,11 @@
+#include <nanobind/stl/shared_ptr.h>
+
+#include <memory>
+
 #include "arrays.hpp"
 #include "planaris/leg_scaling.hpp"
 #include "planaris/pfaffian.hpp"
+#include "planaris/pfaffian_sweep.hpp"
 #include "planaris/wide.hpp"
 
 namespace planaris::bindings {
@@ -14,7 +19,7 @@ struct PfaffianPlan {
   std::vector<int8_t> signs;
 };
 
-PfaffianPlan make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
+std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
                        In2<double> centres, int32_t leaf_size) {
   const RotationView view{{edges.data(), edges.size()},
                           {rotation.data(), rotation.size()},
@@ -27,7 +32,7 @@ PfaffianPlan make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> o
   }
   FrontTree tree = dissect_faces(faces, spots, leaf_size);
   std::vector<int8_t> signs = kasteleyn_signs(view, faces);
-  return {std::move(faces), std::move(tree), std::move(signs)};
+  return std::make_shared<PfaffianPlan>(std::move(faces), std::move(tree), std::move(signs));
 }
 
 Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progress& progress) {
@@ -45,42 +50,113 @@ Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progres
 
 // log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
 // smallest exponent, multiplications.
-using LogPfaffianTuple = 
+using LogPfaffianTuple =
     std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double, int64_t, double>;
 
-LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
-                              In1<int8_t> signs, double threshold, int threads, bool wide,
-                              const Progress& progress) {
-  const KasteleynEntries entries{
-      {face.data(), face.size()}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+LogPfaffianTuple as_tuple(const LogPfaffian& r) {
+  return {r.log_magnitude,     r.sign,
+          r.stats.pivots,      r.stats.delayed,
+          r.stats.left_over,   r.stats.largest_front,
+          r.stats.worst_ratio, r.stats.smallest_exponent,
+          r.stats.multiplications};
+}
+
+KasteleynEntries checked_entries(const PfaffianPlan& plan, const In1<double>& face,
+                                 const In1<double>& join, const In1<int8_t>& signs) {
   const size_t legs = 2 * plan.signs.size();
   if (face.size() != legs || join.size() != legs || 2 * signs.size() != legs) {
     throw std::invalid_argument("face, join and signs must fit the plan");
   }
+  return {{face.data(), face.size()}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+}
+
+LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
+                              In1<int8_t> signs, double threshold, int threads, bool wide,
+                              const Progress& progress) {
+  const KasteleynEntries entries = checked_entries(plan, face, join, signs);
   Control control = make_control(progress);
-  LogPfaffian r;
+  nb::gil_scoped_release release;
+  const EliminationOptions options{threshold, threads};
+  return as_tuple(wide ? eliminate<Wide>(plan.tree, entries, options, control)
+                       : eliminate<double>(plan.tree, entries, options, control));
+}
+
+// A factorised matrix. Immutable, so threads may share it.
+struct PfaffianFactors {
+  std::shared_ptr<const PfaffianPlan> plan;
+  std::vector<double> face, join;
+  std::vector<int8_t> signs;
+  LogPfaffian log_pfaffian;
+  Factors<double> narrow;
+  Factors<Wide> wide;
+  bool is_wide = false;
+
+  KasteleynEntries entries() const { return {face, join, signs}; }
+};
+
+PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> face,
+                          In1<double> join, In1<int8_t> signs, double threshold, int threads,
+                          bool wide, const Progress& progress) {
+  const KasteleynEntries entries = checked_entries(*plan, face, join, signs);
+  Control control = make_control(progress);
+  nb::gil_scoped_release release;
+  const EliminationOptions options{threshold, threads};
+  PfaffianFactors f;
+  f.plan = plan;
+  f.face.assign(entries.face.begin(), entries.face.end());
+  f.join.assign(entries.join.begin(), entries.join.end());
+  f.signs.assign(entries.sign.begin(), entries.sign.end());
+  f.is_wide = wide;
+  f.log_pfaffian = wide ? eliminate<Wide>(plan->tree, entries, options, control, &f.wide)
+                        : eliminate<double>(plan->tree, entries, options, control, &f.narrow);
+  return f;
+}
+
+std::tuple<Out1<double>, double> uncut(const PfaffianFactors& f, int threads, const Progress& progress) {
+  Control control = make_control(progress);
+  UncutProbabilities p;
   {
     nb::gil_scoped_release release;
-    const EliminationOptions options{threshold, threads};
-    r = wide ? eliminate<Wide>(plan.tree, entries, options, control)
-             : eliminate<double>(plan.tree, entries, options, control);
+    p = f.is_wide ? uncut_probabilities(f.plan->tree, f.entries(), f.wide, threads, control)
+                  : uncut_probabilities(f.plan->tree, f.entries(), f.narrow, threads, control);
   }
-  return {r.log_magnitude,   r.sign,
-          r.stats.pivots,    r.stats.delayed,
-          r.stats.left_over, r.stats.largest_front,
-          r.stats.worst_ratio, r.stats.smallest_exponent, r.stats.multiplications};
+  return {to_numpy(std::move(p.uncut)), p.residual};
+}
+
+std::tuple<Out1<uint8_t>, double> sample(const PfaffianFactors& f, In1<double> uniform,
+                                         int threads, const Progress& progress) {
+  if (uniform.size() != f.signs.size()) {
+    throw std::invalid_argument("uniform must hold one number per edge of the plan");
+  }
+  const std::span<const double> numbers{uniform.data(), uniform.size()};
+  Control control = make_control(progress);
+  SampledCut found;
+  if (!numbers.empty()) {
+    nb::gil_scoped_release release;
+    found = f.is_wide ? sample_cut(f.plan->tree, f.entries(), f.wide, numbers, threads, control)
+                      : sample_cut(f.plan->tree, f.entries(), f.narrow, numbers, threads, control);
+  }
+  return {to_numpy(std::move(found.cut)), found.excess};
 }
 
 }  // namespace
 
 void bind_pfaffian(nb::module_& m) {
+  nb::class_<PfaffianFactors>(m, "PfaffianFactors")
+      .def("log_pfaffian", [](const PfaffianFactors& f) { return as_tuple(f.log_pfaffian); })
+      .def("uncut", &uncut, nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("sample", &sample, nb::arg("uniform").noconvert(), nb::arg("threads"),
+           nb::arg("progress") = nb::none());
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"))
-      .def("signs", [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
-      .def_prop_ro("num_fronts", [](const PfaffianPlan& plan) { return plan.tree.num_nodes(); })
+      .def("signs",
+           [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
       .def("scaling", &scaling, nb::arg("gauged").noconvert(), nb::arg("progress") = nb::none())
       .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
+           nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
+           nb::arg("progress") = nb::none())
+      .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none());
 }

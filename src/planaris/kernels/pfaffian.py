@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris import _core
 from planaris.progress import ProgressCallback
-from planaris.typing import FloatArray, Int8Array, IntArray
+from planaris.typing import Array, FloatArray, Int8Array, IntArray
 
 LEAF_FACES = 4
 """Faces that are eliminated together at the bottom of the dissection."""
@@ -82,3 +82,45 @@ class Elimination:
         """
         found = self._core.log_pfaffian(face, join, signs, threshold, threads, wide, progress)
         return LogPfaffian(*found)
+
+    def factorize(
+        self,
+        face: FloatArray,
+        join: FloatArray,
+        signs: Int8Array,
+        *,
+        threshold: float = 0.1,
+        threads: int = 1,
+        wide: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Factorization:
+        """Eliminate as :meth:`log_pfaffian` does, and keep the factors of all fronts."""
+        core = self._core.factorize(face, join, signs, threshold, threads, wide, progress)
+        return Factorization(core)
+
+
+class Factorization:
+    """A factorised Kasteleyn matrix. Immutable; threads may share it."""
+
+    def __init__(self, core: _core.PfaffianFactors) -> None:
+        self._core = core
+        self.log_pfaffian = LogPfaffian(*core.log_pfaffian())
+
+    def uncut(
+        self, *, threads: int = 1, progress: ProgressCallback | None = None
+    ) -> tuple[FloatArray, float]:
+        """Return the probability that each edge is not cut, and the largest residual."""
+        return self._core.uncut(threads, progress)
+
+    def sample(
+        self,
+        uniform: FloatArray,
+        *,
+        threads: int = 1,
+        progress: ProgressCallback | None = None,
+    ) -> tuple[Array, float]:
+        """Return a sampled cut, and how far a conditional probability left [0, 1].
+
+        ``uniform`` holds one number in [0, 1) per edge.
+        """
+        return self._core.sample(uniform, threads, progress)

@@ -16,20 +16,27 @@ import numpy as np
 
 from planaris.embed import Embedding, embed, split_faces
 from planaris.errors import MethodError, ModelError
-from planaris.kernels.pfaffian import Elimination, LogPfaffian
+from planaris.kernels.pfaffian import Elimination, Factorization, LogPfaffian
+from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import IsingModel
 from planaris.models.arrays import as_positions
 from planaris.planar.faces import face_centres
 from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback, ProgressOption, watch
-from planaris.result import LogPartition, Stats
-from planaris.typing import ArrayLike, FloatArray, Int8Array
+from planaris.result import LogPartition, Marginals, Stats
+from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
 
 WEAK_COUPLING = 1.0
 """Up to here neither gauge nor scaling is needed: all entries are of one size."""
+
+MARGINAL_ERROR = 1e-9
+"""Residual of the inverse above which marginals are computed again in double-double."""
+
+SAMPLE_EXCESS = 1e-7
+"""How far a conditional probability may leave [0, 1] before a sample is drawn again."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -173,8 +180,8 @@ class Plan:
         strong = couplings.size > 0 and float(np.abs(couplings).max()) > WEAK_COUPLING
         if strong:
             spins = gauge_spins(self.embedding, couplings, progress=progress)
-        u, v = self.embedding.edges[:, 0], self.embedding.edges[:, 1]
-        gauged = np.concatenate([couplings * spins[u] * spins[v], np.zeros(chords)])
+        relative = np.where(self._agree(spins), couplings, -couplings)
+        gauged = np.concatenate([relative, np.zeros(chords)])
         if strong:
             scale = self._elimination.scaling(gauged, progress=progress)
         else:
@@ -186,7 +193,7 @@ class Plan:
     ) -> LogPartition:
         entries = self._entries(couplings, progress)
         options: dict[str, Any] = {"threads": threads, "progress": progress}
-        constant = self.embedding.num_components * math.log(2.0) + float(entries.gauged.sum())
+        constant = self._constant(entries)
         # What rounding of the inputs alone does: sums of m numbers, exponents of their size.
         floor = EPSILON * (
             float(np.abs(entries.gauged).sum()) + float(np.abs(entries.face).sum()) / 2 + 8.0
@@ -236,6 +243,164 @@ class Plan:
             "multiplications": first.multiplications,
         }
         return first, float(error), stats
+
+    # -- marginals and samples ----------------------------------------------------------------
+
+    def marginals(
+        self,
+        couplings: ArrayLike,
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> Any:
+        """Compute P(s_u = s_v) of every edge.
+
+        Parameters
+        ----------
+        couplings : array_like of float, shape (m,) or (k, m)
+            One coupling per edge of the embedding; every row of a batch is evaluated.
+        threads, progress
+            As for :meth:`log_partition`.
+
+        Returns
+        -------
+        Marginals
+            Or a list of them for a batch. Without fields every spin is +1 with probability ½.
+            ``stats["error"]`` bounds the residual of the inverse that the marginals come from.
+
+        Examples
+        --------
+        >>> pair = plan((2, [(0, 1)]))
+        >>> pair.marginals([1.0]).edges.round(6).tolist()
+        [0.880797]
+        """
+        values = self._as_couplings(couplings)
+        with watch("marginals", progress) as callback:
+            found = [self._marginals(J, _threads(threads), callback) for J in values]
+        return found[0] if np.ndim(couplings) <= 1 else found
+
+    def _marginals(
+        self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
+    ) -> Marginals:
+        entries = self._entries(couplings, progress)
+        for wide in (False, True):
+            factors = self._factorize(entries, wide=wide, threads=threads, progress=progress)
+            if factors is None:
+                continue
+            uncut, residual = factors.uncut(threads=threads, progress=progress)
+            if residual <= MARGINAL_ERROR:
+                break
+        else:
+            msg = (
+                "the marginals of these couplings cannot be computed to any accuracy; "
+                "their log partition function is still bounded by `log_partition`"
+            )
+            raise MethodError(msg)
+        uncut = np.clip(uncut[: self.num_edges], 0.0, 1.0)
+        edges = np.where(self._agree(entries.spins), uncut, 1.0 - uncut)
+        stats: Stats = {
+            "error": 4 * residual + 4 * EPSILON,
+            "precision": "double-double" if wide else "double",
+            "log_partition": self._constant(entries) + factors.log_pfaffian.log_magnitude,
+        }
+        return Marginals(np.full(self.num_spins, 0.5), edges, True, "planar", stats)
+
+    def sample(
+        self,
+        couplings: ArrayLike,
+        size: int,
+        rng: np.random.Generator,
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> Int8Array:
+        """Draw independent exact samples.
+
+        Parameters
+        ----------
+        couplings : array_like of float, shape (m,) or (k, m)
+            One coupling per edge; ``size`` samples are drawn for every row of a batch.
+        size : int
+            Number of samples.
+        rng : numpy.random.Generator
+            The samples are a function of its state and the couplings alone.
+        threads, progress
+            As for :meth:`log_partition`.
+
+        Returns
+        -------
+        numpy.ndarray
+            int8, shape (size, n) or (k, size, n), of -1 and +1.
+
+        Examples
+        --------
+        >>> ring = plan((4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
+        >>> ring.sample([9.0, 9.0, 9.0, 9.0], 2, np.random.default_rng(0)).shape
+        (2, 4)
+        """
+        if size < 0:
+            msg = f"`size` must not be negative, got {size}"
+            raise ModelError(msg)
+        values = self._as_couplings(couplings)
+        with watch("samples", progress) as callback:
+            found = np.stack(
+                [self._sample(J, int(size), rng, _threads(threads), callback) for J in values]
+            )
+        return found[0] if np.ndim(couplings) <= 1 else found
+
+    def _sample(
+        self,
+        couplings: FloatArray,
+        size: int,
+        rng: np.random.Generator,
+        threads: int,
+        progress: ProgressCallback | None,
+    ) -> Int8Array:
+        entries = self._entries(couplings, progress)
+        factors: dict[bool, Factorization | None] = {}
+        result = np.empty((size, self.num_spins), dtype=np.int8)
+        component = self.embedding.component_of
+        for row in result:
+            uniform = rng.random(self._split.num_edges)
+            flips = 1 - 2 * rng.integers(0, 2, self.embedding.num_components, dtype=np.int8)
+            for wide in (False, True):
+                if wide not in factors:
+                    factors[wide] = self._factorize(
+                        entries, wide=wide, threads=threads, progress=progress
+                    )
+                held = factors[wide]
+                if held is None:
+                    continue
+                cut, excess = held.sample(uniform, threads=threads, progress=progress)
+                spins, contradiction = spins_from_disagreements(
+                    self.num_spins, self._split.edges, cut
+                )
+                # Edges around a face are cut an even number of times: a contradiction or a
+                # probability outside [0, 1] shows that rounding has decided an edge.
+                if contradiction < 0 and excess <= SAMPLE_EXCESS:
+                    break
+            else:
+                msg = "no exact sample of these couplings can be drawn in double-double"
+                raise MethodError(msg)
+            row[:] = spins * entries.spins * flips[component]
+        return result
+
+    def _factorize(self, entries: _Entries, *, wide: bool, **options: Any) -> Factorization | None:
+        """Return the factors, or None where double has too narrow a range."""
+        factors = self._elimination.factorize(
+            entries.face, entries.scale, self._elimination.signs, wide=wide, **options
+        )
+        found = factors.log_pfaffian
+        sound = found.left_over == 0 and (wide or found.smallest_exponent > -900)
+        return factors if sound else None
+
+    def _agree(self, spins: Int8Array) -> BoolArray:
+        u, v = self.embedding.edges[:, 0], self.embedding.edges[:, 1]
+        return np.asarray(spins[u] == spins[v])
+
+    def _constant(self, entries: _Entries) -> float:
+        """Return log Z - log Pf: the gauge state and the flips of every component."""
+        return self.embedding.num_components * math.log(2.0) + float(entries.gauged.sum())
 
     def _bounds(self, couplings: FloatArray, entries: _Entries, stats: Stats) -> LogPartition:
         """Return what holds without elimination: one state below, all states above."""

@@ -1,0 +1,398 @@
+#include "planaris/pfaffian_sweep.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planaris/rank_update.hpp"
+#include "planaris/team.hpp"
+#include "planaris/tree_tasks.hpp"
+#include "planaris/wide.hpp"
+
+namespace planaris {
+
+namespace {
+
+// The inverse on the rows that a front leaves to its parent, as far as they are still there:
+// `alive` lists them in the order in which the front left them.
+template <class T>
+struct Left {
+  std::vector<int32_t> alive;
+  std::vector<T> inverse;  // full, column-major
+};
+
+template <class T>
+class Sweep {
+ public:
+  Sweep(const FrontTree& tree, const KasteleynEntries& entries, const Factors<T>& factors,
+        int threads, Control& control)
+      : tree_(tree), entries_(entries), factors_(factors), team_(threads, control) {
+    if (threads > 1) {
+      parallel_ = [this](int count, const std::function<void(int)>& body) {
+        team_.parallel_for(count, body);
+      };
+    }
+  }
+
+  UncutProbabilities probabilities() {
+    probability_.assign(entries_.sign.size(), 1.0);
+    run();
+    UncutProbabilities result;
+    for (const Worker& w : workers_) result.residual = std::max(result.residual, w.excess);
+    result.uncut = std::move(probability_);
+    return result;
+  }
+
+  SampledCut sample(std::span<const double> uniform) {
+    uniform_ = uniform;
+    cut_.assign(entries_.sign.size(), 0);
+    run();
+    SampledCut result;
+    for (const Worker& w : workers_) result.excess = std::max(result.excess, w.excess);
+    result.cut = std::move(cut_);
+    return result;
+  }
+
+ private:
+  struct Worker {
+    std::vector<Left<T>> stack;
+    std::vector<T> lower, inverse, small, panel, ordered, y;
+    std::vector<int32_t> index, order;
+    int32_t size = 0;
+    Packing packing;
+    double excess = 0.0, done = 0.0;
+  };
+
+  void run() {
+    const TreeTasks cut = cut_tasks(tree_, team_.threads());
+    workers_.resize(team_.threads());
+    handed_.assign(cut.tasks.size(), {});
+    team_.work(cut.successors(tree_, false), cut.waits(tree_, false),
+               [&](int worker, int task) { run_task(cut, worker, task); });
+  }
+
+  void run_task(const TreeTasks& cut, int worker, int task) {
+    Worker& w = workers_[worker];
+    const auto [first, last] = cut.tasks[task];
+    w.stack.clear();
+    w.stack.push_back(std::move(handed_[task]));
+    for (int32_t node = last; node >= first; --node) {
+      w.done += tree_.work[node];
+      if (!tree_.is_leaf(node)) {
+        w.done -= tree_.work[tree_.left[node]] + tree_.work[tree_.right[node]];
+      }
+      team_.check(worker, w.done * team_.threads() / tree_.work.back());
+      const Left<T> left = std::move(w.stack.back());
+      w.stack.pop_back();
+      visit(w, node, left);
+      if (tree_.is_leaf(node)) continue;
+      const int32_t children[2] = {tree_.left[node], tree_.right[node]};
+      for (int side = 0; side < 2; ++side) {
+        Left<T> down = restrict_to_child(w, node, children[side], side);
+        const int32_t below = cut.task_of_root[children[side]];
+        if (first == last && below >= 0) {
+          handed_[below] = std::move(down);
+        } else {
+          w.stack.push_back(std::move(down));  // the right child comes first
+        }
+      }
+    }
+  }
+
+  // Leaves the inverse in w.inverse (size × size) and in w.index, for every row of the
+  // front as assembled, its row there or -1.
+  void visit(Worker& w, int32_t node, const Left<T>& left) {
+    const FrontFactor<T>& f = factors_[node];
+    const int32_t e = f.eliminated, kept = static_cast<int32_t>(left.alive.size());
+    const int32_t n = e + kept;
+    w.order.resize(n);  // place in the front of every row that is still there
+    for (int32_t k = 0; k < e; ++k) w.order[k] = k;
+    for (int32_t k = 0; k < kept; ++k) w.order[e + k] = e + left.alive[k];
+    w.lower.resize(size_t(n) * e);
+    for (int32_t j = 0; j < e; ++j) {
+      const T* from = f.lower.data() + size_t(j) * f.rows;
+      T* to = w.lower.data() + size_t(j) * n;
+      for (int32_t i = j; i < n; ++i) to[i] = from[w.order[i]];
+    }
+    w.inverse.assign(size_t(n) * n, T(0.0));
+    for (int32_t j = 0; j < kept; ++j) {
+      std::copy(left.inverse.begin() + size_t(j) * kept, left.inverse.begin() + size_t(j + 1) * kept,
+                w.inverse.begin() + size_t(e + j) * n + e);
+    }
+    extend(w, n, e);
+    // From places in the front to rows as assembled.
+    std::vector<int32_t>& at = w.index;
+    at.assign(f.rows, -1);
+    for (int32_t k = 0; k < n; ++k) at[w.order[k]] = k;
+    std::vector<int32_t>& assembled = w.order;
+    assembled.resize(f.rows);
+    for (int32_t row = 0; row < f.rows; ++row) assembled[row] = at[f.place[row]];
+    std::swap(w.index, w.order);
+    w.size = n;
+    if (uniform_.empty()) {
+      note_probabilities(w, node, n);
+      check_faces(w, node, n);
+    } else {
+      draw(w, node, n);
+    }
+  }
+
+  // Fills the inverse from its lower right block, panel by panel from the right.
+  void extend(Worker& w, int32_t n, int32_t e) {
+    const int32_t width = n < 128 ? 16 : 48;
+    for (int32_t k1 = e; k1 > 0;) {
+      const int32_t k0 = std::max(0, k1 - width), p = k1 - k0, t = n - k1;
+      extend_panel(w, n, k0, p, t);
+      k1 = k0;
+    }
+  }
+
+  void extend_panel(Worker& w, int32_t n, int32_t k0, int32_t p, int32_t t) {
+    const T* lower = w.lower.data() + size_t(k0) * n + k0;  // (p + t) × p, leading dimension n
+    T* inverse = w.inverse.data();
+    // X = L_PP⁻¹, unit lower triangular; pairs have no entry between them.
+    w.small.assign(2 * size_t(p) * p, T(0.0));
+    T *x = w.small.data(), *z = x + size_t(p) * p;
+    const auto entry = [&](int32_t i, int32_t j) {
+      return i / 2 == j / 2 ? T(0.0) : lower[size_t(j) * n + i];
+    };
+    for (int32_t j = 0; j < p; ++j) {
+      x[size_t(j) * p + j] = T(1.0);
+      for (int32_t i = j + 1; i < p; ++i) {
+        T sum = T(0.0);
+        for (int32_t m = j; m < i; ++m) sum += entry(i, m) * x[size_t(j) * p + m];
+        x[size_t(j) * p + i] = -sum;
+      }
+    }
+    // Z = D⁻¹ X with D = [0 d; -d 0] per pair.
+    for (int32_t k = 0; k < p; k += 2) {
+      const T inverse_pivot = T(1.0) / lower[size_t(k) * n + k + 1];
+      for (int32_t j = 0; j < p; ++j) {
+        z[size_t(j) * p + k] = -(inverse_pivot * x[size_t(j) * p + k + 1]);
+        z[size_t(j) * p + k + 1] = inverse_pivot * x[size_t(j) * p + k];
+      }
+    }
+    // N = L_TP X; K⁻¹_TP = -K⁻¹_TT N.
+    w.panel.assign(size_t(t) * p, T(0.0));
+    T* below = inverse + size_t(k0) * n + k0 + p;
+    multiply_add<T>(t, p, p, T(1.0), lower + p, 1, n, x, 1, p, w.panel.data(), t, w.packing,
+                    nullptr);
+    multiply_add<T>(t, p, t, T(-1.0), inverse + size_t(k0 + p) * n + k0 + p, 1, n, w.panel.data(),
+                    1, t, below, n, w.packing, parallel_);
+    // K⁻¹_PP = Xᵀ D⁻¹ X - Nᵀ K⁻¹_TP, of which one triangle counts.
+    T* corner = inverse + size_t(k0) * n + k0;
+    multiply_add<T>(p, p, p, T(1.0), x, p, 1, z, 1, p, corner, n, w.packing, nullptr);
+    multiply_add<T>(p, p, t, T(-1.0), w.panel.data(), t, 1, below, 1, n, corner, n, w.packing,
+                    nullptr);
+    for (int32_t j = 0; j < p; ++j) {
+      corner[size_t(j) * n + j] = T(0.0);
+      for (int32_t i = j + 1; i < p + t; ++i) {
+        corner[size_t(i) * n + j] = -corner[size_t(j) * n + i];
+      }
+    }
+  }
+
+  T join(int32_t edge) const {
+    const T value = exponential<T>(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
+    return entries_.sign[edge] > 0 ? value : -value;
+  }
+
+  void note_probabilities(Worker& w, int32_t node, int32_t n) {
+    for (int32_t k = 0; k < tree_.own_rows(node) / 2; ++k) {
+      const int32_t edge = tree_.edge_order[tree_.own[node] + k];
+      const int32_t i = w.index[2 * k], j = w.index[2 * k + 1];
+      probability_[edge] = to_double(join(edge) * w.inverse[size_t(i) * n + j]);
+    }
+  }
+
+  // Row i of K times column i of K⁻¹ is 1. The legs of a face lie in the front of one leaf, the
+  // join of a leg was met on the way down: the sum tests what was found all along that way.
+  void check_faces(Worker& w, int32_t node, int32_t n) {
+    for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
+      for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
+        const int32_t leg = tree_.face_legs[i], row = w.index[tree_.face_rows[i]];
+        double sum = probability_[leg >> 1] - 1.0;
+        for (int64_t j = tree_.face_begin[f]; j < tree_.face_begin[f + 1]; ++j) {
+          if (j == i) continue;
+          const T value = exponential<T>(entries_.face[leg] + entries_.face[tree_.face_legs[j]]) *
+                          w.inverse[size_t(row) * n + w.index[tree_.face_rows[j]]];
+          sum += i < j ? to_double(value) : -to_double(value);
+        }
+        w.excess = std::max(w.excess, std::isfinite(sum) ? std::fabs(sum) : 1e300);
+      }
+    }
+  }
+
+  // Draws the front's own edges one after the other. Given that an edge is not cut its rows are
+  // gone; given that it is cut its join is gone. Either way M = K⁻¹ gains (v uᵀ - u vᵀ) / d with
+  // u, v its columns of M and d = -P(not cut) / join or P(cut) / join.
+  void draw(Worker& w, int32_t node, int32_t n) {
+    const int32_t own = tree_.own_rows(node);
+    if (own == 0) return;
+    const FrontFactor<T>& f = factors_[node];
+    // Own rows first, in pairs; the others behind them. Only the lower triangle is kept up.
+    w.order.clear();
+    for (int32_t row = 0; row < f.rows; ++row) {
+      if (w.index[row] >= 0) w.order.push_back(w.index[row]);
+    }
+    w.ordered.resize(size_t(n) * n);
+    for (int32_t j = 0; j < n; ++j) {
+      const T* from = w.inverse.data() + size_t(w.order[j]) * n;
+      T* to = w.ordered.data() + size_t(j) * n;
+      for (int32_t i = 0; i < n; ++i) to[i] = from[w.order[i]];
+    }
+    T* m = w.ordered.data();
+    constexpr int32_t kPanel = 32;
+    int32_t kept = 0;  // cut rows so far; they stand at [0, kept)
+    w.order.assign(n, -1);  // where every ordered row is in the end
+    for (int32_t k0 = 0; k0 < own; k0 += kPanel) {
+      const int32_t k1 = std::min(own, k0 + kPanel);
+      draw_panel(w, node, n, k0, k1, kept);
+      for (int32_t k = k0; k < k1; k += 2) {
+        const int32_t edge = tree_.edge_order[tree_.own[node] + k / 2];
+        if (!cut_[edge]) continue;
+        for (int32_t row = k; row < k + 2; ++row, ++kept) {
+          w.order[row] = kept;
+          if (row == kept) continue;
+          for (int32_t j = 0; j < kept; ++j) m[size_t(j) * n + kept] = m[size_t(j) * n + row];
+          T *to = m + size_t(kept) * n, *from = m + size_t(row) * n;
+          std::copy(from + k1, from + n, to + k1);
+          for (int32_t later = row + 1; later < k1; ++later) to[later] = from[later];
+        }
+      }
+    }
+    for (int32_t row = own; row < n; ++row) w.order[row] = row;
+    // Mirror what is left, and say where the rows as assembled are now.
+    for (int32_t j = 0; j < n; ++j) {
+      if (j >= kept && j < own) continue;
+      m[size_t(j) * n + j] = T(0.0);
+      for (int32_t i = j + 1; i < n; ++i) m[size_t(i) * n + j] = -m[size_t(j) * n + i];
+    }
+    std::swap(w.ordered, w.inverse);
+    int32_t position = 0;
+    for (int32_t row = 0; row < f.rows; ++row) {
+      if (w.index[row] >= 0) w.index[row] = w.order[position++];
+    }
+  }
+
+  void draw_panel(Worker& w, int32_t node, int32_t n, int32_t k0, int32_t k1, int32_t kept) {
+    T* m = w.ordered.data();
+    const int32_t p = k1 - k0;
+    // Columns of the panel, complete: rows [0, kept) lie above, [k0, n) on and below.
+    w.panel.assign(size_t(n) * p, T(0.0));
+    w.y.assign(2 * size_t(n) * p, T(0.0));
+    T *columns = w.panel.data(), *x = w.y.data(), *y = x + size_t(n) * p;
+    for (int32_t j = 0; j < p; ++j) {
+      T* column = columns + size_t(j) * n;
+      for (int32_t i = 0; i < kept; ++i) column[i] = -m[size_t(i) * n + k0 + j];
+      for (int32_t i = k0; i < k0 + j; ++i) column[i] = -m[size_t(i) * n + k0 + j];
+      std::copy(m + size_t(k0 + j) * n + k0 + j + 1, m + size_t(k0 + j + 1) * n, column + k0 + j + 1);
+    }
+    for (int32_t k = 0; k < p; k += 2) {
+      const int32_t edge = tree_.edge_order[tree_.own[node] + (k0 + k) / 2];
+      T *u = columns + size_t(k) * n, *v = u + n;
+      const T weight = join(edge);
+      double stay = to_double(weight * u[k0 + k + 1]);
+      w.excess = std::max({w.excess, -stay, stay - 1.0, std::isfinite(stay) ? 0.0 : 1e300});
+      const bool is_cut = !(uniform_[edge] < stay);
+      cut_[edge] = is_cut;
+      const T d = (is_cut ? T(1.0) - weight * u[k0 + k + 1] : -(weight * u[k0 + k + 1])) / weight;
+      const T inverse = is_zero(d) ? T(0.0) : T(1.0) / d;
+      T *x1 = x + size_t(k) * n, *x2 = x1 + n, *y1 = y + size_t(k) * n, *y2 = y1 + n;
+      for (int32_t i = 0; i < n; ++i) {
+        x1[i] = v[i] * inverse;
+        x2[i] = -(u[i] * inverse);
+        y1[i] = u[i];
+        y2[i] = v[i];
+      }
+      for (int32_t j = 0; j < p; ++j) {
+        const T um = y1[k0 + j], vm = y2[k0 + j];
+        T* column = columns + size_t(j) * n;
+        for (int32_t i = 0; i < n; ++i) column[i] += x1[i] * um + x2[i] * vm;
+      }
+    }
+    for (int32_t j = 0; j < p; ++j) {  // back into the lower triangle
+      const T* column = columns + size_t(j) * n;
+      for (int32_t i = 0; i < kept; ++i) m[size_t(i) * n + k0 + j] = -column[i];
+      std::copy(column + k0 + j + 1, column + n, m + size_t(k0 + j) * n + k0 + j + 1);
+    }
+    const int32_t rest = n - k1;
+    rank_update_lower<T>(kept, kept, p, x, n, y, n, m, n, w.packing, nullptr);
+    multiply_add<T>(rest, kept, p, T(1.0), x + k1, 1, n, y, n, 1, m + k1, n, w.packing, parallel_);
+    rank_update_lower<T>(rest, rest, p, x + k1, n, y + k1, n, m + size_t(k1) * n + k1, n, w.packing,
+                         parallel_);
+  }
+
+  Left<T> restrict_to_child(Worker& w, int32_t node, int32_t child, int side) {
+    const FrontFactor<T>&parent = factors_[node], &f = factors_[child];
+    const int32_t left = f.rows - f.eliminated, boundary = tree_.boundary_rows(child);
+    const int32_t refused = left - boundary;
+    const int32_t own = tree_.own_rows(node), delayed = parent.delayed_left + parent.delayed_right;
+    const int32_t before = side == 0 ? 0 : parent.delayed_left;
+    const int32_t* place = tree_.place.data() + tree_.boundary[child];
+    Left<T> down;
+    std::vector<int32_t>& at = w.order;
+    at.clear();
+    std::vector<T> factor;
+    for (int32_t k = 0; k < left; ++k) {
+      const int32_t p = k < refused ? 0 : place[k - refused];
+      const int32_t row = k < refused ? own + before + k : (p < own ? p : p + delayed);
+      if (w.index[row] < 0) continue;
+      down.alive.push_back(k);
+      at.push_back(w.index[row]);
+      if (k < refused) factor.push_back(power_of_two<T>(parent.exponents[before + k]));
+    }
+    const int32_t n = w.size, kept = static_cast<int32_t>(at.size());
+    down.inverse.resize(size_t(kept) * kept);
+    for (int32_t j = 0; j < kept; ++j) {
+      const T* from = w.inverse.data() + size_t(at[j]) * n;
+      T* to = down.inverse.data() + size_t(j) * kept;
+      for (int32_t i = 0; i < kept; ++i) to[i] = from[at[i]];
+    }
+    for (size_t k = 0; k < factor.size(); ++k) {  // undo the scaling of refused rows
+      for (int32_t i = 0; i < kept; ++i) {
+        T &a = down.inverse[k * kept + i], &b = down.inverse[size_t(i) * kept + k];
+        a = a * factor[k];
+        b = b * factor[k];
+      }
+    }
+    return down;
+  }
+
+  const FrontTree& tree_;
+  KasteleynEntries entries_;
+  const Factors<T>& factors_;
+  Team team_;
+  ParallelFor parallel_;
+  std::vector<Worker> workers_;
+  std::vector<Left<T>> handed_;
+  std::vector<double> probability_;
+  std::span<const double> uniform_;
+  std::vector<uint8_t> cut_;
+};
+
+}  // namespace
+
+template <class T>
+UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEntries& entries,
+                                        const Factors<T>& factors, int threads, Control& control) {
+  return Sweep<T>(tree, entries, factors, threads, control).probabilities();
+}
+
+template <class T>
+SampledCut sample_cut(const FrontTree& tree, const KasteleynEntries& entries,
+                      const Factors<T>& factors, std::span<const double> uniform, int threads,
+                      Control& control) {
+  return Sweep<T>(tree, entries, factors, threads, control).sample(uniform);
+}
+
+template UncutProbabilities uncut_probabilities<double>(const FrontTree&, const KasteleynEntries&,
+                                                        const Factors<double>&, int, Control&);
+template UncutProbabilities uncut_probabilities<Wide>(const FrontTree&, const KasteleynEntries&,
+                                                      const Factors<Wide>&, int, Control&);
+template SampledCut sample_cut<double>(const FrontTree&, const KasteleynEntries&,
+                                       const Factors<double>&, std::span<const double>, int,
+                                       Control&);
+template SampledCut sample_cut<Wide>(const FrontTree&, const KasteleynEntries&, const Factors<Wide>&,
+                                     std::span<const double>, int, Control&);
+
+}  // namespace planaris
