@@ -2,7 +2,7 @@
 
 from planaris import generate
 from planaris.embed import Embedding
-from planaris.infer import ground_state, log_partition
+from planaris.infer import ground_state, log_partition, marginals, sample
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.planar import Plan, plan
 
@@ -14,5 +14,7 @@ __all__ = [
     "generate",
     "ground_state",
     "log_partition",
+    "marginals",
     "plan",
+    "sample",
 ]

@@ -9,7 +9,9 @@ import typer
 from planaris.cli.demo import demo
 from planaris.cli.info import info
 from planaris.cli.map import map_state
+from planaris.cli.mar import mar
 from planaris.cli.pr import pr
+from planaris.cli.sample import sample_states
 from planaris.errors import PlanarisError
 
 app = typer.Typer(
@@ -22,6 +24,8 @@ app = typer.Typer(
 app.command()(info)
 app.command("map")(map_state)
 app.command()(pr)
+app.command()(mar)
+app.command("sample")(sample_states)
 app.command()(demo)
 
 

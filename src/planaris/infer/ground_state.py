@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris import planar, relax, treewidth
+from planaris import cuts, planar, relax, treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.infer.elimination import fitting_elimination
@@ -152,6 +152,8 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
         found = _planar(part, limits)
         if found.exact:
             return found
+    if cuts.is_submodular(part.model):
+        return cuts.graph_cut(part.model, progress=limits.progress)
     plan = fitting_elimination(part.model, "ground_state", limits)
     if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
         return treewidth.ground_state(part.model, plan=plan, progress=limits.progress)
@@ -177,6 +179,9 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
         memory_limit=limits.memory_limit,
         time_limit=limits.remaining(),
         progress=limits.progress,
+    ),
+    "graph-cut": lambda model, limits: cuts.graph_cut(
+        model, time_limit=limits.remaining(), progress=limits.progress
     ),
     "local-lp": lambda model, limits: relax.local_lp(model, time_limit=limits.remaining()),
     "cycle-lp": lambda model, limits: relax.cycle_lp(model, time_limit=limits.remaining()),

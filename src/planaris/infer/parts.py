@@ -49,6 +49,10 @@ class Split:
     inverse: WithoutBias | None
     parts: list[Part]
 
+    def components(self) -> IntArray:
+        """Return the connected component of every spin of the bare model."""
+        return connected_components(self.bare.num_spins, np.ascontiguousarray(self.bare.edges))
+
     def join_spins(self, differ: BoolArray) -> Int8Array:
         """Return the state of the original model whose bare edges differ as marked."""
         spins, _ = spins_from_disagreements(self.bare.num_spins, self.bare.edges, differ)

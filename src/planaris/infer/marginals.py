@@ -1,0 +1,162 @@
+"""``marginals``: probabilities of spins and edges of any model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from planaris import planar, treewidth
+from planaris.embed import Embedding
+from planaris.errors import MethodError
+from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.limits import Limits
+from planaris.infer.parts import Part, Split, all_planar, split_model
+from planaris.infer.reduce import Model, as_ising
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.progress import ProgressOption
+from planaris.reference import enumerate_states
+from planaris.result import Marginals
+
+
+def marginals(
+    model: Model,
+    method: str = "auto",
+    *,
+    embedding: Embedding | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: ProgressOption = None,
+) -> Marginals:
+    """Return P(s_v = +1) of all spins and P(s_u = s_v) of all edges.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any model; for a Markov random field there is a table per variable and per factor.
+    method : str
+        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"``,
+        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+    embedding : Embedding, optional
+        Rotation system of the graph, of low genus (with the bias spin as last vertex when
+        there are fields).
+    time_limit : float, optional
+        Seconds, after which an elimination stops with an error.
+    memory_limit : int, optional
+        Bytes for tables; default half of the machine's memory.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> pair = pl.IsingModel([(0, 1)], [0.5], fields=[1.0, 0.0])
+    >>> found = pl.marginals(pair)
+    >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
+    ([0.8808, 0.676], [0.7311])
+    """
+    limits = Limits(time_limit, memory_limit, progress)
+    if not isinstance(model, IsingModel):
+        return _of_field(model, method, limits)
+    if method == "auto":
+        return _auto(model, embedding, limits)
+    if method == "planar":
+        return _by_parts(all_planar(model, embedding), _planar, limits)
+    try:
+        solve = _FORCED[method]
+    except KeyError:
+        known = ", ".join(map(repr, ("auto", "planar", *_FORCED)))
+        msg = f"`method` must be one of {known}, got {method!r}"
+        raise MethodError(msg) from None
+    return solve(model, limits)
+
+
+def _auto(model: IsingModel, embedding: Embedding | None, limits: Limits) -> Marginals:
+    if embedding is not None:
+        return _by_parts(split_model(model, embedding), _cheapest, limits)
+    # Spins without a field of their own are no edges of the model with a bias spin, so with
+    # fields elimination comes first even where it is not cheap.
+    choose = fitting_elimination if model.has_fields else cheap_elimination
+    plan = choose(model, "marginals", limits) if _may_eliminate(model) else None
+    if plan is not None:
+        return treewidth.marginals(model, plan=plan, progress=limits.progress)
+    return _by_parts(split_model(model), _cheapest, limits)
+
+
+def _may_eliminate(model: IsingModel) -> bool:
+    """Whether looking for an elimination order is worth its time."""
+    return model.num_spins <= 5000 or model.num_edges <= 1.05 * model.num_spins
+
+
+def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginals:
+    """Solve as an Ising model where the field is one, by elimination elsewhere."""
+    converted = None if method == "treewidth" else as_ising(field, method)
+    if converted is None:
+        return _treewidth(field, limits)
+    ising, inverse = converted
+    found = marginals(
+        ising,
+        method,
+        time_limit=limits.remaining(),
+        memory_limit=limits.memory_limit,
+        progress=limits.progress,
+    )
+    return inverse.lift_marginals(found)
+
+
+def _by_parts(
+    split: Split, solve: Callable[[Part, Limits], Marginals], limits: Limits
+) -> Marginals:
+    """Solve every part; edges of different parts are independent of each other."""
+    edges = np.full(split.bare.num_edges, 0.5)
+    methods, exact, details = set(), True, []
+    for part in split.parts:
+        found = solve(part, limits)
+        edges[part.edges] = np.asarray(found.edges)
+        methods.add(found.method)
+        exact &= found.exact
+        details.append({**part.describe(), "method": found.method, **found.stats})
+    bare = Marginals(
+        np.full(split.bare.num_spins, 0.5),
+        edges,
+        exact=exact,
+        method="+".join(sorted(methods)) or "planar",
+    )
+    whole = bare if split.inverse is None else split.inverse.lift_marginals(bare)
+    return replace(whole, stats={"seconds": limits.seconds(), "parts": details})
+
+
+def _planar(part: Part, limits: Limits) -> Marginals:
+    assert part.embedding is not None, "only parts with an embedding come here"
+    prepared = planar.Plan(part.embedding, positions=part.model.positions)
+    found: Marginals = prepared.marginals(part.model.couplings, progress=limits.progress)
+    return found
+
+
+def _cheapest(part: Part, limits: Limits) -> Marginals:
+    """Solve a part by the cheapest exact method that fits."""
+    if part.embedding is not None:
+        return _planar(part, limits)
+    return _treewidth(part.model, limits)
+
+
+def _treewidth(model: Model, limits: Limits) -> Marginals:
+    return treewidth.marginals(
+        model,
+        memory_limit=limits.memory_limit,
+        time_limit=limits.remaining(),
+        progress=limits.progress,
+    )
+
+
+def _brute_force(model: IsingModel, limits: Limits) -> Marginals:
+    found = enumerate_states(model)
+    stats = {"seconds": limits.seconds()}
+    return Marginals(found.nodes, found.edges, exact=True, method="brute-force", stats=stats)
+
+
+_FORCED: dict[str, Callable[[IsingModel, Limits], Marginals]] = {
+    "treewidth": _treewidth,
+    "brute-force": _brute_force,
+}

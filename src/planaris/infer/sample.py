@@ -1,0 +1,148 @@
+"""``sample``: independent exact samples of any model that allows them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris import planar, treewidth
+from planaris.embed import Embedding
+from planaris.errors import MethodError, ModelError
+from planaris.infer.elimination import cheap_elimination
+from planaris.infer.limits import Limits
+from planaris.infer.parts import Part, Split, all_planar, split_model
+from planaris.infer.reduce import Model, as_ising
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.progress import ProgressOption
+from planaris.reference import enumerate_states
+from planaris.reference.brute_force import all_states
+from planaris.typing import Array, Int8Array
+
+METHODS = ("auto", "planar", "treewidth", "brute-force")
+
+
+def sample(
+    model: Model,
+    num_samples: int,
+    rng: np.random.Generator | int | None = None,
+    method: str = "auto",
+    *,
+    embedding: Embedding | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: ProgressOption = None,
+) -> Array:
+    """Draw independent exact samples.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        A model that is planar, low in treewidth, or made of such parts.
+    num_samples : int
+        How many.
+    rng : numpy.random.Generator, int or None
+        Source of randomness, or its seed.
+    method : str
+        ``"auto"`` picks by structure, part by part; ``"planar"``, ``"treewidth"``,
+        ``"brute-force"`` force one.
+    embedding : Embedding, optional
+        Rotation system of the graph (with the bias spin as last vertex when there are fields).
+    time_limit : float, optional
+        Seconds, after which an elimination stops with an error.
+    memory_limit : int, optional
+        Bytes for tables; default half of the machine's memory.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    numpy.ndarray
+        One state per row: int8 spins of an Ising model, labels of a Markov random field.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> pl.sample(pl.IsingModel([(0, 1)], [50.0], fields=[50.0, 0.0]), 2, 7).tolist()
+    [[1, 1], [1, 1]]
+    """
+    if method not in METHODS:
+        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
+        raise MethodError(msg)
+    if num_samples < 0:
+        msg = f"`num_samples` must not be negative, got {num_samples}"
+        raise ModelError(msg)
+    limits = Limits(time_limit, memory_limit, progress)
+    generator = np.random.default_rng(rng)
+    if not isinstance(model, IsingModel):
+        return _of_field(model, num_samples, generator, method, limits)
+    if method == "brute-force":
+        return _brute_force(model, num_samples, generator)
+    if method == "treewidth":
+        return _treewidth(model, num_samples, generator, limits)
+    if method == "planar":
+        return _by_parts(all_planar(model, embedding), num_samples, generator, limits)
+    plan = None if embedding is not None else cheap_elimination(model, "sample", limits)
+    if plan is not None:
+        return treewidth.sample(model, num_samples, generator, plan=plan, progress=progress)
+    return _by_parts(split_model(model, embedding), num_samples, generator, limits)
+
+
+def _of_field(
+    field: MarkovRandomField, size: int, rng: np.random.Generator, method: str, limits: Limits
+) -> Array:
+    """Sample as an Ising model where the field is one, by elimination elsewhere."""
+    converted = None if method == "treewidth" else as_ising(field, method)
+    if converted is None:
+        return _treewidth(field, size, rng, limits)
+    ising, inverse = converted
+    spins = sample(
+        ising,
+        size,
+        rng,
+        method,
+        time_limit=limits.remaining(),
+        memory_limit=limits.memory_limit,
+        progress=limits.progress,
+    )
+    return inverse.lift_states(spins)
+
+
+def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits) -> Int8Array:
+    """Sample which edges differ in every part, and a sign for every component."""
+    differ = np.zeros((size, split.bare.num_edges), dtype=bool)
+    for part in split.parts:
+        states = _sample_part(part, size, rng, limits)
+        u, v = part.model.edges.T
+        differ[:, part.edges] = states[:, u] != states[:, v]
+    spins = np.empty((size, split.original.num_spins), dtype=np.int8)
+    component = split.components()
+    for row, marks in zip(spins, differ, strict=True):
+        row[:] = split.join_spins(marks)
+    signs = 1 - 2 * rng.integers(0, 2, (size, int(component.max(initial=-1)) + 1), dtype=np.int8)
+    if split.inverse is not None:
+        signs[:, component[-1]] = 1  # held by the bias spin
+        component = component[:-1]
+    return spins * signs[:, component]
+
+
+def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
+    if part.embedding is None:
+        return _treewidth(part.model, size, rng, limits)
+    prepared = planar.Plan(part.embedding, positions=part.model.positions)
+    return prepared.sample(part.model.couplings, size, rng, progress=limits.progress)
+
+
+def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:
+    return treewidth.sample(
+        model,
+        size,
+        rng,
+        memory_limit=limits.memory_limit,
+        time_limit=limits.remaining(),
+        progress=limits.progress,
+    )
+
+
+def _brute_force(model: IsingModel, size: int, rng: np.random.Generator) -> Int8Array:
+    found = enumerate_states(model)
+    chosen = rng.choice(len(found.probabilities), size, p=found.probabilities)
+    return all_states(model.num_spins)[chosen]
