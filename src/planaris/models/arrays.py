@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.typing import ArrayLike, FloatArray, IntArray
+from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
+
+MAX_SPINS = 2**30
+"""Half-edges are numbered in int32."""
 
 
 def as_array(name: str, values: ArrayLike) -> Any:
@@ -148,3 +152,45 @@ def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArr
     with np.errstate(over="ignore", invalid="ignore"):
         np.add.at(total, slot, couplings)
     return np.ascontiguousarray(edges[first[rank]]), total
+
+
+def implied_num_spins(
+    edges: ArrayLike, fields: FloatArray | None, positions: ArrayLike | None, labels: Any
+) -> int:
+    """Return the number of spins that the other arguments speak of."""
+    if fields is not None and fields.ndim:
+        return len(fields)
+    for known in (positions, labels):
+        if known is not None:
+            return len(cast(Any, known))
+    flat = as_array("edges", edges)
+    if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):
+        return 0
+    return int(flat.max()) + 1
+
+
+def number_labels(
+    name: str, pairs: Mapping[tuple[Hashable, Hashable], float]
+) -> tuple[LongArray, dict[Hashable, int]]:
+    """Return label pairs as numbers, given in order of appearance."""
+    index: dict[Hashable, int] = {}
+    ends = np.empty((len(pairs), 2), dtype=np.int64)
+    for k, pair in enumerate(cast(Mapping[Any, float], pairs)):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            msg = f"`{name}` must have pairs of labels as keys, got {pair!r}"
+            raise ModelError(msg)
+        ends[k] = [index.setdefault(label, len(index)) for label in pair]
+    return ends, index
+
+
+def checked_count(num_spins: Any) -> int:
+    """Return a number of spins, at most ``MAX_SPINS``."""
+    try:
+        count = operator.index(num_spins)
+    except TypeError as error:
+        msg = f"`num_spins` must be an integer, got {num_spins!r}"
+        raise ModelError(msg) from error
+    if not 0 <= count <= MAX_SPINS:
+        msg = f"`num_spins` must lie between 0 and {MAX_SPINS}, got {count}"
+        raise ModelError(msg)
+    return count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,12 +15,13 @@ from planaris.models.arrays import (
     as_names,
     as_positions,
     as_real,
+    checked_count,
+    implied_num_spins,
     merge_parallel_edges,
+    number_labels,
 )
 from planaris.typing import ArrayLike, FloatArray, IntArray
 
-MAX_SPINS = 2**30
-"""Half-edges are numbered in int32."""
 MAX_TOTAL = 4e307
 """Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
 
@@ -81,8 +81,8 @@ class IsingModel:
     ) -> None:
         h = None if fields is None else as_real("fields", fields)
         if num_spins is None:
-            num_spins = _implied_num_spins(edges, h, positions, labels)
-        self.num_spins = _checked_count(num_spins)
+            num_spins = implied_num_spins(edges, h, positions, labels)
+        self.num_spins = checked_count(num_spins)
         pairs = as_edges(edges, self.num_spins)
         values = as_finite("couplings", couplings, len(pairs), pairs)
         self.edges, self.couplings = merge_parallel_edges(pairs, values)
@@ -122,16 +122,10 @@ class IsingModel:
         ['a', 'b']
         """
         fields = fields or {}
-        index: dict[Hashable, int] = {}
-        for pair in couplings:
-            for label in pair:
-                index.setdefault(label, len(index))
+        edges, index = number_labels("couplings", couplings)
         for label in fields:
             index.setdefault(label, len(index))
-        h = np.zeros(len(index))
-        for label, value in fields.items():
-            h[index[label]] = value
-        edges = [(index[u], index[v]) for u, v in couplings]
+        h = [fields.get(label, 0.0) for label in index]
         return cls(edges, list(couplings.values()), h, labels=list(index))
 
     @classmethod
@@ -259,23 +253,20 @@ class IsingModel:
         >>> model.energy([[-1, -1], [1, -1], [-1, 1], [1, 1]]).tolist()
         [0.0, -1.0, 0.0, 1.0]
         """
-        index: dict[Hashable, int] = {}
-        for pair in qubo:
-            for label in pair:
-                index.setdefault(label, len(index))
-        fields, constant = np.zeros(len(index)), offset
-        edges, couplings = [], []
-        for (u, v), q in qubo.items():
-            if u == v:
-                fields[index[u]] -= q / 2
-                constant += q / 2
-                continue
-            edges.append((index[u], index[v]))
-            couplings.append(-beta * q / 4)
-            fields[index[u]] -= q / 4
-            fields[index[v]] -= q / 4
-            constant += q / 4
-        return cls(edges, couplings, beta * fields, offset=-beta * constant, labels=list(index))
+        pairs, index = number_labels("qubo", qubo)
+        q = as_finite("qubo", list(qubo.values()), len(pairs))
+        linear = pairs[:, 0] == pairs[:, 1]
+        u, v = pairs[~linear].T
+        fields = np.zeros(len(index))
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract.at(fields, pairs[linear, 0], beta * q[linear] / 2)
+            for end in (u, v):
+                np.subtract.at(fields, end, beta * q[~linear] / 4)
+            constant = offset + q[linear].sum() / 2 + q[~linear].sum() / 4
+            couplings = 0.0 - beta * q[~linear] / 4
+        return cls(
+            pairs[~linear], couplings, fields, offset=0.0 - beta * constant, labels=list(index)
+        )
 
     @classmethod
     def from_bqm(cls, bqm: Any, *, beta: float = 1.0) -> IsingModel:
@@ -441,29 +432,3 @@ class IsingModel:
         for name, value in state.items():
             setattr(self, name, value)
         self._freeze()
-
-
-def _implied_num_spins(
-    edges: ArrayLike, fields: FloatArray | None, positions: ArrayLike | None, labels: Any
-) -> int:
-    if fields is not None and fields.ndim:
-        return len(fields)
-    for known in (positions, labels):
-        if known is not None:
-            return len(cast(Any, known))
-    flat = as_array("edges", edges)
-    if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):
-        return 0
-    return int(flat.max()) + 1
-
-
-def _checked_count(num_spins: Any) -> int:
-    try:
-        count = operator.index(num_spins)
-    except TypeError as error:
-        msg = f"`num_spins` must be an integer, got {num_spins!r}"
-        raise ModelError(msg) from error
-    if not 0 <= count <= MAX_SPINS:
-        msg = f"`num_spins` must lie between 0 and {MAX_SPINS}, got {count}"
-        raise ModelError(msg)
-    return count

@@ -80,6 +80,20 @@ def test_from_couplings() -> None:
     assert IsingModel.from_couplings({}).num_spins == 0
 
 
+@pytest.mark.parametrize("bad", [{"ab": 1.0}, {("a", "b", "c"): 1.0}, {("a", "b"): "x"}, {5: 1.0}])
+def test_bad_dictionaries(bad: dict) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ModelError):
+        IsingModel.from_couplings(bad)
+    with pytest.raises(ModelError):
+        IsingModel.from_qubo(bad)
+    with pytest.raises(ModelError):
+        IsingModel.from_couplings({("a", "b"): 1.0}, {"a": "x"})  # type: ignore[dict-item]
+    with pytest.raises(ModelError):
+        IsingModel.from_couplings({("a", "a"): 1.0})
+    with pytest.raises(ModelError):
+        IsingModel.from_qubo({("a", "b"): np.nan})
+
+
 def test_from_disagreement_costs(rng: np.random.Generator) -> None:
     costs = rng.normal(size=3)
     model = IsingModel.from_disagreement_costs(TRIANGLE, costs)
