@@ -1,8 +1,10 @@
 #include "planaris/planarity.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "check.hpp"
+#include "planaris/best_face.hpp"
 #include "planaris/chords.hpp"
 #include "planaris/embedding.hpp"
 #include "planaris/graph.hpp"
@@ -90,7 +92,23 @@ static void random_graphs_are_decided() {
       CHECK(parts.offsets[f + 1] - parts.offsets[f] <= 3 + trial % 5);
     }
     CHECK(parts.offsets.size() == faces.offsets.size() + split.chords.size() / 2);
-    biconnected_components(n, edges);
+    std::vector<double> weights(n);
+    for (double& w : weights) w = static_cast<double>(random() % 5);
+    const BestFace best = find_best_faces(view, weights);
+    double chosen = 0.0, face = 0.0;  // at least as heavy as any face of this embedding
+    for (int32_t v = 0; v < n; ++v) chosen += best.chosen[v] * weights[v];
+    for (size_t f = 0; f + 1 < faces.offsets.size(); ++f) {
+      std::vector<uint8_t> met(n, 0);
+      double sum = 0.0;
+      for (int32_t k = faces.offsets[f]; k < faces.offsets[f + 1]; ++k) {
+        const int32_t v = view.tail(faces.walk[k]);
+        if (!met[v]) sum += weights[v];
+        met[v] = 1;
+      }
+      face = std::max(face, sum);
+    }
+    CHECK(chosen >= face);
+    CHECK(static_cast<int32_t>(best.is_unique.size()) == components);
   }
 }
 
