@@ -8,6 +8,7 @@ import pytest
 import glasses
 import planaris as pl
 from planaris.embed import embed
+from planaris.planar import Plan
 from planaris.reference import ball, dense, solve_strip
 from planaris.verify import check_ground_state
 
@@ -50,3 +51,13 @@ def test_ground_energy(glass):
     assert found.energy == pytest.approx(glass.energy, rel=1e-14)
     if glass.kind == "bimodal":
         assert found.energy == glass.energy
+
+
+@pytest.mark.parametrize("glass", glasses.GLASSES, ids=lambda g: g.name)
+def test_plan_at_all_temperatures(glass):
+    plan = Plan(embed(glass.model()))
+    for beta, truth in glass.log_partition.items():
+        found = plan.log_partition(glass.model(beta).couplings)
+        assert found.exact
+        assert found.lower <= truth <= found.upper
+        assert found.value == pytest.approx(truth, rel=1e-12)
