@@ -152,7 +152,8 @@ class Engine {
   std::vector<Region<Int>> region_;
   std::vector<int32_t> spare_, base_;
   int32_t boundary_ = -1;
-  Int now_ = 0;
+  Int now_ = 0, bound_ = 0;
+  bool has_bound_ = false;
   uint32_t mark_ = 0;
   std::vector<Event> heap_, soon_;
   size_t soon_head_ = 0;

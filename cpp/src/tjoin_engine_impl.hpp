@@ -39,6 +39,7 @@ int32_t Engine<Int>::new_region() {
 
 template <typename Int>
 void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t kind) {
+  if (has_bound_ && key >= bound_) return;  // the tree will have been matched by then
   ++count.pushes;
   if (key == now_) {
     soon_.push_back({key, from, to, kind});
@@ -52,6 +53,7 @@ template <typename Int>
 bool Engine<Int>::search(int32_t root, int64_t budget, Control& control, double fraction) {
   ++count.searches;
   now_ = 0;
+  has_bound_ = false;
   const int64_t stop = count.scans + budget;
   const int32_t r = v_[root].top;
   enter(r, 1);
@@ -104,10 +106,15 @@ bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
     const Int slack = arc->weight - dual_v - p.dual;
     if (r.sign > 0) {
       push(now_ + halved(slack), v, x, kMeet);
-    } else if (slack == 0 && (r.mate_to < 0 || r.mate_to == graph_->n)) {
+    } else if (r.mate_to >= 0 && r.mate_to != graph_->n) {
+      push(now_ + slack, v, x, p.region);
+    } else if (slack == 0) {
       return touch(p.region, v_[v].source, v_[x].source);
     } else {
+      // Touching this region ends the search: nothing later than that matters any more.
       push(now_ + slack, v, x, p.region);
+      if (!has_bound_ || now_ + slack < bound_) bound_ = now_ + slack;
+      has_bound_ = true;
     }
   }
   return false;

@@ -53,6 +53,43 @@ Adjacency adjacency(const TJoinProblem& problem) {
   return a;
 }
 
+// Numbers the inner vertices tile by tile, each a breadth-first ball of bounded size, so that
+// what a search touches lies close together in memory.
+void number_by_tiles(const Adjacency& graph, const std::vector<uint8_t>& is_boundary,
+                     std::vector<int32_t>& order) {
+  constexpr size_t kTile = 512;
+  const auto n = int32_t(is_boundary.size());
+  std::vector<uint8_t> taken = is_boundary;
+  std::vector<int32_t> waiting;  // seeds of later tiles
+  size_t next = 0;
+  order.clear();
+  for (int32_t s = 0; s < n; ++s) {
+    if (!taken[s]) waiting.push_back(s);
+    for (; next < waiting.size(); ++next) {
+      if (taken[waiting[next]]) continue;
+      taken[waiting[next]] = 1;
+      size_t head = order.size();
+      const size_t end = head + kTile;
+      order.push_back(waiting[next]);
+      for (; head < order.size(); ++head) {
+        const int32_t u = order[head];
+        for (int32_t i = graph.offsets[u]; i < graph.offsets[u + 1]; ++i) {
+          const int32_t x = graph.neighbours[i];
+          if (taken[x]) continue;
+          if (order.size() == end) {
+            waiting.push_back(x);
+            continue;
+          }
+          taken[x] = 1;
+          order.push_back(x);
+        }
+      }
+    }
+    waiting.clear();
+    next = 0;
+  }
+}
+
 }  // namespace
 
 Layout lay_out(const TJoinProblem& problem) {
@@ -109,16 +146,7 @@ Layout lay_out(const TJoinProblem& problem) {
     }
     is_boundary[busiest] = 1;
   }
-  // Breadth-first numbering of the rest keeps what lies close together close in memory.
-  queue.clear();
-  seen = is_boundary;
-  for (int32_t s = 0; s < n; ++s) {
-    if (seen[s]) continue;
-    seen[s] = 1;
-    const size_t head = queue.size();
-    queue.push_back(s);
-    spread(head, [](int32_t) {});
-  }
+  number_by_tiles(graph, is_boundary, queue);
   layout.n = int32_t(queue.size());
   layout.index.assign(n, layout.n);
   layout.odd.resize(layout.n);

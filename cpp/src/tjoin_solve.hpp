@@ -13,29 +13,20 @@ template <typename Int>
 class TypedState final : public TJoinState {
  public:
   TypedState(const TJoinProblem& problem, Layout&& layout)
-      : layout_(std::move(layout)),
-        edges_(problem.edges.begin(), problem.edges.end()),
+      : layout_(std::make_shared<const Layout>(std::move(layout))),
+        edges_(std::make_shared<const std::vector<int32_t>>(problem.edges.begin(),
+                                                            problem.edges.end())),
+        odd_(layout_->odd),
         graph_(build(problem)),
-        engine_(graph_, layout_.odd),
+        engine_(*graph_, odd_),
         bits_(bits_needed(problem)) {}
-  TypedState(const TypedState& other)
-      : layout_(other.layout_),
-        edges_(other.edges_),
-        exponent_(other.exponent_),
-        weight_(other.weight_),
-        graph_(other.graph_),
-        engine_(other.engine_),
-        bits_(other.bits_) {
-    engine_.attach(graph_);
-    engine_.count = {};
-  }
 
   bool solve(Control& control, TJoinSolution& out);
   bool resolve(const TJoinProblem& problem, Control& control,
                TJoinSolution& out) const override;
 
  private:
-  Graph<Int> build(const TJoinProblem& problem);
+  std::shared_ptr<Graph<Int>> build(const TJoinProblem& problem);
   bool fits(const TJoinProblem& problem) const;
   bool change_parity(const TJoinProblem& problem);
   void change_weights(const TJoinWeights& weights);
@@ -48,40 +39,44 @@ class TypedState final : public TJoinState {
   std::vector<int32_t> join_of(const std::vector<std::pair<int32_t, int32_t>>& pairs);
   void write_certificate(TJoinSolution& out) const;
 
-  Layout layout_;
-  std::vector<int32_t> edges_;
+  // Shared with states that started from this one, until a weight changes.
+  std::shared_ptr<const Layout> layout_;
+  std::shared_ptr<const std::vector<int32_t>> edges_;
+  std::vector<uint8_t> odd_;
   int32_t exponent_ = 0;
   Int offset_ = 0;
-  std::vector<Int> weight_;  // by edge, not doubled
-  Graph<Int> graph_;
+  std::shared_ptr<std::vector<Int>> weight_;  // by edge, not doubled
+  std::shared_ptr<Graph<Int>> graph_;
   Engine<Int> engine_;
   int bits_ = 0;
 };
 
 template <typename Int>
-Graph<Int> TypedState<Int>::build(const TJoinProblem& problem) {
+std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem) {
   const TJoinWeights& w = *problem.weights;
   exponent_ = w.exponent;
   const size_t m = w.mantissas.size();
-  weight_.resize(m);
+  weight_ = std::make_shared<std::vector<Int>>(m);
+  std::vector<Int>& weight = *weight_;
   for (size_t e = 0; e < m; ++e) {
-    weight_[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
+    weight[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
   }
   if (problem.perfect && m > 0) {
     // One edge more than n/2 costs more than all that the choice of n/2 edges can save.
-    const auto [low, high] = std::minmax_element(weight_.begin(), weight_.end());
+    const auto [low, high] = std::minmax_element(weight.begin(), weight.end());
     Int spread = *high - *low, total = 1;
     for (int32_t k = problem.num_vertices / 2; k > 0; k >>= 1) {
       if (k & 1) total += spread;
       spread += spread;
     }
     offset_ = total - *low;
-    for (Int& x : weight_) x += offset_;
+    for (Int& x : weight) x += offset_;
   }
-  Graph<Int> g;
-  g.n = layout_.n;
+  auto made = std::make_shared<Graph<Int>>();
+  Graph<Int>& g = *made;
+  g.n = layout_->n;
   g.offsets.assign(size_t(g.n) + 2, 0);
-  const auto end = [&](size_t e, int side) { return layout_.index[edges_[2 * e + side]]; };
+  const auto end = [&](size_t e, int side) { return layout_->index[(*edges_)[2 * e + side]]; };
   for (size_t e = 0; e < m; ++e) {
     const int32_t u = end(e, 0), v = end(e, 1);
     if (u == v) continue;  // loops, and edges between boundary vertices
@@ -94,11 +89,11 @@ Graph<Int> TypedState<Int>::build(const TJoinProblem& problem) {
   for (size_t e = 0; e < m; ++e) {
     const int32_t u = end(e, 0), v = end(e, 1);
     if (u == v) continue;
-    const Int doubled = weight_[e] + weight_[e];
+    const Int doubled = weight[e] + weight[e];
     if (u != g.n) g.arcs[place[u]++] = {doubled, v, int32_t(e)};
     if (v != g.n) g.arcs[place[v]++] = {doubled, u, int32_t(e)};
   }
-  return g;
+  return made;
 }
 
 // Rounds of single-tree searches, each given up after a number of scans that grows from round
@@ -114,7 +109,7 @@ void TypedState<Int>::match_all(Control& control) {
   const double all = double(roots.size());
   int64_t budget = 2;
   while (!roots.empty()) {
-    budget = std::max(2 * budget, int64_t(graph_.n) / int64_t(roots.size()));
+    budget = std::max(2 * budget, int64_t(graph_->n) / int64_t(roots.size()));
     size_t kept = 0;
     const double done = 1.0 - double(roots.size()) / all;
     for (const int32_t v : roots) {
@@ -141,7 +136,7 @@ std::vector<std::pair<int32_t, int32_t>> TypedState<Int>::matched_pairs() {
     } while (c != region[r].child);
   }
   const auto keep = [&](int32_t from, int32_t to) {
-    if (to == graph_.n || from < to) pairs.emplace_back(from, to);
+    if (to == graph_->n || from < to) pairs.emplace_back(from, to);
   };
   std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
   const auto assign = [&](int32_t r, int32_t from) {
@@ -177,11 +172,11 @@ std::vector<int32_t> TypedState<Int>::join_of(
     int32_t vertex;
   };
   const auto later = [](const Item& a, const Item& b) { return a.distance > b.distance; };
-  const int32_t n = graph_.n;
+  const int32_t n = graph_->n;
   std::vector<Int> distance(size_t(n) + 1);
   std::vector<int32_t> via(size_t(n) + 1), stamp(size_t(n) + 1, -1);  // via: arc into a vertex
   std::vector<int32_t> from(size_t(n) + 1);
-  std::vector<uint8_t> parity(weight_.size(), 0);
+  std::vector<uint8_t> parity(weight_->size(), 0);
   std::vector<Item> heap;
   for (size_t k = 0; k < pairs.size(); ++k) {
     const auto [s, t] = pairs[k];
@@ -197,8 +192,8 @@ std::vector<int32_t> TypedState<Int>::join_of(
       if (item.distance != distance[v]) continue;
       if (v == t) break;
       if (v == n) continue;
-      for (int32_t a = graph_.offsets[v]; a < graph_.offsets[v + 1]; ++a) {
-        const Arc<Int>& arc = graph_.arcs[a];
+      for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+        const Arc<Int>& arc = graph_->arcs[a];
         const Int d = item.distance + arc.weight;
         if (stamp[arc.to] == tag && distance[arc.to] <= d) continue;
         stamp[arc.to] = tag;
@@ -222,9 +217,9 @@ template <typename Int>
 void TypedState<Int>::write_certificate(TJoinSolution& out) const {
   const auto& region = engine_.regions();
   const auto& vertex = engine_.vertices();
-  std::vector<int32_t> original(layout_.n), place(layout_.n);
-  for (size_t v = 0; v < layout_.index.size(); ++v) {
-    if (layout_.index[v] < layout_.n) original[layout_.index[v]] = int32_t(v);
+  std::vector<int32_t> original(layout_->n), place(layout_->n);
+  for (size_t v = 0; v < layout_->index.size(); ++v) {
+    if (layout_->index[v] < layout_->n) original[layout_->index[v]] = int32_t(v);
   }
   constexpr bool plain = kBits<Int> == 64;
   out.num_digits = plain ? 0 : kBits<Int> / 32;
@@ -282,7 +277,7 @@ bool TypedState<Int>::solve(Control& control, TJoinSolution& out) {
   control.poll_now(1.0);
   out.join = join_of(matched_pairs());
   Int objective = 0, duals = 0;
-  for (const int32_t e : out.join) objective += weight_[e];
+  for (const int32_t e : out.join) objective += (*weight_)[e];
   for (size_t r = 0; r < engine_.regions().size(); ++r) {
     if (engine_.alive(int32_t(r))) duals += engine_.regions()[r].y;
   }
@@ -302,34 +297,43 @@ template <typename Int>
 bool TypedState<Int>::fits(const TJoinProblem& problem) const {
   const int32_t unit = std::min(exponent_, problem.weights->exponent);
   const int bits = bits_needed(problem) + problem.weights->exponent - unit;
-  return !problem.perfect && size_t(problem.num_vertices) == layout_.index.size() &&
+  return !problem.perfect && size_t(problem.num_vertices) == layout_->index.size() &&
          std::max(bits, bits_ + exponent_ - unit) <= kBits<Int> &&
-         std::ranges::equal(problem.edges, edges_) &&
-         std::ranges::equal(problem.boundary, layout_.boundary);
+         std::ranges::equal(problem.edges, *edges_) &&
+         std::ranges::equal(problem.boundary, layout_->boundary);
 }
 
 // Regions that no change touches keep their duals: an edge with a new weight has both ends out
 // of all regions afterwards, so no dual constraint can be broken.
 template <typename Int>
 void TypedState<Int>::change_weights(const TJoinWeights& w) {
-  if (w.exponent < exponent_) {
-    const int32_t bits = exponent_ - w.exponent;
-    engine_.scale(bits);
-    for (Int& x : weight_) x = shifted(x, bits);
-    for (Arc<Int>& arc : graph_.arcs) arc.weight = shifted(arc.weight, bits);
+  const int32_t finer = exponent_ - w.exponent, lift = std::max(-finer, 0);
+  bool own = false;
+  const auto copy = [&] {
+    if (own) return;
+    own = true;
+    weight_ = std::make_shared<std::vector<Int>>(*weight_);
+    graph_ = std::make_shared<Graph<Int>>(*graph_);
+    engine_.attach(*graph_);
+  };
+  if (finer > 0) {
+    copy();
+    engine_.scale(finer);
+    for (Int& x : *weight_) x = shifted(x, finer);
+    for (Arc<Int>& arc : graph_->arcs) arc.weight = shifted(arc.weight, finer);
     exponent_ = w.exponent;
   }
-  const int32_t lift = w.exponent - exponent_;
-  for (size_t e = 0; e < weight_.size(); ++e) {
+  for (size_t e = 0; e < weight_->size(); ++e) {
     const Int now = shifted(Int(w.mantissas[e]), lift + (w.shifts.empty() ? 0 : w.shifts[e]));
-    if (now == weight_[e]) continue;
-    weight_[e] = now;
+    if (now == (*weight_)[e]) continue;
+    copy();
+    (*weight_)[e] = now;
     for (int side = 0; side < 2; ++side) {
-      const int32_t v = layout_.index[edges_[2 * e + side]];
+      const int32_t v = layout_->index[(*edges_)[2 * e + side]];
       engine_.dissolve(v);
-      if (v == graph_.n) continue;
-      for (int32_t a = graph_.offsets[v]; a < graph_.offsets[v + 1]; ++a) {
-        if (graph_.arcs[a].edge == int32_t(e)) graph_.arcs[a].weight = now + now;
+      if (v == graph_->n) continue;
+      for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+        if (graph_->arcs[a].edge == int32_t(e)) graph_->arcs[a].weight = now + now;
       }
     }
   }
@@ -338,21 +342,21 @@ void TypedState<Int>::change_weights(const TJoinWeights& w) {
 // False when the new odd vertices cannot be joined.
 template <typename Int>
 bool TypedState<Int>::change_parity(const TJoinProblem& problem) {
-  std::vector<uint8_t> odd(problem.num_vertices, 0), parity(layout_.bounded.size(), 0);
+  std::vector<uint8_t> odd(problem.num_vertices, 0), parity(layout_->bounded.size(), 0);
   for (const int32_t v : problem.odd) {
     if (v < 0 || v >= problem.num_vertices) return false;
     odd[v] ^= 1;
   }
   for (int32_t v = 0; v < problem.num_vertices; ++v) {
-    parity[layout_.component[v]] ^= odd[v];
-    const int32_t i = layout_.index[v];
-    if (i == graph_.n || odd[v] == layout_.odd[i]) continue;
-    layout_.odd[i] = odd[v];
+    parity[layout_->component[v]] ^= odd[v];
+    const int32_t i = layout_->index[v];
+    if (i == graph_->n || odd[v] == odd_[i]) continue;
+    odd_[i] = odd[v];
     engine_.dissolve(i);
     odd[v] ? engine_.make_odd(i) : engine_.make_even(i);
   }
   for (size_t c = 0; c < parity.size(); ++c) {
-    if (parity[c] && !layout_.bounded[c]) return false;
+    if (parity[c] && !layout_->bounded[c]) return false;
   }
   return true;
 }
@@ -362,6 +366,7 @@ bool TypedState<Int>::resolve(const TJoinProblem& problem, Control& control,
                               TJoinSolution& out) const {
   if (!fits(problem)) return false;
   auto next = std::make_shared<TypedState>(*this);
+  next->engine_.count = {};
   const int32_t unit = std::min(exponent_, problem.weights->exponent);
   next->bits_ = bits_needed(problem) + problem.weights->exponent - unit;
   if (!next->change_parity(problem)) return false;
