@@ -14,7 +14,7 @@ void bind_pfaffian(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_frontier(nb::module_& m);
 void bind_mplp(nb::module_& m);
-void bind_cuts(nb::module_& m);
+void bind_max_flow(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -30,5 +30,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_frontier(m);
   planaris::bindings::bind_mplp(m);
-  planaris::bindings::bind_cuts(m);
+  planaris::bindings::bind_max_flow(m);
 }
