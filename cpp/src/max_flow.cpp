@@ -12,58 +12,63 @@
 namespace planaris {
 namespace {
 
+// Vertices and arcs are structs, not columns: what an operation needs of one lies in one
+// cache line.
 template <class Capacity>
 class TwoTrees {
  public:
   TwoTrees(int32_t n, std::span<const int32_t> edges)
-      : n_(n), first_(static_cast<size_t>(n) + 1, 0), head_(edges.size()), twin_(edges.size()),
-        arc_of_(edges.size() / 2), room_(edges.size()), tie_(n, 0), parent_(n, kNone), stamp_(n, 0),
-        distance_(n, 0), in_sink_(n, 0), queued_(n, 0) {
-    for (const int32_t v : edges) ++first_[v + 1];
-    for (int32_t v = 0; v < n; ++v) first_[v + 1] += first_[v];
-    std::vector<int32_t> at(first_.begin(), first_.end() - 1);
+      : vertices_(static_cast<size_t>(n) + 1), arcs_(edges.size()), arc_of_(edges.size() / 2) {
+    for (const int32_t v : edges) ++vertices_[v + 1].first;
+    for (int32_t v = 0; v < n; ++v) vertices_[v + 1].first += vertices_[v].first;
+    std::vector<int32_t> at(n);
+    for (int32_t v = 0; v < n; ++v) at[v] = vertices_[v].first;
     for (size_t e = 0; e < edges.size() / 2; ++e) {
       const int32_t u = edges[2 * e], v = edges[2 * e + 1];
       const int32_t a = at[u]++, b = at[v]++;
-      head_[a] = v;
-      head_[b] = u;
-      twin_[a] = b;
-      twin_[b] = a;
+      arcs_[a] = {0, v, b};
+      arcs_[b] = {0, u, a};
       arc_of_[e] = a;
     }
   }
 
   void set_capacity(size_t edge, Capacity c) {
-    room_[arc_of_[edge]] = room_[twin_[arc_of_[edge]]] = c;
+    Arc& arc = arcs_[arc_of_[edge]];
+    arc.room = arcs_[arc.twin].room = c;
   }
-  void set_terminal(int32_t v, Capacity c) { tie_[v] = c; }
-  Capacity room(size_t edge) const { return room_[arc_of_[edge]]; }
-  bool on_source_side(int32_t v) const { return parent_[v] != kNone && !in_sink_[v]; }
+  void set_terminal(int32_t v, Capacity c) { vertices_[v].tie = c; }
+  Capacity room(size_t edge) const { return arcs_[arc_of_[edge]].room; }
+  bool on_source_side(int32_t v) const {
+    return vertices_[v].parent != kNone && !vertices_[v].in_sink;
+  }
 
   void run(Control& control) {
-    for (int32_t v = 0; v < n_; ++v) {
-      if (tie_[v] == 0) continue;
-      in_sink_[v] = tie_[v] < 0;
-      parent_[v] = kTerminal;
-      distance_[v] = 1;
+    for (int32_t v = 0; v + 1 < static_cast<int32_t>(vertices_.size()); ++v) {
+      Vertex& vertex = vertices_[v];
+      if (vertex.tie == 0) continue;
+      vertex.in_sink = vertex.tie < 0;
+      vertex.parent = kTerminal;
+      vertex.distance = 1;
       activate(v);
     }
     while (!active_.empty()) {
       control.poll();
       const int32_t v = active_.front();
       int32_t bridge = kNone;
-      if (parent_[v] != kNone) bridge = in_sink_[v] ? grow<true>(v) : grow<false>(v);
+      if (vertices_[v].parent != kNone) {
+        bridge = vertices_[v].in_sink ? grow<true>(v) : grow<false>(v);
+      }
       ++time_;
       if (bridge == kNone) {
         active_.pop_front();
-        queued_[v] = 0;
+        vertices_[v].queued = false;
         continue;
       }
       augment(bridge);
       while (!orphans_.empty()) {
         const int32_t orphan = orphans_.front();
         orphans_.pop_front();
-        in_sink_[orphan] ? adopt<true>(orphan) : adopt<false>(orphan);
+        vertices_[orphan].in_sink ? adopt<true>(orphan) : adopt<false>(orphan);
       }
     }
   }
@@ -72,141 +77,159 @@ class TwoTrees {
   // Parent of a vertex: an arc from it, or one of these.
   static constexpr int32_t kNone = -1, kTerminal = -2, kOrphan = -3;
 
+  struct Vertex {
+    Capacity tie = 0;  // residual capacity from the source (> 0) or to the sink (< 0)
+    int64_t stamp = 0;
+    int32_t first = 0;  // its arcs end where those of the next vertex begin
+    int32_t parent = kNone, distance = 0;
+    bool in_sink = false, queued = false;
+  };
+  struct Arc {
+    Capacity room;  // residual capacity
+    int32_t head, twin;
+  };
+
   void activate(int32_t v) {
-    if (queued_[v]) return;
-    queued_[v] = 1;
+    if (vertices_[v].queued) return;
+    vertices_[v].queued = true;
     active_.push_back(v);
   }
 
-  // Residual capacity of arc a in the tree's direction, away from the vertex in the source's
+  // Residual capacity of an arc in the tree's direction, away from the vertex in the source's
   // tree and towards it in the sink's.
   template <bool kSink>
-  Capacity outward(int32_t a) const {
-    return kSink ? room_[twin_[a]] : room_[a];
+  Capacity outward(const Arc& arc) const {
+    return kSink ? arcs_[arc.twin].room : arc.room;
+  }
+  template <bool kSink>
+  Capacity inward(const Arc& arc) const {
+    return kSink ? arc.room : arcs_[arc.twin].room;
   }
 
   // Returns an arc with room from the source's tree to the sink's, if the vertex meets one.
   template <bool kSink>
   int32_t grow(int32_t v) {
-    for (int32_t a = first_[v]; a < first_[v + 1]; ++a) {
-      if (outward<kSink>(a) == 0) continue;
-      const int32_t u = head_[a];
-      if (parent_[u] == kNone) {
-        in_sink_[u] = kSink;
-        parent_[u] = twin_[a];
-        stamp_[u] = stamp_[v];
-        distance_[u] = distance_[v] + 1;
-        activate(u);
-      } else if (in_sink_[u] != kSink) {
-        return kSink ? twin_[a] : a;
-      } else if (stamp_[u] <= stamp_[v] && distance_[u] > distance_[v]) {
-        parent_[u] = twin_[a];  // a shorter way to the terminal
-        stamp_[u] = stamp_[v];
-        distance_[u] = distance_[v] + 1;
+    const Vertex& from = vertices_[v];
+    for (int32_t a = from.first, end = vertices_[v + 1].first; a < end; ++a) {
+      const Arc& arc = arcs_[a];
+      if (outward<kSink>(arc) == 0) continue;
+      Vertex& to = vertices_[arc.head];
+      if (to.parent == kNone) {
+        to.in_sink = kSink;
+        to.parent = arc.twin;
+        to.stamp = from.stamp;
+        to.distance = from.distance + 1;
+        activate(arc.head);
+      } else if (to.in_sink != kSink) {
+        return kSink ? arc.twin : a;
+      } else if (to.stamp <= from.stamp && to.distance > from.distance) {
+        to.parent = arc.twin;  // a shorter way to the terminal
+        to.stamp = from.stamp;
+        to.distance = from.distance + 1;
       }
     }
     return kNone;
   }
 
   void orphan(int32_t v) {
-    parent_[v] = kOrphan;
+    vertices_[v].parent = kOrphan;
     orphans_.push_front(v);
   }
 
-  void augment(int32_t bridge) {
-    Capacity amount = room_[bridge];
-    int32_t v = head_[twin_[bridge]];
-    for (; parent_[v] != kTerminal; v = head_[parent_[v]]) {
-      amount = std::min(amount, room_[twin_[parent_[v]]]);
+  // Least room on the way from v to its terminal; rooms towards the source's vertices are
+  // those of the twins.
+  template <bool kSink>
+  Capacity bottleneck(int32_t v, Capacity amount) const {
+    for (int32_t a; (a = vertices_[v].parent) != kTerminal; v = arcs_[a].head) {
+      amount = std::min(amount, inward<kSink>(arcs_[a]));
     }
-    amount = std::min(amount, tie_[v]);
-    for (v = head_[bridge]; parent_[v] != kTerminal; v = head_[parent_[v]]) {
-      amount = std::min(amount, room_[parent_[v]]);
-    }
-    amount = std::min<Capacity>(amount, -tie_[v]);
+    return std::min<Capacity>(amount, kSink ? -vertices_[v].tie : vertices_[v].tie);
+  }
 
-    room_[bridge] -= amount;
-    room_[twin_[bridge]] += amount;
-    for (v = head_[twin_[bridge]];;) {
-      const int32_t a = parent_[v];
-      if (a == kTerminal) break;
-      const int32_t next = head_[a];
-      room_[a] += amount;
-      if ((room_[twin_[a]] -= amount) == 0) orphan(v);
+  template <bool kSink>
+  void push(int32_t v, Capacity amount) {
+    for (int32_t a; (a = vertices_[v].parent) != kTerminal;) {
+      Arc& arc = arcs_[a];
+      Arc& twin = arcs_[arc.twin];
+      (kSink ? twin : arc).room += amount;
+      Capacity& left = (kSink ? arc : twin).room;
+      left -= amount;
+      const int32_t next = arc.head;
+      if (left == 0) orphan(v);
       v = next;
     }
-    if ((tie_[v] -= amount) == 0) orphan(v);
-    for (v = head_[bridge];;) {
-      const int32_t a = parent_[v];
-      if (a == kTerminal) break;
-      const int32_t next = head_[a];
-      room_[twin_[a]] += amount;
-      if ((room_[a] -= amount) == 0) orphan(v);
-      v = next;
-    }
-    if ((tie_[v] += amount) == 0) orphan(v);
+    vertices_[v].tie += kSink ? amount : -amount;
+    if (vertices_[v].tie == 0) orphan(v);
+  }
+
+  void augment(int32_t bridge) {
+    const int32_t tail = arcs_[arcs_[bridge].twin].head, head = arcs_[bridge].head;
+    const Capacity amount =
+        bottleneck<true>(head, bottleneck<false>(tail, arcs_[bridge].room));
+    arcs_[bridge].room -= amount;
+    arcs_[arcs_[bridge].twin].room += amount;
+    push<false>(tail, amount);
+    push<true>(head, amount);
   }
 
   // Distance of v to its terminal, or none if its ancestors end in an orphan.
   int32_t trace(int32_t v) {
-    int32_t steps = 0;
-    for (;;) {
-      if (stamp_[v] == time_) return steps + distance_[v];
-      const int32_t a = parent_[v];
+    for (int32_t steps = 0;;) {
+      Vertex& vertex = vertices_[v];
+      if (vertex.stamp == time_) return steps + vertex.distance;
       ++steps;
-      if (a == kTerminal) {
-        stamp_[v] = time_;
-        distance_[v] = 1;
+      if (vertex.parent == kTerminal) {
+        vertex.stamp = time_;
+        vertex.distance = 1;
         return steps;
       }
-      if (a < 0) return std::numeric_limits<int32_t>::max();
-      v = head_[a];
+      if (vertex.parent < 0) return std::numeric_limits<int32_t>::max();
+      v = arcs_[vertex.parent].head;
     }
   }
 
   template <bool kSink>
   void adopt(int32_t v) {
     constexpr int32_t kFar = std::numeric_limits<int32_t>::max();
+    const int32_t begin = vertices_[v].first, end = vertices_[v + 1].first;
     int32_t best = kNone, nearest = kFar;
-    for (int32_t a = first_[v]; a < first_[v + 1]; ++a) {
-      const int32_t u = head_[a];
-      if (outward<kSink>(twin_[a]) == 0 || in_sink_[u] != kSink || parent_[u] == kNone) continue;
-      int32_t d = trace(u);
+    for (int32_t a = begin; a < end; ++a) {
+      const Vertex& near = vertices_[arcs_[a].head];
+      if (near.in_sink != kSink || near.parent == kNone) continue;
+      if (inward<kSink>(arcs_[a]) == 0) continue;
+      int32_t d = trace(arcs_[a].head);
       if (d == kFar) continue;
       if (d < nearest) {
         nearest = d;
         best = a;
       }
-      for (int32_t w = u; stamp_[w] != time_; w = head_[parent_[w]]) {
-        stamp_[w] = time_;
-        distance_[w] = d--;
+      for (int32_t w = arcs_[a].head; vertices_[w].stamp != time_;) {
+        vertices_[w].stamp = time_;
+        vertices_[w].distance = d--;
+        w = arcs_[vertices_[w].parent].head;
       }
     }
-    parent_[v] = best;
+    Vertex& child = vertices_[v];
+    child.parent = best;
     if (best != kNone) {
-      stamp_[v] = time_;
-      distance_[v] = nearest + 1;
+      child.stamp = time_;
+      child.distance = nearest + 1;
       return;
     }
-    for (int32_t a = first_[v]; a < first_[v + 1]; ++a) {
-      const int32_t u = head_[a];
-      if (in_sink_[u] != kSink || parent_[u] == kNone) continue;
-      if (outward<kSink>(twin_[a]) != 0) activate(u);
-      if (parent_[u] >= 0 && head_[parent_[u]] == v) {
-        parent_[u] = kOrphan;
-        orphans_.push_back(u);
+    for (int32_t a = begin; a < end; ++a) {
+      Vertex& near = vertices_[arcs_[a].head];
+      if (near.in_sink != kSink || near.parent == kNone) continue;
+      if (inward<kSink>(arcs_[a]) != 0) activate(arcs_[a].head);
+      if (near.parent >= 0 && arcs_[near.parent].head == v) {
+        near.parent = kOrphan;
+        orphans_.push_back(arcs_[a].head);
       }
     }
   }
 
-  int32_t n_;
-  std::vector<int32_t> first_, head_, twin_, arc_of_;
-  std::vector<Capacity> room_;  // residual capacity by arc
-  std::vector<Capacity> tie_;   // residual capacity from the source (> 0) or to the sink (< 0)
-  std::vector<int32_t> parent_;
-  std::vector<int64_t> stamp_;
-  std::vector<int32_t> distance_;
-  std::vector<uint8_t> in_sink_, queued_;
+  std::vector<Vertex> vertices_;  // and one more, which ends the last one's arcs
+  std::vector<Arc> arcs_;
+  std::vector<int32_t> arc_of_;
   std::deque<int32_t> active_, orphans_;
   int64_t time_ = 0;
 };

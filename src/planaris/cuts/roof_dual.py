@@ -78,7 +78,7 @@ def qpbo(
 
     Examples
     --------
-    >>> model = IsingModel([(0, 1), (1, 2), (0, 2)], [-1.0, -1.0, -1.0], fields=[3.0, 0.5, 0.0])
+    >>> model = IsingModel([(0, 1), (1, 2), (0, 2)], [-1.0, -1.0, -1.0], fields=[5.0, 0.0, 0.0])
     >>> found = qpbo(model)
     >>> found.certain.tolist(), found.spins[found.certain].tolist()
     ([True, False, False], [1])
