@@ -230,3 +230,19 @@ def test_branch_and_cut_branches_where_cycles_do_not_suffice(rng):
     assert found.exact
     assert found.stats["nodes"] > 1
     assert found.energy == pytest.approx(enumerate_states(model).energy)
+
+
+def test_wheels_and_semidefinite_cuts_tighten_the_cycle_relaxation(rng):
+    better = 0
+    for _ in range(12):
+        n = int(rng.integers(5, 9))
+        pairs = list(itertools.combinations(range(n), 2))
+        model = IsingModel(pairs, -1.0 + rng.normal(0, 0.2, len(pairs)))
+        truth = enumerate_states(model).energy
+        cycle = cycle_lp(model)
+        wheels = cycle_lp(model, families=("wheels",), max_rounds=60)
+        both = cycle_lp(model, families=("wheels", "psd"), max_rounds=60)
+        for found in (wheels, both):
+            assert cycle.lower - 1e-7 <= found.lower <= truth + 1e-9
+        better += wheels.lower > cycle.lower + 1e-6
+    assert better > 3
