@@ -75,7 +75,7 @@ def separate_cycles(
     ``exact_below`` cycles, an exact search follows, which finds a cycle violated by more than
     ``min_violation`` whenever there is one (up to 1e-9 per edge of the cycle).
     """
-    workers = len(os.sched_getaffinity(0)) if threads is None else threads
+    workers = (os.cpu_count() or 1) if threads is None else threads
     found = _core.separate_cycles(
         num_spins, edges, x, min_violation, max_cuts, max_per_edge, budget, exact_below, workers
     )

@@ -57,7 +57,7 @@ def plain_local_lp(model):
 
 def test_bounds_hold_and_are_ordered_and_branch_and_cut_is_exact(rng):
     cycle_tight = 0
-    for _ in range(150):
+    for _ in range(260):
         model = random_model(rng)
         truth = enumerate_states(model).energy
         local, cycle, exact = local_lp(model), cycle_lp(model), branch_and_cut(model)
@@ -71,7 +71,7 @@ def test_bounds_hold_and_are_ordered_and_branch_and_cut_is_exact(rng):
                 assert found.energy == pytest.approx(truth, abs=slack)
         assert exact.exact
         cycle_tight += cycle.exact
-    assert 75 < cycle_tight < 150
+    assert 130 < cycle_tight < 260
 
 
 def test_local_lp_equals_the_textbook_program(rng):
@@ -153,6 +153,19 @@ def test_degenerate_models(solve):
         found = solve(IsingModel([(0, 1), (1, 2), (2, 3)], np.array([1.0, -2.0, 1.5]) * scale))
         assert found.exact
         assert found.energy == pytest.approx(-4.5 * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_frustration_at_any_scale(rng, scale):
+    pairs = list(itertools.combinations(range(6), 2))
+    couplings = rng.choice([-3.0, -1.0, 1.0, 2.0], len(pairs)) + 0.25
+    truth = enumerate_states(IsingModel(pairs, couplings)).energy * scale
+    model = IsingModel(pairs, couplings * scale)
+    assert cycle_lp(model).lower <= truth * (1 - 1e-12) or truth == 0
+    for bound in ("cycles", "semidefinite"):
+        found = branch_and_cut(model, bound=bound)
+        assert found.exact
+        assert found.energy == pytest.approx(truth, rel=1e-9)
 
 
 @pytest.mark.parametrize("solve", [cycle_lp, branch_and_cut])
