@@ -2,6 +2,7 @@
 #include "planaris/cut_reduction.hpp"
 #include "planaris/cut_search.hpp"
 #include "planaris/cycle_separation.hpp"
+#include "planaris/wheel_separation.hpp"
 
 namespace planaris::bindings {
 
@@ -29,6 +30,20 @@ std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int8_t>, Out1<double>, int32_t> se
   }
   return {to_numpy(std::move(cuts.offsets)), to_numpy(std::move(cuts.edges)),
           to_numpy(std::move(cuts.odd)), to_numpy(std::move(cuts.violation)), cuts.num_found};
+}
+
+std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int8_t>, Out1<int32_t>, Out1<double>>
+separate_wheels_of(int32_t num_spins, In2<int32_t> edges, In1<double> x, double min_violation,
+                   int32_t max_cuts) {
+  WheelCuts cuts;
+  Control control = make_control({});
+  {
+    nb::gil_scoped_release release;
+    cuts = separate_wheels(num_spins, flat(edges), flat(x), min_violation, max_cuts, control);
+  }
+  return {to_numpy(std::move(cuts.offsets)), to_numpy(std::move(cuts.edges)),
+          to_numpy(std::move(cuts.flipped)), to_numpy(std::move(cuts.rim)),
+          to_numpy(std::move(cuts.violation))};
 }
 
 class Reduction {
@@ -91,6 +106,8 @@ void bind_cuts(nb::module_& m) {
   m.def("separate_cycles", &separate_cycles_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"),
         nb::arg("max_per_edge"), nb::arg("budget"), nb::arg("exact_below"), nb::arg("threads"));
+  m.def("separate_wheels", &separate_wheels_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
+        nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"));
   nb::class_<Reduction>(m, "CutReduction")
       .def(nb::init<int32_t, In2<int32_t>, In1<double>, bool>(), nb::arg("num_spins"),
            nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),

@@ -40,6 +40,23 @@ class CycleCuts:
         return len(self.violation)
 
 
+@dataclass(frozen=True, eq=False)
+class WheelCuts:
+    """Violated bicycle odd wheels, the most violated first.
+
+    Wheel k says ``Σ x_e (or 1 - x_e where flipped) <= 2 rim[k]`` over its edges.
+    """
+
+    offsets: IntArray
+    edges: IntArray
+    flipped: Int8Array
+    rim: IntArray
+    violation: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.violation)
+
+
 def separate_cycles(
     num_spins: int,
     edges: IntArray,
@@ -58,11 +75,24 @@ def separate_cycles(
     ``exact_below`` cycles, an exact search follows, which finds a cycle violated by more than
     ``min_violation`` whenever there is one (up to 1e-9 per edge of the cycle).
     """
-    workers = len(os.sched_getaffinity(0)) if threads is None else threads
+    workers = (os.cpu_count() or 1) if threads is None else threads
     found = _core.separate_cycles(
         num_spins, edges, x, min_violation, max_cuts, max_per_edge, budget, exact_below, workers
     )
     return CycleCuts(*found)
+
+
+def separate_wheels(
+    num_spins: int,
+    edges: IntArray,
+    x: FloatArray,
+    *,
+    min_violation: float = 1e-4,
+    max_cuts: int = 200,
+) -> WheelCuts:
+    """Find violated bicycle odd wheels; x must satisfy the triangle inequalities."""
+    found = _core.separate_wheels(num_spins, edges, x, min_violation, max_cuts)
+    return WheelCuts(*found)
 
 
 def reduce_cut(

@@ -102,9 +102,13 @@ class BranchAndCut(CycleRelaxation):
         upper[same], lower[apart] = 0.0, 1.0
         return lower, upper
 
-    def fix_by_reduced_cost(self, bound: float) -> Fixings:
-        """Return edges that cannot leave their value without passing the best energy."""
-        room = self.energy - bound - self.form.quantum * (1 - 1e-6)
+    def fix_by_reduced_cost(self) -> Fixings:
+        """Return edges that cannot leave their value without passing the best energy.
+
+        Weak duality with the multipliers of the last solve: leaving costs the reduced cost
+        on top of the bound that these very multipliers give.
+        """
+        room = self.energy - self.bound() - self.form.quantum * (1 - 1e-6)
         if room < 0 or not np.isfinite(room):
             return ()
         _, reduced, slop = self.lp.reduced_costs()
@@ -231,7 +235,7 @@ class BranchAndCut(CycleRelaxation):
         if done:
             self.finished = min(self.finished, bound)
             return None
-        fixed = self.fix_by_reduced_cost(bound)
+        fixed = self.fix_by_reduced_cost()
         if not node.fixings:
             self.root_fixings = fixed
         else:

@@ -8,12 +8,13 @@ are given there by triangles through the extra spin and by cycles.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from planaris.kernels.cuts import CutReduction, improve_spins, reduce_cut, round_disagreements
 from planaris.models import IsingModel
+from planaris.relax.facets import missing_edges
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, Int8Array, IntArray
 
@@ -87,9 +88,19 @@ class CutForm:
             self.num_spins, self.edges, self.couplings, spins, tabu_steps=tabu_steps, seed=seed
         )
 
+    def completed(self) -> CutForm:
+        """Return the same problem with an edge of no cost for every pair that had none."""
+        extra = missing_edges(self.num_spins, self.edges)
+        return replace(
+            self,
+            edges=np.ascontiguousarray(np.concatenate([self.edges, extra])),
+            couplings=np.concatenate([self.couplings, np.zeros(len(extra))]),
+        )
+
     def pseudomarginals(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``P(s_v = +1)`` and ``P(s_u = s_v)`` of the model asked for."""
-        lifted = self.reduction.lift_disagreements(np.ascontiguousarray(x))
+        own = len(self.reduction.small_model()[1])
+        lifted = self.reduction.lift_disagreements(np.ascontiguousarray(x[:own]))
         count = self.model.num_edges
         nodes = _extend_to_field_spin(self.model, lifted[:count], lifted[count:])
         return nodes, 1.0 - lifted[:count]

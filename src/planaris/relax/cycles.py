@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from planaris.kernels.cuts import CycleCuts, separate_cycles
+from planaris.errors import MethodError
+from planaris.kernels.cuts import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax.cut_form import CutForm
+from planaris.relax.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import GrowingLP
 from planaris.result import GroundState
@@ -17,6 +19,7 @@ from planaris.typing import FloatArray, Int8Array
 
 CLOSED = 1e-9
 """An interval narrower than this, relative to the energy scale, counts as closed."""
+MAX_PSD_SPINS = 200
 INTEGRAL = 1e-6
 """Pseudomarginals this near to 0 or 1 count as integral."""
 
@@ -88,8 +91,25 @@ class CycleRelaxation:
 
     def add(self, cuts: CycleCuts) -> None:
         """Add cycle inequalities as rows."""
-        self.lp.add_rows(*cycle_rows(cuts))
-        self.idle = np.concatenate([self.idle, np.zeros(len(cuts), dtype=np.int32)])
+        self.add_rows(cycle_rows(cuts))
+
+    def add_rows(self, rows: Rows) -> None:
+        """Add any rows."""
+        self.lp.add_rows(*rows)
+        self.idle = np.concatenate([self.idle, np.zeros(len(rows[3]), dtype=np.int32)])
+
+    def more_rows(self, families: tuple[str, ...]) -> Rows | None:
+        """Return violated rows of the other families of inequalities, if any."""
+        form, x = self.form, self.lp.x
+        if "wheels" in families:
+            wheels = separate_wheels(form.num_spins, form.edges, np.ascontiguousarray(x))
+            if len(wheels):
+                return wheel_rows(wheels)
+        if "psd" in families:
+            rows = psd_rows(form.num_spins, form.edges, x)
+            if len(rows[3]):
+                return rows
+        return None
 
     def purge(self, patience: int) -> None:
         """Drop rows that have been slack for more than ``patience`` rounds."""
@@ -118,7 +138,13 @@ class CycleRelaxation:
             }
         )
 
-    def run(self, *, time_limit: float | None, max_rounds: int | None) -> str:
+    def run(
+        self,
+        *,
+        time_limit: float | None,
+        max_rounds: int | None,
+        families: tuple[str, ...] = (),
+    ) -> str:
         """Cut until nothing is violated, the interval is closed, or time is up."""
         limit = np.inf if time_limit is None else time_limit
         rounds = 0
@@ -133,8 +159,9 @@ class CycleRelaxation:
                 self.record(rounds, 0)
                 return "closed"
             cuts = self.separate(self.lp.x)
-            self.record(rounds, len(cuts))
-            if not len(cuts):
+            rows = cycle_rows(cuts) if len(cuts) else self.more_rows(families)
+            self.record(rounds, 0 if rows is None else len(rows[3]))
+            if rows is None:
                 return "optimal"
             rounds += 1
             if max_rounds is not None and rounds > max_rounds:
@@ -142,7 +169,7 @@ class CycleRelaxation:
             if self.seconds() > limit:
                 return "time_limit"
             self.purge(patience=3)
-            self.add(cuts)
+            self.add_rows(rows)
 
 
 def closed_gap(form: CutForm) -> float:
@@ -162,6 +189,7 @@ def cycle_lp(
     model: IsingModel | MarkovRandomField,
     *,
     projection: str = "k",
+    families: tuple[str, ...] = (),
     time_limit: float | None = None,
     max_rounds: int | None = None,
     threads: int | None = None,
@@ -175,6 +203,10 @@ def cycle_lp(
     projection : {"single", "k", "full"}
         How models of more than two labels are projected to binary ones: the likeliest label
         against the rest, each label against the rest, or all partitions.
+    families : tuple of {"wheels", "psd"}
+        More inequalities for binary models, added when no cycle is violated: bicycle odd
+        wheels, and cuts from eigenvectors of the moment matrix (these join all pairs of spins,
+        at most 200 after the reduction).
     time_limit : float, optional
         Seconds; what has been proved by then is returned.
     max_rounds : int, optional
@@ -209,17 +241,37 @@ def cycle_lp(
     """
     if isinstance(model, MarkovRandomField):
         if is_ising(model):
-            options = {"time_limit": time_limit, "max_rounds": max_rounds, "threads": threads}
-            return via_ising(model, lambda ising: cycle_lp(ising, **options))  # type: ignore[arg-type]
+            return via_ising(
+                model,
+                lambda ising: cycle_lp(
+                    ising,
+                    families=families,
+                    time_limit=time_limit,
+                    max_rounds=max_rounds,
+                    threads=threads,
+                ),
+            )
         from planaris.relax.projection import label_relaxation
 
         return label_relaxation(
             model, projection=projection, time_limit=time_limit, max_rounds=max_rounds
         )
     form = CutForm.from_model(model)
+    if "psd" in families:
+        form = _completed(form)
     relaxation = CycleRelaxation(form, threads=threads)
-    status = relaxation.run(time_limit=time_limit, max_rounds=max_rounds)
+    status = relaxation.run(time_limit=time_limit, max_rounds=max_rounds, families=families)
     return relaxation_result(relaxation, status, "cycle-lp")
+
+
+def _completed(form: CutForm) -> CutForm:
+    if form.num_spins > MAX_PSD_SPINS:
+        msg = (
+            f"cuts from the moment matrix are for at most {MAX_PSD_SPINS} spins after the "
+            f"reduction, got {form.num_spins}; leave 'psd' out of `families`"
+        )
+        raise MethodError(msg, num_spins=form.num_spins)
+    return form.completed()
 
 
 def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> GroundState:

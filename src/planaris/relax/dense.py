@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from planaris.relax.semidefinite import SemidefiniteBound, Triangles
 from planaris.typing import FloatArray, Int8Array
 
 ALPHA = (0.1, 1e-3)
-"""First and last weight of the regularisation, in units of the mean coupling."""
+"""First and last weight of the regularisation, in units of the largest coupling."""
 
 
 @dataclass(order=True)
@@ -45,10 +46,14 @@ class DenseSearch:
         self.cost = np.zeros((n, n))
         u, v = form.edges[:, 0], form.edges[:, 1]
         self.cost[u, v] = self.cost[v, u] = -form.couplings / 2
-        self.unit = float(np.abs(form.couplings).mean()) if len(form.couplings) else 1.0
+        # A power of two near the couplings; the matrix is kept in this unit, so that its
+        # squares neither overflow nor vanish.
+        largest = float(np.abs(form.couplings).max(initial=0.0))
+        self.unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest > 0 else 1.0
+        self.cost /= self.unit
         # Energy of all spins equal is base; <C, 11'> is what the matrix says of it.
-        self.shift = form.base - float(self.cost.sum())
-        self.slop = form.error + 4 * n * UNIT * float(np.abs(self.cost).sum())
+        self.shift = form.base - self.unit * float(self.cost.sum())
+        self.slop = form.error + 4 * n * UNIT * self.unit * float(np.abs(self.cost).sum())
         self.lower, self.energy = -np.inf, np.inf
         self.finished = np.inf
         self.state: Int8Array = np.ones(form.model.num_spins, dtype=np.int8)
@@ -122,17 +127,17 @@ class DenseSearch:
         cost = node.groups.T @ self.cost @ node.groups
         inner = float(np.trace(cost))
         np.fill_diagonal(cost, 0.0)
-        fixed = self.shift + inner
+        fixed = self.shift + self.unit * inner
         if len(cost) <= 2:
             signs = np.ones(len(cost))
             if len(cost) == 2 and cost[0, 1] > 0:
                 signs[1] = -1
             self.offer((node.groups @ signs).astype(np.int8))
-            exact = fixed + float(signs @ cost @ signs) - self.slop
+            exact = fixed + self.unit * float(signs @ cost @ signs) - self.slop
             self.finished = min(self.finished, max(exact, node.bound))
             return
         engine = SemidefiniteBound(cost, node.diagonal, node.triangles)
-        engine.alpha = node.alpha * self.unit
+        engine.alpha = node.alpha
         bound = max(node.bound, self.raise_bound(engine, fixed, limit))
         self.round(engine, node)
         self.evaluations += engine.evaluations
@@ -144,8 +149,8 @@ class DenseSearch:
     def raise_bound(self, engine: SemidefiniteBound, fixed: float, limit: float) -> float:
         """Ascend, add triangles, lower α, until closed or not worth it."""
         margin = self.form.quantum * (1 - 2e-6) if self.form.quantum else closed_gap(self.form) / 2
-        target = self.energy - margin - fixed + self.slop
-        last = ALPHA[1] * self.unit
+        target = (self.energy - margin - fixed + self.slop) / self.unit
+        last = ALPHA[1]
         while True:
             before = engine.lower
             engine.ascend(target, 30)
@@ -157,7 +162,7 @@ class DenseSearch:
             if settled and (slow or not added):
                 break
             engine.alpha = max(engine.alpha * 0.5, last)
-        return fixed + engine.lower - self.slop
+        return fixed + self.unit * engine.lower - self.slop
 
     def round(self, engine: SemidefiniteBound, node: DenseNode) -> None:
         """Cut the vectors of X by random hyperplanes."""

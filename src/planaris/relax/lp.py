@@ -74,8 +74,18 @@ class GrowingLP:
             self._highs.setOptionValue(name, value)
         count = len(self.cost)
         empty = np.zeros(0)
+        # The solver sees costs of about one: it has absolute tolerances and no use for 1e300.
+        largest = float(np.abs(self.cost).max(initial=0.0))
+        self.scale = math.ldexp(1.0, math.frexp(largest)[1] - 1) if 0 < largest < np.inf else 1.0
         self._highs.addCols(
-            count, self.cost, self.lower, self.upper, 0, np.zeros(count, np.int32), empty, empty
+            count,
+            self.cost / self.scale,
+            self.lower,
+            self.upper,
+            0,
+            np.zeros(count, np.int32),
+            empty,
+            empty,
         )
 
     @property
@@ -157,13 +167,13 @@ class GrowingLP:
         status = highs.getModelStatus()
         info = highs.getInfo()
         self.iterations += max(int(info.simplex_iteration_count), 0)
-        self.objective = float(info.objective_function_value)
+        self.objective = self.scale * float(info.objective_function_value)
         if status == self._infeasible:
             return "infeasible"
         solution = highs.getSolution()
         if status == self._ok or status in self._stopped:
             self.x = np.clip(np.asarray(solution.col_value), self.lower, self.upper)
-            self.row_dual = np.asarray(solution.row_dual, dtype=np.float64)
+            self.row_dual = self.scale * np.asarray(solution.row_dual, dtype=np.float64)
             if len(self.row_dual) != self.num_rows:
                 self.row_dual = np.zeros(self.num_rows)
             return "optimal" if status == self._ok else "stopped"

@@ -56,6 +56,10 @@ def _triangles(edges: IntArray, tables: list[FloatArray], count: int, min_gain: 
 
 def _preferences(table: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
     """Return min over [x=a] == [y=b] minus min over [x=a] != [y=b], for all a, b asked for."""
+    if table.shape == (2, 2):  # the whole of a binary model: no time for arrays
+        (p, q), (r, s) = table.tolist()
+        gap = min(p, s) - min(q, r) if rows[0] == columns[0] else min(q, r) - min(p, s)
+        return np.array([[gap if abs(gap) < 1e30 else 0.0]])
     out = np.zeros((len(rows), len(columns)))
     for (p, a), (q, b) in itertools.product(enumerate(rows), enumerate(columns)):
         row, column = table[a], table[:, b]
@@ -84,6 +88,8 @@ def _frustrated_cycles(
     owner = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
     ends, weights = [], []
     for (u, v), table in zip(edges.tolist(), tables, strict=True):
+        if not (len(parts[u]) and len(parts[v])):
+            continue
         weight = _preferences(table, parts[u], parts[v])
         rows, columns = np.nonzero(np.abs(weight) > min_gain)
         ends.append(np.column_stack([first[u] + rows, first[v] + columns]))

@@ -57,7 +57,7 @@ def plain_local_lp(model):
 
 def test_bounds_hold_and_are_ordered_and_branch_and_cut_is_exact(rng):
     cycle_tight = 0
-    for _ in range(150):
+    for _ in range(260):
         model = random_model(rng)
         truth = enumerate_states(model).energy
         local, cycle, exact = local_lp(model), cycle_lp(model), branch_and_cut(model)
@@ -71,7 +71,7 @@ def test_bounds_hold_and_are_ordered_and_branch_and_cut_is_exact(rng):
                 assert found.energy == pytest.approx(truth, abs=slack)
         assert exact.exact
         cycle_tight += cycle.exact
-    assert 75 < cycle_tight < 150
+    assert 130 < cycle_tight < 260
 
 
 def test_local_lp_equals_the_textbook_program(rng):
@@ -155,6 +155,19 @@ def test_degenerate_models(solve):
         assert found.energy == pytest.approx(-4.5 * scale)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_frustration_at_any_scale(rng, scale):
+    pairs = list(itertools.combinations(range(6), 2))
+    couplings = rng.choice([-3.0, -1.0, 1.0, 2.0], len(pairs)) + 0.25
+    truth = enumerate_states(IsingModel(pairs, couplings)).energy * scale
+    model = IsingModel(pairs, couplings * scale)
+    assert cycle_lp(model).lower <= truth * (1 - 1e-12) or truth == 0
+    for bound in ("cycles", "semidefinite"):
+        found = branch_and_cut(model, bound=bound)
+        assert found.exact
+        assert found.energy == pytest.approx(truth, rel=1e-9)
+
+
 @pytest.mark.parametrize("solve", [cycle_lp, branch_and_cut])
 def test_a_very_long_path_is_reduced_away(solve):
     n = 200_000
@@ -230,3 +243,19 @@ def test_branch_and_cut_branches_where_cycles_do_not_suffice(rng):
     assert found.exact
     assert found.stats["nodes"] > 1
     assert found.energy == pytest.approx(enumerate_states(model).energy)
+
+
+def test_wheels_and_semidefinite_cuts_tighten_the_cycle_relaxation(rng):
+    better = 0
+    for _ in range(12):
+        n = int(rng.integers(5, 9))
+        pairs = list(itertools.combinations(range(n), 2))
+        model = IsingModel(pairs, -1.0 + rng.normal(0, 0.2, len(pairs)))
+        truth = enumerate_states(model).energy
+        cycle = cycle_lp(model)
+        wheels = cycle_lp(model, families=("wheels",), max_rounds=60)
+        both = cycle_lp(model, families=("wheels", "psd"), max_rounds=60)
+        for found in (wheels, both):
+            assert cycle.lower - 1e-7 <= found.lower <= truth + 1e-9
+        better += wheels.lower > cycle.lower + 1e-6
+    assert better > 3

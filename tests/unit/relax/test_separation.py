@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from planaris.kernels.cuts import separate_cycles
+from planaris.kernels.cuts import separate_cycles, separate_wheels
+from planaris.relax.facets import psd_rows, wheel_rows
 
 
 def all_cycle_lengths(n, edges, x):
@@ -101,3 +102,40 @@ def test_no_edges_and_broken_arrays():
         separate_cycles(2, np.array([[0, 1]], dtype=np.int32), np.zeros(2))
     with pytest.raises(ValueError, match="no pair of spins"):
         separate_cycles(2, np.array([[0, 2]], dtype=np.int32), np.zeros(1))
+
+
+def test_wheels_hold_for_every_state_and_cut_off_the_point(rng):
+    found = 0
+    for _ in range(60):
+        n = int(rng.integers(5, 9))
+        edges = np.array(list(itertools.combinations(range(n), 2)), dtype=np.int32)
+        edges = np.ascontiguousarray(edges[rng.random(len(edges)) < rng.choice([0.9, 1.0])])
+        side = rng.choice([-1, 1], n)
+        # Near a switching of the point 2/3, which satisfies all triangles and no wheel.
+        x = np.where(side[edges[:, 0]] == side[edges[:, 1]], 2 / 3, 1 / 3)
+        x = np.clip(x + rng.normal(0, 0.01, len(edges)), 0, 1)
+        states = np.array(list(itertools.product([-1, 1], repeat=n)))
+        apart = (states[:, edges[:, 0]] != states[:, edges[:, 1]]).astype(float)
+        cuts = separate_wheels(n, edges, x)
+        offsets, columns, values, sides = wheel_rows(cuts)
+        for k in range(len(cuts)):
+            here = slice(offsets[k], offsets[k + 1])
+            assert (apart[:, columns[here]] @ values[here]).min() >= sides[k]
+            assert x[columns[here]] @ values[here] < sides[k]
+            assert cuts.rim[k] % 2 == 1
+        found += len(cuts)
+    assert found > 100
+
+
+def test_semidefinite_cuts_hold_for_every_state(rng):
+    n = 7
+    edges = np.array(list(itertools.combinations(range(n), 2)), dtype=np.int32)
+    states = np.array(list(itertools.product([-1, 1], repeat=n)))
+    apart = (states[:, edges[:, 0]] != states[:, edges[:, 1]]).astype(float)
+    x = rng.random(len(edges))
+    offsets, columns, values, sides = psd_rows(n, edges, x)
+    assert len(sides) > 0
+    for k in range(len(sides)):
+        here = slice(offsets[k], offsets[k + 1])
+        assert np.all(apart[:, columns[here]] @ values[here] >= sides[k])
+        assert x[columns[here]] @ values[here] < sides[k]
