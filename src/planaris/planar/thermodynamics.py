@@ -62,7 +62,7 @@ def thermodynamics(
     >>> from planaris.planar import plan
     >>> pair = thermodynamics(plan((2, [(0, 1)])), [1.0], [0.0, 1.0])
     >>> pair.energy.round(6).tolist(), pair.entropy.round(6).tolist()
-    ([0.0, -0.761594], [1.386294, 1.058368])
+    ([0.0, -0.761594], [1.386294, 1.058481])
     >>> pair.specific_heat.round(6).tolist()
     [0.0, 0.419974]
     """
