@@ -1,19 +1,49 @@
-"""Elimination against enumeration of all states."""
+"""Elimination against enumeration, closed forms and ball arithmetic."""
 
 from __future__ import annotations
+
+import math
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
 
-from degenerate import SMALL
+import glasses
+from degenerate import LARGE, SMALL
 from planaris import IsingModel
-from planaris.planar import Plan, plan
+from planaris.embed.surfaces import torus_lattice
+from planaris.errors import MethodError, ModelError
+from planaris.generate import spin_glass
+from planaris.generate.lattices import random_triangulation
+from planaris.planar import (
+    Plan,
+    ground_state_entropy,
+    plan,
+    planar_log_partition,
+    planar_marginals,
+    planar_sample,
+    thermodynamics,
+)
 from planaris.reference import enumerate_states
+from planaris.reference.kaufman import kaufman_log_partition
 from strategies import PlaneGraph, plane_models
 
 
-@settings(max_examples=400)
+def random_model(rng: np.random.Generator, strength: float, most: int = 11) -> IsingModel:
+    n = int(rng.integers(3, most + 1))
+    full = random_triangulation(n, rng)
+    kept = rng.random(len(full.edges)) < rng.uniform(0.3, 1.0)
+    couplings = rng.normal(size=int(kept.sum())) * strength
+    return IsingModel(full.edges[kept], couplings, num_spins=n, positions=full.positions)
+
+
+# -- log Z ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
 @given(plane_models(max_vertices=9))
 def test_log_partition_equals_enumeration(drawn: tuple[IsingModel, PlaneGraph]) -> None:
     model, _ = drawn
@@ -21,49 +51,275 @@ def test_log_partition_equals_enumeration(drawn: tuple[IsingModel, PlaneGraph]) 
     expected = enumerate_states(model).log_partition
     assert found.value == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert found.exact
-    assert found.lower <= expected + 1e-15 * abs(expected)
-    assert expected - 1e-15 * abs(expected) <= found.upper
+    slack = 1e-15 * abs(expected)  # of the enumeration
+    assert found.lower - slack <= expected <= found.upper + slack
 
 
 def test_a_thousand_random_models(rng: np.random.Generator) -> None:
-    from planaris.generate.lattices import random_triangulation
-
     for _ in range(1000):
-        n = int(rng.integers(3, 12))
-        full = random_triangulation(n, rng)
-        kept = rng.random(len(full.edges)) < rng.uniform(0.3, 1.0)
-        couplings = rng.normal(size=int(kept.sum())) * rng.choice([0.1, 1.0, 5.0])
-        model = IsingModel(full.edges[kept], couplings, num_spins=n, positions=full.positions)
+        model = random_model(rng, rng.choice([0.1, 1.0, 5.0]))
         found = plan(model).log_partition(model.couplings, threads=1).value
         assert found == pytest.approx(enumerate_states(model).log_partition, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [k for k, v in SMALL.items() if not v().has_fields])
+@pytest.mark.parametrize("name", list(SMALL))
 def test_odd_models(name: str) -> None:
     model = SMALL[name]()
+    expected = enumerate_states(model)
+    found = planar_log_partition(model)
+    assert found.value == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-12)
+    marginals = planar_marginals(model)
+    np.testing.assert_allclose(marginals.nodes, expected.nodes, atol=1e-11)
+    np.testing.assert_allclose(marginals.edges, expected.edges, atol=1e-11)
+
+
+@pytest.mark.parametrize("glass", glasses.GLASSES, ids=lambda g: g.name)
+def test_glasses_at_any_temperature(glass: glasses.Glass) -> None:
+    prepared = plan(glass.model())
+    for beta, expected in glass.log_partition.items():
+        found = prepared.log_partition(glass.model(beta).couplings)
+        assert found.exact
+        assert found.value == pytest.approx(expected, abs=1e-10, rel=1e-15)
+        assert found.lower <= expected <= found.upper
+
+
+@pytest.mark.parametrize("name", list(LARGE))
+def test_long_paths_and_stars(name: str) -> None:
+    model = LARGE[name]()
+    n, J = model.num_spins, float(model.couplings[0])
     found = plan(model).log_partition(model.couplings)
-    expected = enumerate_states(model).log_partition - model.offset
-    assert found.value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    expected = n * math.log(2) + model.num_edges * math.log(math.cosh(J))
+    if model.num_edges == n:
+        expected += math.log1p(math.tanh(J) ** n)
+    assert found.value == pytest.approx(expected, rel=1e-13)
 
 
-def test_double_double_agrees(rng: np.random.Generator) -> None:
-    from planaris.generate import spin_glass
+def test_a_hundred_squared_at_low_temperature_keeps_its_error(rng: np.random.Generator) -> None:
+    model = spin_glass(100, rng, beta=20.0)
+    prepared = plan(model)
+    found = prepared.log_partition(model.couplings)
+    turned = Plan(prepared.embedding, positions=model.positions[:, ::-1] + [0.3, 0.1])
+    other = turned.log_partition(model.couplings)
+    assert found.exact
+    assert found.stats["error"] < 1e-8
+    assert found.lower <= other.upper
+    assert other.lower <= found.upper
 
-    model = spin_glass(5, rng, beta=2.0)
-    p = plan(model)
-    entries = p._entries(model.couplings, None)
-    signs = p._elimination.signs
-    values = [
-        p._elimination.log_pfaffian(entries.face, entries.scale, signs, wide=wide).log_magnitude
-        for wide in (False, True)
+
+def test_relabelling_gauge_flips_and_components(rng: np.random.Generator) -> None:
+    model = spin_glass(7, rng, beta=1.5)
+    value = plan(model).log_partition(model.couplings).value
+    order = rng.permutation(model.num_spins)
+    relabelled = IsingModel(order[model.edges], model.couplings, num_spins=model.num_spins)
+    same = pytest.approx(value, rel=1e-13)
+    assert plan(relabelled).log_partition(relabelled.couplings).value == same
+    s = rng.choice([-1, 1], model.num_spins)
+    flipped = model.couplings * s[model.edges[:, 0]] * s[model.edges[:, 1]]
+    assert plan(model).log_partition(flipped).value == same
+    twice = IsingModel(
+        np.concatenate([model.edges, model.edges + model.num_spins]), np.tile(model.couplings, 2)
+    )
+    assert plan(twice).log_partition(twice.couplings).value == pytest.approx(2 * value, rel=1e-13)
+
+
+# -- marginals, correlations, samples -------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(plane_models(max_vertices=8, fields=True))
+def test_marginals_with_fields(drawn: tuple[IsingModel, PlaneGraph]) -> None:
+    model, _ = drawn
+    expected = enumerate_states(model)
+    found = planar_marginals(model)
+    np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-9)
+    np.testing.assert_allclose(found.edges, expected.edges, atol=1e-9)
+    value = planar_log_partition(model).value
+    assert value == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-12)
+
+
+def test_marginals_are_derivatives(rng: np.random.Generator) -> None:
+    model = spin_glass(8, rng)
+    prepared, J, h = plan(model), model.couplings, 1e-4
+    edges = prepared.marginals(J).edges
+    for e in rng.choice(len(J), 5, replace=False):
+        step = np.zeros(len(J))
+        step[e] = h
+        up, down = (float(z) for z in prepared.log_partition([J + step, J - step]))
+        assert 2 * edges[e] - 1 == pytest.approx((up - down) / (2 * h), abs=1e-7)
+
+
+@pytest.mark.parametrize("beta", [1.0, 10.0, 100.0])
+def test_marginals_agree_with_more_digits(beta: float, rng: np.random.Generator) -> None:
+    model = spin_glass(14, rng, beta=beta)
+    prepared = plan(model)
+    found = prepared.marginals(model.couplings)
+    entries = prepared._entries(model.couplings, prepared._gauge(model.couplings, None))
+    entries = prepared._scaled(entries, None)
+    uncut, residual, _ = prepared._uncut(entries, wide=True, threads=1, progress=None)
+    agree = entries.spins[model.edges[:, 0]] == entries.spins[model.edges[:, 1]]
+    exact = np.where(agree, uncut[: model.num_edges], 1 - uncut[: model.num_edges])
+    assert residual < 1e-14
+    assert np.abs(found.edges - exact).max() <= found.stats["error"] < 1e-8
+
+
+def test_correlations_of_any_pair(rng: np.random.Generator) -> None:
+    for strength in (0.3, 1.0, 4.0):
+        model = random_model(rng, strength, most=9)
+        states = enumerate_states(model)
+        n = model.num_spins
+        spins = 2 * (np.arange(2**n)[:, None] >> np.arange(n - 1, -1, -1) & 1) - 1
+        exact = spins.T @ (spins * states.probabilities[:, None])
+        pairs = [(u, v) for u in range(n) for v in range(n) if u != v]
+        found = plan(model).correlations(model.couplings, pairs)
+        np.testing.assert_allclose(found, [exact[p] for p in pairs], atol=1e-9)
+
+
+@pytest.mark.parametrize("fields", [False, True])
+def test_sampled_frequencies(fields: bool, rng: np.random.Generator) -> None:
+    lattice = random_triangulation(6, rng)
+    h = np.zeros(6)
+    if fields:
+        h[lattice.edges[0]] = 0.4, -0.7
+    couplings = 0.6 * rng.normal(size=len(lattice.edges))
+    model = IsingModel(lattice.edges, couplings, h, positions=lattice.positions)
+    states = planar_sample(model, 6000, rng, threads=1)
+    codes = (states > 0) @ (1 << np.arange(5, -1, -1))
+    expected = enumerate_states(model).probabilities * len(states)
+    keep = expected > 5
+    counts = np.append(np.bincount(codes, minlength=64)[keep], 0)
+    counts[-1] = len(states) - counts.sum()
+    wanted = np.append(expected[keep], max(expected[~keep].sum(), 1e-9))
+    assert chisquare(counts, wanted * counts.sum() / wanted.sum()).pvalue > 1e-4
+
+
+def test_samples_follow_the_generator_and_not_the_threads() -> None:
+    model = spin_glass(12, np.random.default_rng(1))
+    prepared = plan(model)
+    draws = [
+        prepared.sample(model.couplings, 2, np.random.default_rng(5), threads=threads)
+        for threads in (1, 2, 3)
     ]
-    assert values[0] == pytest.approx(values[1], abs=1e-12)
+    assert draws[0].shape == (2, 144)
+    np.testing.assert_array_equal(draws[0], draws[1])
+    np.testing.assert_array_equal(draws[0], draws[2])
 
 
-def test_a_plan_without_positions_gives_the_same(rng: np.random.Generator) -> None:
-    from planaris.generate import spin_glass
+def test_sampled_energies_have_the_right_mean(rng: np.random.Generator) -> None:
+    model = spin_glass(16, rng, beta=1.5)
+    prepared = plan(model)
+    states = prepared.sample(model.couplings, 200, rng)
+    agree = (states[:, model.edges[:, 0]] == states[:, model.edges[:, 1]]).mean(0)
+    exact = prepared.marginals(model.couplings).edges
+    spread = np.sqrt(np.maximum(exact * (1 - exact), 1e-4) / len(states))
+    assert np.abs((agree - exact) / spread).max() < 5.5
 
-    model = spin_glass(12, rng)
-    with_positions = plan(model).log_partition(model.couplings)
-    without = Plan(plan(model).embedding).log_partition(model.couplings)
-    assert with_positions.value == pytest.approx(without.value, rel=1e-13)
+
+# -- surfaces -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 4),
+    st.integers(2, 4),
+    st.sampled_from(["square", "triangular"]),
+    st.integers(0, 2**32),
+)
+def test_small_tori(rows: int, columns: int, kind: str, seed: int) -> None:
+    if rows * columns > 12:
+        return
+    embedding = torus_lattice(rows, columns, kind)
+    rng = np.random.default_rng(seed)
+    couplings = rng.normal(size=embedding.num_edges) * rng.choice([0.3, 1.0, 2.0])
+    model = IsingModel(embedding.edges, couplings, num_spins=rows * columns)
+    found = Plan(embedding).log_partition(couplings)
+    expected = enumerate_states(model)
+    assert found.lower - 1e-14 <= expected.log_partition <= found.upper + 1e-14
+    if found.exact:
+        assert found.value == pytest.approx(expected.log_partition, rel=1e-10, abs=1e-10)
+    if found.exact and model.num_edges == embedding.num_edges:
+        np.testing.assert_allclose(
+            Plan(embedding).marginals(couplings).edges, expected.edges, atol=1e-8
+        )
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 16, 33, 64])
+def test_torus_ferromagnets(size: int) -> None:
+    prepared = Plan(torus_lattice(size, size))
+    for coupling in (0.1, 0.44, 0.6, 2.0):
+        expected = kaufman_log_partition(size, size, coupling)
+        found = prepared.log_partition(coupling)
+        assert found.exact
+        assert found.value == pytest.approx(expected, rel=1e-10)
+
+
+# -- temperature sweeps, plans as objects ---------------------------------------------------------
+
+
+def test_sweeps(rng: np.random.Generator) -> None:
+    model = random_model(rng, 1.0, most=8)
+    states = enumerate_states(model)
+    sweep = thermodynamics(plan(model), model.couplings, [0.0, 0.5, 1.0])
+    n = model.num_spins
+    spins = 2 * (np.arange(2**n)[:, None] >> np.arange(n - 1, -1, -1) & 1) - 1
+    energy = model.energy(spins.astype(np.int8))
+    mean = states.probabilities @ energy
+    variance = states.probabilities @ (energy - mean) ** 2
+    assert sweep.energy[2] == pytest.approx(mean, rel=1e-11)
+    assert sweep.specific_heat[2] == pytest.approx(variance, rel=1e-6)
+    assert abs(sweep.specific_heat[2] - variance) <= sweep.specific_heat_error[2] + 1e-9
+    logs = np.log(states.probabilities)
+    assert sweep.entropy[2] == pytest.approx(-states.probabilities @ logs, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "glass", [g for g in glasses.GLASSES if g.kind == "bimodal"], ids=lambda g: g.name
+)
+def test_ground_states_are_counted(glass: glasses.Glass) -> None:
+    model = glass.model()
+    count = math.exp(ground_state_entropy(plan(model), model.couplings))
+    assert count == pytest.approx(glass.num_ground_states, rel=1e-9)
+
+
+def test_plans_pickle_and_batch(rng: np.random.Generator) -> None:
+    model = spin_glass(9, rng)
+    prepared = plan(model)
+    copy = pickle.loads(pickle.dumps(prepared))
+    batch = np.stack([model.couplings, -2 * model.couplings])
+    values = [z.value for z in prepared.log_partition(batch)]
+    assert [copy.log_partition(row).value for row in batch] == values
+
+
+def test_two_threads_share_a_plan(rng: np.random.Generator) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    model = spin_glass(30, rng)
+    prepared = plan(model)
+    rows = [model.couplings * beta for beta in np.linspace(0.5, 2.0, 8)]
+    alone = [prepared.log_partition(row).value for row in rows]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda row: prepared.log_partition(row).value, rows))
+    assert together == pytest.approx(alone, rel=1e-14)
+
+
+def test_progress_can_stop_an_elimination(rng: np.random.Generator) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(fraction: float) -> None:
+        raise Stop
+
+    model = spin_glass(200, rng)
+    prepared = plan(model)
+    _ = prepared._elimination
+    with pytest.raises(Stop):
+        prepared.marginals(model.couplings, progress=stop)
+
+
+def test_wrong_couplings_are_refused() -> None:
+    prepared = plan((2, [(0, 1)]))
+    with pytest.raises(ModelError, match="shape"):
+        prepared.log_partition([1.0, 2.0])
+    with pytest.raises(ModelError, match="finite"):
+        prepared.log_partition([math.nan])
+    with pytest.raises(MethodError, match="genus"):
+        Plan(torus_lattice(3, 3)).sample(np.zeros(18), 1, np.random.default_rng(0))

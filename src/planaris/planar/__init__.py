@@ -1,14 +1,22 @@
 """Exact inference on plane (and low-genus) graphs."""
 
+from planaris.planar.fields import planar_log_partition, planar_marginals, planar_sample
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.plan import Plan, plan
+from planaris.planar.thermodynamics import Thermodynamics, ground_state_entropy, thermodynamics
 
 __all__ = [
     "MarginViolator",
     "Plan",
     "PlanarCertificate",
+    "Thermodynamics",
     "ground_state",
+    "ground_state_entropy",
     "margin_violator",
     "plan",
+    "planar_log_partition",
+    "planar_marginals",
+    "planar_sample",
+    "thermodynamics",
 ]

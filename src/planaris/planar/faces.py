@@ -13,8 +13,9 @@ from planaris.typing import FloatArray
 def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArray:
     """Return two coordinates per face: the mean of its corners, or distances in the dual graph.
 
-    Without positions, the coordinates are differences of distances to far-apart faces; cuts
-    across the longer extent then run between them.
+    Corners without a position (NaN: a bias spin lies nowhere) do not count. Without positions,
+    the coordinates are differences of distances to far-apart faces; cuts across the longer
+    extent then run between them.
 
     Examples
     --------
@@ -27,8 +28,11 @@ def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArr
     corners = positions[embedding.tails[embedding.face_walk]]
     if not len(corners):
         return np.zeros((0, 2))
-    total = np.add.reduceat(corners, embedding.face_offsets[:-1], axis=0)
-    return np.asarray(total / np.diff(embedding.face_offsets)[:, None])
+    known = np.asarray(np.isfinite(corners).all(1))
+    starts = embedding.face_offsets[:-1]
+    total = np.add.reduceat(np.nan_to_num(corners), starts, axis=0)
+    count = np.add.reduceat(known.astype(np.float64), starts)
+    return np.asarray(total / np.maximum(count, 1.0)[:, None])
 
 
 def _distance_coordinates(embedding: Embedding) -> FloatArray:

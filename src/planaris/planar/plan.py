@@ -1,25 +1,27 @@
-"""log Z of plane Ising models of any size at any temperature; see docs/theory/pfaffian.md.
+"""log Z, marginals and samples of Ising models on plane graphs and surfaces of low genus.
 
 Z = 2^c exp(Σ g) Pf(K): c components, g = J s s the couplings relative to a gauge state s, and
-K the Kasteleyn matrix with one row per half-edge ("leg").
+K the Kasteleyn matrix with one row per half-edge ("leg"). On a surface of genus h the Pfaffian
+becomes the mean of 4^h signed ones. See docs/theory/pfaffian.md.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from planaris.embed import Embedding, embed, split_faces
+from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError
-from planaris.kernels.pfaffian import Elimination, Factorization, LogPfaffian
+from planaris.kernels.pfaffian import Elimination, Factorization
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import IsingModel
-from planaris.models.arrays import as_positions
+from planaris.planar.entries import Entries
+from planaris.planar.estimate import EPSILON, SignedSum, estimate_log_pfaffian, is_sound
 from planaris.planar.faces import face_centres
 from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback, ProgressOption, watch
@@ -29,8 +31,14 @@ from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
 
+MAX_GENUS = 6
+"""4^6 = 4096 eliminations."""
+
 WEAK_COUPLING = 1.0
-"""Up to here neither gauge nor scaling is needed: all entries are of one size."""
+"""Up to here no gauge is needed: all entries are of one size."""
+
+MODERATE_COUPLING = 8.0
+"""Up to here elimination is tried without scaling first."""
 
 MARGINAL_ERROR = 1e-9
 """Residual of the inverse above which marginals are computed again in double-double."""
@@ -38,16 +46,15 @@ MARGINAL_ERROR = 1e-9
 SAMPLE_EXCESS = 1e-7
 """How far a conditional probability may leave [0, 1] before a sample is drawn again."""
 
-EPSILON = float(np.finfo(np.float64).eps)
-
 
 def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
-    """Prepare a plane graph for many evaluations with different couplings.
+    """Prepare a graph for many evaluations with different couplings.
 
     Parameters
     ----------
     graph : IsingModel, Embedding, networkx graph, or pair (num_vertices, edges)
-        What :func:`planaris.embed.embed` takes.
+        What :func:`planaris.embed.embed` takes; an Embedding may have a genus of up to 6.
+        Fields of a model are not part of its plan.
     positions : array_like of float, shape (n, 2), optional
         Coordinates of the vertices; they only serve to find good separators. Default: those of
         the model.
@@ -60,31 +67,19 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     """
     if positions is None and isinstance(graph, IsingModel):
         positions = graph.positions
-    return Plan(embed(graph), positions=positions)
-
-
-@dataclass(frozen=True)
-class _Entries:
-    """Logarithms of the matrix entries for one vector of couplings."""
-
-    spins: Int8Array
-    gauged: FloatArray
-    scale: FloatArray
-
-    @property
-    def face(self) -> FloatArray:
-        return self.scale - np.repeat(self.gauged, 2)
+    embedding = graph if isinstance(graph, Embedding) else embed(graph)
+    return Plan(embedding, positions=positions)
 
 
 class Plan:
-    """A plane graph, dissected: symbolic work done once, numeric work for every coupling.
+    """A graph on a surface, dissected: symbolic work once, numeric work for every coupling.
 
     Parameters
     ----------
     embedding : Embedding
-        A plane rotation system.
+        A rotation system of genus at most 6; plane ones are the fast case.
     positions : array_like of float, shape (n, 2), optional
-        Coordinates of the vertices, to find good separators.
+        Coordinates of the vertices, to find good separators; NaN where there is none.
 
     Examples
     --------
@@ -94,12 +89,18 @@ class Plan:
     """
 
     def __init__(self, embedding: Embedding, *, positions: ArrayLike | None = None) -> None:
-        if embedding.genus:
-            msg = f"`embedding` must be plane, got genus {embedding.genus}"
+        if embedding.genus > MAX_GENUS:
+            msg = (
+                f"`embedding` must have genus at most {MAX_GENUS}, got {embedding.genus}: "
+                f"4^{embedding.genus} Pfaffians would be needed"
+            )
             raise MethodError(msg, genus=embedding.genus)
         self.embedding = embedding
         self._split = split_faces(embedding, FACE_LENGTH)
-        spots = None if positions is None else as_positions(positions, embedding.num_vertices)
+        spots = None if positions is None else np.asarray(positions, dtype=np.float64)
+        if spots is not None and spots.shape != (embedding.num_vertices, 2):
+            msg = f"`positions` must have shape ({embedding.num_vertices}, 2), got {spots.shape}"
+            raise ModelError(msg)
         self._centres = face_centres(self._split, spots)
 
     @cached_property
@@ -107,8 +108,15 @@ class Plan:
         s = self._split
         return Elimination(s.edges, s.rotation, s.offsets, self._centres)
 
+    @cached_property
+    def _flips(self) -> Int8Array:
+        """Sign flips of all structures, shape (4^genus, edges and chords)."""
+        if self.genus == 0:
+            return np.ones((1, self._split.num_edges), dtype=np.int8)
+        return sign_structures(self._split)
+
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_elimination"}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_elimination", "_flips")}
 
     @property
     def num_spins(self) -> int:
@@ -119,6 +127,11 @@ class Plan:
     def num_edges(self) -> int:
         """Number of couplings."""
         return self.embedding.num_edges
+
+    @property
+    def genus(self) -> int:
+        """Genus of the embedding."""
+        return self.embedding.genus
 
     def __repr__(self) -> str:
         return f"Plan({self.num_spins} spins, {self.num_edges} edges)"
@@ -146,105 +159,61 @@ class Plan:
         Returns
         -------
         LogPartition
-            Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error.
+            Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error;
+            a value that cannot be trusted comes as an interval with ``exact=False``.
         """
         values = self._as_couplings(couplings)
         with watch("log Z", progress) as callback:
             found = [self._log_partition(J, _threads(threads), callback) for J in values]
         return found[0] if np.ndim(couplings) <= 1 else found
 
-    def _as_couplings(self, couplings: ArrayLike) -> FloatArray:
-        try:
-            values = np.asarray(couplings, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            msg = f"`couplings` must hold numbers: {error}"
-            raise ModelError(msg) from error
-        if values.ndim == 0:
-            values = np.full(self.num_edges, values)
-        if values.ndim > 2 or values.shape[-1] != self.num_edges:
-            msg = (
-                f"`couplings` must have shape ({self.num_edges},) or (k, {self.num_edges}), "
-                f"got {values.shape}"
-            )
-            raise ModelError(msg)
-        if not np.isfinite(values).all():
-            at = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            msg = f"`couplings` must be finite, got {values[at]} at {at[-1]}"
-            raise ModelError(msg, index=at[-1])
-        return np.atleast_2d(values)
-
-    def _entries(self, couplings: FloatArray, progress: ProgressCallback | None) -> _Entries:
-        """Gauge and scale; see DESIGN of the numerics in docs/theory/pfaffian.md."""
-        chords = self._split.num_edges - self.num_edges
-        spins = np.ones(self.num_spins, dtype=np.int8)
-        strong = couplings.size > 0 and float(np.abs(couplings).max()) > WEAK_COUPLING
-        if strong:
-            spins = gauge_spins(self.embedding, couplings, progress=progress)
-        relative = np.where(self._agree(spins), couplings, -couplings)
-        gauged = np.concatenate([relative, np.zeros(chords)])
-        if strong:
-            scale = self._elimination.scaling(gauged, progress=progress)
-        else:
-            scale = np.zeros(2 * len(gauged))
-        return _Entries(spins, gauged, scale)
-
     def _log_partition(
         self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
     ) -> LogPartition:
-        entries = self._entries(couplings, progress)
         options: dict[str, Any] = {"threads": threads, "progress": progress}
-        constant = self._constant(entries)
-        # What rounding of the inputs alone does: sums of m numbers, exponents of their size.
-        floor = EPSILON * (
-            float(np.abs(entries.gauged).sum()) + float(np.abs(entries.face).sum()) / 2 + 8.0
-        )
-        for wide in (False, True):
-            first, error, stats = self._estimate(entries, wide=wide, **options)
-            if error <= 1e-13 * (abs(first.log_magnitude + constant) + self.num_edges) + 1e-12:
-                value = first.log_magnitude + constant
-                error = 4 * error + floor + EPSILON * abs(value)
-                return LogPartition(
-                    value, value - error, value + error, True, "planar", {**stats, "error": error}
-                )
+        spins = self._gauge(couplings, progress)
+        entries = self._entries(couplings, spins)
+        for wide in (None, False, True):  # None: double, without scaling
+            if wide is None and np.abs(couplings).max(initial=0.0) > MODERATE_COUPLING:
+                continue
+            if wide is False:
+                entries = self._scaled(entries, progress)
+            total, stats = self._sum_pfaffians(entries, wide=bool(wide), **options)
+            value = total.log_value + self._constant(entries)
+            # What rounding of the couplings alone does: sums of m numbers and their exponentials.
+            size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2) + 8.0
+            if total.error <= 1e-13 * (abs(value) + self.num_edges) + 1e-12:
+                error = 4 * total.error + EPSILON * (size + abs(value))
+                # log Z minus the log weight of the gauge state, without their cancellation.
+                excess = total.log_value + self.embedding.num_components * math.log(2.0)
+                stats = {**stats, "error": error, "excess": excess}
+                return LogPartition(value, value - error, value + error, True, "planar", stats)
         return self._bounds(couplings, entries, stats)
 
-    def _estimate(
-        self, entries: _Entries, *, wide: bool, **options: Any
-    ) -> tuple[LogPfaffian, float, Stats]:
-        """Eliminate, and again in another way unless nothing can have gone wrong."""
-        run = self._elimination.log_pfaffian
-        signs = self._elimination.signs
-        first = run(entries.face, entries.scale, signs, wide=wide, **options)
-        error = 0.0
-        sound = first.left_over == 0 and (wide or first.smallest_exponent > -900)
-        calm = first.delayed == 0 and first.worst_ratio >= 0.1
-        if not sound:
-            error = math.inf
-        elif not calm or np.abs(entries.gauged).max(initial=0.0) > 8.0:
-            # Other rounding errors and other pivots: a row scaling off by up to e, a stricter
-            # threshold. Errors of the two are independent, so their difference shows them.
-            shift = np.random.default_rng(0).uniform(-1, 1, len(entries.scale))
-            second = run(
-                entries.face + shift,
-                entries.scale + shift,
-                signs,
-                wide=wide,
-                threshold=0.3,
-                **options,
+    def _sum_pfaffians(
+        self, entries: Entries, *, wide: bool, **options: Any
+    ) -> tuple[SignedSum, Stats]:
+        total = SignedSum()
+        stats: Stats = {}
+        for flips in self._flips:
+            turned = entries.with_signs(flips)
+            found, error, stats = estimate_log_pfaffian(
+                self._elimination, turned, wide=wide, **options
             )
-            error = abs(second.log_magnitude - first.log_magnitude)
-            if second.left_over or not math.isfinite(error):
-                error = math.inf
-        stats: Stats = {
-            "precision": "double-double" if wide else "double",
-            "delayed": first.delayed,
-            "largest_front": first.largest_front,
-            "worst_ratio": first.worst_ratio,
-            "multiplications": first.multiplications,
-        }
-        return first, float(error), stats
+            # Signs are counted relative to the term of the empty cut, the product of all joins.
+            sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
+            total.add(found.log_magnitude, sign if self.genus else 1, error)
+        return total.scaled(4.0**self.genus), stats
 
-    # -- marginals and samples ----------------------------------------------------------------
+    def _bounds(self, couplings: FloatArray, entries: Entries, stats: Stats) -> LogPartition:
+        """Return what holds without elimination: one state below, all states above."""
+        lower = self._constant(entries)
+        upper = float(np.abs(couplings).sum()) + self.num_spins * math.log(2.0)
+        slack = EPSILON * (float(np.abs(couplings).sum()) + self.num_spins)
+        stats = {**stats, "error": upper - lower}
+        return LogPartition(lower, lower - slack, upper + slack, False, "planar", stats)
+
+    # -- marginals ----------------------------------------------------------------------------
 
     def marginals(
         self,
@@ -266,7 +235,7 @@ class Plan:
         -------
         Marginals
             Or a list of them for a batch. Without fields every spin is +1 with probability ½.
-            ``stats["error"]`` bounds the residual of the inverse that the marginals come from.
+            ``stats["error"]`` says how far rounding may have moved a marginal.
 
         Examples
         --------
@@ -282,28 +251,89 @@ class Plan:
     def _marginals(
         self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
     ) -> Marginals:
-        entries = self._entries(couplings, progress)
-        for wide in (False, True):
-            factors = self._factorize(entries, wide=wide, threads=threads, progress=progress)
-            if factors is None:
+        options: dict[str, Any] = {"threads": threads, "progress": progress}
+        entries = self._entries(couplings, self._gauge(couplings, progress))
+        for wide in (None, False, True):
+            if wide is None and np.abs(couplings).max(initial=0.0) > MODERATE_COUPLING:
                 continue
-            uncut, residual = factors.uncut(threads=threads, progress=progress)
-            if residual <= MARGINAL_ERROR:
+            if wide is False:
+                entries = self._scaled(entries, progress)
+            uncut, error, log_sum = self._uncut(entries, wide=bool(wide), **options)
+            if error <= MARGINAL_ERROR:
                 break
         else:
             msg = (
-                "the marginals of these couplings cannot be computed to any accuracy; "
-                "their log partition function is still bounded by `log_partition`"
+                "the marginals of these couplings cannot be computed to nine digits; "
+                "`log_partition` still bounds their partition function"
             )
-            raise MethodError(msg)
+            raise MethodError(msg, error=error)
         uncut = np.clip(uncut[: self.num_edges], 0.0, 1.0)
-        edges = np.where(self._agree(entries.spins), uncut, 1.0 - uncut)
         stats: Stats = {
-            "error": 4 * residual + 4 * EPSILON,
+            "error": 4 * error + 4 * EPSILON,
             "precision": "double-double" if wide else "double",
-            "log_partition": self._constant(entries) + factors.log_pfaffian.log_magnitude,
+            "log_partition": self._constant(entries) + log_sum,
         }
+        edges = np.where(self._agree(entries.spins), uncut, 1.0 - uncut)
         return Marginals(np.full(self.num_spins, 0.5), edges, True, "planar", stats)
+
+    def _uncut(
+        self, entries: Entries, *, wide: bool, **options: Any
+    ) -> tuple[FloatArray, float, float]:
+        """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
+        parts, total = [], SignedSum()
+        for flips in self._flips:
+            turned = entries.with_signs(flips)
+            factors = self._factorize(turned, wide=wide, **options)
+            if factors is None:
+                return np.zeros(0), math.inf, 0.0
+            uncut, residual = factors.uncut(**options)
+            found = factors.log_pfaffian
+            sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
+            total.add(found.log_magnitude, sign if self.genus else 1, residual)
+            parts.append(uncut)
+        if self.genus == 0:
+            return parts[0], total.error, total.log_value
+        weights = total.weights()
+        return weights @ np.array(parts), total.error, total.scaled(4.0**self.genus).log_value
+
+    def correlations(
+        self,
+        couplings: ArrayLike,
+        pairs: ArrayLike,
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> FloatArray:
+        """Compute ⟨s_u s_v⟩ of chosen pairs of spins, joined by an edge or not.
+
+        Flipping the weight of cutting every edge of a path from u to v multiplies each state by
+        s_u s_v, so each pair takes one more elimination. Spins of different components are
+        independent.
+
+        Parameters
+        ----------
+        couplings : array_like of float, shape (m,)
+            One coupling per edge of the embedding, which must be plane.
+        pairs : array_like of int, shape (k, 2)
+            Pairs of spins.
+        threads, progress
+            As for :meth:`log_partition`.
+
+        Examples
+        --------
+        >>> path = plan((3, [(0, 1), (1, 2)]))
+        >>> path.correlations([1.0, 1.0], [(0, 2), (0, 1)]).round(6).tolist()
+        [0.580026, 0.761594]
+        """
+        from planaris.planar.correlations import pair_correlations
+
+        values = self._as_couplings(couplings)
+        with watch("correlations", progress) as callback:
+            return pair_correlations(
+                self, values[0], pairs, threads=_threads(threads), progress=callback
+            )
+
+    # -- samples ------------------------------------------------------------------------------
 
     def sample(
         self,
@@ -341,22 +371,20 @@ class Plan:
         if size < 0:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
+        if self.genus:
+            msg = f"exact samples need a plane embedding, got genus {self.genus}"
+            raise MethodError(msg, genus=self.genus)
         values = self._as_couplings(couplings)
         with watch("samples", progress) as callback:
-            found = np.stack(
-                [self._sample(J, int(size), rng, _threads(threads), callback) for J in values]
-            )
+            options = {"threads": _threads(threads), "progress": callback}
+            found = np.stack([self._sample(J, int(size), rng, **options) for J in values])
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def _sample(
-        self,
-        couplings: FloatArray,
-        size: int,
-        rng: np.random.Generator,
-        threads: int,
-        progress: ProgressCallback | None,
+        self, couplings: FloatArray, size: int, rng: np.random.Generator, **options: Any
     ) -> Int8Array:
-        entries = self._entries(couplings, progress)
+        spins = self._gauge(couplings, options["progress"])
+        entries = self._scaled(self._entries(couplings, spins), options["progress"])
         factors: dict[bool, Factorization | None] = {}
         result = np.empty((size, self.num_spins), dtype=np.int8)
         component = self.embedding.component_of
@@ -365,14 +393,12 @@ class Plan:
             flips = 1 - 2 * rng.integers(0, 2, self.embedding.num_components, dtype=np.int8)
             for wide in (False, True):
                 if wide not in factors:
-                    factors[wide] = self._factorize(
-                        entries, wide=wide, threads=threads, progress=progress
-                    )
+                    factors[wide] = self._factorize(entries, wide=wide, **options)
                 held = factors[wide]
                 if held is None:
                     continue
-                cut, excess = held.sample(uniform, threads=threads, progress=progress)
-                spins, contradiction = spins_from_disagreements(
+                cut, excess = held.sample(uniform, **options)
+                turned, contradiction = spins_from_disagreements(
                     self.num_spins, self._split.edges, cut
                 )
                 # Edges around a face are cut an even number of times: a contradiction or a
@@ -380,45 +406,73 @@ class Plan:
                 if contradiction < 0 and excess <= SAMPLE_EXCESS:
                     break
             else:
-                msg = "no exact sample of these couplings can be drawn in double-double"
-                raise MethodError(msg)
-            row[:] = spins * entries.spins * flips[component]
+                msg = (
+                    "at this temperature a sample would be decided by rounding, even in "
+                    "double-double; raise the temperature"
+                )
+                raise MethodError(msg, excess=excess)
+            row[:] = turned * spins * flips[component]
         return result
 
-    def _factorize(self, entries: _Entries, *, wide: bool, **options: Any) -> Factorization | None:
+    # -- what they share ----------------------------------------------------------------------
+
+    def _as_couplings(self, couplings: ArrayLike) -> FloatArray:
+        try:
+            values = np.asarray(couplings, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"`couplings` must hold numbers: {error}"
+            raise ModelError(msg) from error
+        if values.ndim == 0:
+            values = np.full(self.num_edges, values)
+        if values.ndim > 2 or values.shape[-1] != self.num_edges:
+            msg = (
+                f"`couplings` must have shape ({self.num_edges},) or (k, {self.num_edges}), "
+                f"got {values.shape}"
+            )
+            raise ModelError(msg)
+        if not np.isfinite(values).all():
+            at = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            msg = f"`couplings` must be finite, got {values[at]} at edge {at[-1]}"
+            raise ModelError(msg, index=at[-1])
+        return np.atleast_2d(values)
+
+    def _gauge(self, couplings: FloatArray, progress: ProgressCallback | None) -> Int8Array:
+        if np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
+            return np.ones(self.num_spins, dtype=np.int8)
+        return gauge_spins(self.embedding, couplings, progress=progress)
+
+    def _entries(self, couplings: FloatArray, spins: Int8Array) -> Entries:
+        """Return the entries relative to a gauge state, rows not scaled."""
+        relative = np.where(self._agree(spins), couplings, -couplings)
+        gauged = np.concatenate([relative, np.zeros(self._split.num_edges - self.num_edges)])
+        return Entries(spins, gauged, np.zeros(2 * len(gauged)), self._elimination.signs)
+
+    def _scaled(self, entries: Entries, progress: ProgressCallback | None) -> Entries:
+        if np.abs(entries.gauged).max(initial=0.0) <= WEAK_COUPLING:
+            return entries
+        scale = self._elimination.scaling(entries.gauged, progress=progress)
+        return Entries(entries.spins, entries.gauged, scale, entries.signs)
+
+    def _factorize(self, entries: Entries, *, wide: bool, **options: Any) -> Factorization | None:
         """Return the factors, or None where double has too narrow a range."""
         factors = self._elimination.factorize(
-            entries.face, entries.scale, self._elimination.signs, wide=wide, **options
+            entries.face, entries.scale, entries.signs, wide=wide, **options
         )
-        found = factors.log_pfaffian
-        sound = found.left_over == 0 and (wide or found.smallest_exponent > -900)
-        return factors if sound else None
+        return factors if is_sound(factors.log_pfaffian, wide=wide) else None
 
     def _agree(self, spins: Int8Array) -> BoolArray:
         u, v = self.embedding.edges[:, 0], self.embedding.edges[:, 1]
         return np.asarray(spins[u] == spins[v])
 
-    def _constant(self, entries: _Entries) -> float:
+    def _constant(self, entries: Entries) -> float:
         """Return log Z - log Pf: the gauge state and the flips of every component."""
-        return self.embedding.num_components * math.log(2.0) + float(entries.gauged.sum())
-
-    def _bounds(self, couplings: FloatArray, entries: _Entries, stats: Stats) -> LogPartition:
-        """Return what holds without elimination: one state below, all states above."""
-        free = self.embedding.num_components * math.log(2.0)
-        lower = float(entries.gauged.sum()) + free
-        upper = float(np.abs(couplings).sum()) + self.num_spins * math.log(2.0)
-        slack = EPSILON * (float(np.abs(couplings).sum()) + self.num_spins)
-        stats = {**stats, "error": upper - lower}
-        return LogPartition(lower, lower - slack, upper + slack, False, "planar", stats)
+        return self.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())
 
 
 def _threads(threads: int | None) -> int:
     if threads is None:
-        return (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
+        affinity = getattr(os, "sched_getaffinity", None)
+        return len(affinity(0)) if affinity else os.cpu_count() or 1
     if threads < 1:
         msg = f"`threads` must be at least 1, got {threads}"
         raise ModelError(msg)

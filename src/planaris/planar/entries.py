@@ -1,0 +1,45 @@
+"""Entries of the Kasteleyn matrix of one vector of couplings, in logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.typing import FloatArray, Int8Array
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Couplings relative to a gauge state, and a scaling of the rows.
+
+    Attributes
+    ----------
+    spins : numpy.ndarray
+        The gauge state.
+    gauged : numpy.ndarray
+        ``J s s`` of every edge, chords (zero) included.
+    scale : numpy.ndarray
+        One number per leg: rows and columns are multiplied by its exponential.
+    signs : numpy.ndarray
+        Signs of the joins of the two legs of every edge.
+    """
+
+    spins: Int8Array
+    gauged: FloatArray
+    scale: FloatArray
+    signs: Int8Array
+
+    @property
+    def face(self) -> FloatArray:
+        """Logarithm of the factor that a leg brings to the entries of its face."""
+        return self.scale - np.repeat(self.gauged, 2)
+
+    def with_signs(self, flips: Int8Array) -> Entries:
+        """Return the entries of another sign structure."""
+        return Entries(self.spins, self.gauged, self.scale, self.signs * flips)
+
+    def shaken(self) -> Entries:
+        """Return the same Pfaffian with other rounding errors: rows scaled at random, within e."""
+        shift = np.random.default_rng(0).uniform(-1.0, 1.0, len(self.scale))
+        return Entries(self.spins, self.gauged, self.scale + shift, self.signs)

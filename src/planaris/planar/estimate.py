@@ -1,0 +1,111 @@
+"""How far rounding may have taken a Pfaffian, and sums of signed ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from planaris.kernels.pfaffian import Elimination, LogPfaffian
+from planaris.planar.entries import Entries
+from planaris.result import Stats
+from planaris.typing import FloatArray
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+CALM_COUPLING = 8.0
+"""With larger couplings an elimination is always done twice."""
+
+
+def is_sound(found: LogPfaffian, *, wide: bool) -> bool:
+    """Tell whether every row found a pivot and no weight left the range of its numbers."""
+    in_range = wide or found.smallest_exponent > -900
+    return found.left_over == 0 and in_range and math.isfinite(found.log_magnitude)
+
+
+def estimate_log_pfaffian(
+    elimination: Elimination, entries: Entries, *, wide: bool, **options: Any
+) -> tuple[LogPfaffian, float, Stats]:
+    """Eliminate, and once more in another way unless all pivots were where they should be.
+
+    The second time rows are scaled differently and pivots chosen by a stricter threshold, so
+    the rounding errors of the two are independent and their difference shows them.
+
+    Returns
+    -------
+    tuple
+        The Pfaffian, the estimated error of its logarithm (inf: no pivot for some row), stats.
+    """
+    run = elimination.log_pfaffian
+    first = run(entries.face, entries.scale, entries.signs, wide=wide, **options)
+    stats: Stats = {
+        "precision": "double-double" if wide else "double",
+        "delayed": first.delayed,
+        "largest_front": first.largest_front,
+        "worst_ratio": first.worst_ratio,
+        "multiplications": first.multiplications,
+    }
+    if not is_sound(first, wide=wide):
+        return first, math.inf, stats
+    calm = first.delayed == 0 and first.worst_ratio >= 0.1
+    if calm and np.abs(entries.gauged).max(initial=0.0) <= CALM_COUPLING:
+        return first, EPSILON * first.pivots, stats
+    shaken = entries.shaken()
+    second = run(shaken.face, shaken.scale, shaken.signs, wide=wide, threshold=0.3, **options)
+    if not is_sound(second, wide=wide) or second.sign != first.sign:
+        return first, math.inf, stats
+    return first, abs(second.log_magnitude - first.log_magnitude), stats
+
+
+class SignedSum:
+    """Σ sign_k exp(log_k), with the errors of its terms; cancellation enlarges the error."""
+
+    def __init__(self) -> None:
+        self._logs: list[float] = []
+        self._signs: list[int] = []
+        self._errors: list[float] = []
+        self._shift = 0.0
+
+    def add(self, log_magnitude: float, sign: int, error: float) -> None:
+        """Add a term with the absolute error of its logarithm."""
+        self._logs.append(log_magnitude)
+        self._signs.append(sign)
+        self._errors.append(error)
+
+    def scaled(self, divisor: float) -> SignedSum:
+        """Return the sum divided by a positive number."""
+        result = SignedSum()
+        result._logs, result._signs, result._errors = self._logs, self._signs, self._errors
+        result._shift = self._shift - math.log(divisor)
+        return result
+
+    def _terms(self) -> tuple[float, FloatArray]:
+        top = max(self._logs)
+        return top, np.array(self._signs) * np.exp(np.array(self._logs) - top)
+
+    def weights(self) -> FloatArray:
+        """Return every term divided by the sum."""
+        _, terms = self._terms()
+        return np.asarray(terms / terms.sum())
+
+    @property
+    def log_value(self) -> float:
+        """Logarithm of the sum; -inf where it is not positive."""
+        if len(self._logs) == 1:
+            return self._logs[0] + self._shift
+        top, terms = self._terms()
+        total = math.fsum(terms.tolist())
+        return top + math.log(total) + self._shift if total > 0 else -math.inf
+
+    @property
+    def error(self) -> float:
+        """Absolute error of the logarithm of the sum."""
+        if len(self._logs) == 1:
+            return self._errors[0]
+        top, terms = self._terms()
+        total = math.fsum(terms.tolist())
+        if not total > 0 or not math.isfinite(max(self._errors)):
+            return math.inf
+        each = np.array(self._errors) + EPSILON * (abs(top) + 4.0)
+        return float((np.abs(terms) * each).sum() / total)
