@@ -15,13 +15,6 @@ void bind_pfaffian(nb::module_& m);
 void bind_planarity(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_text(nb::module_& m);
-void bind_planarity(nb::module_& m);
-void bind_elimination(nb::module_& m);
-void bind_pfaffian(nb::module_& m);
-void bind_cuts(nb::module_& m);
-void bind_frontier(nb::module_& m);
-void bind_mplp(nb::module_& m);
-void bind_max_flow(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
@@ -38,11 +31,4 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_text(m);
-  planaris::bindings::bind_planarity(m);
-  planaris::bindings::bind_elimination(m);
-  planaris::bindings::bind_pfaffian(m);
-  planaris::bindings::bind_cuts(m);
-  planaris::bindings::bind_frontier(m);
-  planaris::bindings::bind_mplp(m);
-  planaris::bindings::bind_max_flow(m);
 }
