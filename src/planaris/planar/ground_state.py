@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError
 from planaris.kernels.matching import TJoin
+from planaris.kernels.max_flow import descend_energy
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import IsingModel
+from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.progress import ProgressOption, watch
 from planaris.result import GroundState
@@ -51,7 +53,9 @@ def ground_state(
     embedding : Embedding, optional
         Rotation system of the model's graph; found from the positions or by a planarity test
         if not given. On a surface of genus above 0 the result is exact where the least
-        unsatisfied edges happen to be consistent, and an interval elsewhere.
+        unsatisfied edges happen to be consistent, and an interval elsewhere, with ``certain``
+        marking spins whose relative signs hold in every ground state and
+        ``stats["certain_edges"]`` edges that every ground state satisfies.
     start : PlanarCertificate, optional
         Certificate of an earlier result on the same embedding: a warm start for couplings
         that changed in few places.
@@ -84,14 +88,12 @@ def ground_state(
     differ = model.couplings < 0
     differ[tjoin.join] ^= True
     spins, conflict = spins_from_disagreements(model.num_spins, model.edges, differ)
-    energy = float(model.energy(spins))
-    exact = conflict < 0
-    return GroundState(
+    result = GroundState(
         spins,
+        energy := float(model.energy(spins)),
         energy,
-        energy if exact else min(energy, _lower_bound(model, tjoin)),
         energy,
-        exact=exact,
+        exact=True,
         method="planar",
         stats={
             "embedding_seconds": embedded - started,
@@ -99,6 +101,27 @@ def ground_state(
             "unsatisfied_edges": len(tjoin.join),
         },
         certificate=PlanarCertificate(embedding, tjoin),
+    )
+    return result if conflict < 0 else _bounded(model, embedding, tjoin, result)
+
+
+def _bounded(
+    model: IsingModel, embedding: Embedding, tjoin: TJoin, found: GroundState
+) -> GroundState:
+    """Return what holds on a surface where the least unsatisfied edges are no state."""
+    nothing = np.zeros(model.num_spins, dtype=bool)
+    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, found.spins)
+    energy = float(model.energy(spins))
+    certain = certain_edges(model, embedding.dual_edges, tjoin, energy)
+    return replace(
+        found,
+        spins=spins,
+        energy=energy,
+        lower=min(energy, _lower_bound(model, tjoin)),
+        upper=energy,
+        exact=False,
+        certain=certain_spins(model, certain),
+        stats={**found.stats, "certain_edges": certain},
     )
 
 

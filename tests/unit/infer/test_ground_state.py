@@ -7,6 +7,7 @@ import pytest
 
 import planaris as pl
 from degenerate import K5, LARGE, NONPLANAR, SMALL, path
+from planaris import planar
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import EmbeddingError, MethodError, NotPlanarError, TooLargeError
 from planaris.reference import enumerate_states
@@ -107,6 +108,26 @@ def test_torus_is_exact_or_an_interval(seed):
     assert best <= result.upper + 1e-12
     if result.exact:
         assert result.energy == pytest.approx(best, rel=1e-14)
+
+
+def test_certain_relations_hold_in_every_ground_state_of_a_torus():
+    torus = torus_lattice(4, 4)
+    u, v = torus.edges.T
+    marked = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        model = pl.IsingModel(torus.edges, rng.integers(-3, 4, torus.num_edges).astype(float))
+        result = planar.ground_state(model, embedding=torus)
+        if result.exact:
+            continue
+        states = enumerate_states(model).ground_states
+        certain = result.stats["certain_edges"]
+        satisfied = model.couplings * states[:, u] * states[:, v] >= 0
+        assert satisfied[:, certain].all()
+        relative = states[:, result.certain] * states[:, result.certain][:, :1]
+        assert (relative == relative[:1]).all()
+        marked += int(np.count_nonzero(certain))
+    assert marked > 0
 
 
 def test_both_outcomes_happen_on_tori():
