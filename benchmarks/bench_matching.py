@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from tjoin_cases import frustration_problem, square_faces, triangular_faces  # noqa: E402
 
 SIZES = [int(s) for s in os.environ.get("PLANARIS_BENCH_SIZES", "100,200").split(",")]
+LEMON_LIMIT = int(os.environ.get("PLANARIS_BENCH_LEMON_LIMIT", "1000"))
 REPEATS = int(os.environ.get("PLANARIS_BENCH_REPEATS", "2"))
 GLASSES = {
     "square, Gaussian": (square_faces, None),
@@ -75,7 +76,7 @@ def test_ground_states_of_glasses(glass, lemon_program, tmp_path, benchmark):
         path = tmp_path / f"{size}.npz"
         np.savez(path, faces=faces, sides=sides, couplings=couplings)
         results = {"planaris": run("planaris", path), "pymatching": run("pymatching", path)}
-        if lemon_program is not None:
+        if lemon_program is not None and size <= LEMON_LIMIT:
             results["lemon"] = run("lemon", path, lemon_program)
         base = results["planaris"]
         for solver, result in results.items():
