@@ -27,8 +27,8 @@ std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotatio
   const std::span<const double> spots{centres.data(), centres.size()};
   nb::gil_scoped_release release;
   Faces faces = trace_faces(view);
-  if (spots.size() != 2 * (faces.offsets.size() - 1)) {
-    throw std::invalid_argument("centres must hold two coordinates per face");
+  if (!spots.empty() && spots.size() != 2 * (faces.offsets.size() - 1)) {
+    throw std::invalid_argument("centres must hold two coordinates per face, or nothing");
   }
   FrontTree tree = dissect_faces(faces, spots, leaf_size);
   std::vector<int8_t> signs = kasteleyn_signs(view, faces);

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "planaris/dissection.hpp"
+
 namespace planaris {
 
 namespace {
-
-struct Range {
-  int32_t begin, end;
-};
-
-// Faces in the order of the leaves; nodes in postorder with the range of faces they hold.
-struct Dissection {
-  std::vector<int32_t> order;
-  std::vector<Range> range;
-  std::vector<int32_t> left, right;
-};
 
 int32_t split(std::span<int32_t> faces, std::span<const double> centres) {
   double low[2] = {1e308, 1e308}, high[2] = {-1e308, -1e308};
@@ -38,12 +29,15 @@ int32_t split(std::span<int32_t> faces, std::span<const double> centres) {
   return half;
 }
 
-Dissection bisect(int32_t num_faces, std::span<const double> centres, int32_t leaf_size) {
+}  // namespace
+
+Dissection bisect_faces(std::span<const double> centres, int32_t leaf_size) {
+  const auto num_faces = static_cast<int32_t>(centres.size() / 2);
   Dissection d;
   d.order.resize(num_faces);
   std::iota(d.order.begin(), d.order.end(), 0);
   struct Visit {
-    Range range;
+    FaceRange range;
     int32_t left;  // -2: not yet split, -1: left child under way
   };
   std::vector<Visit> stack{{{0, num_faces}, -2}};
@@ -51,7 +45,7 @@ Dissection bisect(int32_t num_faces, std::span<const double> centres, int32_t le
   int32_t last = -1;
   while (!stack.empty()) {
     Visit& top = stack.back();
-    const Range r = top.range;
+    const FaceRange r = top.range;
     if (top.left == -2 && r.end - r.begin > leaf_size) {
       middle.back() = r.begin + split({d.order.data() + r.begin, size_t(r.end - r.begin)}, centres);
       top.left = -1;
@@ -75,6 +69,8 @@ Dissection bisect(int32_t num_faces, std::span<const double> centres, int32_t le
   }
   return d;
 }
+
+namespace {
 
 // Calls visit(node, legs) in postorder; `legs` are the leaf's legs or those left by its children
 // and visit returns how many of them (moved to the front) stay.
@@ -106,7 +102,7 @@ void join_edges(const Dissection& d, const Faces& faces, FrontTree& tree) {
   tree.own.assign(1, 0);
   tree.edge_order.reserve(faces.walk.size() / 2);
   sweep_legs(d, faces, [&](int32_t node, std::span<int32_t> legs) {
-    const Range r = d.range[node];
+    const FaceRange r = d.range[node];
     int32_t stay = 0;
     for (const int32_t h : legs) {
       const int32_t other = position[faces.face_of[h ^ 1]];
@@ -179,8 +175,8 @@ void lay_out_fronts(const Dissection& d, const Faces& faces, FrontTree& tree) {
 }  // namespace
 
 FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size) {
-  const auto num_faces = static_cast<int32_t>(faces.offsets.size()) - 1;
-  Dissection d = bisect(num_faces, centres, std::max(leaf_size, 1));
+  const int32_t leaf = std::max(leaf_size, 1);
+  const Dissection d = centres.empty() ? cluster_faces(faces, leaf) : bisect_faces(centres, leaf);
   FrontTree tree;
   tree.left = d.left;
   tree.right = d.right;

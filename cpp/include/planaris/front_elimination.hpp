@@ -31,14 +31,19 @@ class FrontElimination {
   }
 
   // Returns how many rows were eliminated; they now come first. For the pair k, k + 1 the pivot
-  // (entry of row k, column k + 1) lies at (k + 1, k), the factor L below it. `last`: take every
-  // pivot that is not zero, nobody is left to hand rows on to.
+  // (entry of row k, column k + 1) lies at (k + 1, k), the factor L below it. `last`: nobody is
+  // left to hand rows on to, so what remains is searched for pivots as a whole, however large.
+  // (With no other rows the largest entry always qualifies: nothing is left over but zeros.)
   int run(double threshold, bool last) {
     threshold_ = threshold;
     int done = eliminate_range(0, c_);
-    if (last && done < c_) {
-      threshold_ = 0.0;
-      done = eliminate_range(done, c_);
+    const int rest = c_ - done;
+    if (rest >= 2 && (last || rest <= kWholeSearch)) {
+      y_.resize(std::max(y_.size(), size_t(n_) * rest));
+      const int got = eliminate_panel(done, c_, done);
+      rank_update_lower(n_ - c_, n_ - c_, got, column(done) + c_, n_, y_.data() + c_, n_,
+                        column(c_) + c_, n_, packing_, parallel_);
+      done += got;
     }
     return done;
   }
@@ -48,7 +53,7 @@ class FrontElimination {
   double worst_ratio() const { return worst_ratio_; }
 
  private:
-  static constexpr int kWindow = 64, kPanel = 16;
+  static constexpr int kWindow = 64, kPanel = 16, kWholeSearch = 256;
 
   T* column(int j) { return a_ + size_t(j) * n_; }
   T& at(int i, int j) { return a_[size_t(j) * n_ + i]; }

@@ -37,8 +37,8 @@ struct FrontTree {
   bool is_leaf(int32_t node) const { return left[node] < 0; }
 };
 
-// `centres` holds two coordinates per face; faces are cut in halves along the longer extent of
-// their centres until at most `leaf_size` are left.
+// `centres` holds two coordinates per face, by which faces are cut in halves until at most
+// `leaf_size` are left; without centres, neighbouring faces are clustered instead.
 FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size);
 
 // Signs of the joins, one per edge: around every vertex but one per component the product of the
