@@ -93,6 +93,18 @@ class Decomposition:
         total = np.bincount(edge, rho[piece] * values.moments, count)
         return np.asarray(total / np.where(share > 0, share, 1.0))
 
+    def _disagreement(self, values: Values, rho: FloatArray) -> float:
+        """Return the largest mean deviation of an edge's moment over its subgraphs, by weight."""
+        edge, piece = self.pieces.edge, self.pieces.piece
+        away = np.abs(values.moments - self.moments[edge])
+        count = self.bare.num_edges
+        share = np.bincount(edge, rho[piece], count)
+        return float(
+            (np.bincount(edge, rho[piece] * away, count) / np.maximum(share, 1e-300)).max(
+                initial=0.0
+            )
+        )
+
     def value(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the bound (less the model's constant) and its gradient by (y, logits)."""
         if time.monotonic() > self.deadline and self.evaluations:
@@ -112,8 +124,7 @@ class Decomposition:
             self.upper = bound
             self.y, self.logits = y.copy(), logits.copy()
             self.moments = mean
-            spread = np.abs(values.moments - mean[edge])
-            self.disagreement = float(spread.max(initial=0.0))
+            self.disagreement = self._disagreement(values, rho)
             self.entropies = by_rho
         return bound, np.concatenate([by_y, by_logits])
 
@@ -136,9 +147,10 @@ class Decomposition:
 
     # -- the search ---------------------------------------------------------------------------
 
-    def minimise(self, max_iterations: int, tolerance: float = 1e-6) -> str:
+    def minimise(self, max_iterations: int, tolerance: float = 2e-7) -> str:
         """Run L-BFGS from the best point; return why it stopped."""
-        from scipy.optimize import minimize
+        from scipy import optimize
+        from threadpoolctl import threadpool_limits
 
         start = self.steps
         last: list[float] = []
@@ -157,20 +169,46 @@ class Decomposition:
             if max_iterations <= 0 or len(self.pieces) == 1:
                 self.value(x)
                 return "max_iterations" if max_iterations <= 0 else "optimal"
-            minimize(
-                self.value,
-                x,
-                jac=True,
-                method="L-BFGS-B",
-                callback=after,
-                options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9},
-            )
+            options: Any = {"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
+            # The optimiser's own products are short: threads only wait for each other there.
+            with threadpool_limits(1):
+                solve: Any = optimize.minimize
+                solve(self.value, x, jac=True, method="L-BFGS-B", callback=after, options=options)
         except Stop:
             return "time_limit" if time.monotonic() > self.deadline else "optimal"
         except MethodError:
             # A planar piece has grown couplings that no precision handles; the best point stays.
             return "precision"
         return "max_iterations" if self.steps - start >= max_iterations else "optimal"
+
+    def pruned(self, least: float = 1e-4) -> Decomposition:
+        """Return the decomposition without subgraphs of next to no weight, if that is possible.
+
+        What they contributed to Σ ρ θ^r moves to the others, so the bound stays valid; it is
+        kept only if it is as good.
+        """
+        rho = self.rho()
+        keep = np.flatnonzero(rho >= least)
+        held = np.zeros(self.bare.num_edges, dtype=bool)
+        for r in keep.tolist():
+            held[self.pieces.subgraphs[r]] = True
+        if len(keep) == len(rho) or not held[self.bare.couplings != 0].all():
+            return self
+        smaller = Decomposition(
+            self.bare,
+            [self.pieces.subgraphs[r] for r in keep.tolist()],
+            deadline=self.deadline,
+            callback=self.callback,
+        )
+        theta = self.couplings(self.y, rho)
+        smaller.y = theta[np.isin(self.pieces.piece, keep)]
+        smaller.logits = np.log(rho[keep])
+        smaller.value(np.concatenate([smaller.y, smaller.logits]))
+        if smaller.upper > self.upper + 1e-3 * least * abs(self.upper):
+            return self
+        smaller.steps, smaller.evaluations = self.steps, self.evaluations + 1
+        smaller.trace = self.trace
+        return smaller
 
     def extended(self, subgraphs: list[LongArray], weight: float = 0.1) -> Decomposition:
         """Return the same bound with more subgraphs, which enter at ``weight`` in all.
@@ -181,8 +219,8 @@ class Decomposition:
         theta = self.couplings(self.y, rho)
         edge, piece = self.pieces.edge, self.pieces.piece
         share = np.bincount(edge, rho[piece], self.bare.num_edges)
-        mean = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
-        mean /= np.where(share > 0, share, 1.0)
+        total = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
+        mean = total / np.where(share > 0, share, 1.0)
         larger = Decomposition(
             self.bare,
             [*self.pieces.subgraphs, *subgraphs],
@@ -206,7 +244,9 @@ def joined(first: Decomposition, second: Decomposition, weight: float) -> Decomp
         callback=first.callback,
     )
     rhos = first.rho(), second.rho()
-    both.y = np.concatenate([first.couplings(first.y, rhos[0]), second.couplings(second.y, rhos[1])])
+    both.y = np.concatenate(
+        [first.couplings(first.y, rhos[0]), second.couplings(second.y, rhos[1])]
+    )
     both.logits = np.log(np.concatenate([weight * rhos[0], (1 - weight) * rhos[1]]))
     both.steps = first.steps + second.steps
     both.evaluations = first.evaluations + second.evaluations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris.bounds.bare import Bare
+from planaris.bounds.clusters import grow_clusters
 from planaris.kernels import planarity
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
@@ -180,7 +181,9 @@ def spanning_forest(bare: Bare, weight: FloatArray) -> LongArray:
     return np.sort(np.concatenate([by_cost[tree.data.astype(np.int64) - 1], np.flatnonzero(field)]))
 
 
-def tree_family(bare: Bare, targets: LongArray | None = None, *, most: int = 256) -> list[LongArray]:
+def tree_family(
+    bare: Bare, targets: LongArray | None = None, *, most: int = 256
+) -> list[LongArray]:
     """Return spanning forests, each with all apex edges, that hold every target edge."""
     family: list[LongArray] = []
     count = np.zeros(bare.num_edges)
@@ -195,3 +198,65 @@ def tree_family(bare: Bare, targets: LongArray | None = None, *, most: int = 256
     missing = wanted[count[wanted] == 0]
     # Any forest of a few edges fits; a star of one edge is the last resort.
     return family + [missing[k : k + 1] for k in range(len(missing))]
+
+
+# -- small treewidth ------------------------------------------------------------------------
+
+
+def cluster_family(
+    bare: Bare, width: int, rng: np.random.Generator, *, most: int = 16
+) -> list[LongArray]:
+    """Return subgraphs of treewidth about ``width`` with all apex edges, other edges covered.
+
+    Each is a partition of the spins into clusters of small pathwidth, with all edges inside
+    them and a forest of edges between them, which adds nothing to the treewidth. Lattices are
+    cut into strips instead.
+    """
+    shape = lattice_shape(bare)
+    if shape is not None and width < min(shape):
+        offsets = strip_family(bare, shape, width, every_field=True)
+        # Two offsets each way hold every edge.
+        half = len(offsets) // 2
+        return [offsets[k] for k in (0, width // 2, half, half + width // 2)]
+    away = np.flatnonzero(~bare.at_apex)
+    edges = np.ascontiguousarray(bare.edges[away])
+    family: list[LongArray] = []
+    count = np.zeros(bare.num_edges)
+    for _ in range(most):
+        # Clusters grow from the ends of edges that are not inside one yet.
+        lacking = np.bincount(edges.ravel(), np.repeat(count[away] == 0, 2), bare.num_spins)
+        roots = np.argsort(-lacking - rng.random(bare.num_spins), kind="stable")
+        label = np.empty(bare.num_spins, dtype=np.int64)
+        for k, spins in enumerate(grow_clusters(bare.num_spins, edges, width, roots)):
+            label[spins] = k
+        inside = label[edges[:, 0]] == label[edges[:, 1]]
+        between = _forest_between(label, edges, inside, -count[away])
+        family.append(
+            np.sort(np.concatenate([away[inside | between], np.flatnonzero(bare.at_apex)]))
+        )
+        count[family[-1]] += 1
+        if count.all():
+            return family
+    return family + tree_family(bare, np.flatnonzero(count == 0))
+
+
+def _forest_between(
+    label: LongArray, edges: IntArray, inside: BoolArray, weight: FloatArray
+) -> BoolArray:
+    """Return edges of a heaviest spanning forest of the graph of clusters."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    rest = np.flatnonzero(~inside)
+    chosen = np.zeros(len(edges), dtype=bool)
+    if not len(rest):
+        return chosen
+    order = rest[np.argsort(-weight[rest], kind="stable")]
+    pairs = np.sort(label[edges[order]], axis=1)
+    # Of parallel edges the heaviest comes first; np.unique keeps the first.
+    _, first = np.unique(pairs, axis=0, return_index=True)
+    cost = first + 1.0
+    size = int(label.max()) + 1
+    graph = coo_array((cost, (pairs[first, 0], pairs[first, 1])), shape=(size, size)).tocsr()
+    chosen[order[minimum_spanning_tree(graph).data.astype(np.int64) - 1]] = True
+    return chosen

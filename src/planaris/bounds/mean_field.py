@@ -10,16 +10,14 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.bounds.bare import EPSILON, LOG2
+from planaris.bounds.clusters import grow_clusters, neighbours
 from planaris.bounds.decomposition import Callback
 from planaris.errors import MethodError
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel
 from planaris.models.convert import fields2bias
 from planaris.result import LogPartition
-from planaris.typing import FloatArray, IntArray, LongArray
-
-SCAN = 24
-"""Candidates compared for every spin that joins a cluster."""
+from planaris.typing import FloatArray, LongArray
 
 
 def mean_field(
@@ -118,8 +116,9 @@ class Cluster:
             a = np.abs(fields)
             logs = a + np.log1p(np.exp(-2 * a))
             return float(logs.sum()), 8 * EPSILON * float(logs.sum()), np.tanh(fields)
-        found = treewidth.marginals(self.model.with_couplings(self.model.couplings, fields),
-                                    plan=self.plan)
+        found = treewidth.marginals(
+            self.model.with_couplings(self.model.couplings, fields), plan=self.plan
+        )
         log = found.stats["log_partition"]
         return log.value, log.value - log.lower, 2 * np.asarray(found.nodes) - 1
 
@@ -157,8 +156,9 @@ class _Search:
         large = []
         alone = np.zeros(model.num_spins, dtype=bool)
         order = np.argsort(np.where(inside, owner, len(clusters)), kind="stable")
-        ends = np.searchsorted(np.where(inside, owner, len(clusters))[order],
-                               np.arange(len(clusters) + 1))
+        ends = np.searchsorted(
+            np.where(inside, owner, len(clusters))[order], np.arange(len(clusters) + 1)
+        )
         for k, spins in enumerate(clusters):
             if len(spins) == 1:
                 alone[spins] = True
@@ -237,8 +237,12 @@ def _starts(model: IsingModel, restarts: int, rng: np.random.Generator) -> list[
         spins = rng.choice(np.array([-1, 1], dtype=np.int8), joined.num_spins)
         if k % 2 == 0:
             spins = improve_spins(
-                joined.num_spins, np.ascontiguousarray(joined.edges), joined.couplings, spins,
-                tabu_steps=4 * n, seed=k,
+                joined.num_spins,
+                np.ascontiguousarray(joined.edges),
+                joined.couplings,
+                spins,
+                tabu_steps=4 * n,
+                seed=k,
             )
         if model.has_fields:
             spins = (spins[:-1] * spins[-1]).astype(np.int8)
@@ -249,9 +253,7 @@ def _starts(model: IsingModel, restarts: int, rng: np.random.Generator) -> list[
 # -- clusters -------------------------------------------------------------------------------
 
 
-def _as_clusters(
-    model: IsingModel, clusters: str | list[LongArray], width: int
-) -> list[LongArray]:
+def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int) -> list[LongArray]:
     n = model.num_spins
     if not isinstance(clusters, str):
         given = [np.asarray(c, dtype=np.int64) for c in clusters]
@@ -265,76 +267,12 @@ def _as_clusters(
     if clusters not in ("trees", "width"):
         msg = f"`clusters` must be 'spins', 'trees', 'width' or a list, got {clusters!r}"
         raise MethodError(msg)
-    return grow_clusters(model, 1 if clusters == "trees" else width)
-
-
-def grow_clusters(model: IsingModel, width: int) -> list[LongArray]:
-    """Partition the spins into connected sets that the order of growth eliminates in ``width``.
-
-    The spin that keeps the frontier (members with free neighbours) smallest joins next, while
-    it has at most ``width`` members; that bounds the pathwidth.
-    """
-    n = model.num_spins
-    heads, begin = _neighbours(model)
-    label = np.full(n, -1, dtype=np.int64)
-    clusters: list[LongArray] = []
-    for root in range(n):
-        if label[root] >= 0:
-            continue
-        members = _grow(root, width, heads, begin, label, len(clusters))
-        clusters.append(np.array(sorted(members), dtype=np.int64))
-    return clusters
-
-
-def _grow(
-    root: int, width: int, heads: IntArray, begin: LongArray, label: LongArray, mark: int
-) -> list[int]:
-    """Return a cluster that starts at ``root``, and mark it."""
-    members: list[int] = []
-    waiting = [root]
-    live = 0
-    free = {}  # free neighbours of members
-
-    def cost(v: int) -> int:
-        around = heads[begin[v] : begin[v + 1]].tolist()
-        inside = [w for w in around if label[w] == mark]
-        if width == 1:  # trees: only the number of joints counts
-            return 0 if len(inside) <= 1 else 2
-        opened = any(label[w] < 0 for w in around)
-        return opened - sum(free[w] == 1 for w in inside)
-
-    while waiting:
-        costs = [cost(v) for v in waiting[:SCAN]]
-        best = int(np.argmin(costs))
-        room = width if width > 1 else 1
-        if costs[best] + (live if width > 1 else 0) > room and members:
-            break
-        v = waiting.pop(best)
-        live += costs[best]
-        label[v] = mark
-        members.append(v)
-        around = heads[begin[v] : begin[v + 1]].tolist()
-        for w in around:
-            if label[w] == mark:
-                free[w] -= 1
-            elif label[w] < 0 and w not in waiting:
-                waiting.append(w)
-        free[v] = sum(label[w] < 0 for w in around)
-    return members
-
-
-def _neighbours(model: IsingModel) -> tuple[IntArray, LongArray]:
-    """Return the neighbours of all spins and where each spin's begin."""
-    u, v = model.edges[:, 0], model.edges[:, 1]
-    tails, heads = np.concatenate([u, v]), np.concatenate([v, u])
-    order = np.argsort(tails, kind="stable")
-    degree = np.bincount(tails, minlength=model.num_spins)
-    return heads[order], np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
+    return grow_clusters(n, model.edges, 1 if clusters == "trees" else width)
 
 
 def _colour_classes(model: IsingModel, alone: FloatArray) -> list[LongArray]:
     """Return sets of single spins without edges among them, which may be updated at once."""
-    heads, begin = _neighbours(model)
+    heads, begin = neighbours(model.num_spins, model.edges)
     colour = np.full(model.num_spins, -1, dtype=np.int64)
     chosen = np.flatnonzero(alone)
     for v in chosen.tolist():

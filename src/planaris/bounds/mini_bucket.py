@@ -155,8 +155,10 @@ def _match(tables: list[Table], weight: float) -> None:
 
 def _sum_out(table: Table, v: int, weight: float) -> Table:
     axis = table.scope.index(v)
-    logs = weight * _log_sum(table.logs / weight, (axis,)) if weight < 1 else _log_sum(
-        table.logs, (axis,)
+    logs = (
+        weight * _log_sum(table.logs / weight, (axis,))
+        if weight < 1
+        else _log_sum(table.logs, (axis,))
     )
     return Table(tuple(w for w in table.scope if w != v), np.asarray(logs))
 

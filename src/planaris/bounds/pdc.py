@@ -32,7 +32,7 @@ def pdc(
     *,
     subgraphs: str | list[ArrayLike] = "auto",
     max_iterations: int = 300,
-    tolerance: float = 1e-6,
+    tolerance: float = 2e-7,
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
     callback: Callback | None = None,
@@ -74,7 +74,7 @@ def pdc(
     """
     started = time.monotonic()
     bare = as_bare(model)
-    if (found := _easy(model, bare, "pdc")) is not None:
+    if (found := solve_easy(model, bare, "pdc")) is not None:
         return found
     family = planar_subgraphs(bare, subgraphs, rng)
     deadline = math.inf if time_limit is None else started + time_limit
@@ -89,7 +89,7 @@ def planar_and_trees(
     *,
     subgraphs: str | list[ArrayLike] = "auto",
     max_iterations: int = 300,
-    tolerance: float = 1e-6,
+    tolerance: float = 2e-7,
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
     callback: Callback | None = None,
@@ -116,7 +116,7 @@ def planar_and_trees(
     """
     started = time.monotonic()
     bare = as_bare(model)
-    if (found := _easy(model, bare, "pdc+trw")) is not None:
+    if (found := solve_easy(model, bare, "pdc+trw")) is not None:
         return found
     left = math.inf if time_limit is None else time_limit
     trees, _ = tree_decomposition(
@@ -142,7 +142,7 @@ def planar_and_trees(
     return bound_result(model, best, "pdc+trw", stats)
 
 
-def _easy(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
+def solve_easy(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
     """Return the result for trivial models, and the exact one for planar models."""
     if (found := trivial(model, bare, method)) is not None:
         return found

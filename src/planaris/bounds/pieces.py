@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -197,21 +198,22 @@ class _Planar(_Touched):
     def __init__(self, pieces: Pieces, piece: int, prepared: Plan | None = None) -> None:
         super().__init__(pieces, piece)
         self.plan = plan((self.count, self.edges)) if prepared is None else prepared
+        self.threads = 1 if self.count < 2000 else None
 
     def evaluate(self, couplings: FloatArray) -> Values:
-        found = self.plan.marginals(couplings)
+        found = self.plan.marginals(couplings, threads=self.threads)
         total = float(found.stats["log_partition"]) + self.free
         error = 1e-11 * (abs(total) + len(couplings)) + self.slack
         return Values(np.array([total]), np.array([error]), 2.0 * np.asarray(found.edges) - 1.0)
 
     def certify(self, couplings: FloatArray) -> FloatArray:
-        upper = self.plan.log_partition(couplings).upper + self.free
+        upper = self.plan.log_partition(couplings, threads=self.threads).upper + self.free
         return np.array([upper + self.slack])
 
 
 def _planar_seconds(num_spins: int) -> float:
     """Estimate the time of one planar evaluation; only the ratio to elimination matters."""
-    return 5e-6 * num_spins + 5e-7 * num_spins**1.5
+    return 5e-6 * num_spins + 5e-7 * num_spins * math.sqrt(num_spins)
 
 
 def _best_solver(pieces: Pieces, piece: int) -> Solver:

@@ -15,7 +15,7 @@ from planaris.models import IsingModel
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
 
-LEAST_GAIN = 1e-3
+LEAST_GAIN = 1e-4
 """Rounds end when a new tree has less than this much more information, per spin."""
 
 
@@ -24,7 +24,7 @@ def trw(
     *,
     max_iterations: int = 500,
     max_rounds: int = 12,
-    tolerance: float = 1e-6,
+    tolerance: float = 2e-7,
     time_limit: float | None = None,
     callback: Callback | None = None,
 ) -> LogPartition:
@@ -86,7 +86,7 @@ def tree_decomposition(
     *,
     max_iterations: int = 500,
     max_rounds: int = 12,
-    tolerance: float = 1e-6,
+    tolerance: float = 2e-7,
     deadline: float = math.inf,
     callback: Callback | None = None,
 ) -> tuple[Decomposition, str]:
@@ -106,7 +106,7 @@ def tree_decomposition(
         chosen = np.zeros(bare.num_edges)
         chosen[tree] = 1.0
         gain = float(information[away] @ (chosen - rho)[away])
-        if gain < LEAST_GAIN * tolerance * 1e6 * bare.num_spins:
+        if gain < LEAST_GAIN * bare.num_spins:
             status = state.minimise(left, tolerance)
             break
         best = state
