@@ -6,6 +6,7 @@ namespace planaris::bindings {
 void bind_cuts(nb::module_& m);
 void bind_elimination(nb::module_& m);
 void bind_embedding(nb::module_& m);
+void bind_forest(nb::module_& m);
 void bind_frontier(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_matching(nb::module_& m);
@@ -22,6 +23,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_elimination(m);
   planaris::bindings::bind_embedding(m);
+  planaris::bindings::bind_forest(m);
   planaris::bindings::bind_frontier(m);
   planaris::bindings::bind_homology(m);
   planaris::bindings::bind_matching(m);

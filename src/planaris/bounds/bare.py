@@ -1,0 +1,76 @@
+"""A model as couplings alone: fields are couplings to one more spin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.models import IsingModel
+from planaris.models.convert import fields2bias
+from planaris.typing import BoolArray, FloatArray, IntArray
+
+EPSILON = float(np.finfo(np.float64).eps)
+LOG2 = math.log(2.0)
+MAX_TOTAL = 1e100
+"""Models whose couplings add up to more are bounded by their sizes alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bare:
+    """A zero-field model, and one of its spins (the apex) whose couplings act as fields.
+
+    Attributes
+    ----------
+    num_spins : int
+        Spins, the bias spin included (it is the last one) if the model has fields.
+    edges, couplings : numpy.ndarray
+        The model's edges, then (if it has fields) one per spin, zero fields too: subgraphs may
+        exchange fields where the model has none.
+    apex : int
+        The bias spin, or the spin of largest degree: as log Z is the same whichever spin is
+        held at +1, its couplings may be seen as fields on its neighbours.
+    num_model_edges : int
+        Edges that are not fields.
+    constant : float
+        log Z of the model minus log Z of the bare model.
+    """
+
+    num_spins: int
+    edges: IntArray
+    couplings: FloatArray
+    apex: int
+    num_model_edges: int
+    constant: float
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, fields included."""
+        return len(self.edges)
+
+    @property
+    def at_apex(self) -> BoolArray:
+        """Edges that touch the apex."""
+        return np.asarray((self.edges == self.apex).any(1))
+
+    def crude_upper(self) -> float:
+        """Return what no state's weight can exceed, times the number of states."""
+        total = float(np.abs(self.couplings).sum()) + self.num_spins * LOG2
+        return total * (1 + 4 * self.num_edges * EPSILON) + self.constant
+
+
+def as_bare(model: IsingModel) -> Bare:
+    """Join the fields to a bias spin.
+
+    >>> as_bare(IsingModel([(0, 1)], [1.0], [0.5, 0.0])).edges.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    joined = fields2bias(model, all_spins=True)[0] if model.has_fields else model
+    n, edges = joined.num_spins, np.ascontiguousarray(joined.edges)
+    if model.has_fields:
+        apex, constant = n - 1, model.offset - LOG2
+    else:
+        degree = np.bincount(edges.ravel(), minlength=max(n, 1))
+        apex, constant = int(np.argmax(degree)), model.offset
+    return Bare(n, edges, joined.couplings, apex, model.num_edges, constant)

@@ -1,0 +1,198 @@
+"""Planar decomposition bounds (GJ06), and planar subgraphs with trees in one decomposition."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from planaris.bounds.bare import EPSILON, Bare, as_bare
+from planaris.bounds.decomposition import Callback, Decomposition, joined
+from planaris.bounds.families import (
+    lattice_family,
+    lattice_shape,
+    planar_family,
+    strip_family,
+)
+from planaris.bounds.report import bound_result, trivial
+from planaris.bounds.trw import tree_decomposition
+from planaris.errors import MethodError
+from planaris.kernels import planarity
+from planaris.models import IsingModel
+from planaris.planar import plan
+from planaris.result import LogPartition
+from planaris.typing import ArrayLike, LongArray
+
+FAMILIES = ("auto", "lattice", "planar")
+
+
+def pdc(
+    model: IsingModel,
+    *,
+    subgraphs: str | list[ArrayLike] = "auto",
+    max_iterations: int = 300,
+    tolerance: float = 2e-7,
+    time_limit: float | None = None,
+    rng: np.random.Generator | None = None,
+    callback: Callback | None = None,
+) -> LogPartition:
+    """Bound log Z from above by a convex combination of planar subgraphs (GJ06).
+
+    Parameters
+    ----------
+    model : IsingModel
+        Any model. Fields are edges to one more spin, counted after those of the model, one per
+        spin; a model that is planar with them is solved exactly.
+    subgraphs : {"auto", "lattice", "planar"} or list of array_like of int
+        Square lattices: GJ06's pairs of rows and columns with the star (``"lattice"``), and
+        outerplanar strips that keep all fields (``"auto"``). Other graphs: maximal planar
+        subgraphs that cover every edge (``"planar"``). Or the edges of every subgraph.
+    max_iterations : int
+        Most steps of the optimiser.
+    tolerance : float
+        Relative gain over ten steps below which to stop.
+    time_limit : float, optional
+        Seconds; the bound reached by then is returned.
+    rng : numpy.random.Generator, optional
+        For generated subgraphs; default seeded.
+    callback : callable, optional
+        Receives the upper bound after every step.
+
+    Returns
+    -------
+    LogPartition
+        ``upper`` holds at any stop. ``stats`` as for :func:`planaris.bounds.trw`, with
+        ``subgraphs`` and their ``weights``.
+
+    Examples
+    --------
+    >>> k5 = [(u, v) for u in range(5) for v in range(u)]
+    >>> bound = pdc(IsingModel(k5, 0.5))
+    >>> bool(6.6478 <= bound.upper < 6.70)
+    True
+    """
+    started = time.monotonic()
+    bare = as_bare(model)
+    if (found := solve_easy(model, bare, "pdc")) is not None:
+        return found
+    family = planar_subgraphs(bare, subgraphs, rng)
+    deadline = math.inf if time_limit is None else started + time_limit
+    state = Decomposition(bare, family, deadline=deadline, callback=callback)
+    status = state.minimise(max_iterations, tolerance)
+    stats = {"status": status, "seconds": time.monotonic() - started}
+    return bound_result(model, state, "pdc", stats)
+
+
+def planar_and_trees(
+    model: IsingModel,
+    *,
+    subgraphs: str | list[ArrayLike] = "auto",
+    max_iterations: int = 300,
+    tolerance: float = 2e-7,
+    time_limit: float | None = None,
+    rng: np.random.Generator | None = None,
+    callback: Callback | None = None,
+) -> LogPartition:
+    """Bound log Z from above by planar subgraphs and trees in one decomposition.
+
+    Parameters
+    ----------
+    model, subgraphs, max_iterations, tolerance, time_limit, rng, callback
+        As for :func:`pdc`; each of the three searches (trees, planar, both) has its own
+        ``max_iterations``.
+
+    Returns
+    -------
+    LogPartition
+        Never looser than either bound with the same settings: both are computed first.
+
+    Examples
+    --------
+    >>> k5 = [(u, v) for u in range(5) for v in range(u)]
+    >>> model = IsingModel(k5, 0.5, [1.0, -1.0, 0.5, 0.0, 0.0])
+    >>> bool(planar_and_trees(model).upper <= pdc(model).upper + 1e-6)
+    True
+    """
+    started = time.monotonic()
+    bare = as_bare(model)
+    if (found := solve_easy(model, bare, "pdc+trw")) is not None:
+        return found
+    left = math.inf if time_limit is None else time_limit
+    trees, _ = tree_decomposition(
+        bare,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        deadline=started + 0.25 * left,
+        callback=callback,
+    )
+    family = planar_subgraphs(bare, subgraphs, rng)
+    planar = Decomposition(bare, family, deadline=started + 0.6 * left, callback=callback)
+    status = planar.minimise(max_iterations, tolerance)
+    best = min(trees, planar, key=lambda state: state.upper)
+    if time.monotonic() < started + left:
+        # Weight on the tighter of the two, as the other one would only be diluted.
+        lead = 0.8 if planar.upper < trees.upper else 0.2
+        both = joined(planar, trees, lead)
+        both.deadline = started + left
+        status = both.minimise(max_iterations, tolerance)
+        best = min(best, both, key=lambda state: state.upper)
+    stats = {"status": status, "seconds": time.monotonic() - started}
+    stats |= {"upper_planar": planar.certified(), "upper_trees": trees.certified()}
+    return bound_result(model, best, "pdc+trw", stats)
+
+
+def solve_easy(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
+    """Return the result for trivial models, and the exact one for planar models."""
+    if (found := trivial(model, bare, method)) is not None:
+        return found
+    members = np.flatnonzero(bare.couplings)
+    edges = np.ascontiguousarray(bare.edges[members])
+    if not planarity.is_planar(bare.num_spins, edges):
+        return None
+    exact: LogPartition = plan((bare.num_spins, edges)).log_partition(bare.couplings[members])
+    slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
+    return LogPartition(
+        exact.value + bare.constant,
+        exact.lower + bare.constant - slack,
+        exact.upper + bare.constant + slack,
+        exact.exact,
+        method,
+        {"status": "planar", **exact.stats},
+    )
+
+
+def planar_subgraphs(
+    bare: Bare, subgraphs: str | list[ArrayLike], rng: np.random.Generator | None = None
+) -> list[LongArray]:
+    """Return the subgraphs that a name stands for, or the given ones, checked."""
+    if not isinstance(subgraphs, str):
+        return [_as_members(bare, k, given) for k, given in enumerate(subgraphs)]
+    if subgraphs not in FAMILIES:
+        msg = f"`subgraphs` must be one of {FAMILIES} or a list, got {subgraphs!r}"
+        raise MethodError(msg)
+    shape = lattice_shape(bare)
+    if subgraphs == "lattice" and shape is None:
+        msg = "`subgraphs='lattice'` needs a square lattice, its spins numbered row by row"
+        raise MethodError(msg)
+    if subgraphs == "planar" or shape is None:
+        return planar_family(bare, np.random.default_rng(0) if rng is None else rng)
+    family = lattice_family(bare, shape)
+    if subgraphs == "auto":
+        family += strip_family(bare, shape, 2, every_field=True)
+    return family
+
+
+def _as_members(bare: Bare, k: int, given: ArrayLike) -> LongArray:
+    members = np.asarray(given)
+    if members.ndim != 1 or (members.size and members.dtype.kind not in "iu"):
+        msg = f"`subgraphs[{k}]` must be a list of edges, got {given!r}"
+        raise MethodError(msg)
+    outside = members[(members < 0) | (members >= bare.num_edges)]
+    if outside.size:
+        msg = (
+            f"`subgraphs[{k}]` must name edges 0 to {bare.num_edges - 1} (those of the model, then "
+            f"one per field), got {outside[0]}"
+        )
+        raise MethodError(msg, subgraph=k)
+    return np.unique(members).astype(np.int64)
