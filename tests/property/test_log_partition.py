@@ -69,13 +69,24 @@ def test_long_and_wide_models(name):
     model = LARGE[name]()
     closed = ring_log_partition if name.startswith("ring") else path_log_partition
     truth = closed(model.num_spins, float(model.couplings[0]))
-    assert pl.log_partition(model).value == pytest.approx(truth, rel=RELATIVE)
+    for method in ("auto", "planar"):
+        assert pl.log_partition(model, method).value == pytest.approx(truth, rel=RELATIVE)
 
 
 def test_bounds_contain_the_truth_when_nothing_fits(rng):
     edges = [(u, v) for u in range(12) for v in range(u)]
     model = pl.IsingModel(edges, rng.standard_normal(len(edges)), rng.standard_normal(12))
     truth = enumerate_states(model).log_partition
-    result = pl.log_partition(model, memory_limit=1000)
-    assert not result.exact
+    result = pl.log_partition(model, memory_limit=1000, time_limit=2.0)
+    assert result.lower <= truth <= result.upper
+
+
+@pytest.mark.parametrize(
+    "method", ["interval", "trw", "pdc", "planar+tree", "logdet", "mean-field"]
+)
+def test_forced_bounds(method, rng):
+    edges = [(u, v) for u in range(8) for v in range(u)]
+    model = pl.IsingModel(edges, rng.standard_normal(len(edges)), rng.standard_normal(8))
+    truth = enumerate_states(model).log_partition
+    result = pl.log_partition(model, method, time_limit=2.0)
     assert result.lower <= truth <= result.upper

@@ -42,6 +42,13 @@ def test_models_with_fields(case):
     assert_marginals(model, pl.marginals(model))
 
 
+@settings(max_examples=50)
+@given(plane_models(max_vertices=8, fields=True))
+def test_plane_models_with_fields(case):
+    model, _ = case
+    assert_marginals(model, pl.marginals(model, "planar"))
+
+
 @pytest.mark.parametrize("name", NONPLANAR)
 def test_non_planar_models(name):
     model = NONPLANAR[name]()

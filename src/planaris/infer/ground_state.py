@@ -41,7 +41,7 @@ def ground_state(
         Markov random field from ``assignment``.
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``,
-        ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"branch-and-cut"``,
+        ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``, ``"branch-and-cut"``,
         ``"brute-force"`` force one, which refuses with the reason when it does not fit.
     embedding : Embedding, optional
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
@@ -79,14 +79,14 @@ def ground_state(
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundState:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
-    converted = None if method == "treewidth" else as_ising(field, method)
+    if method in _ANY_FIELD:
+        return _ANY_FIELD[method](field, limits)
+    converted = as_ising(field, method)
     if converted is None:
-        return treewidth.ground_state(
-            field,
-            memory_limit=limits.memory_limit,
-            time_limit=limits.remaining(),
-            progress=limits.progress,
-        )
+        plan = fitting_elimination(field, "ground_state", limits)
+        if plan is None:
+            return relax.branch_and_cut(field, time_limit=limits.patience())
+        return treewidth.ground_state(field, plan=plan, progress=limits.progress)
     ising, inverse = converted
     found = ground_state(
         ising,
@@ -173,15 +173,12 @@ def _brute_force(model: IsingModel, limits: Limits) -> GroundState:
     )
 
 
-_FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
+_ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
     "treewidth": lambda model, limits: treewidth.ground_state(
         model,
         memory_limit=limits.memory_limit,
         time_limit=limits.remaining(),
         progress=limits.progress,
-    ),
-    "graph-cut": lambda model, limits: cuts.graph_cut(
-        model, time_limit=limits.remaining(), progress=limits.progress
     ),
     "local-lp": lambda model, limits: relax.local_lp(model, time_limit=limits.remaining()),
     "cycle-lp": lambda model, limits: relax.cycle_lp(model, time_limit=limits.remaining()),
@@ -189,5 +186,13 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
     "branch-and-cut": lambda model, limits: relax.branch_and_cut(
         model, time_limit=limits.remaining(), progress=limits.progress
     ),
+}
+"""Methods that take a Markov random field as it is."""
+
+_FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
+    "graph-cut": lambda model, limits: cuts.graph_cut(
+        model, time_limit=limits.remaining(), progress=limits.progress
+    ),
     "brute-force": _brute_force,
+    **_ANY_FIELD,
 }

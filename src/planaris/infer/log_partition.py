@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris import planar, relax, treewidth
+from planaris import bounds, planar, treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
@@ -39,8 +39,10 @@ def log_partition(
     model : IsingModel or MarkovRandomField
         Any model.
     method : str
-        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"``,
-        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"`` and
+        ``"brute-force"`` are exact and refuse with the reason when they do not fit;
+        ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"logdet"`` and
+        ``"mean-field"`` give bounds.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
@@ -87,7 +89,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
         except TooLargeError:
             if method == "treewidth":
                 raise
-            return _crude_field_bounds(field)
+            return _interval(field, limits)
     ising, inverse = converted
     found = log_partition(
         ising,
@@ -146,33 +148,11 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     plan = fitting_elimination(part.model, "log_partition", limits)
     if plan is not None:
         return treewidth.log_partition(part.model, plan=plan, progress=limits.progress)
-    return _crude_bounds(part.model, limits)
+    return _interval(part.model, limits)
 
 
-def _crude_bounds(model: IsingModel, limits: Limits) -> LogPartition:
-    """Bound log Z by the ground state: max <= log Z - c log 2 <= max + (n - c) log 2."""
-    found = relax.cycle_lp(model, time_limit=limits.patience(0.5))
-    free = num_components(model) * LOG2
-    slack = 8 * EPSILON * (abs(found.lower) + abs(found.energy) + model.num_spins)
-    lower, upper = free - found.energy - slack, model.num_spins * LOG2 - found.lower + slack
-    return LogPartition(
-        (lower + upper) / 2, lower, upper, exact=False, method="cycle-lp", stats=found.stats
-    )
-
-
-def _crude_field_bounds(field: MarkovRandomField) -> LogPartition:
-    """Bound log Z by largest and smallest table entries."""
-    tops, bottoms = [], []
-    for k in range(field.num_factors):
-        table = field.log_table(k)
-        tops.append(float(table.max()))
-        bottoms.append(float(table.min()))
-    states = float(np.log(field.cardinalities.astype(np.float64)).sum())
-    slack = 8 * EPSILON * (sum(map(abs, tops)) + states)
-    upper = math.fsum([*tops, states]) + slack
-    lower = math.fsum([*bottoms, states]) - slack if all(np.isfinite(bottoms)) else -math.inf
-    value = (lower + upper) / 2 if math.isfinite(lower) else upper
-    return LogPartition(value, lower, upper, exact=False, method="table-bounds")
+def _interval(model: Model, limits: Limits) -> LogPartition:
+    return bounds.interval(model, limits.patience())
 
 
 def _treewidth(model: Model, limits: Limits) -> LogPartition:
@@ -200,4 +180,12 @@ def _brute_force(model: IsingModel, limits: Limits) -> LogPartition:
 _FORCED: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
     "treewidth": _treewidth,
     "brute-force": _brute_force,
+    "interval": _interval,
+    "trw": lambda model, limits: bounds.trw(model, time_limit=limits.remaining()),
+    "pdc": lambda model, limits: bounds.pdc(model, time_limit=limits.remaining()),
+    "planar+tree": lambda model, limits: bounds.planar_and_trees(
+        model, time_limit=limits.remaining()
+    ),
+    "logdet": lambda model, limits: bounds.logdet(model, time_limit=limits.remaining()),
+    "mean-field": lambda model, limits: bounds.mean_field(model, time_limit=limits.remaining()),
 }

@@ -61,6 +61,8 @@ def marginals(
         return _of_field(model, method, limits)
     if method == "auto":
         return _auto(model, embedding, limits)
+    if method == "planar" and embedding is None and model.has_fields:
+        return planar.planar_marginals(model, progress=progress)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     try:
