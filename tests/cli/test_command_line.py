@@ -1,0 +1,135 @@
+"""The command line as its users meet it: a process, files, exit codes."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.io import read_map, read_mar, read_pr, write_uai
+
+TRIANGLE = "3 3\n1 2 1\n2 3 1\n1 3 1\n"
+CHAIN = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n 1 3\n4\n 1 2 5 1\n"  # weights 1 2 15 3
+
+
+def planaris(*arguments: str, stdin: str | None = None, code: int = 0) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", "from planaris.cli.main import run; run()", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def maxcut_file(tmp_path: Path) -> str:
+    path = tmp_path / "triangle.mc"
+    path.write_text(TRIANGLE)
+    return str(path)
+
+
+@pytest.fixture
+def uai_file(tmp_path: Path) -> str:
+    path = tmp_path / "chain.uai"
+    path.write_text(CHAIN)
+    return str(path)
+
+
+def test_map_of_a_max_cut_file(maxcut_file):
+    out, _ = planaris("map", maxcut_file, "--json")
+    found = json.loads(out)
+    assert found["exact"]
+    assert found["energy"] == -2.0  # a triangle has a cut of two edges
+
+
+def test_map_of_an_edge_list_from_stdin():
+    out, err = planaris("map", "-", "--format", "edge-list", stdin="# u v J\n0 1 -2.5\n1 2 1\n")
+    labels = out.split()[2:]
+    assert labels[0] != labels[1] == labels[2]
+    assert "energy -3.5 (exact, planar)" in err
+
+
+def test_map_pr_mar_of_a_uai_file(uai_file, tmp_path):
+    planaris("map", uai_file, "--out", str(tmp_path / "o.MAP"))
+    assert read_map(tmp_path / "o.MAP").tolist() == [1, 0]
+    planaris("pr", uai_file, "--out", str(tmp_path / "o.PR"))
+    assert read_pr(tmp_path / "o.PR") == pytest.approx(math.log(21), rel=1e-12)
+    planaris("mar", uai_file, "--out", str(tmp_path / "o.MAR"))
+    np.testing.assert_allclose(read_mar(tmp_path / "o.MAR"), [[3 / 21, 18 / 21], [16 / 21, 5 / 21]])
+
+
+def test_evidence(uai_file, tmp_path):
+    evidence = tmp_path / "chain.evid"
+    evidence.write_text("1 0 0")
+    out, _ = planaris("pr", uai_file, "--evidence", str(evidence), "--json")
+    assert json.loads(out)["log_partition"] == pytest.approx(math.log(3))
+    out, _ = planaris("mar", uai_file, "--evidence", str(evidence), "--json")
+    np.testing.assert_allclose(json.loads(out)["nodes"], [[1, 0], [1 / 3, 2 / 3]])
+    out, _ = planaris("sample", uai_file, "--evidence", str(evidence), "-n", "5", "--seed", "1")
+    assert [line.split()[0] for line in out.splitlines()] == ["0"] * 5
+
+
+def test_samples_are_reproducible(maxcut_file):
+    first, _ = planaris("sample", maxcut_file, "--count", "3", "--seed", "7")
+    again, _ = planaris("sample", maxcut_file, "--count", "3", "--seed", "7")
+    assert first == again
+    assert len(first.splitlines()) == 3
+
+
+def test_info(maxcut_file, uai_file):
+    out, _ = planaris("info", maxcut_file, "--json")
+    facts = json.loads(out)
+    assert (facts["spins"], facts["planar_with_fields"]) == (3, True)
+    out, _ = planaris("info", uai_file)
+    assert "MarkovRandomField" in out
+
+
+def test_only_bounded_has_its_own_exit_code(tmp_path):
+    rng = np.random.default_rng(0)
+    edges = [(u, v) for u in range(40) for v in range(u)]
+    factors = [(edge, np.exp(rng.standard_normal((2, 2)))) for edge in edges]
+    path = tmp_path / "dense.uai"
+    write_uai(pl.MarkovRandomField([2] * 40, factors), path)
+    out, _ = planaris("pr", str(path), "--time-limit", "1", "--json", code=3)
+    found = json.loads(out)
+    assert not found["exact"]
+    assert found["lower"] < found["upper"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("MARKOV\n1\n2\n1\n1 5\n2\n1 1\n", "line 5"), ("MARKOV\n1\n", "line")],
+)
+def test_errors_are_one_line(tmp_path, text, said):
+    path = tmp_path / "broken.uai"
+    path.write_text(text)
+    out, err = planaris("map", str(path), code=1)
+    assert out == ""
+    assert err.startswith("planaris: ")
+    assert len(err.splitlines()) == 1
+    assert said in err
+
+
+def test_a_missing_file_is_one_line():
+    _, err = planaris("map", "no-such-file.uai", code=1)
+    assert len(err.splitlines()) == 1
+    assert "no-such-file.uai" in err
+
+
+def test_usage_errors_exit_with_two():
+    planaris("map", code=2)
+
+
+def test_demo_leaves_a_picture(tmp_path):
+    out, _ = planaris("demo", "--out", str(tmp_path / "demo"))
+    assert (tmp_path / "demo" / "planaris.png").stat().st_size > 10_000
+    assert "planaris.png" in out
