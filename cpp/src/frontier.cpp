@@ -644,7 +644,7 @@ std::vector<int8_t> sample_with(const PairwiseView& model, const FrontierProgram
     double a = x0[0] * w.m[label], b = x1[0] * w.m[2 + label];
     if constexpr (N::kPlanes == 2) {
       const double d = (x0[plane] + w.e[label]) - (x1[plane] + w.e[2 + label]);
-      (d >= 0 ? b : a) *= Wide::down(std::abs(d));
+      (d >= 0 ? b : a) *= Wide::down<1>(std::abs(d));
     }
     const double u = static_cast<double>(random() >> 11) * 0x1p-53;
     return static_cast<int>(a == 0.0 || u * (a + b) >= a);
