@@ -25,6 +25,7 @@ from planaris.planar import Plan, plan
 SIZES = [int(s) for s in os.environ.get("PLANARIS_BENCH_SIZES", "50,100,200").split(",")]
 BETAS = [float(s) for s in os.environ.get("PLANARIS_BENCH_BETAS", "1,30").split(",")]
 REPEATS = int(os.environ.get("PLANARIS_BENCH_REPEATS", "3"))
+THREADS = os.cpu_count() or 1
 LARGEST_SPLU = int(os.environ.get("PLANARIS_BENCH_SPLU", "200"))
 
 
@@ -83,10 +84,9 @@ def test_table() -> None:
                 lambda p=prepared, J=J: p._scaled(p._entries(J, p._gauge(J, None)), None), 1
             )
             assert np.array_equal(entries.spins, spins)
-            threads = os.cpu_count() or 1
             eliminate, _ = timed(
                 lambda p=prepared, e=entries: p._elimination.log_pfaffian(
-                    e.face, e.scale, e.signs, threads=threads
+                    e.face, e.scale, e.signs, threads=THREADS
                 )
             )
             total, found = timed(lambda p=prepared, J=J: p.log_partition(J))
