@@ -89,6 +89,8 @@ struct PfaffianFactors {
   LogPfaffian log_pfaffian;
   Factors<double> narrow;
   Factors<Wide> wide;
+  Fronts<double> narrow_fronts;
+  Fronts<Wide> wide_fronts;
   bool is_wide = false;
 
   KasteleynEntries entries() const { return {face, join, signs}; }
@@ -96,7 +98,7 @@ struct PfaffianFactors {
 
 PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> face,
                           In1<double> join, In1<int8_t> signs, double threshold, int threads,
-                          bool wide, const Progress& progress) {
+                          bool wide, bool for_samples, const Progress& progress) {
   const KasteleynEntries entries = checked_entries(*plan, face, join, signs);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
@@ -107,8 +109,12 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
   f.join.assign(entries.join.begin(), entries.join.end());
   f.signs.assign(entries.sign.begin(), entries.sign.end());
   f.is_wide = wide;
-  f.log_pfaffian = wide ? eliminate<Wide>(plan->tree, entries, options, control, &f.wide)
-                        : eliminate<double>(plan->tree, entries, options, control, &f.narrow);
+  const bool sample = for_samples;
+  f.log_pfaffian =
+      wide ? eliminate<Wide>(plan->tree, entries, options, control, sample ? nullptr : &f.wide,
+                             sample ? &f.wide_fronts : nullptr)
+           : eliminate<double>(plan->tree, entries, options, control, sample ? nullptr : &f.narrow,
+                               sample ? &f.narrow_fronts : nullptr);
   return f;
 }
 
@@ -123,20 +129,24 @@ std::tuple<Out1<double>, double> uncut(const PfaffianFactors& f, int threads, co
   return {to_numpy(std::move(p.uncut)), p.residual};
 }
 
-std::tuple<Out1<uint8_t>, double> sample(const PfaffianFactors& f, In1<double> uniform,
-                                         int threads, const Progress& progress) {
+std::tuple<Out1<uint8_t>, int64_t> sample(const PfaffianFactors& f, In1<double> uniform,
+                                          int threads, const Progress& progress) {
   if (uniform.size() != f.signs.size()) {
     throw std::invalid_argument("uniform must hold one number per edge of the plan");
+  }
+  if (f.narrow_fronts.empty() && f.wide_fronts.empty()) {
+    throw std::invalid_argument("factorize with for_samples to draw samples");
   }
   const std::span<const double> numbers{uniform.data(), uniform.size()};
   Control control = make_control(progress);
   SampledCut found;
-  if (!numbers.empty()) {
+  {
     nb::gil_scoped_release release;
-    found = f.is_wide ? sample_cut(f.plan->tree, f.entries(), f.wide, numbers, threads, control)
-                      : sample_cut(f.plan->tree, f.entries(), f.narrow, numbers, threads, control);
+    const FrontTree& tree = f.plan->tree;
+    found = f.is_wide ? sample_cut(tree, f.entries(), f.wide_fronts, numbers, threads, control)
+                      : sample_cut(tree, f.entries(), f.narrow_fronts, numbers, threads, control);
   }
-  return {to_numpy(std::move(found.cut)), found.excess};
+  return {to_numpy(std::move(found.cut)), found.undecided};
 }
 
 }  // namespace
@@ -158,7 +168,7 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
-           nb::arg("progress") = nb::none());
+           nb::arg("for_samples"), nb::arg("progress") = nb::none());
 }
 
 }  // namespace planaris::bindings

@@ -165,6 +165,7 @@ void lay_out_fronts(const Dissection& d, const Faces& faces, FrontTree& tree) {
     }
     const int32_t own = tree.own_rows(node);
     const auto stay = static_cast<int32_t>(legs.size()) - own;
+    tree.boundary_legs.insert(tree.boundary_legs.end(), legs.begin() + own, legs.end());
     std::copy(legs.begin() + own, legs.end(), legs.begin());
     tree.boundary.push_back(tree.boundary.back() + stay);
     tree.place.resize(tree.boundary.back());

@@ -77,7 +77,8 @@ class Assignment {
   void scan(int32_t row, double base) {
     for_entries(row, [&](int32_t j, double cost) {
       const double d = base + std::max(cost, 0.0);
-      if (done_[j] || d >= distance_[j]) return;
+      if (d >= bound_ || done_[j] || d >= distance_[j]) return;
+      if (row_of_[j] < 0) bound_ = d;  // nothing farther than a free column is of interest
       if (distance_[j] == kFar) touched_.push_back(j);
       distance_[j] = d;
       from_[j] = row;
@@ -88,6 +89,7 @@ class Assignment {
   void augment(int32_t source) {
     heap_.clear();
     touched_.clear();
+    bound_ = kFar;
     scan(source, 0.0);
     int32_t end = -1;
     double length = 0.0;
@@ -137,6 +139,7 @@ class Assignment {
   std::vector<double> row_dual_, column_dual_;
   std::vector<int32_t> column_of_, row_of_;
   std::vector<double> distance_;
+  double bound_ = kFar;
   std::vector<int32_t> from_;
   std::vector<char> done_;
   std::vector<Item> heap_;

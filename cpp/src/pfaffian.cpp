@@ -68,9 +68,10 @@ template <class T>
 class Elimination {
  public:
   Elimination(const FrontTree& tree, const KasteleynEntries& entries,
-              const EliminationOptions& options, Control& control, Factors<T>* keep)
+              const EliminationOptions& options, Control& control, Factors<T>* keep,
+              Fronts<T>* fronts)
       : tree_(tree), entries_(entries), options_(options), team_(options.threads, control),
-        keep_(keep), parallel_([this](int count, const std::function<void(int)>& body) {
+        keep_(keep), fronts_(fronts), parallel_([this](int count, const std::function<void(int)>& body) {
           team_.parallel_for(count, body);
         }) {
     if (options.threads <= 1) parallel_ = nullptr;
@@ -78,6 +79,7 @@ class Elimination {
 
   LogPfaffian run() {
     if (keep_) keep_->assign(tree_.num_nodes(), {});
+    if (fronts_) fronts_->assign(tree_.num_nodes(), {});
     const TreeTasks cut = cut_tasks(tree_, team_.threads());
     workers_.resize(team_.threads());
     handed_.resize(cut.tasks.size());
@@ -155,8 +157,9 @@ class Elimination {
       add_child(w, tree_.left[node], left, s, 0);
       add_child(w, tree_.right[node], right, s, left.refused);
     }
-    add_joins(w, node, s);
     rescale_refused(w, s);
+    if (fronts_) store_front((*fronts_)[node], w, s);
+    add_joins(w, node, s);
     for (; pops > 0; --pops) w.stack.pop();
 
     w.perm.resize(s.rows);
@@ -282,6 +285,15 @@ class Elimination {
     factor.exponents = w.exponents;
   }
 
+  void store_front(FrontMatrix<T>& front, const Worker& w, const Shape& s) {
+    front.rows = s.rows;
+    front.lower.reserve(size_t(s.rows) * s.rows / 2);
+    for (int32_t j = 0; j < s.rows; ++j) {
+      const T* column = w.matrix.data() + size_t(j) * s.rows;
+      front.lower.insert(front.lower.end(), column + j + 1, column + s.rows);
+    }
+  }
+
   void hand_on(Worker& w, int32_t node, const Shape& s, int eliminated) {
     const int32_t refused = s.own + s.delayed - eliminated;
     w.stack.push(s.rows - eliminated, refused);
@@ -303,6 +315,7 @@ class Elimination {
   EliminationOptions options_;
   Team team_;
   Factors<T>* keep_;
+  Fronts<T>* fronts_;
   ParallelFor parallel_;
   std::vector<Worker> workers_;
   std::vector<ContributionStack<T>> handed_;  // by task
@@ -312,14 +325,16 @@ class Elimination {
 
 template <class T>
 LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
-                      const EliminationOptions& options, Control& control, Factors<T>* keep) {
+                      const EliminationOptions& options, Control& control, Factors<T>* keep,
+                      Fronts<T>* fronts) {
   if (tree.num_nodes() == 0) return {};
-  return Elimination<T>(tree, entries, options, control, keep).run();
+  return Elimination<T>(tree, entries, options, control, keep, fronts).run();
 }
 
 template LogPfaffian eliminate<double>(const FrontTree&, const KasteleynEntries&,
-                                       const EliminationOptions&, Control&, Factors<double>*);
+                                       const EliminationOptions&, Control&, Factors<double>*,
+                                       Fronts<double>*);
 template LogPfaffian eliminate<Wide>(const FrontTree&, const KasteleynEntries&,
-                                     const EliminationOptions&, Control&, Factors<Wide>*);
+                                     const EliminationOptions&, Control&, Factors<Wide>*, Fronts<Wide>*);
 
 }  // namespace planaris

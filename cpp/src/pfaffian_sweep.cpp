@@ -42,20 +42,10 @@ class Sweep {
     return result;
   }
 
-  SampledCut sample(std::span<const double> uniform) {
-    uniform_ = uniform;
-    cut_.assign(entries_.sign.size(), 0);
-    run();
-    SampledCut result;
-    for (const Worker& w : workers_) result.excess = std::max(result.excess, w.excess);
-    result.cut = std::move(cut_);
-    return result;
-  }
-
  private:
   struct Worker {
     std::vector<Left<T>> stack;
-    std::vector<T> lower, inverse, small, panel, ordered, y;
+    std::vector<T> lower, inverse, small, panel;
     std::vector<int32_t> index, order;
     int32_t size = 0;
     Packing packing;
@@ -128,12 +118,8 @@ class Sweep {
     for (int32_t row = 0; row < f.rows; ++row) assembled[row] = at[f.place[row]];
     std::swap(w.index, w.order);
     w.size = n;
-    if (uniform_.empty()) {
-      note_probabilities(w, node, n);
-      check_faces(w, node, n);
-    } else {
-      draw(w, node, n);
-    }
+    note_probabilities(w, node, n);
+    check_faces(w, node, n);
   }
 
   // Fills the inverse from its lower right block, panel by panel from the right.
@@ -222,106 +208,6 @@ class Sweep {
     }
   }
 
-  // Draws the front's own edges one after the other. Given that an edge is not cut its rows are
-  // gone; given that it is cut its join is gone. Either way M = K⁻¹ gains (v uᵀ - u vᵀ) / d with
-  // u, v its columns of M and d = -P(not cut) / join or P(cut) / join.
-  void draw(Worker& w, int32_t node, int32_t n) {
-    const int32_t own = tree_.own_rows(node);
-    if (own == 0) return;
-    const FrontFactor<T>& f = factors_[node];
-    // Own rows first, in pairs; the others behind them. Only the lower triangle is kept up.
-    w.order.clear();
-    for (int32_t row = 0; row < f.rows; ++row) {
-      if (w.index[row] >= 0) w.order.push_back(w.index[row]);
-    }
-    w.ordered.resize(size_t(n) * n);
-    for (int32_t j = 0; j < n; ++j) {
-      const T* from = w.inverse.data() + size_t(w.order[j]) * n;
-      T* to = w.ordered.data() + size_t(j) * n;
-      for (int32_t i = 0; i < n; ++i) to[i] = from[w.order[i]];
-    }
-    T* m = w.ordered.data();
-    constexpr int32_t kPanel = 32;
-    int32_t kept = 0;  // cut rows so far; they stand at [0, kept)
-    w.order.assign(n, -1);  // where every ordered row is in the end
-    for (int32_t k0 = 0; k0 < own; k0 += kPanel) {
-      const int32_t k1 = std::min(own, k0 + kPanel);
-      draw_panel(w, node, n, k0, k1, kept);
-      for (int32_t k = k0; k < k1; k += 2) {
-        const int32_t edge = tree_.edge_order[tree_.own[node] + k / 2];
-        if (!cut_[edge]) continue;
-        for (int32_t row = k; row < k + 2; ++row, ++kept) {
-          w.order[row] = kept;
-          if (row == kept) continue;
-          for (int32_t j = 0; j < kept; ++j) m[size_t(j) * n + kept] = m[size_t(j) * n + row];
-          T *to = m + size_t(kept) * n, *from = m + size_t(row) * n;
-          std::copy(from + k1, from + n, to + k1);
-          for (int32_t later = row + 1; later < k1; ++later) to[later] = from[later];
-        }
-      }
-    }
-    for (int32_t row = own; row < n; ++row) w.order[row] = row;
-    // Mirror what is left, and say where the rows as assembled are now.
-    for (int32_t j = 0; j < n; ++j) {
-      if (j >= kept && j < own) continue;
-      m[size_t(j) * n + j] = T(0.0);
-      for (int32_t i = j + 1; i < n; ++i) m[size_t(i) * n + j] = -m[size_t(j) * n + i];
-    }
-    std::swap(w.ordered, w.inverse);
-    int32_t position = 0;
-    for (int32_t row = 0; row < f.rows; ++row) {
-      if (w.index[row] >= 0) w.index[row] = w.order[position++];
-    }
-  }
-
-  void draw_panel(Worker& w, int32_t node, int32_t n, int32_t k0, int32_t k1, int32_t kept) {
-    T* m = w.ordered.data();
-    const int32_t p = k1 - k0;
-    // Columns of the panel, complete: rows [0, kept) lie above, [k0, n) on and below.
-    w.panel.assign(size_t(n) * p, T(0.0));
-    w.y.assign(2 * size_t(n) * p, T(0.0));
-    T *columns = w.panel.data(), *x = w.y.data(), *y = x + size_t(n) * p;
-    for (int32_t j = 0; j < p; ++j) {
-      T* column = columns + size_t(j) * n;
-      for (int32_t i = 0; i < kept; ++i) column[i] = -m[size_t(i) * n + k0 + j];
-      for (int32_t i = k0; i < k0 + j; ++i) column[i] = -m[size_t(i) * n + k0 + j];
-      std::copy(m + size_t(k0 + j) * n + k0 + j + 1, m + size_t(k0 + j + 1) * n, column + k0 + j + 1);
-    }
-    for (int32_t k = 0; k < p; k += 2) {
-      const int32_t edge = tree_.edge_order[tree_.own[node] + (k0 + k) / 2];
-      T *u = columns + size_t(k) * n, *v = u + n;
-      const T weight = join(edge);
-      double stay = to_double(weight * u[k0 + k + 1]);
-      w.excess = std::max({w.excess, -stay, stay - 1.0, std::isfinite(stay) ? 0.0 : 1e300});
-      const bool is_cut = !(uniform_[edge] < stay);
-      cut_[edge] = is_cut;
-      const T d = (is_cut ? T(1.0) - weight * u[k0 + k + 1] : -(weight * u[k0 + k + 1])) / weight;
-      const T inverse = is_zero(d) ? T(0.0) : T(1.0) / d;
-      T *x1 = x + size_t(k) * n, *x2 = x1 + n, *y1 = y + size_t(k) * n, *y2 = y1 + n;
-      for (int32_t i = 0; i < n; ++i) {
-        x1[i] = v[i] * inverse;
-        x2[i] = -(u[i] * inverse);
-        y1[i] = u[i];
-        y2[i] = v[i];
-      }
-      for (int32_t j = 0; j < p; ++j) {
-        const T um = y1[k0 + j], vm = y2[k0 + j];
-        T* column = columns + size_t(j) * n;
-        for (int32_t i = 0; i < n; ++i) column[i] += x1[i] * um + x2[i] * vm;
-      }
-    }
-    for (int32_t j = 0; j < p; ++j) {  // back into the lower triangle
-      const T* column = columns + size_t(j) * n;
-      for (int32_t i = 0; i < kept; ++i) m[size_t(i) * n + k0 + j] = -column[i];
-      std::copy(column + k0 + j + 1, column + n, m + size_t(k0 + j) * n + k0 + j + 1);
-    }
-    const int32_t rest = n - k1;
-    rank_update_lower<T>(kept, kept, p, x, n, y, n, m, n, w.packing, nullptr);
-    multiply_add<T>(rest, kept, p, T(1.0), x + k1, 1, n, y, n, 1, m + k1, n, w.packing, parallel_);
-    rank_update_lower<T>(rest, rest, p, x + k1, n, y + k1, n, m + size_t(k1) * n + k1, n, w.packing,
-                         parallel_);
-  }
-
   Left<T> restrict_to_child(Worker& w, int32_t node, int32_t child, int side) {
     const FrontFactor<T>&parent = factors_[node], &f = factors_[child];
     const int32_t left = f.rows - f.eliminated, boundary = tree_.boundary_rows(child);
@@ -366,8 +252,6 @@ class Sweep {
   std::vector<Worker> workers_;
   std::vector<Left<T>> handed_;
   std::vector<double> probability_;
-  std::span<const double> uniform_;
-  std::vector<uint8_t> cut_;
 };
 
 }  // namespace
@@ -378,21 +262,9 @@ UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEnt
   return Sweep<T>(tree, entries, factors, threads, control).probabilities();
 }
 
-template <class T>
-SampledCut sample_cut(const FrontTree& tree, const KasteleynEntries& entries,
-                      const Factors<T>& factors, std::span<const double> uniform, int threads,
-                      Control& control) {
-  return Sweep<T>(tree, entries, factors, threads, control).sample(uniform);
-}
-
 template UncutProbabilities uncut_probabilities<double>(const FrontTree&, const KasteleynEntries&,
                                                         const Factors<double>&, int, Control&);
 template UncutProbabilities uncut_probabilities<Wide>(const FrontTree&, const KasteleynEntries&,
                                                       const Factors<Wide>&, int, Control&);
-template SampledCut sample_cut<double>(const FrontTree&, const KasteleynEntries&,
-                                       const Factors<double>&, std::span<const double>, int,
-                                       Control&);
-template SampledCut sample_cut<Wide>(const FrontTree&, const KasteleynEntries&, const Factors<Wide>&,
-                                     std::span<const double>, int, Control&);
 
 }  // namespace planaris

@@ -22,6 +22,7 @@ struct FrontTree {
   std::vector<int32_t> own;          // num_nodes + 1: where a node's edges begin in edge_order
   std::vector<int64_t> boundary;     // num_nodes + 1: where a node's boundary rows begin
   std::vector<int32_t> place;        // row of the parent's front for every boundary row
+  std::vector<int32_t> boundary_legs;  // leg of every boundary row
   std::vector<int32_t> leaf_faces;   // num_nodes + 1: where a leaf's faces begin in face_begin
   std::vector<int64_t> face_begin;   // listed faces + 1: where a face begins in face_legs
   std::vector<int32_t> face_legs;    // half-edges in walking order

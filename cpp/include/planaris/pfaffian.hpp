@@ -53,10 +53,27 @@ struct FrontFactor {
 template <class T>
 using Factors = std::vector<FrontFactor<T>>;
 
-// With `keep`, the factors of all fronts are stored there, by node.
+// A front as assembled, refused rows rescaled, its own edges not yet joined.
+template <class T>
+struct FrontMatrix {
+  int32_t rows = 0;
+  std::vector<T> lower;  // strict lower triangle, column after column
+
+  T entry(int32_t i, int32_t j) const {
+    const auto at = [this](int64_t r, int64_t c) {
+      return lower[c * (2 * int64_t(rows) - c - 1) / 2 + r - c - 1];
+    };
+    return i > j ? at(i, j) : -at(j, i);
+  }
+};
+
+template <class T>
+using Fronts = std::vector<FrontMatrix<T>>;
+
+// With `keep`, the factors of all fronts are stored there, by node; with `fronts`, the matrices.
 template <class T>
 LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
                       const EliminationOptions& options, Control& control,
-                      Factors<T>* keep = nullptr);
+                      Factors<T>* keep = nullptr, Fronts<T>* fronts = nullptr);
 
 }  // namespace planaris

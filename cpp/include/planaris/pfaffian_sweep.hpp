@@ -24,14 +24,14 @@ UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEnt
 
 struct SampledCut {
   std::vector<uint8_t> cut;  // one per edge
-  double excess = 0.0;       // how far a conditional probability left [0, 1]: rounding only
+  int64_t undecided = 0;     // edges for which both weights vanished: the numbers are too narrow
 };
 
 // One exact sample: edge by edge, separators first, each with its probability given all edges
 // before; `uniform` holds one number in [0, 1) per edge.
 template <class T>
 SampledCut sample_cut(const FrontTree& tree, const KasteleynEntries& entries,
-                      const Factors<T>& factors, std::span<const double> uniform, int threads,
+                      const Fronts<T>& fronts, std::span<const double> uniform, int threads,
                       Control& control);
 
 }  // namespace planaris

@@ -92,10 +92,13 @@ class Elimination:
         threshold: float = 0.1,
         threads: int = 1,
         wide: bool = False,
+        for_samples: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Factorization:
-        """Eliminate as :meth:`log_pfaffian` does, and keep the factors of all fronts."""
-        core = self._core.factorize(face, join, signs, threshold, threads, wide, progress)
+        """Eliminate as :meth:`log_pfaffian` does, and keep what marginals or samples need."""
+        core = self._core.factorize(
+            face, join, signs, threshold, threads, wide, for_samples, progress
+        )
         return Factorization(core)
 
 
@@ -118,8 +121,8 @@ class Factorization:
         *,
         threads: int = 1,
         progress: ProgressCallback | None = None,
-    ) -> tuple[Array, float]:
-        """Return a sampled cut, and how far a conditional probability left [0, 1].
+    ) -> tuple[Array, int]:
+        """Return a sampled cut, and how many of its edges no weight decided.
 
         ``uniform`` holds one number in [0, 1) per edge.
         """

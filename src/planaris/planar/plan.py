@@ -43,9 +43,6 @@ MODERATE_COUPLING = 8.0
 MARGINAL_ERROR = 1e-9
 """Residual of the inverse above which marginals are computed again in double-double."""
 
-SAMPLE_EXCESS = 1e-7
-"""How far a conditional probability may leave [0, 1] before a sample is drawn again."""
-
 
 def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     """Prepare a graph for many evaluations with different couplings.
@@ -393,24 +390,24 @@ class Plan:
             flips = 1 - 2 * rng.integers(0, 2, self.embedding.num_components, dtype=np.int8)
             for wide in (False, True):
                 if wide not in factors:
-                    factors[wide] = self._factorize(entries, wide=wide, **options)
+                    factors[wide] = self._factorize(entries, wide=wide, for_samples=True, **options)
                 held = factors[wide]
                 if held is None:
                     continue
-                cut, excess = held.sample(uniform, **options)
+                cut, undecided = held.sample(uniform, **options)
                 turned, contradiction = spins_from_disagreements(
                     self.num_spins, self._split.edges, cut
                 )
-                # Edges around a face are cut an even number of times: a contradiction or a
-                # probability outside [0, 1] shows that rounding has decided an edge.
-                if contradiction < 0 and excess <= SAMPLE_EXCESS:
+                # Edges around a face are cut an even number of times: a contradiction shows
+                # that rounding has decided an edge.
+                if contradiction < 0 and undecided == 0:
                     break
             else:
                 msg = (
                     "at this temperature a sample would be decided by rounding, even in "
                     "double-double; raise the temperature"
                 )
-                raise MethodError(msg, excess=excess)
+                raise MethodError(msg)
             row[:] = turned * spins * flips[component]
         return result
 
