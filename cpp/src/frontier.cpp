@@ -97,7 +97,7 @@ class Engine {
     }
     table.bits = step.bits_after;
     if constexpr (std::is_same_v<N, Plain>) {
-      note_loss(table, step, step.introduced_after);
+      note_loss(table, step, step.growth_after);
     }
     control_.poll_now();
   }
@@ -166,13 +166,12 @@ class Engine {
     return std::exp2(shift);
   }
 
-  // Every product may lose 2^-1075; later entries (forwards) or departures (backwards)
-  // double it at most.
-  void note_loss(Table& table, const FrontierStep& step, int32_t doublings) {
+  // Every product may lose 2^-1075, which grows at most as the sum of all entries does.
+  void note_loss(Table& table, const FrontierStep& step, double growth) {
     const auto ops = static_cast<double>(step.last_op - step.first_op);
     const double bits = std::max(step.bits_before, step.bits_after);
     table.lost = log2_add(table.lost, bits + ops + std::log2(6 * ops + 6) - 1074 +
-                                          table.exponent + doublings);
+                                          table.exponent + growth);
   }
 
   template <class Body>
@@ -421,11 +420,11 @@ void Engine<N>::backward(const Table& alpha, Table& beta, const FrontierStep& st
   }
   beta.bits = step.bits_before;
   if constexpr (std::is_same_v<N, Plain>) {
-    note_loss(beta, step, step.removed_before);
+    note_loss(beta, step, step.growth_before);
     // Error of the joint sums: what alpha lost times the largest beta, and vice versa.
     const auto ops = static_cast<double>(step.last_op - step.first_op);
-    const double of_alpha = alpha.lost - alpha.exponent - step.introduced_after;
-    const double of_beta = beta.lost - beta.exponent - step.removed_before;
+    const double of_alpha = alpha.lost - alpha.exponent - step.growth_after;
+    const double of_beta = beta.lost - beta.exponent - step.growth_before;
     const double lost = log2_add(of_alpha + std::log2(std::max(beta_top, beta.top)),
                                  of_beta + std::log2(alpha.top));
     if (total < kInf && !(lost + 2 * ops + 4 - std::log2(total) < kTolerated)) throw NeedWide{};

@@ -50,8 +50,7 @@ struct Table {
   int32_t bits = 0;
   double exponent = 0;  // Plain: true value = entry * 2^exponent
   double top = 1;       // Plain: largest entry
-  // Plain: log2 of a bound on the weight lost to underflow, as it will be once all spins
-  // have entered (each at most doubles it, weights being at most one).
+  // Plain: log2 of a bound on the weight lost to underflow, as it may grow until the last step.
   double lost = -std::numeric_limits<double>::infinity();
 };
 

@@ -74,15 +74,7 @@ class Builder {
     for (int32_t t = 0; t < static_cast<int32_t>(layout_.size()); ++t) enter(layout_[t], t);
     while (!occupant_.empty()) pop(static_cast<int32_t>(occupant_.size()) - 1);
     close_group();
-    int32_t entered = 0, left = 0;
-    for (FrontierStep& step : program_.steps) {
-      step.removed_before = left;
-      for (int32_t i = step.first_op; i < step.last_op; ++i) {
-        entered += program_.ops[i].new_spin >= 0;
-        left += program_.ops[i].old_spin >= 0;
-      }
-      step.introduced_after = model_.num_spins() - entered;
-    }
+    bound_growth();
     return std::move(program_);
   }
 
@@ -108,6 +100,35 @@ class Builder {
     const double eps = std::numeric_limits<double>::epsilon();
     // One rounding of the result, second-order terms of the sum, one per subtraction above.
     program_.constant_error = eps * std::abs(sum) + eps * size;
+  }
+
+  // An entry with label a passes w(a, b) on to every b; backwards, b to every a.
+  void bound_growth() {
+    const auto bound = [](const FrontierOp& op, int by_old, int by_new) {
+      double most = 1.0;
+      for (int c = 0; c < 2; ++c) {
+        for (int k = 0; k < 2; ++k) {
+          const double* logs = op.logs + 4 * c + by_old * k;
+          most = std::max(most, std::exp(logs[0]) + std::exp(logs[by_new]));
+        }
+      }
+      return std::log2(most) + 1e-12;
+    };
+    double before = 0.0, after = 0.0;
+    for (FrontierStep& step : program_.steps) {
+      step.growth_before = before;
+      for (int32_t i = step.first_op; i < step.last_op; ++i) {
+        const FrontierOp& op = program_.ops[i];
+        if (op.old_spin >= 0) before += op.new_spin >= 0 ? bound(op, 1, 2) : 1.0;
+      }
+    }
+    for (auto step = program_.steps.rbegin(); step != program_.steps.rend(); ++step) {
+      step->growth_after = after;
+      for (int32_t i = step->first_op; i < step->last_op; ++i) {
+        const FrontierOp& op = program_.ops[i];
+        if (op.new_spin >= 0) after += op.old_spin >= 0 ? bound(op, 2, 1) : 1.0;
+      }
+    }
   }
 
   double pair_log(int32_t e, int32_t spin, int label, int other_label) const {

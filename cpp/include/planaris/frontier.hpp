@@ -36,8 +36,9 @@ struct FrontierStep {
   enum Kind : int8_t { kGroup, kPush, kPop } kind;
   int32_t bits_before, bits_after;
   int32_t first_op, last_op;
-  int32_t introduced_after;     // spins that enter after this step
-  int32_t removed_before;       // spins that left before this step
+  // log2 of what the sum of all entries can grow by from this step's end to the last step,
+  // and from this step's start back to the first.
+  double growth_after, growth_before;
   std::vector<int32_t> locals;  // kGroup: the slots it touches, rising
 };
 
