@@ -212,7 +212,7 @@ class BranchAndCut(CycleRelaxation):
                     report(-1.0)
             self.record(self.nodes, 0)
         self.lower = min(self.finished, self.energy)
-        return "optimal"
+        return "optimal" if self.closed(self.lower) else "gap"
 
     def lower_of_open(self, plunge: Node | None) -> float:
         """Return the lowest bound among the parts not yet done."""
@@ -232,7 +232,7 @@ class BranchAndCut(CycleRelaxation):
         if node.basis is not None:
             self.lp.set_basis(node.basis)
         bound, done = self.cut_node(node, limit)
-        if done:
+        if done or self.energy - bound <= self.gap:  # nothing here that is better by the gap
             self.finished = min(self.finished, bound)
             return None
         fixed = self.fix_by_reduced_cost()
@@ -240,7 +240,7 @@ class BranchAndCut(CycleRelaxation):
             self.root_fixings = fixed
         else:
             node = Node(bound, node.order, node.fixings + fixed)
-        if self.seconds() > limit or self.energy - bound <= self.gap:
+        if self.seconds() > limit:
             return Node(bound, next(self.counter), node.fixings)
         return self.branch(node, bound)
 

@@ -12,6 +12,7 @@ from planaris.errors import InfeasibleError, MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax import branch_and_cut, cycle_lp, local_lp, mplp
 from planaris.relax.labels import LabelForm
+from planaris.relax.messages import MessageSolver
 from planaris.relax.projection import LabelRelaxation
 
 
@@ -179,6 +180,34 @@ def test_the_k_projection_closes_a_frustrated_three_colouring():
     found = branch_and_cut(model)
     assert (found.exact, found.energy) == (True, 1.0)
     assert cycle_lp(model, projection="full").lower <= 1.0
+
+
+class Unlucky(MessageSolver):
+    """Finds no state before a branch has come down to a single one."""
+
+    def offer(self, labels):
+        first = np.concatenate([[0], np.cumsum(self.cards)[:-1]])
+        if not len(first) or np.add.reduceat(self.engine.alive(), first).max() <= 1:
+            super().offer(labels)
+
+
+def test_branching_alone_is_exact_and_its_lower_bound_never_passes_the_truth(rng):
+    nodes = 0
+    for _ in range(25):
+        model = frustrated_field(rng)
+        truth = float(enumerate_energies(model)[1].min())
+        solver = Unlucky(LabelForm.from_model(model, eliminate=1))
+        solver.solve_root(limit=np.inf, max_triplets=0, report=None)
+        status, count = solver.branch(limit=np.inf, gap=0.0, report=None)
+        nodes += count
+        assert status in ("optimal", "gap")
+        assert solver.energy == pytest.approx(truth, abs=1e-7)
+        assert all(line["lower"] <= truth + 1e-9 for line in solver.trace)
+        loose = Unlucky(LabelForm.from_model(model, eliminate=1))
+        loose.branch(limit=np.inf, gap=0.5, report=None)
+        assert loose.lower <= truth + 1e-9
+        assert loose.energy - loose.lower <= 0.5 + 1e-9
+    assert nodes > 200
 
 
 def test_messages_take_ising_models(rng):

@@ -235,6 +235,23 @@ def test_time_limit_returns_an_interval(rng):
     assert loose.stats["status"] == "gap"
 
 
+@pytest.mark.parametrize("bound", ["cycles", "semidefinite"])
+def test_the_lower_bound_never_passes_the_truth_on_the_way(rng, bound):
+    nodes = 0
+    for _ in range(6):
+        n = 7
+        pairs = list(itertools.combinations(range(n), 2))
+        model = IsingModel(pairs, rng.normal(0, 0.2, len(pairs)) - 1)
+        truth = enumerate_states(model).energy
+        found = branch_and_cut(model, bound=bound)
+        assert found.energy == pytest.approx(truth, abs=1e-8)
+        assert all(line["lower"] <= truth + 1e-9 for line in found.stats["trace"])
+        loose = branch_and_cut(model, bound=bound, gap=1.0)
+        assert loose.lower <= truth + 1e-9
+        nodes += found.stats["nodes"]
+    assert nodes > 6
+
+
 def test_branch_and_cut_branches_where_cycles_do_not_suffice(rng):
     # K7 with all couplings -1 has a gap between the cycle relaxation and the truth.
     model = IsingModel(list(itertools.combinations(range(7), 2)), -1.0 - 0.01 * rng.random(21))
