@@ -1,8 +1,20 @@
 """Bounds on log Z of any model: trees, planar subgraphs, both at once, mean field, intervals."""
 
+from planaris.bounds.clamped import ClampedMarginals, clamped_marginals
 from planaris.bounds.intervals import interval, logdet
+from planaris.bounds.map_bound import map_bound
 from planaris.bounds.mean_field import mean_field
 from planaris.bounds.pdc import pdc, planar_and_trees
 from planaris.bounds.trw import trw
 
-__all__ = ["interval", "logdet", "mean_field", "pdc", "planar_and_trees", "trw"]
+__all__ = [
+    "ClampedMarginals",
+    "clamped_marginals",
+    "interval",
+    "logdet",
+    "map_bound",
+    "mean_field",
+    "pdc",
+    "planar_and_trees",
+    "trw",
+]

@@ -37,16 +37,34 @@ def lattice_shape(bare: Bare) -> tuple[int, int] | None:
     return (rows, columns) if len(edges) == 2 * n - rows - columns else None
 
 
-def lattice_family(bare: Bare, shape: tuple[int, int]) -> list[LongArray]:
+def lattice_family(bare: Bare, shape: tuple[int, int], *, stride: int = 1) -> list[LongArray]:
     """Return GJ06's subgraphs: two neighbouring columns (or rows) cut out, and the star.
 
-    The field spin sees the outer spins of the two or three parts that each cut leaves.
+    The field spin sees the outer spins of the two or three parts that each cut leaves. A
+    ``stride`` of two takes every second pair only: still every spin is in two of them.
     """
     rows, columns = shape
     family = []
     for width, along in ((columns, False), (rows, True)):
-        for j in range(width - 1):
+        for j in sorted({*range(0, width - 1, stride), width - 2}):
             cuts = [k for k in (j - 1, j + 1) if 0 <= k < width - 1]
+            family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
+    family.append(np.flatnonzero(bare.at_apex))
+    return family
+
+
+def periodic_family(bare: Bare, shape: tuple[int, int], period: int) -> list[LongArray]:
+    """Return the lattice with a pair of columns (or rows) cut out in every ``period``.
+
+    As :func:`lattice_family`, for large lattices: the number of subgraphs does not grow with
+    the lattice, and each keeps the fields of many pairs.
+    """
+    family = []
+    for size, along in ((shape[1], False), (shape[0], True)):
+        for offset in range(min(period, size - 1)):
+            first = np.arange(offset - period, size - 1, period)
+            cuts = np.union1d(first - 1, first + 1)
+            cuts = cuts[(cuts >= 0) & (cuts < size - 1)].tolist()
             family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
     family.append(np.flatnonzero(bare.at_apex))
     return family

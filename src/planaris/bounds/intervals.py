@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.bare import EPSILON, as_bare
+from planaris.bounds.bare import EPSILON, LOG2, as_bare
 from planaris.bounds.conditioned import ConditionedSum, heavy_state
 from planaris.bounds.decomposition import Callback, Decomposition, Stop
 from planaris.bounds.families import cluster_family
@@ -18,10 +18,14 @@ from planaris.bounds.mean_field import mean_field
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.bounds.pdc import planar_subgraphs, solve_easy
 from planaris.bounds.trw import tree_decomposition
+from planaris.errors import InfeasibleError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import mrf2ising
 from planaris.result import LogPartition, Stats
 from planaris.treewidth import plan_elimination
+
+EXACT_SHARE = 0.2
+"""Elimination is used where it is estimated to take this part of the time limit."""
 
 WIDTHS = (4, 8, 11, 13, 15)
 """Treewidths of subgraphs and clusters, tried in turn."""
@@ -123,9 +127,10 @@ def _ising(model: IsingModel, clock: _Progress, rng: np.random.Generator) -> Log
     if (found := solve_easy(model, bare, "planar")) is not None:
         return found
     plan = plan_elimination(model, task="log_partition", search_seconds=0.05)
-    if plan.complete and plan.seconds <= 0.2 * clock.limit and plan.bytes < 2**31:
+    if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
         return treewidth.log_partition(model, plan=plan)
     clock.offer("sizes", upper=bare.crude_upper())
+    _from_ground_state(model, clock)
     _raise_lower(model, clock, 0, rng)
     state, _ = tree_decomposition(bare, deadline=clock.share(0.2))
     clock.offer("trees", upper=state.certified())
@@ -140,6 +145,16 @@ def _ising(model: IsingModel, clock: _Progress, rng: np.random.Generator) -> Log
         state = _tighten(state, family, clock, last=k == len(WIDTHS))
     nodes, edges = _marginals(model, state)
     return clock.result("interval", {"nodes": nodes, "edges": edges})
+
+
+def _from_ground_state(model: IsingModel, clock: _Progress) -> None:
+    """Bound log Z by a bound on the largest weight: tight at low temperature."""
+    from planaris.relax import mplp
+
+    found = mplp(model, time_limit=max(0.05 * clock.left(), 0.01))
+    upper = model.num_spins * LOG2 - found.lower
+    slack = 8 * EPSILON * (abs(found.lower) + abs(upper) + 1)
+    clock.offer("ground state", lower=-found.energy - slack, upper=upper + slack)
 
 
 def _raise_lower(model: IsingModel, clock: _Progress, level: int, rng: np.random.Generator) -> None:
@@ -158,9 +173,14 @@ def _tighten(
     state: Decomposition, family: list[Any], clock: _Progress, *, last: bool
 ) -> Decomposition:
     """Add subgraphs and minimise; keep the old state if that is no better."""
-    # Wide subgraphs are worth more than the ones there: they start with most of the weight.
-    larger = state.extended(family, weight=0.8)
-    larger.deadline = clock.share(1.0 if last else 0.35)
+    # Wide subgraphs may be better off alone: fewer to evaluate, no weight spent elsewhere.
+    alone = Decomposition(state.bare, family)
+    larger = state.extended(family, weight=0.5)
+    for start in (alone, larger):
+        start.deadline = math.inf
+        start.value(np.concatenate([start.y, start.logits]))
+        start.deadline = clock.share(1.0 if last else 0.35)
+    larger = min(alone, larger, key=lambda start: start.upper)
     larger.minimise(300)
     if larger.upper >= state.upper:
         return state
@@ -179,12 +199,16 @@ def _marginals(model: IsingModel, state: Decomposition) -> tuple[Any, Any]:
 
 def _field(mrf: MarkovRandomField, clock: _Progress, rng: np.random.Generator) -> LogPartition:
     plan = plan_elimination(mrf, task="log_partition", search_seconds=0.05)
-    if plan.complete and plan.seconds <= 0.2 * clock.limit and plan.bytes < 2**31:
+    if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
         return treewidth.log_partition(mrf, plan=plan)
     clock.offer("sizes", upper=_table_upper(mrf))
     order = elimination_order(mrf)
     _lower_upper(mrf, order, 0, clock)
-    state = heavy_state(mrf, clock.share(0.2), rng)
+    try:
+        state = heavy_state(mrf, clock.share(0.2), rng)
+    except InfeasibleError:  # proved: every label of some variable is excluded
+        clock.offer("no state", upper=-math.inf)
+        return clock.result("interval", {"order": order})
     weight = float(mrf.log_weight(state))
     slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
     if weight > -math.inf:

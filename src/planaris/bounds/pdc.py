@@ -69,7 +69,7 @@ def pdc(
     --------
     >>> k5 = [(u, v) for u in range(5) for v in range(u)]
     >>> bound = pdc(IsingModel(k5, 0.5))
-    >>> bool(6.6478 <= bound.upper < 6.70)
+    >>> bool(5.0 < bound.lower < 5.803226 < bound.upper < 5.82)
     True
     """
     started = time.monotonic()
@@ -177,7 +177,9 @@ def planar_subgraphs(
         raise MethodError(msg)
     if subgraphs == "planar" or shape is None:
         return planar_family(bare, np.random.default_rng(0) if rng is None else rng)
-    family = lattice_family(bare, shape)
+    # On large lattices every second pair is as good, for half the time.
+    stride = 2 if subgraphs == "auto" and max(shape) > 12 else 1
+    family = lattice_family(bare, shape, stride=stride)
     if subgraphs == "auto":
         family += strip_family(bare, shape, 2, every_field=True)
     return family

@@ -12,11 +12,17 @@ from planaris.bounds.bare import EPSILON, LOG2, Bare
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.forest import Forest
-from planaris.kernels.graph import connected_components
+from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.models import IsingModel
-from planaris.planar import Plan, plan
-from planaris.treewidth import plan_elimination
-from planaris.typing import FloatArray, IntArray, LongArray
+from planaris.planar import plan
+from planaris.treewidth import EliminationPlan, plan_elimination
+from planaris.typing import FloatArray, LongArray
+
+SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
+"""s_u s_v in the order of a table over two spins."""
+
+MAX_FRONTIER = 22
+"""Spins in the table of a linear layout, at most."""
 
 MAX_ELIMINATION_SECONDS = 30.0
 """Estimated time of one elimination above which a subgraph is refused."""
@@ -142,49 +148,61 @@ class _Cones:
         return found.logs + found.errors
 
 
-class _Touched:
-    """A piece on the spins it touches; the others only count their states."""
+class _Eliminated:
+    """A piece of small treewidth: one order, many couplings. The apex is held at +1."""
 
     def __init__(self, pieces: Pieces, piece: int) -> None:
-        self.pieces = np.array([piece])
-        self.members = pieces.members_of(piece)
-        ends = pieces.bare.edges[pieces.subgraphs[piece]]
-        spins, renumbered = np.unique(ends, return_inverse=True)
-        self.edges = np.ascontiguousarray(renumbered.reshape(-1, 2), dtype=np.int32)
+        bare = pieces.bare
+        self.pieces, self.members = np.array([piece]), pieces.members_of(piece)
+        members = pieces.subgraphs[piece]
+        self.is_field = bare.at_apex[members]
+        ends = bare.edges[members]
+        spins = np.setdiff1d(ends, [bare.apex])
+        place = np.zeros(bare.num_spins, dtype=np.int64)
+        place[spins] = np.arange(len(spins))
+        between = ends[~self.is_field]
+        self.edges = np.ascontiguousarray(place[between], dtype=np.int32)
+        seen = ends[self.is_field]
+        self.field_spin = place[np.where(seen[:, 0] == bare.apex, seen[:, 1], seen[:, 0])]
         self.count = len(spins)
-        self.free = (pieces.bare.num_spins - len(spins)) * LOG2
-        self.slack = 4 * EPSILON * (self.free + 1)
+        self.free = (bare.num_spins - self.count) * LOG2
+        self.plan = self._plan()
+        self.seconds = self.plan.seconds if self.plan.complete else math.inf
 
-
-class _Eliminated(_Touched):
-    """A piece of small treewidth: one order, many couplings."""
-
-    def __init__(self, pieces: Pieces, piece: int) -> None:
-        super().__init__(pieces, piece)
+    def _plan(self) -> EliminationPlan:
         model = IsingModel(self.edges, np.ones(len(self.edges)), num_spins=self.count)
-        self.plan = plan_elimination(model, task="marginals", search_seconds=0.05)
-        self.seconds = self.plan.seconds
+        plans = [plan_elimination(model, task="marginals", search_seconds=0.05)]
+        # Bridges cost a layout nothing, but lure it away from the strip or cluster it is in.
+        _, block, _ = biconnected_components(self.count, self.edges)
+        inner = np.ascontiguousarray(self.edges[np.bincount(block, minlength=1)[block] > 1])
+        layout = frontier.greedy_layout(inner, self.count)
+        if frontier.frontier_width(self.edges, layout, MAX_FRONTIER) <= MAX_FRONTIER:
+            plans.append(plan_elimination(model, task="marginals", kind="frontier", order=layout))
+        return min(plans, key=lambda plan: (not plan.complete, plan.seconds))
 
     def evaluate(self, couplings: FloatArray) -> Values:
-        logs = np.multiply.outer(couplings, [1.0, -1.0, -1.0, 1.0]).ravel()
+        fields = np.zeros(self.count)
+        fields[self.field_spin] = couplings[self.is_field]
+        pairs = np.multiply.outer(couplings[~self.is_field], SIGNS).ravel()
+        singles = np.multiply.outer(fields, [-1.0, 1.0]).ravel()
         form = self.plan.pairwise
         if form is None:
-            singles = np.zeros(2 * self.count)
-            arrays = self.plan.arrays._replace(log_values=np.concatenate([logs, singles]))
-            value, error, _, tables = elimination.eliminate_sum(
+            arrays = self.plan.arrays._replace(log_values=np.concatenate([pairs, singles]))
+            value, error, nodes, tables = elimination.eliminate_sum(
                 arrays, self.plan.order, marginals=True
             )
         else:
-            value, error, _, tables, _ = frontier.frontier_sum(
-                form.arrays._replace(pairs=logs),
+            value, error, nodes, tables, _ = frontier.frontier_sum(
+                form.arrays._replace(pairs=pairs, singles=singles),
                 self.plan.order,
                 marginals=True,
                 spare=self.plan.spare,
             )
-        tables = tables[: 4 * len(couplings)].reshape(-1, 4)
-        moments = tables @ np.array([1.0, -1.0, -1.0, 1.0])
+        moments = np.empty(len(couplings))
+        moments[~self.is_field] = tables[: len(pairs)].reshape(-1, 4) @ SIGNS
+        moments[self.is_field] = (nodes[1::2] - nodes[::2])[self.field_spin]
         total = value + self.free
-        error += self.slack + EPSILON * abs(total)
+        error += 4 * EPSILON * (abs(total) + self.free + 1)
         return Values(np.array([total]), np.array([error]), moments)
 
     def certify(self, couplings: FloatArray) -> FloatArray:
@@ -192,12 +210,18 @@ class _Eliminated(_Touched):
         return found.logs + found.errors
 
 
-class _Planar(_Touched):
+class _Planar:
     """A planar piece: one dissection, many couplings."""
 
-    def __init__(self, pieces: Pieces, piece: int, prepared: Plan | None = None) -> None:
-        super().__init__(pieces, piece)
-        self.plan = plan((self.count, self.edges)) if prepared is None else prepared
+    def __init__(self, pieces: Pieces, piece: int) -> None:
+        self.pieces, self.members = np.array([piece]), pieces.members_of(piece)
+        ends = pieces.bare.edges[pieces.subgraphs[piece]]
+        spins, renumbered = np.unique(ends, return_inverse=True)
+        self.count = len(spins)
+        self.free = (pieces.bare.num_spins - len(spins)) * LOG2
+        self.slack = 4 * EPSILON * (self.free + 1)
+        edges = np.ascontiguousarray(renumbered.reshape(-1, 2), dtype=np.int32)
+        self.plan = plan((self.count, edges))
         self.threads = 1 if self.count < 2000 else None
 
     def evaluate(self, couplings: FloatArray) -> Values:
@@ -232,9 +256,3 @@ def _best_solver(pieces: Pieces, piece: int) -> Solver:
             f"{eliminated.plan.width}"
         )
         raise MethodError(msg, subgraph=piece, width=eliminated.plan.width) from error
-
-
-def covered(edges: IntArray | LongArray, subgraphs: list[LongArray]) -> LongArray:
-    """Return how many subgraphs hold each edge."""
-    flat = np.concatenate([np.zeros(0, dtype=np.int64), *subgraphs])
-    return np.bincount(flat, minlength=len(edges))

@@ -92,11 +92,12 @@ def tree_decomposition(
 ) -> tuple[Decomposition, str]:
     """Minimise over trees, add the best tree, repeat; return the state and why it ended."""
     state = Decomposition(bare, tree_family(bare), deadline=deadline, callback=callback)
-    status = "optimal"
+    status, best = "optimal", state
     for rounds in range(max_rounds + 1):
         left = max_iterations - state.steps
         # Between trees a rough optimum is enough.
         status = state.minimise(left, tolerance if rounds == max_rounds else 10 * tolerance)
+        best = min(best, state, key=lambda found: found.upper)
         if status != "optimal" or rounds == max_rounds:
             break
         information = edge_information(bare, state.moments)
@@ -109,13 +110,9 @@ def tree_decomposition(
         if gain < LEAST_GAIN * bare.num_spins:
             status = state.minimise(left, tolerance)
             break
-        best = state
         state = state.extended([tree], weight=2.0 / (len(state.pieces) + 2))
-        state.value(np.concatenate([state.y, state.logits]))
-        if time.monotonic() > deadline:
-            state = best
-            break
-    return state, status
+    # A search that was stopped right after a new tree may be worse than the one before.
+    return min(best, state, key=lambda found: found.upper), status
 
 
 def edge_information(bare: Bare, moments: FloatArray) -> FloatArray:

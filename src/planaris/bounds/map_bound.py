@@ -1,0 +1,216 @@
+"""A bound on the lowest energy by planar decomposition (GJ06 section 7).
+
+max_s Σ θ s s <= Σ_r max_s Σ φ^r s s whenever Σ_r φ^r = θ. The best split is the dual of maximising
+θ·τ over moments τ that agree with some distribution on every subgraph; on planar subgraphs those
+are given by cycle inequalities, so with every chordless cycle in some subgraph it is the cycle LP.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from planaris import planar, treewidth
+from planaris.bounds.bare import EPSILON, Bare, as_bare
+from planaris.bounds.pdc import planar_subgraphs
+from planaris.errors import NotPlanarError
+from planaris.models import IsingModel
+from planaris.result import GroundState
+from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
+
+
+def map_bound(
+    model: IsingModel,
+    *,
+    subgraphs: str | list[ArrayLike] = "auto",
+    max_rounds: int = 200,
+    tolerance: float = 1e-7,
+    time_limit: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> GroundState:
+    """Bound the lowest energy from below by ground states of planar subgraphs.
+
+    Parameters
+    ----------
+    model, subgraphs, time_limit, rng
+        As for :func:`planaris.bounds.pdc`.
+    max_rounds : int
+        Most rounds; each solves every subgraph once.
+    tolerance : float
+        Stop when the split is this close to the best one, relative to the energies.
+
+    Returns
+    -------
+    GroundState
+        ``lower`` holds at any stop; ``spins`` is the best of the subgraphs' ground states.
+
+    Examples
+    --------
+    >>> k5 = IsingModel([(u, v) for u in range(5) for v in range(u)], -1.0)
+    >>> all_but_one = [[e for e in range(10) if e != left] for left in range(10)]
+    >>> found = map_bound(k5, subgraphs=all_but_one)
+    >>> round(found.lower, 4), found.energy  # the cycle LP gives -10/3 too
+    (-3.3333, -2.0)
+    """
+    started = time.monotonic()
+    deadline = math.inf if time_limit is None else started + time_limit
+    bare = as_bare(model)
+    if not np.any(bare.couplings):
+        spins = np.ones(model.num_spins, dtype=np.int8)
+        energy = float(model.energy(spins))
+        return GroundState(spins, energy, energy, energy, True, "map-bound")
+    family = [s for s in planar_subgraphs(bare, subgraphs, rng) if len(s)]
+    master = _Master(bare, family)
+    for rounds in range(max_rounds + 1):
+        master.price()
+        done = master.best - master.value <= tolerance * (1 + abs(master.best))
+        if done or rounds == max_rounds or time.monotonic() > deadline:
+            break
+        master.solve()
+    size = float(np.abs(bare.couplings).sum())
+    lower = -master.best - model.offset - 64 * EPSILON * len(family) * (size + abs(model.offset))
+    spins = _model_state(model, bare, master.states)
+    energy = float(model.energy(spins))
+    return GroundState(
+        spins=spins,
+        energy=energy,
+        lower=min(lower, energy),
+        upper=energy,
+        exact=bool(energy - lower <= tolerance * (1 + abs(energy))),
+        method="map-bound",
+        stats={"rounds": rounds, "seconds": time.monotonic() - started},
+    )
+
+
+class _Master:
+    """Mixtures of states on every subgraph that agree on shared edges, by column generation."""
+
+    def __init__(self, bare: Bare, family: list[LongArray]) -> None:
+        self.bare, self.family = bare, family
+        count = np.bincount(np.concatenate(family), minlength=bare.num_edges)
+        share = bare.couplings / np.maximum(count, 1)
+        self.split = [share[s] for s in family]
+        self.best_split = self.split
+        self.columns: list[list[FloatArray]] = [[] for _ in family]
+        self.states: list[Int8Array] = []
+        self.best, self.value = math.inf, -math.inf
+        self.plans = [_state_solver(bare, s) for s in family]
+        # One state of the whole model, in every mixture, makes the master feasible.
+        self.add_state(_improved(bare, np.ones(bare.num_spins, dtype=np.int8)))
+
+    def add_state(self, spins: Int8Array) -> None:
+        """Give every subgraph this state of the whole model as a column."""
+        self.states.append(spins)
+        s = spins.astype(np.float64)
+        agree = s[self.bare.edges[:, 0]] * s[self.bare.edges[:, 1]]
+        for columns, members in zip(self.columns, self.family, strict=True):
+            columns.append(agree[members])
+
+    def price(self) -> None:
+        """Solve every subgraph for the present split: a bound, and a new column each.
+
+        The split is pulled towards the best one so far, which keeps the duals from jumping.
+        """
+        total = 0.0
+        for r, solve in enumerate(self.plans):
+            value, moments, spins = solve(self.split[r])
+            total += value
+            self.columns[r].append(moments)
+            self.states.append(spins)
+        if total < self.best:
+            self.best, self.best_split = total, self.split
+
+    def solve(self) -> None:
+        """Maximise θ·τ over mixtures of the columns; the duals are the next split."""
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array
+
+        m = self.bare.num_edges
+        rows, columns, values, kinds = [], [], [], []
+        place = 0
+        offset = 0
+        for r, members in enumerate(self.family):
+            for moments in self.columns[r]:
+                rows += [offset + np.arange(len(members))]
+                columns += [np.full(len(members), m + place)]
+                values += [moments]
+                kinds.append(r)
+                place += 1
+            rows.append(offset + np.arange(len(members)))
+            columns.append(members)
+            values.append(-np.ones(len(members)))
+            offset += len(members)
+        # One row per subgraph: its mixture adds up to one.
+        rows.append(offset + np.array(kinds))
+        columns.append(m + np.arange(place))
+        values.append(np.ones(place))
+        matrix = coo_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+            shape=(offset + len(self.family), m + place),
+        )
+        right = np.concatenate([np.zeros(offset), np.ones(len(self.family))])
+        cost = np.concatenate([-self.bare.couplings, np.zeros(place)])
+        solver: Any = linprog
+        found = solver(
+            cost,
+            A_eq=matrix.tocsr(),
+            b_eq=right,
+            bounds=[(None, None)] * m + [(0.0, None)] * place,
+            method="highs",
+        )
+        self.value = -float(found.fun)
+        duals = np.asarray(found.eqlin.marginals)[:offset]
+        ends = np.cumsum([len(s) for s in self.family])
+        raw = np.split(duals, ends[:-1])
+        self.split = self._balanced(
+            [0.5 * a + 0.5 * b for a, b in zip(raw, self.best_split, strict=True)]
+        )
+
+    def _balanced(self, split: list[FloatArray]) -> list[FloatArray]:
+        """Return the split with what is missing from θ shared out evenly."""
+        m = self.bare.num_edges
+        flat, members = np.concatenate(split), np.concatenate(self.family)
+        total = np.bincount(members, flat, m)
+        count = np.bincount(members, minlength=m)
+        miss = (self.bare.couplings - total) / np.maximum(count, 1)
+        return [part + miss[s] for part, s in zip(split, self.family, strict=True)]
+
+
+def _state_solver(bare: Bare, members: LongArray) -> Any:
+    """Return a function from couplings to (largest weight, s_u s_v of a best state, spins)."""
+    ends = bare.edges[members]
+    spins, renumbered = np.unique(ends, return_inverse=True)
+    edges = renumbered.reshape(-1, 2).astype(np.int32)
+
+    def solve(couplings: FloatArray) -> tuple[float, FloatArray, Int8Array]:
+        part = IsingModel(edges, couplings, num_spins=len(spins))
+        try:
+            found = planar.ground_state(part)
+        except NotPlanarError:
+            found = treewidth.ground_state(part)
+        full = np.ones(bare.num_spins, dtype=np.int8)
+        full[spins] = found.spins
+        s = found.spins.astype(np.float64)
+        return -found.lower, s[edges[:, 0]] * s[edges[:, 1]], full
+
+    return solve
+
+
+def _improved(bare: Bare, spins: Int8Array) -> Int8Array:
+    from planaris.kernels.cuts import improve_spins
+
+    edges = np.ascontiguousarray(bare.edges)
+    return improve_spins(
+        bare.num_spins, edges, bare.couplings, spins, tabu_steps=4 * bare.num_spins
+    )
+
+
+def _model_state(model: IsingModel, bare: Bare, states: list[Int8Array]) -> Int8Array:
+    """Return the best of some states, after a local search."""
+    u, v = bare.edges.T
+    best = max(states, key=lambda s: float(bare.couplings @ (s[u] * s[v])))
+    spins = _improved(bare, best)
+    return (spins[:-1] * spins[-1]).astype(np.int8) if model.has_fields else spins

@@ -1,0 +1,88 @@
+"""Intervals for models with many labels, large factors and zeros, against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from planaris.bounds import interval
+from planaris.bounds import intervals as module
+from planaris.bounds.conditioned import ConditionedSum, find_cutset
+from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
+from planaris.models import MarkovRandomField
+
+
+def random_field(rng: np.random.Generator, *, zeros: float = 0.3) -> MarkovRandomField:
+    n = int(rng.integers(2, 8))
+    cards = rng.integers(1, 4, n)
+    factors = []
+    for _ in range(int(rng.integers(1, 2 * n))):
+        scope = rng.choice(n, size=int(rng.integers(1, min(n, 3) + 1)), replace=False)
+        table = np.exp(2 * rng.normal(size=cards[scope]))
+        table[rng.random(table.shape) < rng.choice([0.0, zeros])] = 0.0
+        factors.append((scope.tolist(), table))
+    return MarkovRandomField(cards, factors)
+
+
+def enumerate_log_z(mrf: MarkovRandomField) -> float:
+    states = np.array(list(itertools.product(*(range(k) for k in mrf.cardinalities))))
+    weights = mrf.log_weight(states)
+    top = weights.max()
+    return -math.inf if top == -math.inf else float(top + np.log(np.exp(weights - top).sum()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_mini_buckets_bound_from_above(seed: int) -> None:
+    rng = np.random.default_rng([21, seed])
+    mrf = random_field(rng)
+    truth = enumerate_log_z(mrf)
+    order = elimination_order(mrf)
+    for entries in (1, 3, 9, 27, 10**6):
+        found = mini_bucket_bound(mrf, order, entries)
+        assert found.upper >= truth - 1e-12 * (1 + abs(truth)) or truth == -math.inf
+    assert found.splits == 0
+    if truth == -math.inf:
+        assert found.upper == -math.inf
+    else:
+        assert found.upper == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_intervals_without_exact_routes_hold(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng([22, seed])
+    mrf = random_field(rng)
+    truth = enumerate_log_z(mrf)
+    monkeypatch.setattr(module, "EXACT_SHARE", -1.0)
+    monkeypatch.setattr(module, "BUCKET_ENTRIES", (4, 16))
+    found = interval(mrf, 0.2)
+    slack = 1e-12 * (1 + abs(truth)) if truth > -math.inf else 0.0
+    assert found.lower <= truth + slack
+    assert found.upper >= truth - slack
+
+
+def test_conditioned_sums_climb_to_the_truth(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mrf = MarkovRandomField(
+        [3] * 5,
+        [((u, v), np.exp(rng.normal(size=(3, 3)))) for u in range(5) for v in range(u)],
+    )
+    monkeypatch.setattr("planaris.bounds.conditioned.MAX_TERM_SECONDS", 4e-6)
+    assert len(find_cutset(mrf)) > 0
+    total = ConditionedSum(mrf, np.zeros(5, dtype=np.int64))
+    first = total.lower
+    total.walk(math.inf, 10**6, rng)
+    truth = enumerate_log_z(mrf)
+    assert first < total.lower <= truth
+    assert total.lower == pytest.approx(truth, abs=1e-6)
+
+
+def test_a_model_without_states_is_minus_infinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    mrf = MarkovRandomField([2, 2], [((0, 1), np.eye(2)), ((0, 1), 1 - np.eye(2))])
+    assert interval(mrf).upper == -math.inf
+    monkeypatch.setattr(module, "EXACT_SHARE", -1.0)
+    found = interval(mrf, 0.2)
+    assert found.lower == -math.inf
