@@ -106,6 +106,35 @@ def test_a_hundred_squared_at_low_temperature_keeps_its_error(rng: np.random.Gen
     assert other.lower <= found.upper
 
 
+@pytest.mark.parametrize("beta", [3.0, 10.0, 30.0, 100.0])
+def test_stated_errors_hold(beta: float, rng: np.random.Generator) -> None:
+    for _ in range(4):
+        model = spin_glass(24, rng, beta=beta)
+        prepared = plan(model)
+        found = prepared.log_partition(model.couplings)
+        entries = prepared._entries(model.couplings, prepared._gauge(model.couplings, None))
+        entries = prepared._scaled(entries, None)
+        exact = prepared._elimination.log_pfaffian(
+            entries.face, entries.scale, entries.signs, wide=True
+        )
+        value = exact.log_magnitude + prepared._constant(entries)
+        assert found.exact
+        assert found.lower <= value <= found.upper
+        assert found.upper - found.lower < 1e-9 * abs(value)
+
+
+def test_samples_at_low_temperature(rng: np.random.Generator) -> None:
+    model = spin_glass(20, rng)
+    prepared = plan(model)
+    for beta in (30.0, 300.0):
+        couplings = beta * model.couplings
+        states = prepared.sample(couplings, 50, rng)
+        agree = (states[:, model.edges[:, 0]] == states[:, model.edges[:, 1]]).mean(0)
+        exact = prepared.marginals(couplings).edges
+        spread = np.sqrt(np.maximum(exact * (1 - exact), 1e-3) / len(states))
+        assert np.abs((agree - exact) / spread).max() < 5.5
+
+
 def test_relabelling_gauge_flips_and_components(rng: np.random.Generator) -> None:
     model = spin_glass(7, rng, beta=1.5)
     value = plan(model).log_partition(model.couplings).value
