@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+import scipy
 
 from planaris.errors import MethodError, TooLargeError
 from planaris.kernels.cuts import CycleCuts, improve_spins, separate_cycles
@@ -44,12 +44,12 @@ class Polytope:
         place = np.column_stack([pairs, n + np.arange(len(pairs))])
         columns = np.repeat(place, 4, axis=0).ravel()
         values = np.tile(-SIGNS, (len(pairs), 1)).ravel()
-        local = csr_array((values, (index, columns)), shape=(4 * len(pairs), count))
+        local = scipy.sparse.csr_array((values, (index, columns)), shape=(4 * len(pairs), count))
         alone = np.flatnonzero(np.bincount(pairs.ravel(), minlength=n) == 0)
         at = np.tile(alone, 2)
         sign = np.repeat([1.0, -1.0], len(alone))
-        box = csr_array((sign, (np.arange(len(at)), at)), shape=(len(at), count))
-        self.rows = csr_array(vstack([local, box]))
+        box = scipy.sparse.csr_array((sign, (np.arange(len(at)), at)), shape=(len(at), count))
+        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([local, box]))
         self.sides = np.ones(self.rows.shape[0])
 
     def add_cycles(self, cuts: CycleCuts) -> None:
@@ -57,15 +57,20 @@ class Polytope:
         lengths = np.diff(cuts.offsets)
         rows = np.repeat(np.arange(len(cuts)), lengths)
         shape = (len(cuts), self.rows.shape[1])
-        fresh = csr_array((1.0 - 2.0 * cuts.odd, (rows, self.n + cuts.edges)), shape=shape)
-        self.rows = csr_array(vstack([self.rows, fresh]))
+        fresh = scipy.sparse.csr_array(
+            (1.0 - 2.0 * cuts.odd, (rows, self.n + cuts.edges)), shape=shape
+        )
+        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([self.rows, fresh]))
         self.sides = np.concatenate([self.sides, lengths - 2.0])
 
     def drop_slack(self, z: FloatArray, keep_first: int, room: float) -> None:
         """Remove cycles that are far from binding."""
         slack = self.sides - self.rows @ z
         keep = (slack < room) | (np.arange(len(slack)) < keep_first)
-        self.rows, self.sides = csr_array(self.rows[np.flatnonzero(keep)]), self.sides[keep]
+        self.rows, self.sides = (
+            scipy.sparse.csr_array(self.rows[np.flatnonzero(keep)]),
+            self.sides[keep],
+        )
 
 
 class BarrierSolver:

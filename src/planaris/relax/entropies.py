@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+import scipy
 
 from planaris.typing import FloatArray, IntArray
 
@@ -70,8 +70,8 @@ class TreeEntropy:
         own = -self.share / (1 - z[:n] ** 2)
         data = np.concatenate([blocks.ravel(), own])
         rows, columns = np.append(rows, np.arange(n)), np.append(columns, np.arange(n))
-        hessian = coo_array((data, (rows, columns)), shape=(len(z), len(z)))
-        return value, gradient, csr_array(hessian)
+        hessian = scipy.sparse.coo_array((data, (rows, columns)), shape=(len(z), len(z)))
+        return value, gradient, scipy.sparse.csr_array(hessian)
 
 
 class LogDetEntropy:
@@ -135,7 +135,7 @@ def uniform_tree_probabilities(n: int, pairs: IntArray) -> FloatArray:
 
     if not len(pairs):
         return np.zeros(0)
-    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    graph = scipy.sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     count, label = connected_components(graph, directed=False)
     laplacian = np.zeros((n, n))
     np.add.at(laplacian, (pairs[:, 0], pairs[:, 1]), -1.0)
@@ -157,8 +157,8 @@ def heaviest_tree(n: int, pairs: IntArray, weight: FloatArray) -> FloatArray:
 
     # csgraph reads zero as no edge; all weights are made negative.
     cost = -(weight - weight.min(initial=0.0) + 1.0)
-    graph = coo_array((cost, (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
-    tree = coo_array(minimum_spanning_tree(graph))
+    graph = scipy.sparse.coo_array((cost, (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
+    tree = scipy.sparse.coo_array(minimum_spanning_tree(graph))
     index = {(int(u), int(v)): e for e, (u, v) in enumerate(pairs)}
     chosen = np.zeros(len(pairs))
     for u, v in zip(tree.row.tolist(), tree.col.tolist(), strict=True):
