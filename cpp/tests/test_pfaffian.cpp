@@ -6,6 +6,7 @@
 #include "check.hpp"
 #include "planaris/front_elimination.hpp"
 #include "planaris/leg_scaling.hpp"
+#include "planaris/pfaffian_sweep.hpp"
 
 using namespace planaris;
 
@@ -150,6 +151,18 @@ static void leaves_and_threads_change_nothing() {
       CHECK(std::fabs(found.log_magnitude + sum + std::log(2.0) - std::log(total)) < 1e-13);
       CHECK(found.stats.left_over == 0);
       CHECK(found.stats.pivots == 5);
+      const FrontTree tree = dissect_faces(faces, centres, leaf);
+      const KasteleynEntries entries{face, join, signs};
+      Fronts<double> fronts;
+      eliminate<double>(tree, entries, {0.1, threads}, control, &factors, &fronts);
+      const UncutProbabilities p = uncut_probabilities(tree, entries, factors, threads, control);
+      CHECK(p.residual < 1e-13);
+      // The middle of its interval: an edge is cut where that is likelier, given those before.
+      const std::vector<double> half(5, 0.5);
+      const SampledCut drawn = sample_cut(tree, entries, fronts, half, threads, control);
+      CHECK(drawn.undecided == 0);
+      CHECK((drawn.cut[0] ^ drawn.cut[1] ^ drawn.cut[2]) == 0);
+      CHECK((drawn.cut[1] ^ drawn.cut[3] ^ drawn.cut[4]) == 0);
     }
   }
 }

@@ -14,8 +14,15 @@ from planaris.typing import FloatArray
 
 EPSILON = float(np.finfo(np.float64).eps)
 
+SAFETY = 16.0
+"""Errors are stated this many times larger than estimated: two eliminations may agree by luck."""
+
 CALM_COUPLING = 8.0
 """With larger couplings an elimination is always done twice."""
+
+CALM_EXPONENT = -8
+"""So it is when a row that was handed on had shrunk below two to this power: what is left of a
+sum after cancellation carries a relative error of at most epsilon times four to minus this."""
 
 
 def is_sound(found: LogPfaffian, *, wide: bool) -> bool:
@@ -27,7 +34,7 @@ def is_sound(found: LogPfaffian, *, wide: bool) -> bool:
 def estimate_log_pfaffian(
     elimination: Elimination, entries: Entries, *, wide: bool, **options: Any
 ) -> tuple[LogPfaffian, float, Stats]:
-    """Eliminate, and once more in another way unless all pivots were where they should be.
+    """Eliminate, and once more in another way unless hardly a pivot was out of place.
 
     The second time rows are scaled differently and pivots chosen by a stricter threshold, so
     the rounding errors of the two are independent and their difference shows them.
@@ -48,14 +55,16 @@ def estimate_log_pfaffian(
     }
     if not is_sound(first, wide=wide):
         return first, math.inf, stats
-    calm = first.delayed == 0 and first.worst_ratio >= 0.1
+    calm = first.smallest_exponent >= CALM_EXPONENT and first.worst_ratio >= 0.1
     if calm and np.abs(entries.gauged).max(initial=0.0) <= CALM_COUPLING:
-        return first, EPSILON * first.pivots, stats
+        lost = 4.0**-first.smallest_exponent
+        return first, EPSILON * (first.pivots + lost), stats
     shaken = entries.shaken()
     second = run(shaken.face, shaken.scale, shaken.signs, wide=wide, threshold=0.3, **options)
     if not is_sound(second, wide=wide) or second.sign != first.sign:
         return first, math.inf, stats
-    return first, abs(second.log_magnitude - first.log_magnitude), stats
+    difference = abs(second.log_magnitude - first.log_magnitude)
+    return first, difference + EPSILON * first.pivots, stats
 
 
 class SignedSum:

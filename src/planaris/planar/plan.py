@@ -21,7 +21,7 @@ from planaris.kernels.pfaffian import Elimination, Factorization
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import IsingModel
 from planaris.planar.entries import Entries
-from planaris.planar.estimate import EPSILON, SignedSum, estimate_log_pfaffian, is_sound
+from planaris.planar.estimate import EPSILON, SAFETY, SignedSum, estimate_log_pfaffian, is_sound
 from planaris.planar.faces import face_centres
 from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback, ProgressOption, watch
@@ -180,7 +180,7 @@ class Plan:
             # What rounding of the couplings alone does: sums of m numbers and their exponentials.
             size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2) + 8.0
             if total.error <= 1e-13 * (abs(value) + self.num_edges) + 1e-12:
-                error = 4 * total.error + EPSILON * (size + abs(value))
+                error = SAFETY * total.error + EPSILON * (size + abs(value))
                 # log Z minus the log weight of the gauge state, without their cancellation.
                 excess = total.log_value + self.embedding.num_components * math.log(2.0)
                 stats = {**stats, "error": error, "excess": excess}
