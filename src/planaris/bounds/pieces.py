@@ -14,7 +14,7 @@ from planaris.kernels import elimination, frontier
 from planaris.kernels.forest import Forest
 from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.models import IsingModel
-from planaris.planar import plan
+from planaris.planar.plan import plan
 from planaris.treewidth import EliminationPlan, plan_elimination
 from planaris.typing import FloatArray, LongArray
 
