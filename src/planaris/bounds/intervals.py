@@ -129,6 +129,8 @@ def _ising(model: IsingModel, clock: _Progress, rng: np.random.Generator) -> Log
     plan = plan_elimination(model, task="log_partition", search_seconds=0.05)
     if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
         return treewidth.log_partition(model, plan=plan)
+    if (hub := _hub(model)) is not None:
+        return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=bare.crude_upper())
     _from_ground_state(model, clock)
     _raise_lower(model, clock, 0, rng)
@@ -145,6 +147,41 @@ def _ising(model: IsingModel, clock: _Progress, rng: np.random.Generator) -> Log
         state = _tighten(state, family, clock, last=k == len(WIDTHS))
     nodes, edges = _marginals(model, state)
     return clock.result("interval", {"nodes": nodes, "edges": edges})
+
+
+def _hub(model: IsingModel) -> int | None:
+    """Return a spin joined to most others, as a bias spin is, of a model without fields."""
+    if model.has_fields or model.num_spins < 4:
+        return None
+    degree = np.bincount(model.edges.ravel(), minlength=model.num_spins)
+    hub, rest = int(np.argmax(degree)), int(np.sort(degree)[-2])
+    return hub if degree[hub] >= 0.5 * (model.num_spins - 1) and degree[hub] > 2 * rest else None
+
+
+def _held(model: IsingModel, hub: int, clock: _Progress, rng: np.random.Generator) -> LogPartition:
+    """Hold a hub at +1: its couplings are fields again, and the rest may be a lattice."""
+    at_hub = (model.edges == hub).any(1)
+    fields = np.zeros(model.num_spins)
+    fields[model.edges[at_hub].sum(1) - hub] = model.couplings[at_hub]
+    rest = np.delete(np.arange(model.num_spins), hub)
+    place = np.cumsum(np.arange(model.num_spins) != hub) - 1
+    smaller = IsingModel(
+        place[model.edges[~at_hub]],
+        model.couplings[~at_hub],
+        fields[rest],
+        num_spins=len(rest),
+        offset=model.offset,
+    )
+    found = _ising(smaller, clock, rng)
+    slack = 2 * EPSILON * (abs(found.value) + 1)
+    stats = {k: v for k, v in found.stats.items() if k not in ("nodes", "edges")}
+    return replace(
+        found,
+        value=found.value + LOG2,
+        lower=found.lower + LOG2 - slack,
+        upper=found.upper + LOG2 + slack,
+        stats=stats,
+    )
 
 
 def _from_ground_state(model: IsingModel, clock: _Progress) -> None:

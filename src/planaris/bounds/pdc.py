@@ -20,7 +20,7 @@ from planaris.bounds.trw import tree_decomposition
 from planaris.errors import MethodError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
-from planaris.planar import plan
+from planaris.planar.plan import plan
 from planaris.result import LogPartition
 from planaris.typing import ArrayLike, LongArray
 

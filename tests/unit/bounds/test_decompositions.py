@@ -23,6 +23,7 @@ from planaris.errors import MethodError
 from planaris.generate import square_lattice
 from planaris.kernels.forest import Forest
 from planaris.kernels.planarity import is_planar
+from planaris.models.convert import fields2bias
 from planaris.reference import enumerate_states
 from planaris.relax import cycle_lp, entropy_bound
 
@@ -165,6 +166,17 @@ def test_mean_field_clusters_are_checked_and_help(rng: np.random.Generator) -> N
     assert whole == pytest.approx(truth, abs=1e-9)
     with pytest.raises(MethodError, match="each of the 16 spins once"):
         mean_field(model, clusters=[np.arange(15)])
+
+
+def test_a_hub_is_held(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model with its fields as couplings to a spin gets the interval it had with fields."""
+    monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
+    model = lattice(rng, 4, 4, 1.0)
+    joined, _ = fields2bias(model)
+    truth = enumerate_states(model).log_partition + np.log(2.0)
+    found = interval(joined, 1.0)
+    assert found.lower - 1e-9 <= truth <= found.upper + 1e-9
+    assert found.gap < 0.5
 
 
 def test_forests_match_enumeration(rng: np.random.Generator) -> None:
