@@ -26,11 +26,10 @@ def main() -> None:
             means.append(energies.mean())
             errors.append(energies.std(ddof=1) / np.sqrt(count))
             print(f"{disorder} {size:4d}: {means[-1]:.5f} ± {errors[-1]:.5f}")
-        design = (
-            np.column_stack([np.ones(len(sizes)), 1 / np.array(sizes)]) / np.array(errors)[:, None]
-        )
+        scale = 1 / np.array(errors)
+        design = np.column_stack([scale, scale / np.array(sizes)])
         covariance = np.linalg.inv(design.T @ design)
-        limit, _ = covariance @ design.T @ (np.array(means) / np.array(errors))
+        limit, _ = covariance @ design.T @ (scale * np.array(means))
         print(f"{disorder}  inf: {limit:.5f} ± {np.sqrt(covariance[0, 0]):.5f}, literature {known}")
 
 
