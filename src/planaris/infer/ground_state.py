@@ -154,9 +154,11 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
             return found
     if cuts.is_submodular(part.model):
         return cuts.graph_cut(part.model, progress=limits.progress)
-    plan = fitting_elimination(part.model, "ground_state", limits)
+    model, inverse = part.with_fields()
+    plan = fitting_elimination(model, "ground_state", limits)
     if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
-        return treewidth.ground_state(part.model, plan=plan, progress=limits.progress)
+        found = treewidth.ground_state(model, plan=plan, progress=limits.progress)
+        return found if inverse is None else lift_ground_state(found, inverse, part.model)
     return relax.branch_and_cut(part.model, time_limit=limits.patience(), progress=limits.progress)
 
 

@@ -145,10 +145,13 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     """Solve a part by the cheapest exact method that fits, else bound it."""
     if part.embedding is not None:
         return _planar(part, limits)
-    plan = fitting_elimination(part.model, "log_partition", limits)
+    model, inverse = part.with_fields()
+    plan = fitting_elimination(model, "log_partition", limits)
     if plan is not None:
-        return treewidth.log_partition(part.model, plan=plan, progress=limits.progress)
-    return _interval(part.model, limits)
+        found = treewidth.log_partition(model, plan=plan, progress=limits.progress)
+    else:
+        found = _interval(model, limits)
+    return found if inverse is None else lift_log_partition(found, inverse)
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:

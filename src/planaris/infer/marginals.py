@@ -140,7 +140,9 @@ def _cheapest(part: Part, limits: Limits) -> Marginals:
     """Solve a part by the cheapest exact method that fits."""
     if part.embedding is not None:
         return _planar(part, limits)
-    return _treewidth(part.model, limits)
+    model, inverse = part.with_fields()
+    found = _treewidth(model, limits)
+    return found if inverse is None else inverse.lift_marginals(found)
 
 
 def _treewidth(model: Model, limits: Limits) -> Marginals:

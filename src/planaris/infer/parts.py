@@ -16,9 +16,9 @@ from planaris.embed import Embedding, embed, join_bias_spin
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.kernels.spins import spins_from_disagreements
-from planaris.models import IsingModel
-from planaris.models.convert import WithoutBias, fields2bias
-from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
+from planaris.models import Inverse, IsingModel, bias2fields, fields2bias
+from planaris.models.convert import WithoutBias
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,23 @@ class Part:
     """Spins of the whole that the part touches, in the order of its own spins."""
     embedding: Embedding | None
     """A rotation system: plane when found here, as given otherwise."""
+    bias: int = -1
+    """The part's own number of the bias spin, or -1."""
+    positions: FloatArray | None = None
+    """Coordinates of the part's spins (nan for the bias spin), where the model has them."""
+
+    def with_fields(self) -> tuple[IsingModel, Inverse | None]:
+        """Return the part with its bias spin turned back into fields, and the way back.
+
+        Elimination wants it so: a bias spin is a neighbour of everything.
+        """
+        if self.bias < 0:
+            return self.model, None
+        free, inverse = bias2fields(self.model, self.bias)
+        if self.positions is None:
+            return free, inverse
+        kept = np.arange(self.model.num_spins) != self.bias
+        return free.with_positions(self.positions[kept]), inverse
 
     def describe(self) -> dict[str, object]:
         """Say what the part is, for ``stats``."""
@@ -72,7 +89,7 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
     try:
         return Split(model, bare, inverse, [_whole(bare, _embed(bare))])
     except NotPlanarError:
-        return Split(model, bare, inverse, _blocks(bare))
+        return Split(model, bare, inverse, _blocks(bare, inverse is not None, model.positions))
 
 
 def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
@@ -83,7 +100,10 @@ def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
     return split
 
 
-def _blocks(model: IsingModel) -> list[Part]:
+def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> list[Part]:
+    if positions is not None and has_bias:
+        positions = np.concatenate([positions, np.full((1, 2), np.nan)])
+    bias = model.num_spins - 1 if has_bias else -1
     count, block_of, _ = biconnected_components(model.num_spins, model.edges)
     order = np.argsort(block_of, kind="stable")
     begin = np.searchsorted(block_of[order], np.arange(count + 1))
@@ -93,13 +113,13 @@ def _blocks(model: IsingModel) -> list[Part]:
     others: list[Part] = []
     for block in np.flatnonzero(sizes >= 9):
         members = np.sort(order[begin[block] : begin[block + 1]])
-        part = _restrict(model, members)
+        part = _restrict(model, members, bias, positions)
         if part.embedding is None:
             others.append(part)
         else:
             planar.append(members)
     together = np.sort(np.concatenate(planar))
-    return [_restrict(model, together), *others] if len(together) else others
+    return [_restrict(model, together, bias, positions), *others] if len(together) else others
 
 
 def _whole(model: IsingModel, embedding: Embedding) -> Part:
@@ -108,14 +128,24 @@ def _whole(model: IsingModel, embedding: Embedding) -> Part:
     return Part(model.without_offset(), everything, spins, embedding)
 
 
-def _restrict(model: IsingModel, members: LongArray) -> Part:
+def _restrict(
+    model: IsingModel, members: LongArray, bias: int, positions: FloatArray | None
+) -> Part:
     spins, renumbered = np.unique(model.edges[members], return_inverse=True)
     part = IsingModel(renumbered.reshape(-1, 2), model.couplings[members], num_spins=len(spins))
     try:
         embedding = _embed(part)
     except NotPlanarError:
         embedding = None
-    return Part(part, members, spins, embedding)
+    at = np.flatnonzero(spins == bias)
+    return Part(
+        part,
+        members,
+        spins,
+        embedding,
+        bias=int(at[0]) if at.size else -1,
+        positions=None if positions is None else positions[spins],
+    )
 
 
 def _embed(model: IsingModel) -> Embedding:

@@ -126,7 +126,9 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
 
 def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
     if part.embedding is None:
-        return _treewidth(part.model, size, rng, limits)
+        model, inverse = part.with_fields()
+        states = _treewidth(model, size, rng, limits)
+        return states if inverse is None else inverse.lift_states(states)
     prepared = planar.Plan(part.embedding, positions=part.model.positions)
     return prepared.sample(part.model.couplings, size, rng, progress=limits.progress)
 

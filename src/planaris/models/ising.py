@@ -363,6 +363,13 @@ class IsingModel:
             labels=self.labels,
         )
 
+    def with_positions(self, positions: ArrayLike | None) -> IsingModel:
+        """Return the same model with other coordinates, sharing the arrays."""
+        copy = IsingModel.__new__(IsingModel)
+        spots = None if positions is None else as_positions(positions, self.num_spins)
+        copy.__setstate__({**self.__getstate__(), "positions": spots})
+        return copy
+
     def without_offset(self) -> IsingModel:
         """Return the same model with offset zero, sharing the arrays."""
         if self.offset == 0:
