@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 import glasses
 from degenerate import LARGE, SMALL
-from planaris import IsingModel
+from planaris import IsingModel, log_partition, sample
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import MethodError, ModelError
 from planaris.generate import spin_glass
@@ -22,9 +22,7 @@ from planaris.planar import (
     Plan,
     ground_state_entropy,
     plan,
-    planar_log_partition,
     planar_marginals,
-    planar_sample,
     thermodynamics,
 )
 from planaris.reference import enumerate_states
@@ -66,7 +64,7 @@ def test_a_thousand_random_models(rng: np.random.Generator) -> None:
 def test_odd_models(name: str) -> None:
     model = SMALL[name]()
     expected = enumerate_states(model)
-    found = planar_log_partition(model)
+    found = log_partition(model, "planar")
     assert found.value == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-12)
     marginals = planar_marginals(model)
     np.testing.assert_allclose(marginals.nodes, expected.nodes, atol=1e-11)
@@ -162,7 +160,7 @@ def test_marginals_with_fields(drawn: tuple[IsingModel, PlaneGraph]) -> None:
     found = planar_marginals(model)
     np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-9)
     np.testing.assert_allclose(found.edges, expected.edges, atol=1e-9)
-    value = planar_log_partition(model).value
+    value = log_partition(model, "planar").value
     assert value == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-12)
 
 
@@ -211,7 +209,7 @@ def test_sampled_frequencies(fields: bool, rng: np.random.Generator) -> None:
         h[lattice.edges[0]] = 0.4, -0.7
     couplings = 0.6 * rng.normal(size=len(lattice.edges))
     model = IsingModel(lattice.edges, couplings, h, positions=lattice.positions)
-    states = planar_sample(model, 6000, rng, threads=1)
+    states = sample(model, 6000, rng, "planar")
     codes = (states > 0) @ (1 << np.arange(5, -1, -1))
     expected = enumerate_states(model).probabilities * len(states)
     keep = expected > 5

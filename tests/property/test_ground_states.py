@@ -30,7 +30,7 @@ def assert_ground_state(model: pl.IsingModel, result, *, integer: bool) -> None:
 
 
 @settings(max_examples=1000)
-@given(plane_models(max_vertices=12, kinds=("integers", "tied"), fields=True))
+@given(plane_models(max_vertices=16, kinds=("integers", "tied"), fields=True))
 def test_integer_models_to_the_last_integer(case):
     model, _ = case
     assert_ground_state(model, pl.ground_state(model), integer=True)
@@ -41,13 +41,6 @@ def test_integer_models_to_the_last_integer(case):
 def test_any_couplings(case):
     model, _ = case
     assert_ground_state(model, pl.ground_state(model, "planar"), integer=False)
-
-
-@settings(max_examples=25)
-@given(plane_models(max_vertices=16, kinds=("integers",), fields=True))
-def test_sixteen_spins(case):
-    model, _ = case
-    assert_ground_state(model, pl.ground_state(model), integer=True)
 
 
 @settings(max_examples=200)

@@ -40,7 +40,7 @@ def ground_state(
         Any model; ``energy`` is minus its log weight. Read the most probable state of a
         Markov random field from ``assignment``.
     method : str
-        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``,
+        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``, ``"qpbo"``,
         ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``, ``"branch-and-cut"``,
         ``"brute-force"`` force one, which refuses with the reason when it does not fit.
     embedding : Embedding, optional
@@ -193,6 +193,9 @@ _ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
 
 _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
     "graph-cut": lambda model, limits: cuts.graph_cut(
+        model, time_limit=limits.remaining(), progress=limits.progress
+    ),
+    "qpbo": lambda model, limits: cuts.qpbo(
         model, time_limit=limits.remaining(), progress=limits.progress
     ),
     "brute-force": _brute_force,

@@ -1,6 +1,6 @@
 """Exact inference on plane (and low-genus) graphs."""
 
-from planaris.planar.fields import planar_log_partition, planar_marginals, planar_sample
+from planaris.planar.fields import planar_marginals
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.plan import Plan, plan
@@ -15,8 +15,6 @@ __all__ = [
     "ground_state_entropy",
     "margin_violator",
     "plan",
-    "planar_log_partition",
     "planar_marginals",
-    "planar_sample",
     "thermodynamics",
 ]

@@ -10,36 +10,8 @@ import numpy as np
 from planaris.embed import join_bias_spin
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
-from planaris.result import LogPartition, Marginals
-from planaris.typing import FloatArray, Int8Array
-
-
-def planar_log_partition(model: IsingModel, **options: Any) -> LogPartition:
-    """Compute log Z of a planar model, fields on one face and the offset included.
-
-    Raises
-    ------
-    NotPlanarError
-        If the graph is not planar, or not with all spins that have a field on one face.
-
-    Examples
-    --------
-    >>> model = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0], [0.5, 0.0, 0.0])
-    >>> round(float(planar_log_partition(model)), 6)
-    2.917961
-    """
-    prepared, couplings = _prepare(model)
-    found: LogPartition = prepared.log_partition(couplings, **options)
-    shift = model.offset - (math.log(2.0) if model.has_fields else 0.0)
-    slack = 4 * float(np.spacing(abs(shift) + abs(found.value)))
-    return LogPartition(
-        found.value + shift,
-        found.lower + shift - slack,
-        found.upper + shift + slack,
-        found.exact,
-        found.method,
-        found.stats,
-    )
+from planaris.result import Marginals
+from planaris.typing import FloatArray
 
 
 def planar_marginals(model: IsingModel, *, nodes: bool = True, **options: Any) -> Marginals:
@@ -76,22 +48,6 @@ def planar_marginals(model: IsingModel, *, nodes: bool = True, **options: Any) -
         pairs = np.column_stack([np.full(len(rest), model.num_spins), rest])
         probability[rest] = (1.0 + prepared.correlations(couplings, pairs, **options)) / 2
     return Marginals(probability, edges[: model.num_edges], True, found.method, found.stats)
-
-
-def planar_sample(
-    model: IsingModel, size: int, rng: np.random.Generator, **options: Any
-) -> Int8Array:
-    """Draw exact samples of a planar model with its fields; int8, shape (size, n).
-
-    Examples
-    --------
-    >>> model = IsingModel([(0, 1)], [3.0], [20.0, 0.0])
-    >>> planar_sample(model, 3, np.random.default_rng(0)).shape
-    (3, 2)
-    """
-    prepared, couplings = _prepare(model)
-    states = prepared.sample(couplings, size, rng, **options)
-    return states if not model.has_fields else states[:, :-1] * states[:, -1:]
 
 
 def _prepare(model: IsingModel) -> tuple[Plan, FloatArray]:

@@ -6,11 +6,9 @@ where they are expected.
 
 from __future__ import annotations
 
-import numpy as np
-
 from planaris.embed import Embedding
-from planaris.kernels.matching import minimum_tjoin
 from planaris.kernels.spins import spins_from_disagreements
+from planaris.planar.tjoin import least_unsatisfied
 from planaris.progress import ProgressCallback
 from planaris.typing import FloatArray, Int8Array
 
@@ -30,12 +28,7 @@ def gauge_spins(
     >>> gauge_spins(triangle, np.array([3.0, 2.0, -1.0])).tolist()
     [1, 1, 1]
     """
-    dual = embedding.dual_edges
-    negative = couplings < 0
-    odd = np.flatnonzero(np.bincount(dual[negative].ravel(), minlength=embedding.num_faces) % 2)
-    broken = np.zeros(embedding.num_edges, dtype=bool)
-    if odd.size:
-        found = minimum_tjoin(embedding.num_faces, dual, np.abs(couplings), odd, progress=progress)
-        broken[found.join] = True
-    spins, _ = spins_from_disagreements(embedding.num_vertices, embedding.edges, negative ^ broken)
+    differ = couplings < 0
+    differ[least_unsatisfied(embedding, couplings, progress=progress).join] ^= True
+    spins, _ = spins_from_disagreements(embedding.num_vertices, embedding.edges, differ)
     return spins
