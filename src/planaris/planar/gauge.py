@@ -24,6 +24,7 @@ def gauge_spins(
 
     Examples
     --------
+    >>> import numpy as np
     >>> triangle = Embedding.from_graph([(0, 1), (1, 2), (0, 2)], num_vertices=3)
     >>> gauge_spins(triangle, np.array([3.0, 2.0, -1.0])).tolist()
     [1, 1, 1]
