@@ -120,8 +120,12 @@ class Decomposition:
         by_y = rho[piece] * (values.moments - mean[edge])
         by_rho = values.logs - np.bincount(piece, mean[edge] * theta, len(rho))
         by_logits = rho * (by_rho - float(rho @ by_rho))
-        if bound < self.upper:
-            self.upper = bound
+        # Couplings that grow far beyond the model's would cancel in Σ ρ θ^r: such points are
+        # compared with the rounding that a proof would have to add.
+        size = float(rho[piece] @ np.abs(theta))
+        safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
+        if safe < self.upper:
+            self.upper = safe
             self.y, self.logits = y.copy(), logits.copy()
             self.moments = mean
             self.disagreement = self._disagreement(values, rho)
@@ -139,9 +143,9 @@ class Decomposition:
         size = np.bincount(edge, rho[piece] * np.abs(theta), self.bare.num_edges)
         miss = float(np.abs(total - self.bare.couplings).sum())
         rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
-        # The weights add up to one but for rounding.
+        # The weights add up to one but for rounding: divided by their sum, each moves by that.
         rest = abs(float(rho.sum()) - 1.0) + EPSILON * len(rho)
-        rounding += rest * float(np.abs(uppers).max(initial=0.0))
+        rounding += 2 * rest * (float(rho @ np.abs(uppers)) + float(size.sum()))
         bound = float(rho @ uppers) + miss + rounding + self.bare.constant
         return bound + 2 * EPSILON * (abs(bound) + abs(self.bare.constant))
 
