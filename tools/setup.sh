@@ -7,7 +7,8 @@ stop() { echo "planaris: $*" >&2; exit 1; }
 
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || stop "no '$python' found: install Python 3.11 or newer, or set PYTHON=/path/to/python"
-version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
+  stop "'$python' does not run: install Python 3.11 or newer, or set PYTHON=/path/to/python"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   stop "Python 3.11 or newer is needed, '$python' is $version: set PYTHON=/path/to/python3.11"
 "$python" -c 'import venv, ensurepip' 2>/dev/null ||
