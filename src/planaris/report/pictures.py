@@ -70,6 +70,31 @@ def draw_spins(axes: Axes, spins: ArrayLike, shape: tuple[int, int]) -> None:
     axes.set_axis_off()
 
 
+def draw_trace(axes: Axes, trace: list[dict[str, Any]], *, against: str = "seconds") -> None:
+    """Draw how an interval closed: the ``trace`` in the stats of a relaxation or bound.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Where to draw.
+    trace : list of dict
+        Records with ``lower`` or ``upper`` or both, and ``against``.
+    against : {"seconds", "round"}
+        The horizontal axis.
+    """
+    if not trace:
+        msg = "`trace` must hold at least one record; the result was found without iterating"
+        raise ModelError(msg)
+    x = [record[against] for record in trace]
+    for name, colour in (("upper", WALL), ("lower", DOWN)):
+        if name in trace[0]:
+            y = [record[name] for record in trace]
+            axes.plot(x, y, marker="o", ms=3, color=colour, label=name, drawstyle="steps-post")
+    axes.set_xlabel(against)
+    axes.set_ylabel("bound")
+    axes.legend()
+
+
 def _positions(model: IsingModel) -> FloatArray:
     if model.positions is None:
         msg = "`model` must have positions to be drawn; pass positions= when you build it"
