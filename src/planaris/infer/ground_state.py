@@ -9,11 +9,10 @@ import numpy as np
 
 from planaris import cuts, planar, relax, treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError
 from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising
+from planaris.infer.reduce import Model, as_ising, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -68,13 +67,7 @@ def ground_state(
         return _by_parts(split_model(model, embedding), _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    try:
-        solve = _FORCED[method]
-    except KeyError:
-        known = ", ".join(map(repr, ("auto", "planar", *_FORCED)))
-        msg = f"`method` must be one of {known}, got {method!r}"
-        raise MethodError(msg) from None
-    return solve(model, limits)
+    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
 
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundState:

@@ -10,8 +10,6 @@ from planaris.progress import ProgressOption
 PATIENCE_SECONDS = 60.0
 """Spent on relaxations of parts that no exact method fits, when no time limit is given."""
 
-FIRM_SECONDS = 1e9
-
 
 class Limits:
     """A clock that starts now."""

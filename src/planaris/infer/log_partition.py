@@ -9,11 +9,11 @@ import numpy as np
 
 from planaris import bounds, planar, treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError, TooLargeError
+from planaris.errors import TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
-from planaris.infer.reduce import Model, as_ising
+from planaris.infer.reduce import Model, as_ising, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -71,13 +71,7 @@ def log_partition(
         return _by_parts(split_model(model, embedding), _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    try:
-        solve = _FORCED[method]
-    except KeyError:
-        known = ", ".join(map(repr, ("auto", "planar", *_FORCED)))
-        msg = f"`method` must be one of {known}, got {method!r}"
-        raise MethodError(msg) from None
-    return solve(model, limits)
+    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
 
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:

@@ -9,11 +9,10 @@ import numpy as np
 
 from planaris import planar, treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising
+from planaris.infer.reduce import Model, as_ising, pick_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -65,13 +64,7 @@ def marginals(
         return planar.planar_marginals(model, progress=progress)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    try:
-        solve = _FORCED[method]
-    except KeyError:
-        known = ", ".join(map(repr, ("auto", "planar", *_FORCED)))
-        msg = f"`method` must be one of {known}, got {method!r}"
-        raise MethodError(msg) from None
-    return solve(model, limits)
+    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
 
 
 def _auto(model: IsingModel, embedding: Embedding | None, limits: Limits) -> Marginals:
