@@ -90,3 +90,14 @@ def test_forced_bounds(method, rng):
     truth = enumerate_states(model).log_partition
     result = pl.log_partition(model, method, time_limit=2.0)
     assert result.lower <= truth <= result.upper
+
+
+@pytest.mark.parametrize("disorder", ["gaussian", "bimodal"])
+def test_planes_and_tables_agree_when_weights_underflow(disorder, rng):
+    # exp(-2βJ) leaves the range of doubles from β of about 350 on.
+    for size in range(2, 11):
+        for beta in (100.0, 400.0, 600.0, 1000.0):
+            model = pl.generate.spin_glass(size, rng, disorder=disorder, beta=beta)
+            by_planes, by_tables = (pl.log_partition(model, m) for m in ("planar", "treewidth"))
+            assert by_planes.lower <= by_tables.upper
+            assert by_tables.lower <= by_planes.upper

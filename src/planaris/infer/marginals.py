@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris import planar, treewidth
 from planaris.embed import Embedding
+from planaris.errors import MethodError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
@@ -132,7 +133,11 @@ def _planar(part: Part, limits: Limits) -> Marginals:
 def _cheapest(part: Part, limits: Limits) -> Marginals:
     """Solve a part by the cheapest exact method that fits."""
     if part.embedding is not None:
-        return _planar(part, limits)
+        try:
+            return _planar(part, limits)
+        except MethodError:  # too cold for nine digits
+            if fitting_elimination(part.model, "marginals", limits) is None:
+                raise
     model, inverse = part.with_fields()
     found = _treewidth(model, limits)
     return found if inverse is None else inverse.lift_marginals(found)

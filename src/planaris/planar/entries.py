@@ -8,6 +8,9 @@ import numpy as np
 
 from planaris.typing import FloatArray, Int8Array
 
+LEAST_LOGARITHM = -340.0
+"""Half the logarithm of the least normal double, and some room."""
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -34,6 +37,17 @@ class Entries:
     def face(self) -> FloatArray:
         """Logarithm of the factor that a leg brings to the entries of its face."""
         return self.scale - np.repeat(self.gauged, 2)
+
+    @property
+    def in_double_range(self) -> bool:
+        """Whether doubles hold all entries, and all products of two of them, without underflow.
+
+        What underflows can be all that an odd cycle leaves over: both eliminations would lose
+        it alike, and their difference would not show it.
+        """
+        joins = self.scale[0::2] + self.scale[1::2]
+        least = min(2 * self.face.min(initial=0.0), joins.min(initial=0.0))
+        return bool(least > LEAST_LOGARITHM)
 
     def with_signs(self, flips: Int8Array) -> Entries:
         """Return the entries of another sign structure."""

@@ -175,7 +175,11 @@ class Plan:
                 continue
             if wide is False:
                 entries = self._scaled(entries, progress)
+            if not wide and not entries.in_double_range:
+                continue
             total, stats = self._sum_pfaffians(entries, wide=bool(wide), **options)
+            if not self._is_possible(total):
+                continue
             value = total.log_value + self._constant(entries)
             # What rounding of the couplings alone does: sums of m numbers and their exponentials.
             size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2) + 8.0
@@ -186,6 +190,13 @@ class Plan:
                 stats = {**stats, "error": error, "excess": excess}
                 return LogPartition(value, value - error, value + error, True, "planar", stats)
         return self._bounds(couplings, entries, stats)
+
+    def _is_possible(self, total: SignedSum) -> bool:
+        """Whether a sum of weights relative to the gauge state can be what was found.
+
+        The gauge state itself has weight one, so the sum is at least one.
+        """
+        return total.log_value >= -total.error - 1e-9 * self.num_edges
 
     def _sum_pfaffians(
         self, entries: Entries, *, wide: bool, **options: Any
@@ -255,6 +266,8 @@ class Plan:
                 continue
             if wide is False:
                 entries = self._scaled(entries, progress)
+            if not wide and not entries.in_double_range:
+                continue
             uncut, error, log_sum = self._uncut(entries, wide=bool(wide), **options)
             if error <= MARGINAL_ERROR:
                 break
@@ -389,6 +402,8 @@ class Plan:
             uniform = rng.random(self._split.num_edges)
             flips = 1 - 2 * rng.integers(0, 2, self.embedding.num_components, dtype=np.int8)
             for wide in (False, True):
+                if not wide and not entries.in_double_range:
+                    continue
                 if wide not in factors:
                     factors[wide] = self._factorize(entries, wide=wide, for_samples=True, **options)
                 held = factors[wide]
