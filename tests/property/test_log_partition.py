@@ -101,3 +101,13 @@ def test_planes_and_tables_agree_when_weights_underflow(disorder, rng):
             by_planes, by_tables = (pl.log_partition(model, m) for m in ("planar", "treewidth"))
             assert by_planes.lower <= by_tables.upper
             assert by_tables.lower <= by_planes.upper
+
+
+@pytest.mark.parametrize("seed", [1054, 1101, 1686])
+def test_underflow_that_two_eliminations_lose_alike(seed):
+    rng = np.random.default_rng(seed)
+    lattice = pl.generate.random_planar_graph(40, 70, rng)
+    model = pl.generate.spin_glass(lattice, rng, beta=700.0)
+    by_planes, by_tables = (pl.log_partition(model, m) for m in ("planar", "treewidth"))
+    assert by_planes.lower <= by_tables.upper
+    assert by_tables.lower <= by_planes.upper
