@@ -40,8 +40,7 @@ def mean_field(
         Any model.
     clusters : {"spins", "trees", "width"} or list of numpy.ndarray
         Spins that stay together: single ones (naive mean field), induced trees, induced
-        subgraphs whose elimination has at most ``width``, or given ones (planar if their spins
-        have no field, else of small treewidth).
+        subgraphs whose elimination has at most ``width``, or given ones of small treewidth.
     width : int
         For ``clusters="width"``.
     max_sweeps : int

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planaris.kernels.cuts import CutReduction, improve_spins, reduce_cut, round_disagreements
-from planaris.models import IsingModel
+from planaris.models import IsingModel, fields2bias
 from planaris.relax.facets import missing_edges
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, Int8Array, IntArray
@@ -108,10 +108,8 @@ class CutForm:
 
 def with_field_spin(model: IsingModel) -> tuple[IntArray, FloatArray]:
     """Return edges and couplings with the fields as couplings to spin ``num_spins``."""
-    at = np.flatnonzero(model.fields)
-    extra = np.column_stack([at, np.full(len(at), model.num_spins)]).astype(np.int32)
-    edges = np.ascontiguousarray(np.concatenate([model.edges, extra]))
-    return edges, np.concatenate([model.couplings, model.fields[at]])
+    bare, _ = fields2bias(model)
+    return bare.edges, bare.couplings
 
 
 def energy_quantum(model: IsingModel) -> float:
