@@ -9,6 +9,7 @@ unsatisfied edges of every state from below; no planarity is needed for that.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
             proved = False
             continue
         _check_part(number, part, edges[part.edges], couplings[part.edges], unsatisfied[part.edges])
+        proved = proved and part.proof.tjoin.exact
     return proved
 
 
@@ -104,6 +106,12 @@ def _check_part(
     odd = np.flatnonzero(negatives % 2)
     beside = walk_of.reshape(-1, 2)
     check_tjoin(len(offsets) - 1, beside, np.abs(couplings), odd, proof.tjoin, boundary=free)
+    if not proof.tjoin.exact:
+        terms = [*(-np.abs(couplings)).tolist(), 2 * float(proof.tjoin.lower)]
+        if part.lower > math.fsum(terms):
+            msg = f"the packing of part {number} must prove its lower bound"
+            raise VerificationError(msg, part=number)
+        return
     light = np.zeros(len(edges), dtype=bool)
     light[proof.tjoin.join] = True
     # Edges of weight zero are satisfied and unsatisfied alike.
