@@ -79,11 +79,22 @@ class Paths {
     trace(t, edges);
   }
 
-  // Appends the edges, with repetition, of a join of `loose` and the boundary: along a lightest
-  // tree of shortest paths between them (Mehlhorn 1988).
-  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+  // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
+  // there are few, a quick one if there are many.
+  void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+    if (loose.size() > 64 + label_.size() / 64) {
+      append_sweep(loose, edges);
+    } else if (!loose.empty()) {
+      append_tree(loose, edges);
+    }
+  }
 
  private:
+  // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
+  void append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+  // Along a lightest tree of shortest paths between them (Mehlhorn 1988).
+  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+
   struct Label {
     Int distance = 0;
     int32_t via = -1, from = -1;  // edge into the vertex, and where it comes from
@@ -141,8 +152,29 @@ class Paths {
 };
 
 template <typename Int>
+void Paths<Int>::append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+  const int32_t n = graph_->n;
+  std::vector<uint8_t> odd(size_t(n) + 1, 0);
+  for (const int32_t v : loose) odd[v] = 1;
+  for (int32_t v = n - 1; v >= 0; --v) {
+    if (!odd[v]) continue;
+    const Arc<Int>* best = nullptr;
+    for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+      const Arc<Int>& arc = graph_->arcs[a];
+      if (arc.to > v && arc.to != n) continue;
+      if (best == nullptr || arc.weight < best->weight) best = &arc;
+    }
+    if (best == nullptr) {  // the first of its component
+      append(v, n, edges);
+      continue;
+    }
+    edges.push_back(best->edge);
+    odd[best->to] ^= 1;
+  }
+}
+
+template <typename Int>
 void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
-  if (loose.empty()) return;
   const int32_t n = graph_->n;
   start();
   for (const int32_t s : loose) reach(s, Int(0), -1, -1);

@@ -92,8 +92,9 @@ void match_cold(Store<Int>& store, const Graph<Int>& graph, int threads, int32_t
     for (int32_t v = task.low; v < task.high; ++v) {
       if (store.base[v] >= 0) task.roots.push_back(v);
     }
-    // A blossom has three children or more, so there are fewer than half as many as odd vertices.
-    for (size_t i = 0; i < task.roots.size() / 2; ++i) {
+    // A blossom has three children or more, so there are fewer than half as many as odd vertices;
+    // rounded up, for ranges made of several.
+    for (size_t i = 0; i < (task.roots.size() + 1) / 2; ++i) {
       task.spare.push_back(int32_t(store.region.size()));
       store.region.emplace_back().spare = true;
     }

@@ -113,7 +113,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, int threads, C
               }
             });
   if (!paths[0]) paths[0].emplace(*graph_);
-  paths[0]->append_tree(pairs.loose, edges.back());
+  paths[0]->append_rest(pairs.loose, edges.back());
   return odd_edges(edges, weight_->size());
 }
 

@@ -221,7 +221,7 @@ def test_a_late_perfect_matching_is_an_error(rng):
     n = 3000
     edges = rng.integers(0, n, (8 * n, 2))
     edges = np.concatenate([edges, np.arange(n).reshape(-1, 2)])
-    with pytest.raises(TimeLimitError, match="`time_limit` = 0.001 s") as caught:
+    with pytest.raises(TimeLimitError, match="0\\.001 s") as caught:
         min_weight_perfect_matching(n, edges, rng.random(len(edges)), time_limit=1e-3)
     assert isinstance(caught.value, TimeoutError)
 
