@@ -328,7 +328,9 @@ def branch_and_cut(
         raise MethodError(msg, bound=bound)
     if isinstance(model, MarkovRandomField):
         if not is_ising(model):
-            return branch_and_bound(model, time_limit=time_limit, gap=gap, progress=progress)
+            return branch_and_bound(
+                model, time_limit=time_limit, gap=gap, prove=prove, progress=progress
+            )
         return via_ising(
             model,
             lambda ising: branch_and_cut(
