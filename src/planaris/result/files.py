@@ -117,12 +117,14 @@ def _body(result: Any) -> dict[str, Any]:
 
 
 def _tables(tables: Any) -> Any:
-    return [_encode(np.asarray(table)) for table in tables] if isinstance(tables, list) else (
-        _encode(np.asarray(tables))
+    return (
+        [_encode(np.asarray(table)) for table in tables]
+        if isinstance(tables, list)
+        else (_encode(np.asarray(tables)))
     )
 
 
-def _number(value: float) -> Any:
+def _number(value: Any) -> Any:
     return float(value) if np.isfinite(value) else str(float(value))
 
 
@@ -206,7 +208,7 @@ def _decode(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [_decode(entry, depth + 1) for entry in value]
     kind = PROOFS[_is(value, dict)["kind"]]
-    readers = {
+    readers: dict[str, Any] = {
         "Array": _array,
         "int": lambda entry: _is(entry, int),
         "float": _float,

@@ -160,14 +160,21 @@ class Decomposition:
 
 @dataclass(frozen=True, eq=False)
 class MeanField:
-    """log Z >= mean log weight + entropy of a distribution q.
+    """log Z >= mean log weight + entropy of a distribution q of independent clusters.
 
-    q is the Ising model with these edges of the bare model, couplings and fields.
+    q keeps the couplings of some edges of the model and has fields of its own; edges that are
+    left out join different clusters.
+
+    Attributes
+    ----------
+    edges : int array
+        The edges of the model that q keeps.
+    fields : float array
+        One per spin.
     """
 
     KIND: ClassVar[str] = "mean-field"
     edges: Array
-    couplings: Array
     fields: Array
 
 

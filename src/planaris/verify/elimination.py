@@ -24,15 +24,29 @@ _UNIT = 2.0**-53
 Factor = tuple[tuple[int, ...], FloatArray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recomputed:
-    """A number known to within ``slack``."""
+    """A number known to within ``slack``; marginals of variables and factors where asked for."""
 
     value: float
     slack: float
+    marginals: list[FloatArray] | None = None
+    factor_marginals: list[FloatArray] | None = None
 
 
-def recompute(model: Any, *, task: str, max_entries: int = MAX_ENTRIES) -> Recomputed | None:
+@dataclass(eq=False)
+class _Bucket:
+    """What was joined to eliminate one variable, the first of the scope."""
+
+    scope: tuple[int, ...]
+    total: FloatArray
+    message: FloatArray
+    joint: FloatArray | None = None
+
+
+def recompute(
+    model: Any, *, task: str, marginals: bool = False, max_entries: int = MAX_ENTRIES
+) -> Recomputed | None:
     """Return log Z (``task="sum"``) or the largest log weight (``"max"``).
 
     Parameters
@@ -41,6 +55,9 @@ def recompute(model: Any, *, task: str, max_entries: int = MAX_ENTRIES) -> Recom
         Any model.
     task : {"sum", "max"}
         What to do with a variable that goes.
+    marginals : bool
+        Compute the marginals of all variables and factors as well (``task="sum"``); the
+        factors of an Ising model are its edges, then its nonzero fields.
     max_entries : int
         Larger tables are not made.
 
@@ -51,9 +68,9 @@ def recompute(model: Any, *, task: str, max_entries: int = MAX_ENTRIES) -> Recom
 
     Examples
     --------
-    >>> found = recompute(IsingModel([(0, 1)], [0.0]), task="sum")
-    >>> round(found.value, 6)
-    1.386294
+    >>> found = recompute(IsingModel([(0, 1)], [0.0]), task="sum", marginals=True)
+    >>> round(found.value, 6), found.marginals[0].tolist()
+    (1.386294, [0.5, 0.5])
     """
     cards, factors, constant = _factors(model)
     order = _order(cards, factors, max_entries)
@@ -65,8 +82,8 @@ def recompute(model: Any, *, task: str, max_entries: int = MAX_ENTRIES) -> Recom
     terms, magnitude, depth = [constant], abs(constant), 4
     for scope, table in factors:
         _file(at, rank, terms, scope, table)
-        finite = np.abs(table[np.isfinite(table)])
-        magnitude += float(finite.max(initial=0.0))
+        magnitude += float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
+    buckets: list[_Bucket] = []
     for v in order:
         scope = tuple(sorted({u for one, _ in at[v] for u in one} | {v}, key=lambda u: rank[u]))
         total = np.zeros(tuple(cards[u] for u in scope))
@@ -74,10 +91,44 @@ def recompute(model: Any, *, task: str, max_entries: int = MAX_ENTRIES) -> Recom
             total = total + _spread(one, table, scope)
         depth += len(at[v]) + cards[v] + 2
         at[v] = []
-        _file(at, rank, terms, scope[1:], _reduce(total, task))
+        message = _reduce(total, task)
+        _file(at, rank, terms, scope[1:], message)
+        if marginals:
+            buckets.append(_Bucket(scope, total, message))
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else float(sum(terms))
     size = magnitude + sum(math.log(k) for k in cards if k) + abs(value)
-    return Recomputed(value, 4 * depth * _UNIT * (size + 1.0))
+    slack = 4 * depth * _UNIT * (size + 1.0)
+    if not marginals:
+        return Recomputed(value, slack)
+    nodes = _sweep_back(buckets, rank, len(cards))
+    found = [_marginal_of(scope, buckets, rank) for scope, _ in factors]
+    return Recomputed(value, slack, nodes, found)
+
+
+def _marginal_of(scope: tuple[int, ...], buckets: list[_Bucket], rank: Any) -> FloatArray:
+    """Return the joint distribution of some variables that shared a table."""
+    bucket = buckets[int(rank[min(scope, key=lambda u: int(rank[u]))])]
+    assert bucket.joint is not None, "all buckets are filled"
+    kept = [u for u in bucket.scope if u in scope]
+    away = tuple(k for k, u in enumerate(bucket.scope) if u not in scope)
+    return np.transpose(bucket.joint.sum(axis=away), [kept.index(u) for u in scope])
+
+
+def _sweep_back(buckets: list[_Bucket], rank: Any, count: int) -> list[FloatArray]:
+    """Return all marginals: p(v, rest) = p(rest) * bucket / message, last bucket first."""
+    nodes: list[FloatArray] = [np.zeros(0)] * count
+    for bucket in reversed(buckets):
+        rest = bucket.scope[1:]
+        shift = np.where(np.isfinite(bucket.message), bucket.message, 0.0)
+        joint = np.exp(bucket.total - shift)
+        if rest:
+            above = buckets[int(rank[min(rest, key=lambda u: int(rank[u]))])]
+            assert above.joint is not None, "buckets are filled from the last to the first"
+            away = tuple(k for k, u in enumerate(above.scope) if u not in rest)
+            joint = joint * above.joint.sum(axis=away)
+        bucket.joint = joint
+        nodes[bucket.scope[0]] = joint.sum(axis=tuple(range(1, joint.ndim)))
+    return nodes
 
 
 def _reduce(total: FloatArray, task: str) -> FloatArray:
@@ -113,9 +164,7 @@ def _factors(model: Any) -> tuple[list[int], list[Factor], float]:
         pairs = np.array([[1.0, -1.0], [-1.0, 1.0]])
         factors: list[Factor] = [
             ((u, v), coupling * pairs)
-            for (u, v), coupling in zip(
-                model.edges.tolist(), model.couplings.tolist(), strict=True
-            )
+            for (u, v), coupling in zip(model.edges.tolist(), model.couplings.tolist(), strict=True)
         ]
         factors += [
             ((v,), field * np.array([-1.0, 1.0]))

@@ -107,7 +107,7 @@ def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
     size = len(offsets) - 1
     negatives = np.bincount(walk_of[np.repeat(model.couplings < 0, 2)], minlength=size)
     free = _whole(proof.free, "free")
-    _require(free.size == 0 or (0 <= free.min() and free.max() < size), "free walks exist")
+    _require(free.size == 0 or (free.min() >= 0 and free.max() < size), "free walks exist")
     odd = np.flatnonzero(negatives % 2)
     weights = np.abs(model.couplings)
     value = packing_value(size, walk_of.reshape(-1, 2), weights, odd, proof, boundary=free)
@@ -127,10 +127,10 @@ def _by_flow(model: BareModel, proof: Flow) -> EnergyBound:
     """Bound by a flow along all edges, or along those that do not come from a field."""
     flow = np.asarray(proof.flow, dtype=np.float64)
     edges, couplings = model.edges, model.couplings
-    fields = np.zeros(model.num_vertices)
+    fields: FloatArray = np.zeros(model.num_vertices)
     if len(flow) != len(edges):
         from_field = edges[:, 1] == model.num_vertices - 1
-        fields = np.bincount(edges[from_field, 0], couplings[from_field], model.num_vertices)
+        np.add.at(fields, edges[from_field, 0], couplings[from_field])
         edges, couplings = edges[~from_field], couplings[~from_field]
     strength = np.abs(couplings)
     _require(flow.shape == strength.shape, "there is one flow per edge")
@@ -165,7 +165,7 @@ def _check_rows(model: BareModel, offsets: Array, edges: Array, odd: Array) -> N
     """Every row's edges must meet each vertex evenly, and F must be odd."""
     runs = len(offsets) > 0 and (offsets[0], offsets[-1]) == (0, len(edges))
     _require(runs and bool(np.all(np.diff(offsets) > 0)), "rows are runs of edges")
-    inside = len(edges) == 0 or (0 <= edges.min() and edges.max() < len(model.edges))
+    inside = len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(model.edges))
     _require(bool(inside) and len(odd) == len(edges), "rows name edges of the model")
     row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     met = (row[:, None] * model.num_vertices + model.edges[edges]).ravel()
@@ -227,7 +227,7 @@ def _leaf_bound(
     used = _whole(proof.rows, "rows")[first:last]
     weight = np.asarray(proof.multipliers, dtype=np.float64)[first:last]
     _require(len(used) == len(weight) and bool(np.all(weight >= 0)), "multipliers are >= 0")
-    _require(used.size == 0 or (0 <= used.min() and used.max() < len(sides)), "rows exist")
+    _require(used.size == 0 or (used.min() >= 0 and used.max() < len(sides)), "rows exist")
     lengths = np.diff(offsets)[used]
     start = np.repeat(offsets[:-1][used] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     place = start + np.arange(int(lengths.sum())) if len(used) else np.zeros(0, dtype=np.int64)

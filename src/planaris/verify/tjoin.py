@@ -19,8 +19,8 @@ from planaris.errors import VerificationError
 from planaris.typing import Array, BoolArray, LongArray
 
 if TYPE_CHECKING:
-    from planaris.result import TJoinProof
     from planaris.kernels.matching import CutPacking, PerfectMatching, TJoin
+    from planaris.result import TJoinProof
 
 BASE_BITS = 32
 DIGIT = (1 << BASE_BITS) - 1
@@ -257,7 +257,9 @@ class _Numbers:
     unit: int
 
     @classmethod
-    def of(cls, weights: Any, packing: CutPacking | TJoinProof, offset: tuple[int, int]) -> _Numbers:
+    def of(
+        cls, weights: Any, packing: CutPacking | TJoinProof, offset: tuple[int, int]
+    ) -> _Numbers:
         mantissas, exponents = _dyadic(weights)
         raw: Any = np.asarray(packing.digits, np.int64)
         _require(len(raw) == len(packing.start), "the packing needs one value per set")
