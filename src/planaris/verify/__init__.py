@@ -6,7 +6,7 @@ from planaris.verify.ground_state import check_certificate
 from planaris.verify.kuratowski import check_kuratowski
 from planaris.verify.results import check_result
 from planaris.verify.state import check_ground_state, check_log_partition
-from planaris.verify.tjoin import verify_perfect_matching, verify_tjoin
+from planaris.verify.tjoin import check_perfect_matching, check_tjoin
 
 __all__ = [
     "CheckReport",
@@ -15,8 +15,8 @@ __all__ = [
     "check_ground_state",
     "check_kuratowski",
     "check_log_partition",
+    "check_perfect_matching",
     "check_plane",
     "check_result",
-    "verify_perfect_matching",
-    "verify_tjoin",
+    "check_tjoin",
 ]
