@@ -49,7 +49,7 @@ def save_result(result: Any, path: str | os.PathLike[str]) -> None:
     -4.0
     """
     body = {"answer": ANSWERS[type(result).__name__], **_body(result)}
-    document = {"format": FORMAT, "version": VERSION, "sha256": _digest(body), "body": body}
+    document = {"format": FORMAT, "version": VERSION, "sha256": digest(body), "body": body}
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
     try:
@@ -83,7 +83,7 @@ def load_result(path: str | os.PathLike[str]) -> Any:
     if document.get("version") != VERSION:
         _refuse(path, f"`version` must be {VERSION}, got {document.get('version')!r:.40}")
     body = document.get("body")
-    if not isinstance(body, dict) or document.get("sha256") != _digest(body):
+    if not isinstance(body, dict) or document.get("sha256") != digest(body):
         _refuse(path, "`sha256` does not fit the body: the file was damaged or changed")
     try:
         return _answer(body)
@@ -96,7 +96,8 @@ def _refuse(path: Any, what: str) -> Any:
     raise FileFormatError(msg, path=os.fspath(path), line=None)
 
 
-def _digest(body: Any) -> str:
+def digest(body: Any) -> str:
+    """Return the digest that a file must state of its body."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
