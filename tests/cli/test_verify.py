@@ -22,12 +22,12 @@ def folder(tmp_path: Path) -> Path:
     write_model(pl.generate.spin_glass(6, rng), tmp_path / "glass.edges")
     edges = [(u, v) for u in range(8) for v in range(u)]
     model = pl.IsingModel(edges, rng.normal(size=len(edges)), rng.normal(size=8))
-    write_model(model, tmp_path / "dense.edges")
+    write_model(model, tmp_path / "dense.coo")
     write_model(model, tmp_path / "dense.uai")
     return tmp_path
 
 
-@pytest.mark.parametrize("model", ["glass.edges", "dense.edges", "dense.uai"])
+@pytest.mark.parametrize("model", ["glass.edges", "dense.coo", "dense.uai"])
 @pytest.mark.parametrize("verb", ["map", "pr", "mar", "info"])
 def test_what_was_saved_passes(folder: Path, model: str, verb: str) -> None:
     file, proof = str(folder / model), str(folder / "r.json")
@@ -38,7 +38,7 @@ def test_what_was_saved_passes(folder: Path, model: str, verb: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["branch-and-cut", "cycle-lp", "local-lp", "mplp"])
-@pytest.mark.parametrize("model", ["dense.edges", "dense.uai"])
+@pytest.mark.parametrize("model", ["dense.coo", "dense.uai"])
 def test_relaxations_leave_proofs(folder: Path, model: str, method: str) -> None:
     file, proof = str(folder / model), str(folder / "r.json")
     assert RUN.invoke(app, ["map", file, "--method", method, "--certificate", proof]).exit_code in (
@@ -52,8 +52,6 @@ def test_relaxations_leave_proofs(folder: Path, model: str, method: str) -> None
 
 def test_a_result_of_another_model_is_refused(folder: Path) -> None:
     proof = str(folder / "r.json")
-    assert (
-        RUN.invoke(app, ["pr", str(folder / "dense.edges"), "--certificate", proof]).exit_code == 0
-    )
+    assert RUN.invoke(app, ["pr", str(folder / "dense.coo"), "--certificate", proof]).exit_code == 0
     found = RUN.invoke(app, ["verify", str(folder / "glass.edges"), proof])
     assert isinstance(found.exception, ValueError)

@@ -118,11 +118,9 @@ def _body(result: Any) -> dict[str, Any]:
 
 
 def _tables(tables: Any) -> Any:
-    return (
-        [_encode(np.asarray(table)) for table in tables]
-        if isinstance(tables, list)
-        else (_encode(np.asarray(tables)))
-    )
+    if isinstance(tables, list):
+        return [_encode(np.atleast_1d(np.asarray(table))) for table in tables]
+    return _encode(np.asarray(tables))
 
 
 def _number(value: Any) -> Any:

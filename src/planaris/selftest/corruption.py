@@ -128,6 +128,7 @@ def _changed(document: Any, path: tuple[Any, ...], rng: np.random.Generator) -> 
     for key in path[:-1]:
         at = at[key]
     old = at[path[-1]]
+    new: float
     if isinstance(old, int):
         new = old + int(rng.choice([-2, -1, 1, 2, 1000]))
     else:

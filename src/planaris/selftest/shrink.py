@@ -94,7 +94,7 @@ def _smaller_field(model: MarkovRandomField) -> Iterator[MarkovRandomField]:
 def write_failure(case: Case, contradictions: list[str], folder: Path, name: str) -> Path:
     """Write a failing model and what is wrong with it; return the file of the model."""
     folder.mkdir(parents=True, exist_ok=True)
-    suffix = ".edges" if isinstance(case.model, IsingModel) else ".lg"
+    suffix = ".coo" if isinstance(case.model, IsingModel) else ".lg"
     path = folder / f"{name}{suffix}"
     write_model(case.model, path)
     lines = [f"kind: {case.kind}", *contradictions, f"again: planaris selftest --model {path.name}"]
