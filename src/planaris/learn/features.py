@@ -23,7 +23,7 @@ def _difference(image: FloatArray, edges: IntArray) -> FloatArray:
 
 
 def _distance(image: FloatArray, edges: IntArray) -> FloatArray:
-    return np.linalg.norm(_difference(image, edges), axis=1, keepdims=True)
+    return np.asarray(np.linalg.norm(_difference(image, edges), axis=1, keepdims=True))
 
 
 def _smooth(image: FloatArray, edges: IntArray) -> FloatArray:
