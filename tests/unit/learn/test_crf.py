@@ -167,7 +167,7 @@ def test_predict_is_a_ground_state(rng):
     lattice = square_lattice(4, 3)
     model = pl.IsingModel.from_disagreement_costs(lattice.edges, crf.costs([image])[0])
     spins = np.where(crf.predict([image])[0].ravel(), 1, -1)
-    assert model.energy(spins) == pytest.approx(enumerate_states(model).ground_energy)
+    assert model.energy(spins) == pytest.approx(enumerate_states(model).energy)
 
 
 def test_probabilities_agree_with_exact_marginals(rng):
