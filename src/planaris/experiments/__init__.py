@@ -12,6 +12,7 @@ from planaris.errors import MethodError
 from planaris.experiments.figure import Figure
 
 FIGURES = {
+    "boundary": "planaris.experiments.boundary",
     "ring-cost": "planaris.experiments.ring_cost",
 }
 """Name of a figure → its module, imported when it is asked for."""

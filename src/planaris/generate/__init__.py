@@ -1,4 +1,4 @@
-"""Lattices, spin glasses and random planar graphs, all seeded."""
+"""Lattices, spin glasses, random planar graphs and noisy masks, all seeded."""
 
 from planaris.generate.glasses import image_grid, noisy_image, spin_glass
 from planaris.generate.lattices import (
@@ -9,14 +9,18 @@ from planaris.generate.lattices import (
     square_lattice,
     triangular_lattice,
 )
+from planaris.generate.masks import noisy_mask, pink_noise, shape_mask
 
 __all__ = [
     "Lattice",
     "honeycomb_lattice",
     "image_grid",
     "noisy_image",
+    "noisy_mask",
+    "pink_noise",
     "random_planar_graph",
     "random_triangulation",
+    "shape_mask",
     "spin_glass",
     "square_lattice",
     "triangular_lattice",
