@@ -9,6 +9,7 @@ from planaris.generate.lattices import (
     square_lattice,
     triangular_lattice,
 )
+from planaris.generate.networks import random_regular_graph, road_network
 
 __all__ = [
     "Lattice",
@@ -16,7 +17,9 @@ __all__ = [
     "image_grid",
     "noisy_image",
     "random_planar_graph",
+    "random_regular_graph",
     "random_triangulation",
+    "road_network",
     "spin_glass",
     "square_lattice",
     "triangular_lattice",
