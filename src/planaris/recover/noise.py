@@ -218,8 +218,8 @@ def _joint_errors(
     information = -(hessian + hessian.T) / 2
     values, vectors = np.linalg.eigh(information)
     flat = values <= 1e-6 * max(float(np.abs(values).max()), 1.0)
-    spread = (vectors**2) @ np.where(flat, math.inf, 1.0 / np.where(flat, 1.0, values))
-    spread = np.nan_to_num(spread, nan=0.0, posinf=math.inf)
+    spread = (vectors**2) @ np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
+    spread[(vectors**2 @ flat) > 1e-6] = math.inf
     for row, k in enumerate(free):
         noise = noise_of(float(best[k]))
         errors[k] = 2 * noise * (1 - noise) * math.sqrt(float(spread[row]))

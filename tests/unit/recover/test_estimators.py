@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
-from tests.degenerate import NONPLANAR, SMALL
 
 import planaris as pl
+from degenerate import NONPLANAR, SMALL
 from planaris.errors import ModelError
 from planaris.recover import (
     MAP,
@@ -24,6 +22,7 @@ from planaris.recover import (
     observe,
     posterior_model,
 )
+from recovery_cases import likelihoods
 
 P, Q = 0.12, 0.35
 WEIGHTED: dict[str, Estimator] = {
@@ -34,23 +33,6 @@ WEIGHTED: dict[str, Estimator] = {
     "hill climbing": HillClimbing(P, Q),
 }
 ALL: dict[str, Estimator] = {"two-step": TwoStep(), **WEIGHTED}
-
-
-def likelihoods(seen: Observations, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
-    """All labellings and P(X | y) of each, straight from the definition."""
-    n = seen.graph.num_nodes
-    states = np.array(list(itertools.product((-1, 1), repeat=n)), dtype=int).reshape(1 << n, n)
-    u, v = seen.graph.edges.T
-    good_edges = (states[:, u] * states[:, v] == seen.edges).sum(axis=1)
-    good_nodes = (states == seen.nodes).sum(axis=1)
-    m = len(seen.edges)
-    weights = (
-        (1 - p) ** good_edges
-        * p ** (m - good_edges)
-        * (1 - q) ** good_nodes
-        * q ** (n - good_nodes)
-    )
-    return states, weights
 
 
 def graphs() -> dict[str, tuple[int, np.ndarray]]:
@@ -86,9 +68,7 @@ def test_marginals_map_and_two_step_are_those_of_enumeration(
             assert (labels[u] * labels[v] * seen.edges).sum() == agreement.max()
         # Flipping any union of components of agreement cannot gain votes.
         model = seen.edge_model()
-        _, component = as_graph(
-            (model.num_spins, model.edges[model.couplings != 0])
-        ).components
+        _, component = as_graph((model.num_spins, model.edges[model.couplings != 0])).components
         votes = np.bincount(component, weights=two.labels * seen.nodes, minlength=1)
         assert (votes >= 0).all()
 
@@ -148,9 +128,7 @@ def test_without_node_noise_everything_is_recovered(rng: np.random.Generator) ->
 
 def test_nodes_without_information_leave_the_sign_to_a_coin(rng: np.random.Generator) -> None:
     grid = pl.generate.square_lattice(5)
-    right = [
-        TwoStep().recover(observe(grid, 1, 0.0, 0.5, rng)).error(1) == 0 for _ in range(400)
-    ]
+    right = [TwoStep().recover(observe(grid, 1, 0.0, 0.5, rng)).error(1) == 0 for _ in range(400)]
     # Binomial with 400 tries: five standard deviations are 50.
     assert 150 <= sum(right) <= 250
     marginal = Marginal(0.1, 0.5).recover(observe(grid, 1, 0.1, 0.5, rng))

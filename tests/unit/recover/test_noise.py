@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from tests.unit.recover.test_estimators import likelihoods
 
 import planaris as pl
 from planaris.errors import MethodError, NotPlanarError
 from planaris.generate import random_regular_graph
 from planaris.recover import estimate_noise, noise_of, observe
+from recovery_cases import likelihoods
 
 
 def log_likelihood(seen, p: float, q: float) -> float:

@@ -43,9 +43,7 @@ def test_weak_weights_are_not_counted() -> None:
 
 
 def clustering_cost(graph: nx.Graph, side: dict) -> float:
-    return sum(
-        abs(w) for u, v, w in graph.edges(data="weight") if (w > 0) == (side[u] != side[v])
-    )
+    return sum(abs(w) for u, v, w in graph.edges(data="weight") if (w > 0) == (side[u] != side[v]))
 
 
 @pytest.mark.parametrize("base", [nx.grid_2d_graph(3, 4), nx.complete_graph(6), nx.path_graph(3)])
@@ -86,7 +84,8 @@ def test_images_are_cleaned(rng: np.random.Generator) -> None:
     assert abs(q - 0.2) < 0.03
     found = MAP(p, q).recover(seen)
     assert found.exact
-    assert found.error(clean.ravel().astype(int)) < 0.05
+    assert found.method == "graph-cut"
+    assert found.error(clean.ravel().astype(int)) < 0.1
 
 
 def test_a_guide_tells_where_labels_change(rng: np.random.Generator) -> None:
