@@ -111,6 +111,8 @@ class TwoStep(Estimator):
         How many optima of step 1 to draw at random, for :meth:`Recovery.mean_error`.
     time_limit : float, optional
         Seconds for step 1.
+    method : str
+        Force a method of :func:`planaris.ground_state` for step 1.
 
     Examples
     --------
@@ -125,10 +127,11 @@ class TwoStep(Estimator):
 
     tie_breaks: int = 0
     time_limit: float | None = None
+    method: str = "auto"
 
     def _recover(self, observations: Observations, rng: np.random.Generator) -> Recovery:
         model = observations.edge_model()
-        best = ground_state(model, time_limit=self.time_limit)
+        best = ground_state(model, self.method, time_limit=self.time_limit)
         count, component = joined_components(model)
         labels, votes = majority_sign(observations, best.spins, count, component)
         stats: dict[str, Any] = {"lower": best.lower, "energy": best.energy}
