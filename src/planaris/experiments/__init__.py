@@ -14,6 +14,7 @@ from planaris.experiments.figure import Figure
 FIGURES = {
     "boundary": "planaris.experiments.boundary",
     "ring-cost": "planaris.experiments.ring_cost",
+    "recovery": "planaris.experiments.recovery",
 }
 """Name of a figure → its module, imported when it is asked for."""
 
