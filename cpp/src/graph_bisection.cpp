@@ -10,6 +10,9 @@ namespace planaris {
 namespace {
 
 constexpr int32_t kCoarsest = 48;  // vertices that are halved without merging any further
+constexpr int32_t kManyTimes = 400;  // vertices above which several bisections are compared,
+constexpr int32_t kCoarser = 16;     // of a graph this many times smaller,
+constexpr int kTries = 6;            // so many
 constexpr int kSeeds = 4;
 constexpr int kPasses = 6;
 constexpr double kLargestShare = 0.54;  // of a side, beyond which the larger side must give
@@ -24,39 +27,78 @@ uint32_t GraphBisection::random() {  // xorshift: the same on every machine
 }
 
 std::vector<uint8_t> GraphBisection::run(const WeightedGraph& graph) {
+  std::vector<uint8_t> side;
+  improve(graph, side);
+  return side;
+}
+
+void GraphBisection::improve(const WeightedGraph& graph, std::vector<uint8_t>& side) {
   state_ = 2463534242u;
   total_ = std::accumulate(graph.size.begin(), graph.size.end(), int64_t{0});
+  if (!side.empty() || graph.count() <= kManyTimes) {
+    cycle(graph, side, kCoarsest);
+    return;
+  }
+  // Cuts that differ as a whole are told apart on a graph so coarse that many can be tried.
+  cycle(graph, side, std::max(graph.count() / kCoarser, kCoarsest));
+}
+
+// Down to at most `coarsest` vertices and back.
+int64_t GraphBisection::cycle(const WeightedGraph& graph, std::vector<uint8_t>& side,
+                              int32_t coarsest) {
+  const bool given = !side.empty();
   std::vector<WeightedGraph> levels;
   std::vector<std::vector<int32_t>> maps;
-  const WeightedGraph* finest = &graph;
-  while (finest->count() > kCoarsest) {
+  const WeightedGraph* last = &graph;
+  while (last->count() > coarsest) {
     std::vector<int32_t> to_coarse;
-    WeightedGraph next = coarsen(*finest, to_coarse);
-    if (next.count() > 0.95 * finest->count()) break;
+    WeightedGraph next = coarsen(*last, side, to_coarse);
+    if (next.count() > 0.95 * last->count()) break;
+    if (given) {
+      std::vector<uint8_t> merged(next.count());
+      for (int32_t v = 0; v < last->count(); ++v) merged[to_coarse[v]] = side[v];
+      side = std::move(merged);
+    }
     maps.push_back(std::move(to_coarse));
     levels.push_back(std::move(next));
-    finest = &levels.back();
+    last = &levels.back();
   }
-  std::vector<uint8_t> side = halve(*finest);
+  int64_t cut = 0;
+  if (given) {
+    cut = refine(*last, side, kPasses);
+  } else if (coarsest > kCoarsest) {
+    cut = try_cycles(*last, side);
+  } else {
+    cut = halve(*last, side);
+  }
   for (size_t level = maps.size(); level-- > 0;) {
     const WeightedGraph& finer = level == 0 ? graph : levels[level - 1];
     std::vector<uint8_t> projected(finer.count());
     for (int32_t v = 0; v < finer.count(); ++v) projected[v] = side[maps[level][v]];
     side = std::move(projected);
-    refine(finer, side, kPasses);
+    cut = refine(finer, side, kPasses);
     levels.pop_back();
   }
-  return side;
+  return cut;
 }
 
-void GraphBisection::improve(const WeightedGraph& graph, std::vector<uint8_t>& side) {
-  total_ = std::accumulate(graph.size.begin(), graph.size.end(), int64_t{0});
-  refine(graph, side, kPasses);
+int64_t GraphBisection::try_cycles(const WeightedGraph& graph, std::vector<uint8_t>& side) {
+  int64_t best = -1;
+  std::vector<uint8_t> found;
+  for (int k = 0; k < kTries; ++k) {
+    found.clear();
+    int64_t cut = cycle(graph, found, kCoarsest);
+    cut = cycle(graph, found, kCoarsest);  // once more, merging within the sides
+    if (best >= 0 && cut >= best) continue;
+    best = cut;
+    side = found;
+  }
+  return best;
 }
 
 // Pairs of neighbours with mate_[a] = b; vertices without a free neighbour are paired with others
 // beside the same vertex, or with each other where they have no neighbours at all.
-void GraphBisection::match(const WeightedGraph& graph) {
+void GraphBisection::match(const WeightedGraph& graph, const std::vector<uint8_t>& side) {
   const int32_t n = graph.count();
   mate_.assign(n, -1);
   order_.resize(n);
@@ -77,6 +119,7 @@ void GraphBisection::match(const WeightedGraph& graph) {
     for (int32_t k = graph.begin[a]; k < graph.begin[a + 1]; ++k) {
       const int32_t b = graph.neighbour[k];
       if (mate_[b] >= 0 || graph.size[a] + graph.size[b] > most) continue;
+      if (!side.empty() && side[a] != side[b]) continue;
       const auto w = static_cast<float>(graph.weight[k]);
       const float score = w * w / (static_cast<float>(graph.size[a]) * graph.size[b]);
       if (score > best) {
@@ -102,7 +145,9 @@ void GraphBisection::match(const WeightedGraph& graph) {
       }
     }
     int32_t& other = slot_[beside];
-    if (other < 0 || graph.size[a] + graph.size[other] > most) {
+    const bool fits = other >= 0 && graph.size[a] + graph.size[other] <= most &&
+                      (side.empty() || side[a] == side[other]);
+    if (!fits) {
       other = a;
     } else {
       mate_[a] = other;
@@ -112,8 +157,9 @@ void GraphBisection::match(const WeightedGraph& graph) {
   }
 }
 
-WeightedGraph GraphBisection::coarsen(const WeightedGraph& graph, std::vector<int32_t>& to_coarse) {
-  match(graph);
+WeightedGraph GraphBisection::coarsen(const WeightedGraph& graph, const std::vector<uint8_t>& side,
+                                      std::vector<int32_t>& to_coarse) {
+  match(graph, side);
   const int32_t n = graph.count();
   to_coarse.assign(n, -1);
   WeightedGraph next;
@@ -161,10 +207,11 @@ int64_t GraphBisection::side_size(const WeightedGraph& graph,
   return sum;
 }
 
-std::vector<uint8_t> GraphBisection::halve(const WeightedGraph& graph) {
+int64_t GraphBisection::halve(const WeightedGraph& graph, std::vector<uint8_t>& best) {
   const int32_t n = graph.count();
-  std::vector<uint8_t> best(n, 0), side;
-  if (n < 2) return best;
+  std::vector<uint8_t> side;
+  best.assign(n, 0);
+  if (n < 2) return 0;
   int64_t best_cut = -1, best_uneven = 0;
   const int seeds = n < 16 ? 2 : kSeeds;
   for (int k = 0; k < seeds; ++k) {
@@ -177,7 +224,7 @@ std::vector<uint8_t> GraphBisection::halve(const WeightedGraph& graph) {
       best = side;
     }
   }
-  return best;
+  return best_cut;
 }
 
 // Side 1 grows from a vertex far from the seed by whatever neighbour adds least to the cut.

@@ -26,7 +26,7 @@ class GraphBisection {
   // the graph alone.
   std::vector<uint8_t> run(const WeightedGraph& graph);
 
-  // Improves given sides by single moves.
+  // Improves given sides, on all levels; finds them if there are none.
   void improve(const WeightedGraph& graph, std::vector<uint8_t>& side);
 
  private:
@@ -39,9 +39,13 @@ class GraphBisection {
     }
   };
 
-  WeightedGraph coarsen(const WeightedGraph& graph, std::vector<int32_t>& to_coarse);
-  void match(const WeightedGraph& graph);
-  std::vector<uint8_t> halve(const WeightedGraph& graph);
+  // Vertices of different sides are not merged, where there are sides already.
+  WeightedGraph coarsen(const WeightedGraph& graph, const std::vector<uint8_t>& side,
+                        std::vector<int32_t>& to_coarse);
+  void match(const WeightedGraph& graph, const std::vector<uint8_t>& side);
+  int64_t cycle(const WeightedGraph& graph, std::vector<uint8_t>& side, int32_t coarsest);
+  int64_t try_cycles(const WeightedGraph& graph, std::vector<uint8_t>& side);
+  int64_t halve(const WeightedGraph& graph, std::vector<uint8_t>& best);
   void grow(const WeightedGraph& graph, int32_t seed, std::vector<uint8_t>& side);
   int64_t refine(const WeightedGraph& graph, std::vector<uint8_t>& side, int passes);
   template <class Visit>
