@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "planaris/leg_scaling.hpp"
 #include "planaris/pfaffian.hpp"
+#include "planaris/pfaffian_spins.hpp"
 #include "planaris/pfaffian_sweep.hpp"
 #include "planaris/wide.hpp"
 
@@ -149,12 +150,38 @@ std::tuple<Out1<uint8_t>, int64_t> sample(const PfaffianFactors& f, In1<double> 
   return {to_numpy(std::move(found.cut)), found.undecided};
 }
 
+std::tuple<Out1<double>, double> spins(const PfaffianFactors& f, In2<int32_t> edges,
+                                       int32_t num_vertices, int32_t source, double reference,
+                                       int threads, const Progress& progress) {
+  if (edges.size() != 2 * f.signs.size() || source < 0 || source >= num_vertices) {
+    throw std::invalid_argument("edges and source must fit the plan");
+  }
+  if (f.narrow_fronts.empty() && f.wide_fronts.empty() && edges.size() > 0) {
+    throw std::invalid_argument("factorize with for_samples to correlate spins");
+  }
+  const std::span<const int32_t> ends{edges.data(), edges.size()};
+  Control control = make_control(progress);
+  SpinCorrelations found;
+  {
+    nb::gil_scoped_release release;
+    const FrontTree& tree = f.plan->tree;
+    found = f.is_wide ? spin_correlations(tree, f.entries(), f.wide_fronts, ends, num_vertices,
+                                          source, reference, threads, control)
+                      : spin_correlations(tree, f.entries(), f.narrow_fronts, ends, num_vertices,
+                                          source, reference, threads, control);
+  }
+  return {to_numpy(std::move(found.value)), found.spread};
+}
+
 }  // namespace
 
 void bind_pfaffian(nb::module_& m) {
   nb::class_<PfaffianFactors>(m, "PfaffianFactors")
       .def("log_pfaffian", [](const PfaffianFactors& f) { return as_tuple(f.log_pfaffian); })
       .def("uncut", &uncut, nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("spins", &spins, nb::arg("edges").noconvert(), nb::arg("num_vertices"),
+           nb::arg("source"), nb::arg("reference"), nb::arg("threads"),
+           nb::arg("progress") = nb::none())
       .def("sample", &sample, nb::arg("uniform").noconvert(), nb::arg("threads"),
            nb::arg("progress") = nb::none());
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")

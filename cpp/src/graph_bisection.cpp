@@ -35,12 +35,53 @@ std::vector<uint8_t> GraphBisection::run(const WeightedGraph& graph) {
 void GraphBisection::improve(const WeightedGraph& graph, std::vector<uint8_t>& side) {
   state_ = 2463534242u;
   total_ = std::accumulate(graph.size.begin(), graph.size.end(), int64_t{0});
-  if (!side.empty() || graph.count() <= kManyTimes) {
-    cycle(graph, side, kCoarsest);
-    return;
-  }
   // Cuts that differ as a whole are told apart on a graph so coarse that many can be tried.
-  cycle(graph, side, std::max(graph.count() / kCoarser, kCoarsest));
+  const bool try_many = side.empty() && graph.count() > kManyTimes;
+  cycle(graph, side, try_many ? std::max(graph.count() / kCoarser, kCoarsest) : kCoarsest);
+  connect(graph, side, side_size(graph, side) * 2 < total_);
+}
+
+// Sends all pieces of one side but the largest of every component to the other side. Done for
+// either side, both are connected within every component; the cut only shrinks.
+void GraphBisection::connect(const WeightedGraph& graph, std::vector<uint8_t>& side, bool larger) {
+  for (const int turn : {0, 1}) {
+    const uint8_t s = (turn == 0) == larger ? 0 : 1;
+    number_pieces(graph, [&](int32_t a, int32_t b) { return side[a] == s && side[b] == s; });
+    std::vector<int32_t> piece_of = pieces_;
+    std::vector<int64_t> size(piece_of.size(), 0);
+    for (int32_t v = 0; v < graph.count(); ++v) size[piece_of[v]] += graph.size[v];
+    number_pieces(graph, [](int32_t, int32_t) { return true; });
+    std::vector<int32_t> largest(pieces_.size(), -1);
+    for (int32_t v = 0; v < graph.count(); ++v) {
+      if (side[v] != s) continue;
+      int32_t& best = largest[pieces_[v]];
+      if (best < 0 || size[piece_of[v]] > size[best]) best = piece_of[v];
+    }
+    for (int32_t v = 0; v < graph.count(); ++v) {
+      if (side[v] == s && piece_of[v] != largest[pieces_[v]]) side[v] = 1 - s;
+    }
+  }
+}
+
+// Connected pieces when only arcs that `together` accepts count, numbered by a member.
+template <class Together>
+void GraphBisection::number_pieces(const WeightedGraph& graph, Together together) {
+  pieces_.assign(graph.count(), -1);
+  for (int32_t root = 0; root < graph.count(); ++root) {
+    if (pieces_[root] >= 0) continue;
+    pieces_[root] = root;
+    trail_.assign(1, root);
+    while (!trail_.empty()) {
+      const int32_t a = trail_.back();
+      trail_.pop_back();
+      for (int32_t k = graph.begin[a]; k < graph.begin[a + 1]; ++k) {
+        const int32_t b = graph.neighbour[k];
+        if (pieces_[b] >= 0 || !together(a, b)) continue;
+        pieces_[b] = root;
+        trail_.push_back(b);
+      }
+    }
+  }
 }
 
 // Down to at most `coarsest` vertices and back.

@@ -22,8 +22,8 @@ struct WeightedGraph {
 
 class GraphBisection {
  public:
-  // The side (0 or 1) of every vertex; both sides hold a vertex if there are two. A function of
-  // the graph alone.
+  // The side (0 or 1) of every vertex; both sides hold a vertex if there are two, and each is
+  // connected within every component of the graph. A function of the graph alone.
   std::vector<uint8_t> run(const WeightedGraph& graph);
 
   // Improves given sides, on all levels; finds them if there are none.
@@ -54,11 +54,15 @@ class GraphBisection {
   int64_t pass(const WeightedGraph& graph, std::vector<uint8_t>& side, int64_t cut);
   int32_t gain_of(const WeightedGraph& graph, const std::vector<uint8_t>& side, int32_t v) const;
   int64_t side_size(const WeightedGraph& graph, const std::vector<uint8_t>& side) const;
+  void connect(const WeightedGraph& graph, std::vector<uint8_t>& side, bool larger);
+  template <class Together>
+  void number_pieces(const WeightedGraph& graph, Together together);
   uint32_t random();
 
   uint32_t state_ = 1;
   int64_t total_ = 0, sizes_[2] = {0, 0};
-  std::vector<int32_t> mate_, order_, waiting_, slot_, gain_, outside_, boundary_, touched_, trail_;
+  std::vector<int32_t> mate_, order_, waiting_, slot_, gain_, outside_, boundary_, touched_, trail_,
+      pieces_;
   std::vector<uint8_t> locked_;
   std::vector<Move> heap_[2];
 };

@@ -115,6 +115,23 @@ class Factorization:
         """Return the probability that each edge is not cut, and the largest residual."""
         return self._core.uncut(threads, progress)
 
+    def spins(
+        self,
+        edges: IntArray,
+        num_vertices: int,
+        source: int,
+        reference: float,
+        *,
+        threads: int = 1,
+        progress: ProgressCallback | None = None,
+    ) -> tuple[FloatArray, float]:
+        """Return Pf of the signs flipped along a path from ``source`` to every vertex.
+
+        Relative to the exponential of ``reference`` and counting -1 for every edge flipped; and
+        how far two ways to compute one of them differ. Needs factors kept for samples.
+        """
+        return self._core.spins(edges, num_vertices, source, reference, threads, progress)
+
     def sample(
         self,
         uniform: FloatArray,
