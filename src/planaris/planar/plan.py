@@ -316,14 +316,13 @@ class Plan:
     ) -> FloatArray:
         """Compute ⟨s_u s_v⟩ of chosen pairs of spins, joined by an edge or not.
 
-        Flipping the weight of cutting every edge of a path from u to v multiplies each state by
-        s_u s_v, so each pair takes one more elimination. Spins of different components are
-        independent.
+        One elimination and sweep for every spin that is needed to have one in each pair. Spins
+        of different components are independent.
 
         Parameters
         ----------
         couplings : array_like of float, shape (m,)
-            One coupling per edge of the embedding, which must be plane.
+            One coupling per edge of the embedding.
         pairs : array_like of int, shape (k, 2)
             Pairs of spins.
         threads, progress
@@ -342,6 +341,42 @@ class Plan:
             return pair_correlations(
                 self, values[0], pairs, threads=_threads(threads), progress=callback
             )
+
+    def spin_correlations(
+        self,
+        couplings: ArrayLike,
+        spin: int,
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> FloatArray:
+        """Compute ⟨s_u s_v⟩ of one spin u with every spin v.
+
+        Flipping the weight of cutting every edge of a path from u to v multiplies each state by
+        s_u s_v; one elimination and one sweep down its fronts serve all v.
+
+        Parameters
+        ----------
+        couplings : array_like of float, shape (m,)
+            One coupling per edge of the embedding.
+        spin : int
+            The spin u.
+        threads, progress
+            As for :meth:`log_partition`.
+
+        Examples
+        --------
+        >>> path = plan((3, [(0, 1), (1, 2)]))
+        >>> path.spin_correlations([1.0, 1.0], 0).round(6).tolist()
+        [1.0, 0.761594, 0.580026]
+        """
+        from planaris.planar.correlations import spin_correlations
+
+        values = self._as_couplings(couplings)
+        with watch("correlations", progress) as callback:
+            return spin_correlations(
+                self, values[0], int(spin), threads=_threads(threads), progress=callback
+            )[0]
 
     # -- samples ------------------------------------------------------------------------------
 
