@@ -1,4 +1,5 @@
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 
@@ -7,6 +8,7 @@
 #include "planaris/pfaffian.hpp"
 #include "planaris/pfaffian_spins.hpp"
 #include "planaris/pfaffian_sweep.hpp"
+#include "planaris/surface_sample.hpp"
 #include "planaris/wide.hpp"
 
 namespace planaris::bindings {
@@ -150,6 +152,40 @@ std::tuple<Out1<uint8_t>, int64_t> sample(const PfaffianFactors& f, In1<double> 
   return {to_numpy(std::move(found.cut)), found.undecided};
 }
 
+template <class T>
+SampledCut sample_structures(const std::vector<const PfaffianFactors*>& factors,
+                             Fronts<T> PfaffianFactors::*fronts, std::span<const double> uniform,
+                             Control& control) {
+  std::vector<SignStructure<T>> structures;
+  for (const PfaffianFactors* f : factors) structures.push_back({f->signs, &(f->*fronts)});
+  return sample_surface_cut(factors[0]->plan->tree, factors[0]->join, structures, uniform, control);
+}
+
+// The factors are of one plan and differ in their signs only.
+std::tuple<Out1<uint8_t>, int64_t> sample_surface(const std::vector<const PfaffianFactors*>& factors,
+                                                  In1<double> uniform, const Progress& progress) {
+  if (factors.empty()) throw std::invalid_argument("factors must not be empty");
+  for (const PfaffianFactors* f : factors) {
+    if (f->plan != factors[0]->plan || f->is_wide != factors[0]->is_wide ||
+        (f->narrow_fronts.empty() && f->wide_fronts.empty())) {
+      throw std::invalid_argument("factors must be of one plan and kept for samples");
+    }
+  }
+  if (uniform.size() != factors[0]->signs.size()) {
+    throw std::invalid_argument("uniform must hold one number per edge of the plan");
+  }
+  const std::span<const double> numbers{uniform.data(), uniform.size()};
+  Control control = make_control(progress);
+  SampledCut found;
+  {
+    nb::gil_scoped_release release;
+    found = factors[0]->is_wide
+                ? sample_structures(factors, &PfaffianFactors::wide_fronts, numbers, control)
+                : sample_structures(factors, &PfaffianFactors::narrow_fronts, numbers, control);
+  }
+  return {to_numpy(std::move(found.cut)), found.undecided};
+}
+
 std::tuple<Out1<double>, double> spins(const PfaffianFactors& f, In2<int32_t> edges,
                                        int32_t num_vertices, int32_t source, double reference,
                                        int threads, const Progress& progress) {
@@ -184,6 +220,8 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("progress") = nb::none())
       .def("sample", &sample, nb::arg("uniform").noconvert(), nb::arg("threads"),
            nb::arg("progress") = nb::none());
+  m.def("sample_surface", &sample_surface, nb::arg("factors"), nb::arg("uniform").noconvert(),
+        nb::arg("progress") = nb::none());
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"))

@@ -144,3 +144,16 @@ class Factorization:
         ``uniform`` holds one number in [0, 1) per edge.
         """
         return self._core.sample(uniform, threads, progress)
+
+
+def sample_surface(
+    factors: list[Factorization],
+    uniform: FloatArray,
+    *,
+    progress: ProgressCallback | None = None,
+) -> tuple[Array, int]:
+    """Return a cut sampled by the signed sum of several Pfaffians, and edges nothing decided.
+
+    ``factors`` differ in their signs only: one factorization per sign structure.
+    """
+    return _core.sample_surface([f._core for f in factors], uniform, progress)

@@ -59,9 +59,7 @@ def _sweep(
             return values, math.inf
         reference = found.log_magnitude if math.isnan(reference) else reference
         parity = 1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1
-        part, apart = factors.spins(
-            plan._split.edges, plan.num_spins, source, reference, **options
-        )
+        part, apart = factors.spins(plan._split.edges, plan.num_spins, source, reference, **options)
         total.add(found.log_magnitude, found.sign * parity, 0.0)
         values += parity * part
         spread += apart
