@@ -220,7 +220,7 @@ def _as_count(num_reads: Any) -> int:
 def _as_beta(beta: Any) -> float:
     if beta is None:
         return 1.0
-    if not (isinstance(beta, Real) and np.isfinite(float(beta)) and beta >= 0):
+    if not (isinstance(beta, Real) and 0 <= float(beta) < np.inf):
         msg = f"`beta` must be None or a finite number that is not negative, got {beta!r}"
         raise ModelError(msg)
     return float(beta)
