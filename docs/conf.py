@@ -7,7 +7,8 @@ from importlib.metadata import version as installed_version
 from typing import Any
 
 from docutils import nodes
-from docutils.utils.math import latex2mathml
+from docutils.utils.math import MathError, latex2mathml
+from sphinx.util import logging
 
 project = "planaris"
 author = "The planaris developers"
@@ -15,7 +16,7 @@ copyright = author
 version = release = installed_version("planaris")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["conf.py", "images/README.md"]
 highlight_language = "none"
 myst_heading_anchors = 3
@@ -37,7 +38,10 @@ def _mathml(self: Any, node: nodes.Element) -> None:
     """Write formulas as MathML, which browsers draw without scripts or a network."""
     block = isinstance(node, nodes.math_block)
     formula = re.sub(r"\\[Bb]igg?(?![A-Za-z])", "", node.astext())  # MathML stretches by itself
-    self.body.append(latex2mathml.tex2mathml(formula, as_block=block))
+    try:
+        self.body.append(latex2mathml.tex2mathml(formula, as_block=block))
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s in %r", error, formula, location=node)
     raise nodes.SkipNode
 
 

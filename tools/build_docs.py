@@ -105,12 +105,12 @@ def _write_api(folder: Path) -> None:
     lines = ["# API", "", "`import planaris as pl` has the names that matter:", ""]
     for name in planaris.__all__:
         home = planaris._HOME.get(name, name)
-        lines.append(f"- [`pl.{name}`]({home}.md)")
+        lines.append(f"- [`pl.{name}`]({home}.rst)")
     names = public_packages()
     lines += ["", "```{toctree}", ":maxdepth: 1", "", *names, "```", ""]
     (folder / "index.md").write_text("\n".join(lines))
     for name in names:
-        (folder / f"{name}.md").write_text(_api_page(name))
+        (folder / f"{name}.rst").write_text(_api_page(name))
 
 
 def _api_page(name: str) -> str:
@@ -120,7 +120,8 @@ def _api_page(name: str) -> str:
     if package.is_dir() and "__all__" not in (package / "__init__.py").read_text():
         modules += [f"planaris.{name}.{m.name}" for m in pkgutil.iter_modules([str(package)])]
     directives = [f".. automodule:: {module}\n   :members:\n" for module in modules]
-    return "\n".join([f"# planaris.{name}", "", "```{eval-rst}", *directives, "```", ""])
+    title = f"planaris.{name}"
+    return "\n".join([title, "=" * len(title), "", *directives])
 
 
 def _write_gallery(folder: Path) -> None:

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
 HEAD = """# Command line
 
-<!-- Made by tools/make_cli_reference.py: change the help texts in src/planaris/cli, then run `make cli-reference`. -->
+<!-- Made by `make cli-reference` from the help texts in src/planaris/cli. -->
 
 `planaris` reads models in the formats of [UAI](formats/uai.md), [max-cut](formats/maxcut.md),
 [edge lists](formats/edge_list.md) and [QUBO](formats/qubo.md), plain or compressed; `-` is stdin.

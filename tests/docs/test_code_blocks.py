@@ -1,9 +1,10 @@
 """Every code block of the README and the documentation runs, page by page.
 
-Blocks of a page share a namespace and an empty folder. ``python`` blocks run (as doctests where they
-have prompts), and so do the ``planaris`` commands of ``console`` blocks; output below a command is
-compared. ``make`` commands must be targets. Anything else in them needs a line
-``<!-- not run: reason -->`` above the block. ``text`` blocks and those without a language are no code.
+Blocks of a page share a namespace and an empty folder. ``python`` blocks run (as doctests where
+they have prompts), and so do the ``planaris`` commands of ``console`` blocks; output below one
+is compared. ``make`` commands must be targets. Anything else in them needs a line
+``<!-- not run: reason -->`` above the block. ``text`` blocks and those without a language are no
+code.
 """
 
 from __future__ import annotations
