@@ -12,6 +12,7 @@ import planaris
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.repository  # and nanobind
 def test_the_stub_of_the_core_is_fresh(tmp_path):
     fresh = tmp_path / "_core.pyi"
     command = [sys.executable, "-m", "nanobind.stubgen", "-m", "planaris._core", "-o", str(fresh)]
