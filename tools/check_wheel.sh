@@ -5,11 +5,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap "'$(command -v rm)' -rf '$work'" EXIT
 
 echo "planaris: building the wheel"
 .venv/bin/python -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w "$work/dist" .
-wheel=$(echo "$work"/dist/*.whl)
+wheel=$(echo "$work"/dist/planaris-*.whl)
+# The one package of the tests that is published as source only, on most platforms.
+.venv/bin/python -m pip --disable-pip-version-check wheel -q --no-deps -w "$work/dist" planarity
 if unzip -l "$wheel" | grep -E '\.(cpp|hpp|a)$|/nanobind/'; then
   echo "planaris: the wheel holds build files" >&2; exit 1
 fi
@@ -24,7 +26,8 @@ for tool in cc c++ gcc g++ clang clang++ cmake ninja; do
   if command -v $tool >/dev/null; then echo "planaris: '$tool' is still on the PATH" >&2; exit 1; fi
 done
 python -m pip --disable-pip-version-check install -q --upgrade pip
-python -m pip --disable-pip-version-check install -q --only-binary :all: --group pyproject.toml:test "$wheel"
+python -m pip --disable-pip-version-check install -q --only-binary :all: --find-links "$work/dist" \
+  --group pyproject.toml:test "$wheel"
 
 echo "planaris: running the tests on it"
 "$work/venv/bin/python" - "$work" <<'PY'

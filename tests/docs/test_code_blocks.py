@@ -3,8 +3,7 @@
 Blocks of a page share a namespace and an empty folder. ``python`` blocks run (as doctests where
 they have prompts), and so do the ``planaris`` commands of ``console`` blocks; output below one
 is compared. ``make`` commands must be targets. Anything else in them needs a line
-``<!-- not run: reason -->`` above the block. ``text`` blocks and those without a language are no
-code.
+``<!-- not run: reason -->`` above the block. ``text``, ``json``, ``toml`` and no language are data.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from planaris.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DATA = ("", "text", "json", "toml")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^>]+) -->\n+)?^```(?P<language>\S*)[^\n]*\n(?P<body>.*?)^```$",
@@ -70,7 +70,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
         elif block.language in ("console", "sh", "bash"):
             run_console(block)
         else:
-            assert block.language in ("", "text"), f"{block.where}:{block.line} {block.language}"
+            assert block.language in DATA, f"{block.where}:{block.line} {block.language}"
             looks_like_code = re.search(r"^(>>> |\$ )", block.body, re.MULTILINE)
             assert not looks_like_code, f"{block.where}:{block.line} needs a language"
 
