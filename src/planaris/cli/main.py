@@ -11,6 +11,7 @@ from planaris.cli.info import info
 from planaris.cli.map import map_state
 from planaris.cli.mar import mar
 from planaris.cli.pr import pr
+from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
 from planaris.errors import PlanarisError
 
@@ -27,6 +28,7 @@ app.command()(pr)
 app.command()(mar)
 app.command("sample")(sample_states)
 app.command()(demo)
+app.command("reproduce")(reproduce_figures)
 
 
 def run() -> None:
