@@ -13,6 +13,7 @@ from planaris.experiments.figure import Figure
 
 FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
+    "pdc": "planaris.experiments.pdc",
 }
 """Name of a figure → its module, imported when it is asked for."""
 
