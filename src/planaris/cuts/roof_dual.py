@@ -12,7 +12,7 @@ from planaris.errors import within
 from planaris.kernels import max_flow as kernel
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption, watch
-from planaris.result import GroundState
+from planaris.result import Flow, GroundState
 from planaris.typing import FloatArray
 
 LATE = "the minimum cut was not found"
@@ -30,6 +30,10 @@ class FlowCertificate:
     """
 
     flow: FloatArray
+
+    def as_proof(self) -> Flow:
+        """Return the proof as plain arrays, for :mod:`planaris.verify` and for files."""
+        return Flow(self.flow)
 
     def lower_bound(self, model: IsingModel) -> float:
         """Recompute the bound that the flow proves for a model, rounded down."""

@@ -21,6 +21,7 @@ from planaris.typing import Array, BoolArray, LongArray
 
 if TYPE_CHECKING:
     from planaris.kernels.matching import CutPacking, PerfectMatching, TJoin
+    from planaris.result import TJoinProof
 
 BASE_BITS = 32
 DIGIT = (1 << BASE_BITS) - 1
@@ -117,6 +118,26 @@ def check_perfect_matching(
     _check_packing(num_vertices, ends, all_odd, none_free, result.certificate, numbers)
 
 
+def packing_value(
+    num_vertices: int,
+    edges: ArrayLike,
+    weights: ArrayLike,
+    odd: ArrayLike,
+    packing: CutPacking | TJoinProof,
+    *,
+    boundary: ArrayLike,
+) -> Fraction:
+    """Return the value of a packing of T-cuts after checking it: no T-join weighs less."""
+    ends = np.asarray(edges, np.int64).reshape(-1, 2)
+    parity = np.bincount(np.asarray(odd, np.int64), minlength=num_vertices) % 2
+    free = np.zeros(num_vertices, bool)
+    free[np.asarray(boundary, np.int64)] = True
+    numbers = _Numbers.of(np.asarray(weights), packing, offset=(0, 0))
+    total = numbers.total(numbers.values)
+    _check_packing(num_vertices, ends, parity, free, packing, numbers)
+    return Fraction(total) * Fraction(2) ** numbers.unit
+
+
 def _chosen(edges: Array, num_edges: int) -> LongArray:
     join = np.asarray(edges, np.int64)
     inside = join.size == 0 or (int(join.min()) >= 0 and int(join.max()) < num_edges)
@@ -148,7 +169,7 @@ def _check_packing(
     ends: LongArray,
     parity: LongArray,
     free: BoolArray,
-    packing: CutPacking,
+    packing: CutPacking | TJoinProof,
     numbers: _Numbers,
 ) -> None:
     order = np.asarray(packing.order, np.int64)
@@ -277,7 +298,9 @@ class _Numbers:
     unit: int
 
     @classmethod
-    def of(cls, weights: Any, packing: CutPacking, offset: tuple[int, int]) -> _Numbers:
+    def of(
+        cls, weights: Any, packing: CutPacking | TJoinProof, offset: tuple[int, int]
+    ) -> _Numbers:
         mantissas, exponents = _dyadic(weights)
         raw: Any = np.asarray(packing.digits, np.int64)
         _require(len(raw) == len(packing.start), "the packing needs one value per set")

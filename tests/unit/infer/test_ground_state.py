@@ -161,4 +161,16 @@ def test_a_plane_glass_keeps_its_interval_when_time_is_over(rng):
     assert late.lower < best.energy < late.upper == late.energy
     assert late.energy == pytest.approx(float(model.energy(late.spins)))
     assert late.lower > 1.5 * best.energy  # better than -Σ |J| over all edges by far
-    assert check_certificate(model, late) is False
+    assert check_certificate(model, late)  # of the bound
+
+
+def test_ferromagnets_in_mixed_fields_go_to_max_flow(rng: np.random.Generator) -> None:
+    grid = pl.generate.square_lattice(30)
+    model = pl.IsingModel(grid.edges, rng.random(len(grid.edges)), rng.normal(size=900))
+    found = pl.ground_state(model)
+    assert found.exact
+    assert found.method == "graph-cut"
+    small = pl.IsingModel(pl.generate.square_lattice(4).edges, 0.7, rng.normal(size=16))
+    assert pl.ground_state(small).energy == pytest.approx(
+        pl.ground_state(small, "brute-force").energy, abs=1e-12
+    )
