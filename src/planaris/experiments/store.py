@@ -5,6 +5,7 @@ Format: docs/formats/store.md.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -88,7 +89,8 @@ def _append(file: IO[bytes], line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
         os.fsync(file.fileno())
     except BaseException:
-        file.truncate(end)
+        with contextlib.suppress(OSError):  # what is left is not whole, and read as nothing
+            file.truncate(end)
         raise
 
 
