@@ -24,7 +24,7 @@ SPREAD = "median, least and most of several rings."
 def trials(settings: Settings) -> list[Params]:
     """Return rings of growing size for the ground state and for marginals."""
     repeats = 2 if settings.quick else 5
-    states = (16, 32, 48, 64, 96) if settings.quick else (16, 32, 48, 64, 96, 128, 192)
+    states = (16, 32, 48, 64) if settings.quick else (16, 32, 48, 64, 96, 128, 192)
     agreements = (32, 64, 96, 128, 192) if settings.quick else (32, 64, 96, 128, 192, 256, 384)
     return [
         {"part": part, "size": size, "seed": seed}
