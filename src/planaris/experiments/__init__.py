@@ -13,6 +13,9 @@ from planaris.experiments.figure import Figure
 
 FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
+    "marginal-accuracy": "planaris.experiments.marginal_accuracy",
+    "cutting-planes": "planaris.experiments.cutting_planes",
+    "side-chains": "planaris.experiments.side_chains",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

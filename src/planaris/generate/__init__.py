@@ -9,6 +9,7 @@ from planaris.generate.lattices import (
     square_lattice,
     triangular_lattice,
 )
+from planaris.generate.side_chains import side_chain_model
 
 __all__ = [
     "Lattice",
@@ -17,6 +18,7 @@ __all__ = [
     "noisy_image",
     "random_planar_graph",
     "random_triangulation",
+    "side_chain_model",
     "spin_glass",
     "square_lattice",
     "triangular_lattice",
