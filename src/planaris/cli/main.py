@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from planaris.cli.bench import bench
 from planaris.cli.demo import demo
 from planaris.cli.info import info
 from planaris.cli.map import map_state
@@ -29,6 +30,7 @@ app.command()(mar)
 app.command("sample")(sample_states)
 app.command()(demo)
 app.command("reproduce")(reproduce_figures)
+app.command()(bench)
 
 
 def run() -> None:
