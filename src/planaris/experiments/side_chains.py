@@ -79,15 +79,15 @@ def plot(results: Sequence[Result]) -> Panels:
     axes[0, 0].legend()
     gains, grid = new_figure(size=4.2)
     for projection, colour in (("k", PALETTE[0]), ("full", PALETTE[2])):
-        seconds = [result.record["seconds"][projection] for result in hard]
-        size = [result.record["variables"] for result in hard]
+        seconds = [result.record["seconds"][projection] for result in results]
+        size = [result.record["variables"] for result in results]
         grid[0, 0].scatter(size, seconds, s=14, color=colour, label=f"{projection} projection")
     grid[0, 0].set(xlabel="residues", ylabel="seconds", yscale="log")
     grid[0, 0].legend()
     return Panels(
         pictures=[
             Picture("Iterations until the MAP state is proved, model by model.", figure),
-            Picture("Seconds, LOCAL included.", gains),
+            Picture("Seconds for every model, LOCAL included.", gains),
         ],
         tables=[_table(results)],
         verdicts=_verdicts(results, hard),

@@ -87,10 +87,10 @@ def test_refuses_what_json_cannot_say(store, value):
 def test_a_record_cut_anywhere_is_left_out_and_the_next_one_is_not(store):
     for seed in range(2):
         store.append(FIGURE, {"seed": seed}, {"x": seed, "text": "ü\n"})
-    whole = store.path(FIGURE).read_bytes()
+    whole = store.path(FIGURE.name).read_bytes()
     first = whole.index(b"\n") + 1
     for length in range(first, len(whole)):
-        store.path(FIGURE).write_bytes(whole[:length])
+        store.path(FIGURE.name).write_bytes(whole[:length])
         assert [record["x"] for record in store.read(FIGURE).values()] == [0]
         store.append(FIGURE, {"seed": 2}, {"x": 2})
         # Without its newline alone a record is whole, once the next one has put it there.
@@ -100,17 +100,17 @@ def test_a_record_cut_anywhere_is_left_out_and_the_next_one_is_not(store):
 
 def test_a_flipped_bit_is_noticed(store):
     store.append(FIGURE, {"seed": 0}, {"x": 0})
-    whole = store.path(FIGURE).read_bytes()
+    whole = store.path(FIGURE.name).read_bytes()
     for place in range(len(whole)):
         damaged = bytearray(whole)
         damaged[place] ^= 1
-        store.path(FIGURE).write_bytes(damaged)
+        store.path(FIGURE.name).write_bytes(damaged)
         assert store.read(FIGURE) == {}
 
 
 def test_a_line_that_is_no_trial_is_left_out(store):
     store.folder.mkdir()
-    store.path(FIGURE).write_bytes(b"\n\xff\xfe\n" + encode({"record": 1}) + b"{}\n[]\n")
+    store.path(FIGURE.name).write_bytes(b"\n\xff\xfe\n" + encode({"record": 1}) + b"{}\n[]\n")
     assert store.read(FIGURE) == {}
 
 
@@ -120,7 +120,7 @@ def test_two_writers_at_once(store):
         _, errors = writer.communicate(timeout=60)
         assert writer.returncode == 0, errors
     assert len(store.read(FIGURE)) == 400
-    assert len(store.path(FIGURE).read_bytes().splitlines()) == 400
+    assert len(store.path(FIGURE.name).read_bytes().splitlines()) == 400
 
 
 @pytest.mark.parametrize(("jobs", "kills"), [(1, 20), (2, 3)])
@@ -149,7 +149,7 @@ def test_a_killed_run_loses_only_trials_in_flight_and_redoes_none(store, tmp_pat
 def test_a_full_disk_stops_the_run_and_leaves_all_before_it(store):
     for seed in range(3):
         store.append(FIGURE, {"seed": seed}, {"x": seed})
-    whole = store.path(FIGURE).read_bytes()
+    whole = store.path(FIGURE.name).read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     # The kernel writes what fits, then refuses: a real short write.
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 40, hard))
@@ -158,7 +158,7 @@ def test_a_full_disk_stops_the_run_and_leaves_all_before_it(store):
             store.append(FIGURE, {"seed": 3}, {"x": 3})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert store.path(FIGURE).read_bytes() == whole
+    assert store.path(FIGURE.name).read_bytes() == whole
     store.append(FIGURE, {"seed": 3}, {"x": 3})
     assert len(store.read(FIGURE)) == 4
 
@@ -178,7 +178,7 @@ def test_a_full_file_system(tmp_path):
             fill(store)
         kept = store.read(FIGURE)
         assert 20 < len(kept) < 70
-        assert store.path(FIGURE).read_bytes().endswith(b"}\n")
+        assert store.path(FIGURE.name).read_bytes().endswith(b"}\n")
     finally:
         subprocess.run(["umount", disk], check=True)
 
