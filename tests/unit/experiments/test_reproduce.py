@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 import toy_figure
