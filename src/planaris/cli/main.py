@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from planaris.cli.bench import bench
 from planaris.cli.demo import demo
 from planaris.cli.info import info
 from planaris.cli.map import map_state
@@ -33,6 +34,7 @@ app.command()(verify)
 app.command()(selftest)
 app.command()(demo)
 app.command("reproduce")(reproduce_figures)
+app.command()(bench)
 
 
 def run() -> None:

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from planaris.errors import MethodError, missing_extra
-from planaris.experiments.engine import engine
+from planaris.experiments.engine import engine, same_sources
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings
 from planaris.experiments.store import Store, trial_key
 
@@ -114,7 +114,7 @@ def run_trial(
     """Run one trial in a worker, on one thread, and never raise for what the trial raises."""
     from threadpoolctl import threadpool_limits
 
-    if code and engine().partition("+")[0] != code.partition("+")[0]:
+    if code and not same_sources(engine(), code):
         msg = f"a worker has planaris {engine()}, the run needs {code}: install the same there"
         raise MethodError(msg)
     started = perf_counter()
