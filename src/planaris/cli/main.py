@@ -11,6 +11,7 @@ from planaris.cli.demo import demo
 from planaris.cli.info import info
 from planaris.cli.map import map_state
 from planaris.cli.mar import mar
+from planaris.cli.play import play
 from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
@@ -33,6 +34,7 @@ app.command("sample")(sample_states)
 app.command()(verify)
 app.command()(selftest)
 app.command()(demo)
+app.command()(play)
 app.command("reproduce")(reproduce_figures)
 app.command()(bench)
 
