@@ -35,16 +35,16 @@ Answer = dict[str, Any]
 
 def draw(scene: Scene) -> Answer:
     """Return the model as it is drawn."""
-    model = scene.model
-    positions = model.positions if model.positions is not None else np.zeros((0, 2))
-    with_fields = model.has_fields
+    scene = scene.placed
+    model, positions = scene.model, scene.model.positions
+    assert positions is not None, "just placed"
     return {
         "kind": scene.kind,
         "shape": scene.shape,
         "positions": np.round(positions, 5).tolist(),
         "edges": model.edges.tolist(),
         "couplings": model.couplings.tolist(),
-        "fields": model.fields.tolist() if with_fields else None,
+        "fields": model.fields.tolist() if model.has_fields else None,
         "labels": None if isinstance(model.labels, range) else [str(x) for x in model.labels],
         "faces": scene.frustrated_faces(),
         "surface": _surface(scene),

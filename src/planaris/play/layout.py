@@ -8,7 +8,7 @@ from planaris.embed import Embedding
 from planaris.errors import CrossingError, NotPlanarError
 from planaris.typing import FloatArray, IntArray
 
-MAX_PRETTY = 400
+MAX_PRETTY = 200
 """Larger graphs get no layout that takes cubic time."""
 
 

@@ -80,6 +80,14 @@ class Scene:
         return replace(self, model=model, temperature=1.0)
 
     @property
+    def placed(self) -> Scene:
+        """The same with positions: found here if the source has none, which takes a while."""
+        if self.model.positions is not None:
+            return self
+        positions = lay_out(self.model.num_spins, self.model.edges)
+        return replace(self, model=self.model.with_positions(positions))
+
+    @property
     def without_added(self) -> Scene:
         """The scene before edges were added; couplings that were changed stay so."""
         model, kept = self.model, self.model.num_edges - self.num_added
@@ -259,8 +267,7 @@ def _edge_list(source: Any, temperature: float) -> Scene:
         )
         raise RequestError(msg, field="text")
     _check_size(model.couplings)
-    positions = lay_out(model.num_spins, model.edges)
-    return Scene(model.with_positions(positions), "edges", None, temperature)
+    return Scene(model, "edges", None, temperature)
 
 
 class _Text(io.BytesIO):
