@@ -71,7 +71,8 @@ def find_ground_state(scene: Scene) -> Answer:
     small = model.num_spins <= MAX_BRANCHED
     if not any(found.exact for found, *_ in candidates) and (small or not candidates):
         left = max(TIME_LIMIT - (perf_counter() - started), 1.0)
-        found = ground_state(model, time_limit=left, prove=True, **OPTIONS)
+        method = "branch-and-cut" if candidates else "auto"
+        found = ground_state(model, method, time_limit=left, prove=True, **OPTIONS)
         candidates.append((found, model, found))
     found, proved, proof = min(candidates, key=lambda candidate: candidate[0].gap)
     answer = _state(found, proved, proof, perf_counter() - started)
