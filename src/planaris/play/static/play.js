@@ -262,7 +262,8 @@ function paint() {
   const heat = marginals && grid && answer.nodes !== null;
   const cells = heat || (grid && view.spacing < 10);
   if (cells) drawSpins(context, true);
-  if (!marginals) drawFaces(context);
+  const crowded = answer && answer.view === "sample" && view.spacing < 6;
+  if (!marginals && !crowded) drawFaces(context);
   if (marginals && !heat) drawPairs(context, answer);
   else if (!heat) drawEdges(context, cells);
   if (answer && answer.spins) drawState(context, answer);
@@ -327,7 +328,7 @@ function drawState(context, answer) {
   context.lineCap = "round";
   context.strokeStyle = BROKEN;
   context.lineWidth = Math.min(Math.max(0.13 * view.spacing, 1), 5);
-  segments(context, broken);
+  if (answer.view !== "sample" || view.spacing >= 6) segments(context, broken);
   context.strokeStyle = WALL;
   context.lineWidth = Math.min(Math.max(0.17 * view.spacing, 1.5), 6);
   context.beginPath();
@@ -363,7 +364,6 @@ function drawSpins(context, cells) {
   const colour = !answer ? () => "#b9bec4"
     : answer.spins ? v => answer.spins[v] === "+" ? UP : DOWN
     : answer.nodes ? v => heatOf(answer.nodes[v])
-    : answer.view === "log-partition" && state.groundKey === state.drawnKey ? v => state.ground[v] === "+" ? UP : DOWN
     : () => "#b9bec4";
   if (bare && view.spacing < 12) return;
   state.drawn.positions.forEach((_, v) => {
@@ -408,7 +408,7 @@ function drawMarks(context) {
 function legend() {
   const marginals = state.view === "marginals";
   const items = marginals ? [["scale", "probability of up (spins) and of equal (edges), from 0 to 1"]]
-    : [["up", "up"], ["down", "down"]];
+    : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
   if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
   if (!marginals && state.view !== "log-partition") items.push(["line broken", "unsatisfied edge"]);
   if (state.view === "sample" || state.view === "domain-wall") items.push(["line wall", "domain wall against the ground state"]);
@@ -502,11 +502,6 @@ function hovered(event) {
 
 // -- controls ----------------------------------------------------------------------------------
 
-function sizeLimits() {
-  const most = { image: 200, torus: 100 }[$("kind").value] || 200;
-  $("size").max = String(most);
-}
-
 function labels() {
   const kind = $("kind").value, group = LATTICES.includes(kind) ? "lattice" : kind;
   for (const part of document.querySelectorAll("[data-for]")) {
@@ -527,7 +522,6 @@ function modelChanged(delay) {
   state.first = null;
   state.spin = null;
   $("edits").textContent = "No edits.";
-  sizeLimits();
   labels();
   refresh(delay);
 }
