@@ -56,7 +56,9 @@ def _lay_out_connected(graph: object, members: list[int]) -> FloatArray:
     if spots is None and _is_planar(pairs, count):
         spots = _as_array(nx.planar_layout(graph), members)
     if spots is None:
-        spots = _as_array(nx.spring_layout(graph, seed=0, iterations=30), members)
+        spots = _as_array(
+            nx.spring_layout(graph, seed=0, iterations=30 if count <= 500 else 8), members
+        )
     spots = spots - spots.min(axis=0)
     return np.asarray(spots * (np.sqrt(count) / max(spots.max(), 1e-12)))
 

@@ -28,6 +28,8 @@ MAX_BODY = 4 * 2**20
 REQUEST_SECONDS = 10.0
 """A request must have arrived whole this long after its first chance to."""
 MAX_CONNECTIONS = 24
+HTTP_PORT = 80
+"""Left out of addresses."""
 
 PAGES = {
     "": ("index.html", "text/html; charset=utf-8"),
@@ -106,6 +108,13 @@ class PlayServer(ThreadingHTTPServer):
     def address(self) -> str:
         """The address of the page, with its token."""
         return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+
+    @property
+    def host_names(self) -> set[str]:
+        """What the header ``Host`` may be."""
+        names = {LOOPBACK, "localhost"}
+        ports = {f"{name}:{self.server_port}" for name in names}
+        return ports | names if self.server_port == HTTP_PORT else ports
 
     def server_bind(self) -> None:
         """Bind without asking a name server who we are."""
@@ -222,14 +231,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def _route(self) -> str:
         """Return what follows the token; refuse other hosts, other origins, other tokens."""
-        ours = {f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")}
+        ours = self.server.host_names
         hosts = self.headers.get_all("Host", [])
         right = len(hosts) == 1 and hosts[0].strip().lower() in ours
         _require(right, HTTPStatus.MISDIRECTED_REQUEST, "this is not that host")
         pages = {f"http://{host}" for host in ours}
         origins = {origin.strip().lower() for origin in self.headers.get_all("Origin", [])}
         site = self.headers.get("Sec-Fetch-Site", "none")
-        right = origins <= pages and site in ("none", "same-origin")
+        # Following a link to the page is no request of another page: that one sees nothing.
+        followed = self.command == "GET" and self.headers.get("Sec-Fetch-Mode") == "navigate"
+        right = origins <= pages and (site in ("none", "same-origin") or followed)
         _require(right, HTTPStatus.FORBIDDEN, "not from another page")
         token, slash, route = self.path.removeprefix("/").partition("/")
         expected = self.server.token.encode("ascii")

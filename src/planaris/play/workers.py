@@ -20,6 +20,9 @@ WAIT_SECONDS = 5.0
 START_SECONDS = 30.0
 """Added for a process that has not answered yet: it has to start first."""
 
+PIPE_BYTES = 512
+"""What a pipe that is ready takes without blocking, by POSIX."""
+
 Reply = tuple[int, bytes]
 
 
@@ -42,18 +45,28 @@ class Worker:
 
     def ask(self, question: str, body: Any, seconds: float) -> Reply | None:
         """Return the reply, or None when the process died or took too long."""
-        assert self.process.stdin is not None, "a pipe was asked for"
-        try:
-            self.process.stdin.write(json.dumps([question, body]).encode("ascii") + b"\n")
-            self.process.stdin.flush()
-        except OSError:
+        until = monotonic() + seconds + (0.0 if self.started else START_SECONDS)
+        if not self._write_line(json.dumps([question, body]).encode("ascii") + b"\n", until):
             return None
-        line = self._read_line(monotonic() + seconds + (0.0 if self.started else START_SECONDS))
+        line = self._read_line(until)
         if line is None:
             return None
         self.started = True
         status, _, answer = line.partition(b" ")
         return int(status), answer
+
+    def _write_line(self, line: bytes, until: float) -> bool:
+        assert self.process.stdin is not None, "a pipe was asked for"
+        handle, rest = self.process.stdin.fileno(), memoryview(line)
+        while rest:
+            _, ready, _ = select.select([], [handle], [], max(until - monotonic(), 0.0))
+            if not ready:
+                return False
+            try:
+                rest = rest[os.write(handle, rest[:PIPE_BYTES]) :]
+            except OSError:  # it has died
+                return False
+        return True
 
     def _read_line(self, until: float) -> bytes | None:
         assert self.process.stdout is not None, "a pipe was asked for"

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 import pytest
 
 from planaris.play.server import MAX_BODY, MAX_CONNECTIONS, PlayServer
+from planaris.play.worker import MEMORY
 from planaris.play.workers import Workers
 
 STUB = """
@@ -203,7 +204,12 @@ def test_foreign_origins_are_refused(server, origin):
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_requests_that_other_pages_make_are_refused(server, site):
     assert request(server, Sec_Fetch_Site=site)[0] == 403
+    assert request(server, Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")[0] == 403
+    assert post(server, Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")[0] == 403
     assert request(server, Sec_Fetch_Site="same-origin")[0] == 200
+    followed = {"Sec_Fetch_Site": site, "Sec_Fetch_Mode": "navigate"}
+    assert request(server, **followed)[0] == 200
+    assert request(server, token="x", **followed)[0] == 403
 
 
 def test_a_missing_or_wrong_token_is_refused(server):
@@ -438,7 +444,30 @@ def test_closing_ends_the_workers():
     assert all(process.poll() is not None for process in processes)
 
 
+def test_a_worker_that_does_not_read_is_given_up():
+    with running() as server:
+        post(server, body={"filler": "x" * 10})
+        worker = server.workers.all[0]
+        worker.started = True
+        worker.process.send_signal(19)  # stop
+        started = monotonic()
+        assert worker.ask("model", {"filler": "x" * 10**6}, 0.3) is None
+        assert monotonic() - started < 5
+
+
 # -- the real thing ----------------------------------------------------------------------------
+
+
+def test_a_worker_has_a_limit_on_memory():
+    resource = pytest.importorskip("resource")
+    workers = Workers(1)
+    try:
+        status, answer = workers.ask("model", {"source": {"kind": "square", "rows": 2}})
+        assert (status, len(json.loads(answer)["edges"])) == (200, 4)
+        limit, _ = resource.prlimit(workers.all[0].process.pid, resource.RLIMIT_AS)
+        assert limit <= MEMORY
+    finally:
+        workers.close()
 
 
 def test_the_command_prints_an_address_answers_and_ends_on_interrupt():
