@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from planaris.embed import Embedding
 from planaris.generate import square_lattice, triangular_lattice
+from planaris.io import read_edge_list
 from planaris.models import IsingModel
 from planaris.play.api import QUESTIONS, respond, to_json
 from planaris.play.scenes import MAX_EDITS, MAX_SIDE, MAX_TEXT, build_scene
@@ -112,15 +115,15 @@ def test_a_domain_wall_is_the_cheapest(kind, seed):
 
 def test_a_domain_wall_is_one_line():
     """Regions that ties turned over are turned back: both sides are connected."""
-    source = {"kind": "square", "rows": 20, "columns": 20, "seed": 5}
+    source = {"kind": "square", "rows": 24, "negative": 0.2, "seed": 1}
     found = ask("domain-wall", source)
     overlap = spins_of(found["ground"]) * spins_of(found["spins"])
     import networkx as nx
 
     for sign in (1, -1):
-        graph = nx.grid_2d_graph(20, 20)
-        graph.remove_nodes_from([divmod(v, 20) for v in np.flatnonzero(overlap != sign)])
-        sides = {0, 19}
+        graph = nx.grid_2d_graph(24, 24)
+        graph.remove_nodes_from([divmod(v, 24) for v in np.flatnonzero(overlap != sign)])
+        sides = {0, 23}
         for piece in nx.connected_components(graph):
             assert sides & {column for _, column in piece}
 
@@ -273,6 +276,27 @@ def test_edge_lists_that_cannot_be_drawn_are_refused_in_one_line(text):
     status, answer = respond("model", {"source": {"kind": "edges", "text": text}})
     assert status in (400, 422)
     assert "\n" not in answer["error"]
+
+
+def zipped_text():
+    """Return a ZIP archive of an edge list that is text itself."""
+    for k in range(100_000):
+        stream, entry = io.BytesIO(), zipfile.ZipInfo("a")
+        entry.external_attr = 1
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr(entry, f"0 1\n# {k}\n")
+        try:
+            return stream.getvalue().decode()
+        except UnicodeDecodeError:
+            continue
+    raise AssertionError
+
+
+def test_nothing_in_a_request_is_decompressed():
+    text = zipped_text()
+    assert read_edge_list(io.StringIO(text)).num_spins == 2
+    status, answer = respond("model", {"source": {"kind": "edges", "text": text}})
+    assert (status, list(answer)) == (422, ["error"])
 
 
 def test_unknown_questions_are_refused():
