@@ -165,15 +165,8 @@ class SpinSweep {
     team_.work(cut.successors(tree_, false), cut.waits(tree_, false),
                [&](int worker, int task) { run_task(cut, worker, task); });
     SpinCorrelations result;
-    result.value.assign(places_.reached.size(), 0.0);
-    for (size_t v = 0; v < result.value.size(); ++v) {
-      const double one = found_[kWays * v], two = found_[kWays * v + 1];
-      if (!std::isnan(one)) result.value[v] = one;
-      if (!std::isnan(two)) result.spread = std::max(result.spread, std::fabs(one - two));
-    }
-    for (const auto& w : workers_) {
-      if (w->failed) result.spread = INFINITY;
-    }
+    for (const auto& w : workers_) result.complete &= !w->failed;
+    result.value = std::move(found_);
     return result;
   }
 
@@ -517,7 +510,7 @@ SpinCorrelations spin_correlations(const FrontTree& tree, const KasteleynEntries
                                    const Fronts<T>& fronts, std::span<const int32_t> edges,
                                    int32_t num_vertices, int32_t source, double reference,
                                    int threads, Control& control) {
-  if (edges.empty()) return {std::vector<double>(num_vertices, 0.0), 0.0};
+  if (edges.empty()) return {std::vector<double>(size_t(num_vertices) * kWays, NAN), true};
   return SpinSweep<T>(tree, entries, fronts, edges, num_vertices, source, reference, threads,
                       control)
       .run();

@@ -47,8 +47,8 @@ def _sweep(
 ) -> tuple[FloatArray, float]:
     """Sum the flipped Pfaffians of all sign structures and divide by the sum of the others."""
     total = SignedSum()
-    values = np.zeros(plan.num_spins)
-    spread, reference = 0.0, math.nan
+    ways = np.zeros((plan.num_spins, 2))  # along two paths each
+    reference = math.nan
     for flips in plan._flips:
         turned = entries.with_signs(flips)
         factors = plan._elimination.factorize(
@@ -56,20 +56,23 @@ def _sweep(
         )
         found = factors.log_pfaffian
         if not math.isfinite(found.log_magnitude) or (not wide and found.smallest_exponent < -900):
-            return values, math.inf
+            return ways[:, 0], math.inf
         reference = found.log_magnitude if math.isnan(reference) else reference
         parity = 1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1
-        part, apart = factors.spins(plan._split.edges, plan.num_spins, source, reference, **options)
-        total.add(found.log_magnitude, found.sign * parity, 0.0)
-        values += parity * part
-        spread += apart
-    scale = math.exp(min(max(reference - total.log_value, -700.0), 700.0))
-    values *= scale
-    # The spin itself was looked at as well: its value tests the sweep against the sum.
-    alone = values[source] == 0.0 and not np.any(plan.embedding.edges == source)
-    error = spread * scale + (0.0 if alone else abs(values[source] - 1.0))
+        # Rows without a pivot: this Pfaffian is zero, those with flipped signs need not be.
+        size = -math.inf if found.left_over else found.log_magnitude
+        total.add(size, found.sign * parity, 0.0)
+        ways += parity * factors.spins(
+            plan._split.edges, plan.num_spins, source, reference, **options
+        )
+    ways *= math.exp(min(max(reference - total.log_value, -700.0), 700.0))
+    values = np.nan_to_num(ways[:, 0], posinf=math.inf, neginf=-math.inf)
+    difference = np.abs(ways[:, 1] - ways[:, 0])
+    error = float(difference[~np.isnan(difference)].max(initial=0.0))
+    if not np.isnan(ways[source, 0]):  # its own value tests the sweep against the sum
+        error += abs(values[source] - 1.0)
     values[source] = 1.0
-    return values, float(error) if math.isfinite(error) else math.inf
+    return values, error if math.isfinite(error) else math.inf
 
 
 def pair_correlations(
