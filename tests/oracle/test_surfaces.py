@@ -123,7 +123,9 @@ def test_marginals_are_derivatives(rng):
     edges = prepared.marginals(couplings).edges
     for e in rng.choice(torus.num_edges, 5, replace=False):
         shift = step * (np.arange(torus.num_edges) == e)
-        up, down = (float(z) for z in prepared.log_partition([couplings + shift, couplings - shift]))
+        up, down = (
+            float(z) for z in prepared.log_partition([couplings + shift, couplings - shift])
+        )
         assert 2 * edges[e] - 1 == pytest.approx((up - down) / (2 * step), abs=1e-7)
 
 
