@@ -209,7 +209,7 @@ class SpinSweep {
     SignedLog factor = below_[side == 0 ? tree_.left[node] : tree_.right[node]];
     const int32_t from = side == 0 ? 0 : front.delayed_left;
     const int32_t to = side == 0 ? front.delayed_left : count;
-    for (int32_t k = from; k < to; ++k) factor.log -= front.exponents[k] * 0.6931471805599453;
+    for (int32_t k = from; k < to; ++k) factor.log -= front.exponents[k] * kLog2;
     return factor;
   }
 
@@ -478,7 +478,8 @@ class SpinSweep {
       }
       w.search.walk_back(v, [&](int32_t edge) { w.flipped[edge] = 0; });
       const SignedLog found = w.elimination.pfaffian(block, rows);
-      const double size = found.is_zero() ? 0.0 : std::exp(std::min(found.log - reference_, 700.0));
+      const auto above = static_cast<double>(found.log - reference_);
+      const double size = found.is_zero() ? 0.0 : std::exp(std::min(above, 700.0));
       // Leaves of one spin write to different places: the first one in postorder to the first.
       const int way = first_way(node, v) ? 0 : 1;
       found_[size_t(kWays) * v + way] = (flips % 2 == 0 ? size : -size) * found.sign;
@@ -495,7 +496,7 @@ class SpinSweep {
   std::span<const int32_t> edges_;
   Places places_;
   int32_t source_;
-  double reference_;
+  long double reference_;
   Team team_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Outside> handed_;

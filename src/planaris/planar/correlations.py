@@ -15,8 +15,11 @@ from planaris.typing import ArrayLike, FloatArray, LongArray
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
 
-ACCURACY = 1e-10
+ACCURACY = 1e-9
 """Absolute; beyond it correlations are computed in double-double."""
+
+SAME_SUM = 1e-6
+"""Relative difference allowed between one sum of Pfaffians by two eliminations."""
 
 
 def spin_correlations(
@@ -35,10 +38,10 @@ def spin_correlations(
         if not wide and not entries.in_double_range:
             continue
         values, error = _sweep(plan, entries, source, wide=wide, **options)
-        if error <= ACCURACY * (1 if wide else 0.5) and np.abs(values).max() <= 1 + ACCURACY:
+        if error <= ACCURACY and np.abs(values).max() <= 1 + ACCURACY:
             gauge = entries.spins * entries.spins[source]
             return np.clip(values, -1.0, 1.0) * gauge, error
-    msg = "these correlations cannot be computed to ten digits at this temperature"
+    msg = "these correlations cannot be computed to nine digits at this temperature"
     raise MethodError(msg, error=error)
 
 
@@ -65,14 +68,17 @@ def _sweep(
         ways += parity * factors.spins(
             plan._split.edges, plan.num_spins, source, reference, **options
         )
-    ways *= math.exp(min(max(reference - total.log_value, -700.0), 700.0))
-    values = np.nan_to_num(ways[:, 0], posinf=math.inf, neginf=-math.inf)
+    own = float(ways[source, 0])
+    if math.isnan(own):  # the spin has no edges
+        return np.where(np.arange(plan.num_spins) == source, 1.0, 0.0), 0.0
+    # The spin's own value is the sum itself, with the same rounding of a large reference.
+    expected = math.exp(min(max(total.log_value - reference, -700.0), 700.0))
+    if not own > 0 or abs(own / expected - 1.0) > SAME_SUM:
+        return ways[:, 0], math.inf
+    ways /= own
     difference = np.abs(ways[:, 1] - ways[:, 0])
     error = float(difference[~np.isnan(difference)].max(initial=0.0))
-    if not np.isnan(ways[source, 0]):  # its own value tests the sweep against the sum
-        error += abs(values[source] - 1.0)
-    values[source] = 1.0
-    return values, error if math.isfinite(error) else math.inf
+    return np.nan_to_num(ways[:, 0], posinf=math.inf, neginf=-math.inf), error
 
 
 def pair_correlations(
