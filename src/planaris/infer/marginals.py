@@ -140,7 +140,7 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
     if part.embedding is not None:
         try:
             return part.plan.spin_correlations(part.model.couplings, root, progress=limits.progress)
-        except MethodError:  # too cold for ten digits
+        except MethodError:  # too cold for nine digits
             if fitting_elimination(part.model, "marginals", limits) is None:
                 raise
     held, _ = bias2fields(part.model, root)

@@ -7,7 +7,7 @@ import numpy as np
 from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError
-from planaris.infer.elimination import cheap_elimination
+from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.reduce import Model, as_ising
@@ -125,11 +125,15 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
 
 
 def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
-    if part.embedding is None:
-        model, inverse = part.with_fields()
-        states = _treewidth(model, size, rng, limits)
-        return states if inverse is None else inverse.lift_states(states)
-    return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+    if part.embedding is not None:
+        try:
+            return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+        except MethodError:  # too cold for Pfaffians
+            if fitting_elimination(part.model, "sample", limits) is None:
+                raise
+    model, inverse = part.with_fields()
+    states = _treewidth(model, size, rng, limits)
+    return states if inverse is None else inverse.lift_states(states)
 
 
 def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:
