@@ -9,10 +9,12 @@ import numpy as np
 
 from planaris import planar, treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError
+from planaris.errors import MethodError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
+from planaris.infer.log_partition import BOUNDS
 from planaris.infer.parts import Part, Split, all_planar, split_model
+from planaris.infer.pseudomarginals import by_clamping, from_bound
 from planaris.infer.reduce import Model, as_ising, pick_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
@@ -36,13 +38,18 @@ def marginals(
     model : IsingModel or MarkovRandomField
         Any model; for a Markov random field there is a table per variable and per factor.
     method : str
-        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"``,
-        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"auto"`` picks by structure, part by part, and estimates (``exact`` is False) where
+        nothing exact fits. ``"planar"``, ``"treewidth"``, ``"brute-force"`` force one, which
+        refuses with the reason when it does not fit. ``"trw"``, ``"pdc"``, ``"planar+tree"``,
+        ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
+        of a bound on log Z (``exact`` is False, ``stats["log_partition"]`` has the bound);
+        ``"clamped"`` encloses: ``stats["lower"]`` and ``stats["upper"]`` hold for every
+        P(s_v = +1).
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds, after which an elimination stops with an error.
+        Seconds, after which an elimination stops with an error and a bound with what it has.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -60,7 +67,11 @@ def marginals(
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
     if method == "auto":
-        return _auto(model, embedding, limits)
+        try:
+            return _auto(model, embedding, limits)
+        except TooLargeError:
+            # Nothing exact fits: estimates, marked as such, with the interval for log Z.
+            return _FORCED["interval"](model, limits)
     if method == "planar" and embedding is None and model.has_fields:
         return planar.planar_marginals(model, progress=progress)
     if method == "planar":
@@ -158,7 +169,17 @@ def _brute_force(model: IsingModel, limits: Limits) -> Marginals:
     return Marginals(found.nodes, found.edges, exact=True, method="brute-force", stats=stats)
 
 
+def _estimate(name: str) -> Callable[[IsingModel, Limits], Marginals]:
+    def solve(model: IsingModel, limits: Limits) -> Marginals:
+        found = from_bound(model, BOUNDS[name], limits)
+        return _auto(model, None, limits) if found is None else found
+
+    return solve
+
+
 _FORCED: dict[str, Callable[[IsingModel, Limits], Marginals]] = {
     "treewidth": _treewidth,
     "brute-force": _brute_force,
+    "clamped": by_clamping,
+    **{name: _estimate(name) for name in BOUNDS},
 }
