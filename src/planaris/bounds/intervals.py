@@ -180,7 +180,9 @@ def _raise_lower(
     model: IsingModel, clock: Enclosure, rng: np.random.Generator, clusters: str, width: int
 ) -> None:
     # One sweep over clusters of this width, and the search for them, must fit.
-    if clusters != "spins" and _sweep_seconds(model, width) > 0.2 * clock.left():
+    each = 2e-5 if lattice_shape(as_bare(model)) is not None else 2e-4
+    seconds = model.num_spins * (each + 2e-8 * 2.0**width)
+    if clusters != "spins" and seconds > 0.2 * clock.left():
         return
     try:
         found = mean_field(
@@ -194,10 +196,6 @@ def _raise_lower(
     except MethodError:  # a planar core too cold for its marginals
         return
     clock.offer("mean field", lower=found.lower)
-
-
-def _sweep_seconds(model: IsingModel, width: int) -> float:
-    return model.num_spins * (2e-4 + 2e-8 * 2.0**width)
 
 
 def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
