@@ -1,6 +1,6 @@
 """Compiled kernels of planaris: arrays in, arrays out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import numpy
@@ -106,6 +106,10 @@ class MessagePassing:
 
     def edges(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None))]: ...
 
+    def triplets(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None))]: ...
+
+    def messages(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
     @property
     def num_triplets(self) -> int: ...
 
@@ -114,7 +118,11 @@ class PfaffianFactors:
 
     def uncut(self, threads: int, progress: Callable[[float], None] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], float]: ...
 
+    def spins(self, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], num_vertices: int, source: int, reference: float, threads: int, progress: Callable[[float], None] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], float]: ...
+
     def sample(self, uniform: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, progress: Callable[[float], None] | None = None) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], int]: ...
+
+def sample_surface(factors: Sequence[PfaffianFactors], uniform: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], progress: Callable[[float], None] | None = None) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], int]: ...
 
 class PfaffianPlan:
     def __init__(self, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rotation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], centres: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], leaf_size: int) -> None: ...
