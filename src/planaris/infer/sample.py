@@ -10,7 +10,7 @@ from planaris.errors import MethodError, ModelError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising
+from planaris.infer.reduce import Model, as_ising, check_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -64,9 +64,7 @@ def sample(
     >>> pl.sample(pl.IsingModel([(0, 1)], [50.0], fields=[50.0, 0.0]), 2, 7).tolist()
     [[1, 1], [1, 1]]
     """
-    if method not in METHODS:
-        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-        raise MethodError(msg)
+    check_method(method, METHODS)
     if num_samples < 0:
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
