@@ -19,6 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["conf.py", "images/README.md"]
 highlight_language = "none"
+suppress_warnings = ["misc.highlighting_failure"]  # examples of files with … in them
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
