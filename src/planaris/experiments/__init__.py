@@ -13,6 +13,9 @@ from planaris.experiments.figure import Figure
 
 FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
+    "boundary": "planaris.experiments.boundary",
+    "pdc": "planaris.experiments.pdc",
+    "recovery": "planaris.experiments.recovery",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

@@ -152,9 +152,10 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
         found = _planar(part, limits)
         if found.exact:
             return found
-    if cuts.is_submodular(part.model):
-        return cuts.graph_cut(part.model, progress=limits.progress)
     model, inverse = part.with_fields()
+    if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
+        found = cuts.graph_cut(model, progress=limits.progress)
+        return found if inverse is None else lift_ground_state(found, inverse, part.model)
     plan = fitting_elimination(model, "ground_state", limits)
     if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
         found = treewidth.ground_state(model, plan=plan, progress=limits.progress)
