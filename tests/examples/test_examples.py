@@ -73,6 +73,11 @@ def test_segmentation(tmp_path):
     assert answers["marginals"] < answers["threshold"]
 
 
+def test_crf_segmentation(tmp_path):
+    answers = run("crf_segmentation", tmp_path, size=16, images=3, noise=2.0)
+    assert min(answers["likelihood"], answers["margin"]) > 0.9
+
+
 def test_surface_code(tmp_path):
     answers = run("surface_code", tmp_path, distance=3, shots=40)
     assert 0.0 < answers["likelihood"] < 0.5
