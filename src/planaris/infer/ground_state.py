@@ -150,7 +150,7 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
     """Solve a part by the cheapest exact method that fits, else bound it."""
     if part.embedding is not None:
         found = _planar(part, limits)
-        if found.exact:
+        if found.exact or part.embedding.genus == 0:  # the time was over
             return found
     model, inverse = part.with_fields()
     if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
