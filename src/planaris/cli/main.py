@@ -13,6 +13,7 @@ from planaris.cli.mar import mar
 from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
+from planaris.cli.segment import segment
 from planaris.errors import PlanarisError
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command()(pr)
 app.command()(mar)
 app.command("sample")(sample_states)
 app.command()(demo)
+app.command()(segment)
 app.command("reproduce")(reproduce_figures)
 
 
