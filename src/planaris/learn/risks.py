@@ -102,7 +102,7 @@ class Risk:
 def run_parallel(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
 ) -> list[Any]:
-    """Return ``function(*call, threads)`` of all calls: one thread each, but for ``n_jobs=None``."""
+    """Return ``function(*call, threads)`` of all calls; ``n_jobs=None`` leaves threads free."""
     from joblib import Parallel, delayed, effective_n_jobs
 
     if len(calls) == 1 or effective_n_jobs(n_jobs) == 1:
