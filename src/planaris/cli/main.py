@@ -14,6 +14,8 @@ from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
 from planaris.cli.segment import segment
+from planaris.cli.selftest import selftest
+from planaris.cli.verify import verify
 from planaris.errors import PlanarisError
 
 app = typer.Typer(
@@ -28,6 +30,8 @@ app.command("map")(map_state)
 app.command()(pr)
 app.command()(mar)
 app.command("sample")(sample_states)
+app.command()(verify)
+app.command()(selftest)
 app.command()(demo)
 app.command()(segment)
 app.command("reproduce")(reproduce_figures)

@@ -12,8 +12,10 @@ from planaris.errors import MethodError
 from planaris.experiments.figure import Figure
 
 FIGURES = {
-    "boundary": "planaris.experiments.boundary",
     "ring-cost": "planaris.experiments.ring_cost",
+    "boundary": "planaris.experiments.boundary",
+    "pdc": "planaris.experiments.pdc",
+    "recovery": "planaris.experiments.recovery",
 }
 """Name of a figure → its module, imported when it is asked for."""
 
