@@ -73,6 +73,11 @@ def test_segmentation(tmp_path):
     assert answers["marginals"] < answers["threshold"]
 
 
+def test_torch_front_end(tmp_path):
+    answers = run("torch_front_end", tmp_path)
+    assert answers["after"] < answers["before"] / 2
+
+
 def test_surface_code(tmp_path):
     answers = run("surface_code", tmp_path, distance=3, shots=40)
     assert 0.0 < answers["likelihood"] < 0.5
