@@ -92,8 +92,8 @@ def main(
     figure, (row,) = new_figure(1, 4, size=3.0)
     two = ListedColormap([DOWN, UP])
     for axes, image, title, colours in (
-        (row[0], images[0, 0], "given", "gray"),
-        (row[1], spins[0].reshape(SIZE, SIZE), "truth", two),
+        (row[0], images[0, 0].numpy(), "given", "gray"),
+        (row[1], spins[0].numpy().reshape(SIZE, SIZE), "truth", two),
         (row[2], found[0].reshape(SIZE, SIZE) * found[0, 0] * int(spins[0, 0]), "found", two),
     ):
         axes.imshow(image, cmap=colours, interpolation="nearest")
