@@ -13,6 +13,7 @@ from planaris.cli.mar import mar
 from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
+from planaris.cli.segment import segment
 from planaris.cli.selftest import selftest
 from planaris.cli.verify import verify
 from planaris.errors import PlanarisError
@@ -32,6 +33,7 @@ app.command("sample")(sample_states)
 app.command()(verify)
 app.command()(selftest)
 app.command()(demo)
+app.command()(segment)
 app.command("reproduce")(reproduce_figures)
 
 

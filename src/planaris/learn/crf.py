@@ -291,7 +291,8 @@ class PlanarCRF:
         self, instance: Instance, costs: FloatArray, threads: int | None
     ) -> FloatArray:
         rng = np.random.default_rng(self.random_state)
-        states = self._graph(instance).sample(costs / 2, int(self.num_samples), rng)
+        graph = self._graph(instance)
+        states = graph.sample(costs / 2, int(self.num_samples), rng, threads=threads)
         return np.asarray((_standard(states, instance) > 0).mean(axis=0).reshape(instance.shape))
 
     def predict_boundary(self, X: Sequence[Any]) -> list[FloatArray]:
