@@ -14,6 +14,7 @@ from planaris.experiments.figure import Figure
 FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
     "recovery": "planaris.experiments.recovery",
+    "crf-noise": "planaris.experiments.crf_noise",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

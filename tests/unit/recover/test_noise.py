@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -100,4 +101,4 @@ def test_noise_of_is_monotone() -> None:
     weights = np.linspace(0, 400, 50)
     values = [noise_of(float(w)) for w in weights]
     assert values[0] == 0.5
-    assert all(a >= b for a, b in zip(values, values[1:], strict=False))
+    assert all(a >= b for a, b in itertools.pairwise(values))
