@@ -14,6 +14,7 @@ from planaris.cli.mar import mar
 from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
+from planaris.cli.selftest import selftest
 from planaris.cli.verify import verify
 from planaris.errors import PlanarisError
 
@@ -31,6 +32,7 @@ app.command()(mar)
 app.command("sample")(sample_states)
 app.command()(verify)
 app.command()(denoise)
+app.command()(selftest)
 app.command()(demo)
 app.command("reproduce")(reproduce_figures)
 

@@ -13,6 +13,8 @@ from planaris.experiments.figure import Figure
 
 FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
+    "boundary": "planaris.experiments.boundary",
+    "pdc": "planaris.experiments.pdc",
     "recovery": "planaris.experiments.recovery",
     "crf-noise": "planaris.experiments.crf_noise",
 }

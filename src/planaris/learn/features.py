@@ -32,12 +32,6 @@ def _smooth(image: FloatArray, edges: IntArray) -> FloatArray:
     return _difference(gaussian_filter(image, (1.0, 1.0, 0.0)), edges)
 
 
-def _sharp(image: FloatArray, edges: IntArray) -> FloatArray:
-    from scipy.ndimage import gaussian_filter
-
-    return _difference(image - gaussian_filter(image, (1.0, 1.0, 0.0)), edges)
-
-
 def _gradient(image: FloatArray, edges: IntArray) -> FloatArray:
     """Sobel gradient across the edge, over six pixels: less noise than one difference."""
     from scipy.ndimage import sobel
@@ -62,13 +56,11 @@ FEATURES: dict[str, EdgeFeature] = {
     "difference": _difference,
     "distance": _distance,
     "smooth": _smooth,
-    "sharp": _sharp,
     "gradient": _gradient,
     "contrast": _contrast,
 }
 """By name: a constant; |Δ| of every channel; the length of Δ; |Δ| of the image under a Gaussian
-of one pixel, and of what that Gaussian takes away; the Sobel gradient across the edge;
-exp(-d² / 2⟨d²⟩)."""
+of one pixel; the Sobel gradient across the edge; exp(-d² / 2⟨d²⟩)."""
 
 
 def edge_features(

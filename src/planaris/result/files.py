@@ -49,7 +49,7 @@ def save_result(result: Any, path: str | os.PathLike[str]) -> None:
     -4.0
     """
     body = {"answer": ANSWERS[type(result).__name__], **_body(result)}
-    document = {"format": FORMAT, "version": VERSION, "sha256": _digest(body), "body": body}
+    document = {"format": FORMAT, "version": VERSION, "sha256": digest(body), "body": body}
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
     try:
@@ -83,7 +83,7 @@ def load_result(path: str | os.PathLike[str]) -> Any:
     if document.get("version") != VERSION:
         _refuse(path, f"`version` must be {VERSION}, got {document.get('version')!r:.40}")
     body = document.get("body")
-    if not isinstance(body, dict) or document.get("sha256") != _digest(body):
+    if not isinstance(body, dict) or document.get("sha256") != digest(body):
         _refuse(path, "`sha256` does not fit the body: the file was damaged or changed")
     try:
         return _answer(body)
@@ -96,7 +96,8 @@ def _refuse(path: Any, what: str) -> Any:
     raise FileFormatError(msg, path=os.fspath(path), line=None)
 
 
-def _digest(body: Any) -> str:
+def digest(body: Any) -> str:
+    """Return the digest that a file must state of its body."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -117,11 +118,9 @@ def _body(result: Any) -> dict[str, Any]:
 
 
 def _tables(tables: Any) -> Any:
-    return (
-        [_encode(np.asarray(table)) for table in tables]
-        if isinstance(tables, list)
-        else (_encode(np.asarray(tables)))
-    )
+    if isinstance(tables, list):
+        return [_encode(np.atleast_1d(np.asarray(table))) for table in tables]
+    return _encode(np.asarray(tables))
 
 
 def _number(value: Any) -> Any:

@@ -235,13 +235,16 @@ def _check_marginals(model: Model, result: Marginals) -> list[Finding]:
     )
     if whole is None or whole.marginals is None:
         return [Finding("marginals", "unproved", "only that they are probabilities")]
-    joint = whole.factor_marginals or []
+    joint, edges = whole.factor_marginals or [], list(result.edges)
     if isinstance(model, IsingModel):
         joint = [
             np.array([table[0, 1] + table[1, 0], table[0, 0] + table[1, 1]])
             for table in joint[: model.num_edges]
         ]
-    pairs = [_table(edge) for edge in result.edges]
+    else:  # a factor of nothing is a number
+        scopes = [len(model.scope(k)) for k in range(model.num_factors)]
+        edges = [edge for edge, size in zip(result.edges, scopes, strict=False) if size]
+    pairs = [_table(edge) for edge in edges]
     for name, claimed, truth in (("x", tables, whole.marginals), ("edge", pairs, joint)):
         if len(claimed) != len(truth):
             msg = f"there must be {len(truth)} marginals, got {len(claimed)}"
