@@ -197,7 +197,7 @@ def _examples(part: str, example: dict[str, Any]) -> list[Picture]:
             lambda axes: draw_bad_nodes(axes, truth, mask("bad_nodes")),
         ),
         (
-            "bad edges, blue between equal pixels, red between different ones",
+            "bad edges, red between equal pixels, blue between different ones",
             lambda axes: draw_bad_edges(axes, truth, edges, bad),
         ),
         ("the most probable labelling", lambda axes: _grey(axes, mask("map"))),

@@ -11,8 +11,7 @@ from planaris.typing import ArrayLike, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BACKGROUND, FOREGROUND = "#d1495b", "#3d7dca"
-"""Where the truth is -1 or the ends differ; where it is +1 or they are equal."""
+RED, BLUE = "#d1495b", "#3d7dca"
 
 
 def draw_bad_nodes(axes: Axes, truth: ArrayLike, bad: ArrayLike) -> None:
@@ -31,14 +30,14 @@ def draw_bad_nodes(axes: Axes, truth: ArrayLike, bad: ArrayLike) -> None:
 
     y, wrong = np.asarray(truth), np.asarray(bad, dtype=bool)
     picture = np.where(y[..., None] > 0, 0.72, 0.92) * np.ones(3)
-    picture[wrong & (y < 0)] = to_rgb(BACKGROUND)
-    picture[wrong & (y > 0)] = to_rgb(FOREGROUND)
+    picture[wrong & (y < 0)] = to_rgb(RED)
+    picture[wrong & (y > 0)] = to_rgb(BLUE)
     axes.imshow(picture, interpolation="nearest")
     axes.set_axis_off()
 
 
 def draw_bad_edges(axes: Axes, truth: ArrayLike, edges: IntArray, bad: ArrayLike) -> None:
-    """Draw bad edges of a grid: blue between equal pixels, red between different ones.
+    """Draw bad edges of a grid: red between equal pixels, blue between different ones.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def draw_bad_edges(axes: Axes, truth: ArrayLike, edges: IntArray, bad: ArrayLike
     equal = flat[chosen[:, 0]] == flat[chosen[:, 1]]
     grey = np.where(y[..., None] > 0, 0.72, 0.92) * np.ones(3)
     axes.imshow(grey, interpolation="nearest")
-    for kind, colour in ((equal, FOREGROUND), (~equal, BACKGROUND)):
+    for kind, colour in ((equal, RED), (~equal, BLUE)):
         ends = np.stack([middle[kind] - across[kind], middle[kind] + across[kind]], axis=1)
         axes.add_collection(LineCollection(list(ends), colors=colour, linewidths=1.2))
     axes.set_axis_off()
