@@ -10,7 +10,8 @@ import pytest
 from planaris.errors import ModelError
 from planaris.experiments import crf_noise, recovery
 from planaris.experiments.figure import Result, Settings, stable
-from planaris.experiments.recovery_plot import ESTIMATORS, fit_exponent
+from planaris.experiments.recovery_bands import fit_exponent
+from planaris.experiments.recovery_plot import ESTIMATORS
 from planaris.experiments.store import plain
 from planaris.generate import noisy_mask, shape_mask, square_lattice
 from planaris.io.images import write_image
