@@ -7,6 +7,7 @@ import sys
 import typer
 
 from planaris.cli.demo import demo
+from planaris.cli.denoise import denoise
 from planaris.cli.info import info
 from planaris.cli.map import map_state
 from planaris.cli.mar import mar
@@ -31,6 +32,7 @@ app.command()(pr)
 app.command()(mar)
 app.command("sample")(sample_states)
 app.command()(verify)
+app.command()(denoise)
 app.command()(selftest)
 app.command()(demo)
 app.command()(segment)

@@ -16,6 +16,7 @@ FIGURES = {
     "boundary": "planaris.experiments.boundary",
     "pdc": "planaris.experiments.pdc",
     "recovery": "planaris.experiments.recovery",
+    "crf-noise": "planaris.experiments.crf_noise",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

@@ -9,11 +9,10 @@ from planaris.generate.lattices import (
     square_lattice,
     triangular_lattice,
 )
-from planaris.generate.masks import SHAPES, noisy_mask, pink_noise, shape_mask
+from planaris.generate.masks import noisy_mask, pink_noise, shape_mask
 from planaris.generate.networks import random_regular_graph, road_network
 
 __all__ = [
-    "SHAPES",
     "Lattice",
     "honeycomb_lattice",
     "image_grid",

@@ -19,7 +19,7 @@ from planaris.errors import MethodError, NotPlanarError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
-from planaris.recover.observe import Observations, as_noise
+from planaris.recover.observe import Observations, as_noise, connected_part
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.weights import log_odds, noise_of
 
@@ -32,8 +32,8 @@ JOINT_SECONDS = {"auto": 0.1, "joint": 20.0}
 SAMPLES = 8
 """Posterior samples whose overlap says how far labels from the edges can be trusted."""
 
-SAMPLED_SPINS = 50_000
-"""Beyond this size the most probable labels stand for samples."""
+SAMPLED_SPINS = 100_000
+"""Larger graphs are sampled on a connected part of so many nodes."""
 
 METHODS = ("auto", "joint", "edges", "plug-in")
 
@@ -300,11 +300,11 @@ def _node_noise(
     total = int(mask.sum())
     if not total:
         return 0.5, math.inf
-    if model.num_spins <= SAMPLED_SPINS:
-        states = prepared.sample(weight * model.couplings, SAMPLES, rng)
-    else:
-        states = np.tile(ground_state(model).spins, (2, 1))
-    states = states * mask
+    if model.num_spins > SAMPLED_SPINS:
+        part = connected_part(observations, SAMPLED_SPINS)
+        smaller = part.edge_model()
+        return _node_noise(part, smaller, weight, plan(smaller), rng)
+    states = prepared.sample(weight * model.couplings, SAMPLES, rng) * mask
 
     def squared(first: np.ndarray, second: np.ndarray) -> float:
         overlap = np.bincount(component, weights=(first * second).astype(float), minlength=count)

@@ -178,6 +178,35 @@ def observe(
     return Observations(frame, edges.astype(np.int8), np.where(wrong_nodes, -y, y).astype(np.int8))
 
 
+def connected_part(observations: Observations, size: int) -> Observations:
+    """Return the observations of nodes around one of the largest component, ``size`` at most.
+
+    >>> path = as_graph((4, [(0, 1), (2, 3), (1, 2)]))
+    >>> seen = Observations(path, np.array([1, -1, 1]), np.array([1, -1, -1, 1]))
+    >>> connected_part(seen, 3).edges.tolist()
+    [1, 1]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    frame = observations.graph
+    n = frame.num_nodes
+    if not n:
+        return observations
+    _, component = frame.components
+    start = int(np.argmax(component == np.argmax(np.bincount(component))))
+    u, v = frame.edges.T
+    links = coo_array((np.ones(len(u)), (u, v)), shape=(n, n)).tocsr()
+    reached = breadth_first_order(links, start, directed=False, return_predecessors=False)
+    nodes = np.sort(reached[:size])
+    place = np.full(n, -1, dtype=np.int64)
+    place[nodes] = np.arange(len(nodes))
+    inside = (place[u] >= 0) & (place[v] >= 0)
+    where = None if frame.positions is None else frame.positions[nodes]
+    part = Graph(len(nodes), place[frame.edges[inside]].astype(np.int32), where)
+    return Observations(part, observations.edges[inside], observations.nodes[nodes])
+
+
 def as_noise(name: str, value: Any) -> float:
     """Return a noise level as a float; refuse what lies outside [0, 1/2]."""
     try:
