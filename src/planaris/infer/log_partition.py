@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from planaris.infer.reduce import Model, as_ising, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
-from planaris.result import LogPartition
+from planaris.result import AsIsing, LogPartition
 
 LOG2 = math.log(2.0)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -69,7 +70,10 @@ def log_partition(
         plan = None if embedding is not None else cheap_elimination(model, "log_partition", limits)
         if plan is not None:
             return treewidth.log_partition(model, plan=plan, progress=progress)
-        return _by_parts(split_model(model, embedding), _cheapest, limits)
+        split = split_model(model, embedding)
+        if len(split.parts) == 1 and split.parts[0].embedding is None:
+            return _eliminate_or_enclose(model, limits)
+        return _by_parts(split, _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     return pick_method(method, _FORCED, "auto", "planar")(model, limits)
@@ -96,7 +100,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
         memory_limit=limits.memory_limit,
         progress=limits.progress,
     )
-    return lift_log_partition(found, inverse)
+    lifted = lift_log_partition(found, inverse)
+    proof = None if found.certificate is None else AsIsing(found.certificate)
+    return replace(lifted, certificate=proof)
 
 
 def _by_parts(
@@ -142,12 +148,15 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     if part.embedding is not None:
         return _planar(part, limits)
     model, inverse = part.with_fields()
+    found = _eliminate_or_enclose(model, limits)
+    return found if inverse is None else lift_log_partition(found, inverse)
+
+
+def _eliminate_or_enclose(model: IsingModel, limits: Limits) -> LogPartition:
     plan = fitting_elimination(model, "log_partition", limits)
     if plan is not None:
-        found = treewidth.log_partition(model, plan=plan, progress=limits.progress)
-    else:
-        found = _interval(model, limits)
-    return found if inverse is None else lift_log_partition(found, inverse)
+        return treewidth.log_partition(model, plan=plan, progress=limits.progress)
+    return _interval(model, limits)
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:

@@ -141,14 +141,15 @@ class AsIsing:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """log Z <= Σ weights[k] log Z(piece k), when the pieces add up to the bare model.
+    """log Z <= Σ weights[k] log Z(piece k), when the weighted pieces add up to the model.
 
     Attributes
     ----------
     weights : float array
         Non-negative, adding up to 1.
     piece_offsets, edges, couplings : array
-        Edges of the bare model in each piece, and their couplings there.
+        Edges in each piece, and their couplings there. Here every spin counts as having an edge
+        to the bias spin, whether it has a field or not.
     """
 
     KIND: ClassVar[str] = "decomposition"
@@ -176,6 +177,14 @@ class MeanField:
     KIND: ClassVar[str] = "mean-field"
     edges: Array
     fields: Array
+
+
+@dataclass(frozen=True, eq=False)
+class HeavyState:
+    """log Z >= the log weight of one state."""
+
+    KIND: ClassVar[str] = "state"
+    spins: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +224,7 @@ PROOFS: dict[str, Any] = {
         AsIsing,
         Decomposition,
         MeanField,
+        HeavyState,
         Bounds,
         NotPlanar,
         Plane,
