@@ -25,9 +25,20 @@ from planaris.planar import (
     planar_marginals,
     thermodynamics,
 )
+from planaris.planar.attempts import assigned_entries, log_constant
 from planaris.reference import enumerate_states
 from planaris.reference.kaufman import kaufman_log_partition
 from strategies import PlaneGraph, plane_models
+
+
+def searched_log_partition(prepared: Plan, couplings: np.ndarray) -> float:
+    """log Z in double-double with pivots searched for: what the fast way does not do."""
+    entries = assigned_entries(prepared, couplings, None)
+    found = prepared._elimination.log_pfaffian(
+        entries.face, entries.scale, entries.signs, wide=True, threads=2
+    )
+    assert found.left_over == 0
+    return found.log_magnitude + log_constant(prepared, entries)
 
 
 def random_model(rng: np.random.Generator, strength: float, most: int = 11) -> IsingModel:
@@ -110,15 +121,37 @@ def test_stated_errors_hold(beta: float, rng: np.random.Generator) -> None:
         model = spin_glass(24, rng, beta=beta)
         prepared = plan(model)
         found = prepared.log_partition(model.couplings)
-        entries = prepared._entries(model.couplings, prepared._gauge(model.couplings, None))
-        entries = prepared._scaled(entries, None)
-        exact = prepared._elimination.log_pfaffian(
-            entries.face, entries.scale, entries.signs, wide=True
-        )
-        value = exact.log_magnitude + prepared._constant(entries)
+        value = searched_log_partition(prepared, model.couplings)
         assert found.exact
         assert found.lower <= value <= found.upper
         assert found.upper - found.lower < 1e-9 * abs(value)
+
+
+@pytest.mark.parametrize(
+    ("size", "seed", "disorder"),
+    [(60, 0, "gaussian"), (60, 2, "gaussian"), (100, 0, "gaussian"), (80, 1, "bimodal")],
+)
+def test_double_is_enough_at_low_temperature(size: int, seed: int, disorder: str) -> None:
+    model = spin_glass(size, np.random.default_rng(seed), beta=30.0, disorder=disorder)
+    prepared = plan(model)
+    found = prepared.log_partition(model.couplings)
+    value = searched_log_partition(prepared, model.couplings)
+    assert found.stats["precision"] == "double"
+    assert found.lower <= value <= found.upper
+    assert found.stats["error"] < 1e-9
+    # The sum over excitations itself, which the large energy hides.
+    excess = found.stats["excess"] - (found.value - value)
+    assert found.stats["excess"] == pytest.approx(excess, rel=1e-9)
+
+
+@pytest.mark.parametrize("beta", [1.0, 30.0])
+def test_the_number_of_threads_changes_no_bit(beta: float, rng: np.random.Generator) -> None:
+    model = spin_glass(90, rng, beta=beta)
+    prepared = plan(model)
+    values = {prepared.log_partition(model.couplings, threads=k).value for k in (1, 2, 3)}
+    assert len(values) == 1
+    edges = [prepared.marginals(model.couplings, threads=k).edges for k in (1, 2)]
+    assert np.array_equal(*edges)
 
 
 def test_samples_at_low_temperature(rng: np.random.Generator) -> None:
@@ -180,9 +213,11 @@ def test_marginals_agree_with_more_digits(beta: float, rng: np.random.Generator)
     model = spin_glass(14, rng, beta=beta)
     prepared = plan(model)
     found = prepared.marginals(model.couplings)
-    entries = prepared._entries(model.couplings, prepared._gauge(model.couplings, None))
-    entries = prepared._scaled(entries, None)
-    uncut, residual, _ = prepared._uncut(entries, wide=True, threads=1, progress=None)
+    entries = assigned_entries(prepared, model.couplings, None)
+    factors = prepared._elimination.factorize(
+        entries.face, entries.scale, entries.signs, wide=True
+    )
+    uncut, residual = factors.uncut()
     agree = entries.spins[model.edges[:, 0]] == entries.spins[model.edges[:, 1]]
     exact = np.where(agree, uncut[: model.num_edges], 1 - uncut[: model.num_edges])
     assert residual < 1e-14

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
+from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
@@ -29,8 +30,7 @@ def pair_correlations(
     if plan.genus:
         msg = f"correlations need a plane embedding, got genus {plan.genus}"
         raise MethodError(msg, genus=plan.genus)
-    entries = plan._entries(couplings, plan._gauge(couplings, options["progress"]))
-    entries = plan._scaled(entries, options["progress"])
+    entries = assigned_entries(plan, couplings, options["progress"])
     component = plan.embedding.component_of
     ratios = _Ratios(plan, entries, options)
     result = np.zeros(len(chosen))
