@@ -6,6 +6,7 @@
 #include "planaris/leg_scaling.hpp"
 #include "planaris/moat_order.hpp"
 #include "planaris/pfaffian.hpp"
+#include "planaris/pfaffian_batch.hpp"
 #include "planaris/pfaffian_sweep.hpp"
 #include "planaris/wide.hpp"
 
@@ -110,6 +111,35 @@ LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<do
                        : eliminate<double>(plan.tree, entries, options, control));
 }
 
+// One row per matrix: the numbers of LogPfaffianTuple, as doubles; with `marginals` also the
+// probabilities and their residuals.
+std::tuple<Out2<double>, Out2<double>, Out1<double>> log_pfaffians(
+    const PfaffianPlan& plan, In2<double> face, In1<double> join, In1<int8_t> signs,
+    double threshold, int threads, bool marginals, const Progress& progress) {
+  const size_t edges = plan.signs.size(), count = face.shape(0);
+  if (face.shape(1) != 2 * edges || join.size() != 2 * edges || signs.size() != edges) {
+    throw std::invalid_argument("face, join and signs must fit the plan");
+  }
+  const KasteleynEntries shared{{}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+  Control control = make_control(progress);
+  PfaffianBatch batch;
+  std::vector<double> numbers;
+  {
+    nb::gil_scoped_release release;
+    batch = eliminate_batch(plan.tree, {face.data(), face.size()}, shared, {threshold, threads},
+                            marginals, control);
+    batch.log_pfaffian.resize(count);
+    for (const LogPfaffian& found : batch.log_pfaffian) {
+      std::apply([&](auto... x) { (numbers.push_back(static_cast<double>(x)), ...); },
+                 as_tuple(found));
+    }
+  }
+  const size_t columns = std::tuple_size_v<LogPfaffianTuple>;
+  return {to_numpy(std::move(numbers), count, columns),
+          to_numpy(std::move(batch.uncut), marginals ? count : 0, edges),
+          to_numpy(std::move(batch.residual))};
+}
+
 // A factorised matrix. Immutable, so threads may share it.
 struct PfaffianFactors {
   std::shared_ptr<const PfaffianPlan> plan;
@@ -201,6 +231,9 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none())
+      .def("log_pfaffians", &log_pfaffians, nb::arg("face").noconvert(),
+           nb::arg("join").noconvert(), nb::arg("signs").noconvert(), nb::arg("threshold"),
+           nb::arg("threads"), nb::arg("marginals"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),

@@ -214,9 +214,7 @@ def test_marginals_agree_with_more_digits(beta: float, rng: np.random.Generator)
     prepared = plan(model)
     found = prepared.marginals(model.couplings)
     entries = assigned_entries(prepared, model.couplings, None)
-    factors = prepared._elimination.factorize(
-        entries.face, entries.scale, entries.signs, wide=True
-    )
+    factors = prepared._elimination.factorize(entries.face, entries.scale, entries.signs, wide=True)
     uncut, residual = factors.uncut()
     agree = entries.spins[model.edges[:, 0]] == entries.spins[model.edges[:, 1]]
     exact = np.where(agree, uncut[: model.num_edges], 1 - uncut[: model.num_edges])
@@ -349,6 +347,21 @@ def test_plans_pickle_and_batch(rng: np.random.Generator) -> None:
     batch = np.stack([model.couplings, -2 * model.couplings])
     values = [z.value for z in prepared.log_partition(batch)]
     assert [copy.log_partition(row).value for row in batch] == values
+
+
+def test_a_batch_gives_what_its_rows_give(rng: np.random.Generator) -> None:
+    model = spin_glass(12, rng)
+    prepared = plan(model)
+    strengths = [0.0, 0.3, 0.9, 1.0, 2.0, 6.0, 40.0]  # weak rows together, the others alone
+    batch = np.array([b * model.couplings for b in strengths])
+    found, edges = prepared.log_partition(batch), prepared.marginals(batch)
+    for row, one, two in zip(batch, found, edges, strict=True):
+        alone = prepared.log_partition(row, threads=1)
+        assert one.value == alone.value
+        assert one.stats == alone.stats
+        assert np.array_equal(two.edges, prepared.marginals(row).edges)
+        assert two.stats["log_partition"] == pytest.approx(one.value, rel=1e-14)
+    assert prepared.log_partition(batch[:0]) == []
 
 
 def test_two_threads_share_a_plan(rng: np.random.Generator) -> None:

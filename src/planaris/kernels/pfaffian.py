@@ -125,6 +125,26 @@ class Elimination:
         )
         return LogPfaffian(*found)
 
+    def log_pfaffians(
+        self,
+        face: FloatArray,
+        join: FloatArray,
+        signs: Int8Array,
+        *,
+        threads: int = 1,
+        marginals: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> tuple[list[LogPfaffian], FloatArray, FloatArray]:
+        """Eliminate one matrix per row of ``face``, each on a thread of its own if they are small.
+
+        With ``marginals`` the probabilities that edges are not cut follow, one row per matrix,
+        and the residual of every row; otherwise two empty arrays.
+        """
+        numbers, uncut, residual = self._core.log_pfaffians(
+            np.ascontiguousarray(face), join, signs, 0.1, threads, marginals, progress
+        )
+        return [LogPfaffian(*row) for row in numbers.tolist()], uncut, residual
+
     def factorize(
         self,
         face: FloatArray,

@@ -17,8 +17,11 @@ from planaris.typing import BoolArray, FloatArray, Int8Array
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
 
-WEAK_COUPLING = 1.0
-"""Up to here no gauge is needed: all entries are of one size."""
+WEAK_COUPLING = 3.0
+"""Up to here no gauge is tried first: entries are of one size, more or less."""
+
+UNSCALED_COUPLING = 1.0
+"""Up to here neither gauge nor scaling is of use to signed sums and samples."""
 
 MODERATE_COUPLING = 8.0
 """Up to here elimination is tried without scaling first."""
@@ -38,14 +41,11 @@ def attempts(
     """
     largest = np.abs(couplings).max(initial=0.0)
     if largest <= WEAK_COUPLING:
-        entries = _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
-        yield entries, False
-        yield entries, True
-        return
+        yield _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8)), False
     if plan.genus:
         spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
         entries = _entries(plan, couplings, spins)
-        if largest <= MODERATE_COUPLING:
+        if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
         entries = _assigned(plan, entries, progress)
     else:
@@ -54,7 +54,7 @@ def attempts(
         padded = np.concatenate([couplings, chords])
         spins, unsatisfied = gauge_spins(split, padded, progress=progress)
         entries = _entries(plan, couplings, spins)
-        if largest <= MODERATE_COUPLING:
+        if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
         scale, order, deepest = plan._elimination.order_by_moats(
             unsatisfied.certificate, entries.gauged, unsatisfied.join, MOAT_SLACK
@@ -69,9 +69,8 @@ def assigned_entries(
     plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
 ) -> Entries:
     """Return entries whose joins may change their signs: scaled by an assignment, no order."""
-    spins = np.ones(plan.num_spins, dtype=np.int8)
-    if np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
-        return _entries(plan, couplings, spins)
+    if np.abs(couplings).max(initial=0.0) <= UNSCALED_COUPLING:
+        return _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
     spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
     return _assigned(plan, _entries(plan, couplings, spins), progress)
 

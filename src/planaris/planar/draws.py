@@ -37,9 +37,7 @@ def draw(
             if held is None:
                 continue
             cut, undecided = held.sample(uniform, **options)
-            turned, contradiction = spins_from_disagreements(
-                plan.num_spins, plan._split.edges, cut
-            )
+            turned, contradiction = spins_from_disagreements(plan.num_spins, plan._split.edges, cut)
             # Edges around a face are cut an even number of times: a contradiction shows
             # that rounding has decided an edge.
             if contradiction < 0 and undecided == 0:

@@ -38,6 +38,33 @@ def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
     return found.left_over == 0 and in_range and possible and math.isfinite(found.log_magnitude)
 
 
+def is_calm(found: LogPfaffian, largest: float) -> bool:
+    """Tell whether pivots were so large, and couplings so weak, that nothing can have cancelled."""
+    calm = found.smallest_exponent >= CALM_EXPONENT and found.worst_ratio >= 0.1
+    return calm and largest <= CALM_COUPLING
+
+
+def calm_error(found: LogPfaffian) -> float:
+    """Return how far rounding may have taken the logarithm of a calm elimination."""
+    return EPSILON * (found.pivots + 4.0**-found.smallest_exponent)
+
+
+def precision_name(wide: bool) -> str:
+    """Return how ``stats`` call the numbers that were calculated with."""
+    return "double-double" if wide else "double"
+
+
+def elimination_stats(found: LogPfaffian, *, wide: bool) -> Stats:
+    """Return what an elimination met, for the ``stats`` of an answer."""
+    return {
+        "precision": precision_name(wide),
+        "delayed": found.delayed,
+        "largest_front": found.largest_front,
+        "worst_ratio": found.worst_ratio,
+        "multiplications": found.multiplications,
+    }
+
+
 def estimate_log_pfaffian(
     elimination: Elimination, entries: Entries, *, wide: bool, **options: Any
 ) -> tuple[LogPfaffian, float, Stats]:
@@ -54,20 +81,11 @@ def estimate_log_pfaffian(
     options = {**options, "wide": wide, "order": entries.order}
     run = elimination.log_pfaffian
     first = run(entries.face, entries.scale, entries.signs, **options)
-    stats: Stats = {
-        "precision": "double-double" if wide else "double",
-        "delayed": first.delayed,
-        "largest_front": first.largest_front,
-        "worst_ratio": first.worst_ratio,
-        "multiplications": first.multiplications,
-    }
+    stats = elimination_stats(first, wide=wide)
     if not is_sound(first, wide=wide, ordered=entries.is_ordered):
         return first, math.inf, stats
-    calm = first.smallest_exponent >= CALM_EXPONENT and first.worst_ratio >= 0.1
-    weak = np.abs(entries.gauged).max(initial=0.0) <= CALM_COUPLING
-    if calm and weak and not entries.is_ordered:
-        lost = 4.0**-first.smallest_exponent
-        return first, EPSILON * (first.pivots + lost), stats
+    if is_calm(first, float(np.abs(entries.gauged).max(initial=0.0))) and not entries.is_ordered:
+        return first, calm_error(first), stats
     shaken = entries.shaken()
     second = run(shaken.face, shaken.scale, shaken.signs, threshold=0.3, **options)
     if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:

@@ -11,10 +11,17 @@ from planaris.errors import MethodError
 from planaris.kernels.pfaffian import Factorization
 from planaris.planar.attempts import agreements, attempts, log_constant
 from planaris.planar.entries import Entries
-from planaris.planar.estimate import EPSILON, SAFETY, SignedSum, estimate_log_pfaffian, is_sound
+from planaris.planar.estimate import (
+    EPSILON,
+    SAFETY,
+    SignedSum,
+    estimate_log_pfaffian,
+    is_sound,
+    precision_name,
+)
 from planaris.progress import ProgressCallback
 from planaris.result import LogPartition, Marginals, Stats
-from planaris.typing import FloatArray
+from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
@@ -30,19 +37,31 @@ def log_partition_of(
     options: dict[str, Any] = {"threads": threads, "progress": progress}
     for entries, wide in attempts(plan, couplings, progress):
         total, stats = _sum_pfaffians(plan, entries, wide=wide, **options)
-        # The gauge state itself has weight one, so the sum is at least one.
-        if total.log_value < -total.error - 1e-9 * plan.num_edges:
-            continue
-        value = total.log_value + log_constant(plan, entries)
-        # What rounding of the couplings alone does: sums of m numbers and their exponentials.
-        size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2) + 8.0
-        if total.error <= 1e-13 * (abs(value) + plan.num_edges) + 1e-12:
-            error = SAFETY * total.error + EPSILON * (size + abs(value))
-            # log Z minus the log weight of the gauge state, without their cancellation.
-            excess = total.log_value + plan.embedding.num_components * math.log(2.0)
-            stats = {**stats, "error": error, "excess": excess}
-            return LogPartition(value, value - error, value + error, True, "planar", stats)
+        size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
+        constant = log_constant(plan, entries)
+        found = log_partition_from(plan, total.log_value, total.error, constant, size, stats)
+        if found is not None:
+            return found
     return _bounds(plan, couplings, entries, stats)
+
+
+def log_partition_from(
+    plan: Plan, log_sum: float, error: float, constant: float, size: float, stats: Stats
+) -> LogPartition | None:
+    """Return log Z from the logarithm of the sum over cuts, or None if that is not good enough.
+
+    ``size`` is the sum of the numbers that were exponentiated: what their rounding alone does.
+    """
+    value = log_sum + constant
+    # The gauge state itself has weight one, so the sum is at least one.
+    possible = log_sum >= -error - 1e-9 * plan.num_edges
+    if not possible or not error <= 1e-13 * (abs(value) + plan.num_edges) + 1e-12:
+        return None
+    error = SAFETY * error + EPSILON * (size + 8.0 + abs(value))
+    # log Z minus the log weight of the gauge state, without their cancellation.
+    excess = log_sum + plan.embedding.num_components * math.log(2.0)
+    stats = {**stats, "error": error, "excess": excess}
+    return LogPartition(value, value - error, value + error, True, "planar", stats)
 
 
 def _sum_pfaffians(
@@ -52,9 +71,7 @@ def _sum_pfaffians(
     stats: Stats = {}
     for flips in plan._flips:
         turned = entries.with_signs(flips)
-        found, error, stats = estimate_log_pfaffian(
-            plan._elimination, turned, wide=wide, **options
-        )
+        found, error, stats = estimate_log_pfaffian(plan._elimination, turned, wide=wide, **options)
         # Signs are counted relative to the term of the empty cut, the product of all joins.
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
         total.add(found.log_magnitude, sign if plan.genus else 1, error)
@@ -85,13 +102,28 @@ def marginals_of(
             "`log_partition` still bounds their partition function"
         )
         raise MethodError(msg, error=error)
+    log_partition = log_constant(plan, entries) + log_sum
+    agree = agreements(plan, entries.spins)
+    return marginals_from(plan, uncut, error, log_partition, agree, wide=wide)
+
+
+def marginals_from(
+    plan: Plan,
+    uncut: FloatArray,
+    error: float,
+    log_partition: float,
+    agree: BoolArray,
+    *,
+    wide: bool,
+) -> Marginals:
+    """Return marginals from the probabilities that edges are not cut relative to a state."""
     uncut = np.clip(uncut[: plan.num_edges], 0.0, 1.0)
     stats: Stats = {
         "error": 4 * error + 4 * EPSILON,
-        "precision": "double-double" if wide else "double",
-        "log_partition": log_constant(plan, entries) + log_sum,
+        "precision": precision_name(wide),
+        "log_partition": log_partition,
     }
-    edges = np.where(agreements(plan, entries.spins), uncut, 1.0 - uncut)
+    edges = np.where(agree, uncut, 1.0 - uncut)
     return Marginals(np.full(plan.num_spins, 0.5), edges, True, "planar", stats)
 
 

@@ -18,8 +18,8 @@ from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError
 from planaris.kernels.pfaffian import Elimination
 from planaris.models import IsingModel
+from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
-from planaris.planar.evaluate import log_partition_of, marginals_of
 from planaris.planar.faces import face_centres
 from planaris.progress import ProgressOption, watch
 from planaris.typing import ArrayLike, FloatArray, Int8Array
@@ -29,6 +29,7 @@ FACE_LENGTH = 8
 
 MAX_GENUS = 6
 """4^6 = 4096 eliminations."""
+
 
 def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     """Prepare a graph for many evaluations with different couplings.
@@ -147,7 +148,7 @@ class Plan:
         """
         values = self._as_couplings(couplings)
         with watch("log Z", progress) as callback:
-            found = [log_partition_of(self, J, _threads(threads), callback) for J in values]
+            found = log_partitions(self, values, _threads(threads), callback)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- marginals ----------------------------------------------------------------------------
@@ -182,7 +183,7 @@ class Plan:
         """
         values = self._as_couplings(couplings)
         with watch("marginals", progress) as callback:
-            found = [marginals_of(self, J, _threads(threads), callback) for J in values]
+            found = marginals(self, values, _threads(threads), callback)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def correlations(
