@@ -67,12 +67,12 @@ class Order {
     result.earliest.assign(edges, 0);
     result.rank.assign(edges, 0);
     for (int32_t e = 0; e < edges; ++e) {
-      const double drop = depth_[face(2 * e + 1)] - depth_[face(2 * e)];
-      result.scale[2 * e] = drop;
-      result.scale[2 * e + 1] = -drop;
+      result.scale[2 * e] = depth_[face(2 * e + 1)];
+      result.scale[2 * e + 1] = depth_[face(2 * e)];
     }
     for (const int32_t e : unsatisfied) {
-      result.scale[2 * e] = result.scale[2 * e + 1] = gauged[e];
+      result.scale[2 * e] = gauged[e] + depth_[face(2 * e)];
+      result.scale[2 * e + 1] = gauged[e] + depth_[face(2 * e + 1)];
       Range range;
       for (const int32_t leg : {2 * e, 2 * e + 1}) {
         const int32_t here = face(leg), there = face(leg ^ 1);

@@ -1,13 +1,16 @@
 // An order of elimination, and a scaling, that low temperatures cannot hurt (plane graphs).
 //
-// Relative to a ground state all terms of a Pfaffian of joined pairs of legs are positive, the
-// empty cut has weight 1, and so has every pivot if rows are eliminated edge by edge: it is a
-// ratio of two partition functions. What can go wrong is that the entries beside the pivots grow
-// large and cancel. The packing of T-cuts that proves the ground state says when they do: with
-// the values z of its sets S of faces ("moats"), scaling unsatisfied edges by exp(J) and the legs
-// of the others by their difference in depth, an entry is at most exp(-2 Σ z) over the sets that
-// separate its legs, and elimination keeps it so, provided that the one unsatisfied edge that
-// leaves a set waits for the edges inside. No pivot is searched for. See docs/theory/pfaffian.md.
+// Relative to a ground state the Pfaffian of any set of joined pairs of legs is a partition
+// function: all terms are positive and the empty cut has weight 1. So if rows are eliminated edge by
+// edge, every pivot is a ratio of two partition functions and no smaller than its join. What can
+// go wrong is that entries beside the pivots grow and cancel. The packing of T-cuts that proves
+// the ground state says when: let z be the values of its sets S of faces ("moats") and N(f) their
+// sum around face f. Scale a leg by its coupling g if its edge is unsatisfied, and by the drop of N
+// across its edge otherwise: then an entry is at most exp(-2 Σ z) over the sets that separate its
+// legs (a leg lies in S if its face does, unless its edge is satisfied and leaves S), and this
+// remains so, provided that the one unsatisfied edge that leaves a set waits for the edges
+// inside. No pivot is searched for. A further factor exp(N) per leg centres the range of what
+// matters: exp(±2 max N). See docs/theory/pfaffian.md.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ class Elimination:
         are not waited for while entries grow by at most ``exp(slack)``. The last number is the
         largest sum of values of the sets around a face.
         """
-        *arrays, deepest = self._core.order_by_moats(
+        scale, earliest, rank, deepest = self._core.order_by_moats(
             moats.order,
             moats.start,
             moats.stop,
@@ -100,7 +100,6 @@ class Elimination:
             unsatisfied,
             slack,
         )
-        scale, earliest, rank = arrays
         return scale, EliminationOrder(earliest, rank), deepest
 
     def log_pfaffian(

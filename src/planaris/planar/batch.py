@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.kernels.pfaffian import LogPfaffian
 from planaris.planar.attempts import WEAK_COUPLING
-from planaris.planar.estimate import calm_error, elimination_stats, is_calm, is_sound
+from planaris.planar.estimate import EPSILON, calm_error, elimination_stats, is_calm, is_sound
 from planaris.planar.evaluate import (
     MARGINAL_ERROR,
     log_partition_from,
@@ -60,9 +60,11 @@ def marginals(
             plan, couplings[weak], threads, progress, marginals=True
         )
         agree = np.ones(plan.num_edges, dtype=np.bool_)
+        rounding = EPSILON * np.abs(couplings).max(1, initial=0.0)
         for k, one, row, error in zip(weak.tolist(), found, uncut, residual.tolist(), strict=True):
             if is_sound(one, wide=False, ordered=False) and error <= MARGINAL_ERROR:
                 value = _constant(plan, couplings[k]) + one.log_magnitude
+                error += float(rounding[k])
                 done[k] = marginals_from(plan, row, error, value, agree, wide=False)
     return [
         done.get(k) or marginals_of(plan, row, threads, progress) for k, row in enumerate(couplings)

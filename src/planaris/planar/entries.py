@@ -12,8 +12,8 @@ from planaris.typing import FloatArray, Int8Array
 LEAST_LOGARITHM = -340.0
 """Half the logarithm of the least normal double, and some room."""
 
-LEAST_ORDERED_LOGARITHM = -640.0
-"""What the smallest numbers that matter may come to where elimination follows an order."""
+LARGEST_LOGARITHM = 640.0
+"""How far from zero the logarithms of what matters may lie where elimination follows an order."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Entries:
     order : EliminationOrder
         The order to eliminate in; empty where pivots are searched for.
     deepest : float
-        With an order: entries that matter are not below exp(-4 deepest).
+        With an order: entries that matter lie between exp(-2 deepest) and exp(2 deepest).
     """
 
     spins: Int8Array
@@ -62,8 +62,8 @@ class Entries:
         """
         joins = self.scale[0::2] + self.scale[1::2]
         if self.is_ordered:
-            least = min(-4 * self.deepest, joins.min(initial=0.0))
-            return bool(least > LEAST_ORDERED_LOGARITHM)
+            largest = max(2 * self.deepest, np.abs(joins).max(initial=0.0))
+            return bool(largest < LARGEST_LOGARITHM)
         least = min(2 * self.face.min(initial=0.0), joins.min(initial=0.0))
         return bool(least > LEAST_LOGARITHM)
 

@@ -103,6 +103,8 @@ def marginals_of(
         )
         raise MethodError(msg, error=error)
     log_partition = log_constant(plan, entries) + log_sum
+    # The entries are exponentials of rounded numbers.
+    error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
     agree = agreements(plan, entries.spins)
     return marginals_from(plan, uncut, error, log_partition, agree, wide=wide)
 
