@@ -4,7 +4,7 @@ CORE := $(shell find cpp -name '*.?pp') CMakeLists.txt pyproject.toml tools/setu
 RUN := .venv/bin/
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help demo test lint pytest cpp-test stubs bench clean
+.PHONY: help demo test lint pytest cpp-test stubs cli-reference docs wheel-test bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,15 @@ cpp-test: .venv/.ready
 stubs: .venv/.ready  ## regenerate src/planaris/_core.pyi
 	$(RUN)python -m nanobind.stubgen -m planaris._core -o src/planaris/_core.pyi
 
+cli-reference: .venv/.ready  ## regenerate docs/cli.md
+	$(RUN)python tools/make_cli_reference.py
+
+docs: .venv/.docs-ready  ## the documentation site, under build/site
+	$(RUN)python tools/build_docs.py
+
+wheel-test: .venv/.ready  ## build a wheel, test it in a clean environment without a compiler
+	tools/check_wheel.sh
+
 bench: .venv/.ready  ## benchmarks against peers
 	$(RUN)python -m pytest benchmarks --benchmark-enable -q
 
@@ -43,6 +52,10 @@ bench: .venv/.ready  ## benchmarks against peers
 .venv/.ready: $(CORE)
 	@tools/setup.sh test lint
 	@touch $@ .venv/.demo-ready
+
+.venv/.docs-ready: .venv/.ready
+	@$(RUN)python -m pip --disable-pip-version-check install -q --group docs
+	@touch $@
 
 clean:  ## remove everything that was built
 	rm -rf .venv build planaris-demo

@@ -26,7 +26,7 @@ struct Call {
 Result run(const Call& call, const TJoinWeights& weights) {
   Control control = make_control(call.progress, call.seconds);
   TJoinSolution s;
-  try {
+  {
     nb::gil_scoped_release release;
     s = minimum_tjoin({call.num_vertices,
                        {call.edges.data(), call.edges.size()},
@@ -35,9 +35,6 @@ Result run(const Call& call, const TJoinWeights& weights) {
                        {call.boundary.data(), call.boundary.size()},
                        call.perfect},
                       call.start ? call.start->get() : nullptr, control);
-  } catch (const DeadlinePassed& error) {
-    PyErr_SetString(PyExc_TimeoutError, error.what());
-    throw nb::python_error();
   }
   std::optional<State> state;
   if (s.state) state = std::const_pointer_cast<TJoinState>(s.state);

@@ -51,6 +51,14 @@ class Messages {
     }
     return to_numpy(std::move(ends), passing_.num_edges(), 2);
   }
+  Out2<int32_t> triplets() const {
+    std::vector<int32_t> out;
+    for (int32_t t = 0; t < passing_.num_triplets(); ++t) {
+      for (int k : {0, 1, 2}) out.push_back(passing_.triplet(t)[k]);
+    }
+    return to_numpy(std::move(out), passing_.num_triplets(), 3);
+  }
+  Out1<double> messages() const { return to_numpy(passing_.messages()); }
   int32_t num_triplets() const { return passing_.num_triplets(); }
 
  private:
@@ -75,6 +83,8 @@ void bind_mplp(nb::module_& m) {
       .def("edge_slacks", &Messages::edge_slacks, nb::arg("edge"))
       .def("add_triplet", &Messages::add_triplet, nb::arg("a"), nb::arg("b"), nb::arg("c"))
       .def("edges", &Messages::edges)
+      .def("triplets", &Messages::triplets)
+      .def("messages", &Messages::messages)
       .def_prop_ro("num_triplets", &Messages::num_triplets);
 }
 

@@ -1,4 +1,5 @@
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 
@@ -7,7 +8,9 @@
 #include "planaris/moat_order.hpp"
 #include "planaris/pfaffian.hpp"
 #include "planaris/pfaffian_batch.hpp"
+#include "planaris/pfaffian_spins.hpp"
 #include "planaris/pfaffian_sweep.hpp"
+#include "planaris/surface_sample.hpp"
 #include "planaris/wide.hpp"
 
 namespace planaris::bindings {
@@ -209,14 +212,76 @@ std::tuple<Out1<uint8_t>, int64_t> sample(const PfaffianFactors& f, In1<double> 
   return {to_numpy(std::move(found.cut)), found.undecided};
 }
 
+template <class T>
+SampledCut sample_structures(const std::vector<const PfaffianFactors*>& factors,
+                             Fronts<T> PfaffianFactors::*fronts, std::span<const double> uniform,
+                             Control& control) {
+  std::vector<SignStructure<T>> structures;
+  for (const PfaffianFactors* f : factors) structures.push_back({f->signs, &(f->*fronts)});
+  return sample_surface_cut(factors[0]->plan->tree, factors[0]->join, structures, uniform, control);
+}
+
+// The factors are of one plan and differ in their signs only.
+std::tuple<Out1<uint8_t>, int64_t> sample_surface(const std::vector<const PfaffianFactors*>& factors,
+                                                  In1<double> uniform, const Progress& progress) {
+  if (factors.empty()) throw std::invalid_argument("factors must not be empty");
+  for (const PfaffianFactors* f : factors) {
+    if (f->plan != factors[0]->plan || f->is_wide != factors[0]->is_wide ||
+        (f->narrow_fronts.empty() && f->wide_fronts.empty())) {
+      throw std::invalid_argument("factors must be of one plan and kept for samples");
+    }
+  }
+  if (uniform.size() != factors[0]->signs.size()) {
+    throw std::invalid_argument("uniform must hold one number per edge of the plan");
+  }
+  const std::span<const double> numbers{uniform.data(), uniform.size()};
+  Control control = make_control(progress);
+  SampledCut found;
+  {
+    nb::gil_scoped_release release;
+    found = factors[0]->is_wide
+                ? sample_structures(factors, &PfaffianFactors::wide_fronts, numbers, control)
+                : sample_structures(factors, &PfaffianFactors::narrow_fronts, numbers, control);
+  }
+  return {to_numpy(std::move(found.cut)), found.undecided};
+}
+
+std::tuple<Out1<double>, double> spins(const PfaffianFactors& f, In2<int32_t> edges,
+                                       int32_t num_vertices, int32_t source, double reference,
+                                       int threads, const Progress& progress) {
+  if (edges.size() != 2 * f.signs.size() || source < 0 || source >= num_vertices) {
+    throw std::invalid_argument("edges and source must fit the plan");
+  }
+  if (f.narrow_fronts.empty() && f.wide_fronts.empty() && edges.size() > 0) {
+    throw std::invalid_argument("factorize with for_samples to correlate spins");
+  }
+  const std::span<const int32_t> ends{edges.data(), edges.size()};
+  Control control = make_control(progress);
+  SpinCorrelations found;
+  {
+    nb::gil_scoped_release release;
+    const FrontTree& tree = f.plan->tree;
+    found = f.is_wide ? spin_correlations(tree, f.entries(), f.wide_fronts, ends, num_vertices,
+                                          source, reference, threads, control)
+                      : spin_correlations(tree, f.entries(), f.narrow_fronts, ends, num_vertices,
+                                          source, reference, threads, control);
+  }
+  return {to_numpy(std::move(found.value)), found.spread};
+}
+
 }  // namespace
 
 void bind_pfaffian(nb::module_& m) {
   nb::class_<PfaffianFactors>(m, "PfaffianFactors")
       .def("log_pfaffian", [](const PfaffianFactors& f) { return as_tuple(f.log_pfaffian); })
       .def("uncut", &uncut, nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("spins", &spins, nb::arg("edges").noconvert(), nb::arg("num_vertices"),
+           nb::arg("source"), nb::arg("reference"), nb::arg("threads"),
+           nb::arg("progress") = nb::none())
       .def("sample", &sample, nb::arg("uniform").noconvert(), nb::arg("threads"),
            nb::arg("progress") = nb::none());
+  m.def("sample_surface", &sample_surface, nb::arg("factors"), nb::arg("uniform").noconvert(),
+        nb::arg("progress") = nb::none());
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"))

@@ -1,5 +1,7 @@
 #include <nanobind/nanobind.h>
 
+#include "planaris/control.hpp"
+
 namespace nb = nanobind;
 
 namespace planaris::bindings {
@@ -16,9 +18,17 @@ void bind_pfaffian(nb::module_& m);
 void bind_planarity(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_tree_reweighted(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const planaris::DeadlinePassed& error) {
+      PyErr_SetString(PyExc_TimeoutError, error.what());
+    }
+  });
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_elimination(m);
@@ -33,4 +43,5 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_text(m);
+  planaris::bindings::bind_tree_reweighted(m);
 }

@@ -9,69 +9,6 @@ namespace planaris {
 
 namespace {
 
-int32_t split(std::span<int32_t> faces, std::span<const double> centres) {
-  double low[2] = {1e308, 1e308}, high[2] = {-1e308, -1e308};
-  for (const int32_t f : faces) {
-    for (int axis = 0; axis < 2; ++axis) {
-      low[axis] = std::min(low[axis], centres[2 * f + axis]);
-      high[axis] = std::max(high[axis], centres[2 * f + axis]);
-    }
-  }
-  const int axis = high[1] - low[1] > high[0] - low[0] ? 1 : 0;
-  const auto half = static_cast<int32_t>(faces.size() / 2);
-  // Ties are broken by the other coordinate, then by number: straight cuts, same on every run.
-  std::nth_element(faces.begin(), faces.begin() + half, faces.end(), [&](int32_t a, int32_t b) {
-    const double pa = centres[2 * a + axis], pb = centres[2 * b + axis];
-    if (pa != pb) return pa < pb;
-    const double qa = centres[2 * a + 1 - axis], qb = centres[2 * b + 1 - axis];
-    return qa != qb ? qa < qb : a < b;
-  });
-  return half;
-}
-
-}  // namespace
-
-Dissection bisect_faces(std::span<const double> centres, int32_t leaf_size) {
-  const auto num_faces = static_cast<int32_t>(centres.size() / 2);
-  Dissection d;
-  d.order.resize(num_faces);
-  std::iota(d.order.begin(), d.order.end(), 0);
-  struct Visit {
-    FaceRange range;
-    int32_t left;  // -2: not yet split, -1: left child under way
-  };
-  std::vector<Visit> stack{{{0, num_faces}, -2}};
-  std::vector<int32_t> middle{0};
-  int32_t last = -1;
-  while (!stack.empty()) {
-    Visit& top = stack.back();
-    const FaceRange r = top.range;
-    if (top.left == -2 && r.end - r.begin > leaf_size) {
-      middle.back() = r.begin + split({d.order.data() + r.begin, size_t(r.end - r.begin)}, centres);
-      top.left = -1;
-      stack.push_back({{r.begin, middle.back()}, -2});
-      middle.push_back(0);
-      continue;
-    }
-    if (top.left == -1) {
-      top.left = last;
-      stack.push_back({{middle.back(), r.end}, -2});
-      middle.push_back(0);
-      continue;
-    }
-    const bool leaf = top.left == -2;
-    d.range.push_back(r);
-    d.left.push_back(leaf ? -1 : top.left);
-    d.right.push_back(leaf ? -1 : last);
-    last = static_cast<int32_t>(d.range.size()) - 1;
-    stack.pop_back();
-    middle.pop_back();
-  }
-  return d;
-}
-
-namespace {
-
 // Calls visit(node, legs) in postorder; `legs` are the leaf's legs or those left by its children
 // and visit returns how many of them (moved to the front) stay.
 template <class Visit>
@@ -176,8 +113,7 @@ void lay_out_fronts(const Dissection& d, const Faces& faces, FrontTree& tree) {
 }  // namespace
 
 FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size) {
-  const int32_t leaf = std::max(leaf_size, 1);
-  const Dissection d = centres.empty() ? cluster_faces(faces, leaf) : bisect_faces(centres, leaf);
+  const Dissection d = bisect_faces(faces, centres, std::max(leaf_size, 1));
   FrontTree tree;
   tree.left = d.left;
   tree.right = d.right;

@@ -174,6 +174,20 @@ int64_t MessagePassing::forbid_beyond(double room) {
   return count;
 }
 
+std::vector<double> MessagePassing::messages() const {
+  std::vector<double> out;
+  const auto add = [&](const std::vector<double>& values) {
+    for (double value : values) out.push_back(std::isfinite(value) ? value : 0.0);
+  };
+  for (const Edge& edge : edges_) {
+    for (int side : {0, 1}) add(edge.message[side]);
+  }
+  for (const Triplet& triplet : triplets_) {
+    for (int k : {0, 1, 2}) add(triplet.given[k]);
+  }
+  return out;
+}
+
 std::vector<double> MessagePassing::node_slacks() const {
   std::vector<double> out(belief_);
   for (int32_t i = 0; i < num_variables(); ++i) {

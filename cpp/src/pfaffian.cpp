@@ -192,6 +192,7 @@ class Elimination {
     }
     log_sums_[node] = w.log_sum;
     note(w, s, eliminated, front, last);
+    if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
     if (keep_) store((*keep_)[node], w, s, eliminated);
     hand_on(w, node, s, eliminated);
   }
@@ -370,6 +371,18 @@ class Elimination {
       const T* column = w.matrix.data() + size_t(j) * s.rows;
       front.lower.insert(front.lower.end(), column + j + 1, column + s.rows);
     }
+  }
+
+  void note_pivots(FrontMatrix<T>& front, const Worker& w, const Shape& s, int eliminated,
+                   int swaps) {
+    for (int k = 0; k < eliminated; k += 2) {
+      const T& d = w.matrix[size_t(k) * s.rows + k + 1];
+      front.log_pivots += log_magnitude(d);
+      swaps ^= is_negative(d);
+    }
+    front.sign = swaps & 1 ? -1 : 1;
+    front.delayed_left = s.delayed_left;
+    front.exponents = w.exponents;
   }
 
   void hand_on(Worker& w, int32_t node, const Shape& s, int eliminated) {

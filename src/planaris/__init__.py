@@ -1,10 +1,14 @@
-"""Exact and certified inference for Ising models and Markov random fields, built on planarity."""
+"""Exact and certified inference for Ising models and Markov random fields, built on planarity.
 
-from planaris import generate
-from planaris.embed import Embedding
-from planaris.infer import ground_state, log_partition, marginals, sample
-from planaris.models import IsingModel, MarkovRandomField
-from planaris.planar import Plan, plan
+Names are imported when they are first used, so that ``import planaris`` takes no time; the
+packages below (``planaris.io``, ``planaris.bounds``, …) need no import of their own. What type
+checkers see is in ``__init__.pyi``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "Embedding",
@@ -18,3 +22,39 @@ __all__ = [
     "plan",
     "sample",
 ]
+
+_HOME = {
+    "Embedding": "embed",
+    "IsingModel": "models",
+    "MarkovRandomField": "models",
+    "Plan": "planar",
+    "ground_state": "infer",
+    "log_partition": "infer",
+    "marginals": "infer",
+    "plan": "planar",
+    "sample": "infer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"planaris.{_HOME[name]}"), name)
+    else:
+        value = _package(name)
+    globals()[name] = value
+    return value
+
+
+def _package(name: str) -> Any:
+    if not name.startswith("_"):
+        try:
+            return import_module(f"planaris.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"planaris.{name}":
+                raise
+    msg = f"module 'planaris' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})

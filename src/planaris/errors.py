@@ -6,6 +6,8 @@ what was got and what to do, and carries its evidence as attributes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -57,6 +59,15 @@ class TooLargeError(PlanarisError):
     bytes_needed: int
 
 
+class TimeLimitError(PlanarisError, TimeoutError):
+    """The work did not end within ``time_limit`` seconds, and no partial answer is of use."""
+
+    time_limit: float | None
+
+    def __init__(self, message: str, **evidence: Any) -> None:
+        PlanarisError.__init__(self, message, **evidence)
+
+
 class InfeasibleError(PlanarisError):
     """A combinatorial problem has no solution; the evidence names the part at fault."""
 
@@ -82,3 +93,22 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
     """Say in one line which extra installs a missing package."""
     message = f"this needs the package '{package}': pip install 'planaris[{extra}]'"
     return MissingExtraError(message, package=package, extra=extra)
+
+
+@contextmanager
+def within(time_limit: float | None, what: str, **evidence: Any) -> Iterator[None]:
+    """Turn a kernel's ``TimeoutError`` into a :class:`TimeLimitError` that says what was late.
+
+    >>> with within(0.5, "the minimum cut was not found"):
+    ...     raise TimeoutError
+    Traceback (most recent call last):
+    planaris.errors.TimeLimitError: the minimum cut was not found within `time_limit` = 0.5 s; ...
+    """
+    try:
+        yield
+    except TimeoutError as error:
+        msg = (
+            f"{what} within `time_limit` = {time_limit} s; allow more time or ask a method that "
+            "gives bounds"
+        )
+        raise TimeLimitError(msg, time_limit=time_limit, **evidence) from error

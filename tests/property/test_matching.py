@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from planaris.errors import InfeasibleError
 from planaris.kernels.matching import min_weight_perfect_matching, minimum_tjoin
-from planaris.verify import verify_perfect_matching, verify_tjoin
+from planaris.verify import check_perfect_matching, check_tjoin
 from tjoin_cases import (
     WEIGHT_KINDS,
     Problem,
@@ -29,7 +29,7 @@ def agrees_with_enumeration(problem: Problem) -> None:
         assert expected is None
         return
     assert Fraction(answer.numerator) * Fraction(2) ** answer.exponent == expected
-    verify_tjoin(n, edges, weights, odd, answer, boundary=boundary)
+    check_tjoin(n, edges, weights, odd, answer, boundary=boundary)
 
 
 @settings(max_examples=1500)
@@ -64,6 +64,6 @@ def test_perfect_matchings_agree_with_networkx(rng):
         except InfeasibleError:
             assert 2 * len(best) < n
             continue
-        verify_perfect_matching(n, edges, weights, answer)
+        check_perfect_matching(n, edges, weights, answer)
         total = sum(graph[u][v]["weight"] for u, v in best)
         assert Fraction(answer.numerator) * Fraction(2) ** answer.exponent == total

@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import planaris
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.repository  # and nanobind
 def test_the_stub_of_the_core_is_fresh(tmp_path):
     fresh = tmp_path / "_core.pyi"
     command = [sys.executable, "-m", "nanobind.stubgen", "-m", "planaris._core", "-o", str(fresh)]
@@ -18,15 +21,9 @@ def test_the_stub_of_the_core_is_fresh(tmp_path):
     assert fresh.read_text() == committed.read_text(), "run `make stubs`"
 
 
+@pytest.mark.repository
 def test_every_binding_is_called_once():
     module = (ROOT / "cpp/bindings/module.cpp").read_text()
     called = re.findall(r"planaris::bindings::bind_(\w+)\(m\)", module)
     files = [path.stem.removeprefix("bind_") for path in (ROOT / "cpp/bindings").glob("bind_*.cpp")]
     assert sorted(called) == sorted(files)
-
-
-def test_links_of_the_documentation_lead_somewhere():
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
-        for target in re.findall(r"\]\(([^)#:\s]+)[)#]", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,4 +1,4 @@
-// Binary trees over the faces of a rotation system: halves along coordinates, or clusters.
+// Binary trees over the faces of a rotation system: nested halves with few edges between them.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,8 @@ struct Dissection {
   std::vector<int32_t> left, right;  // -1 at leaves
 };
 
-// Halves along the longer extent of the faces' centres (two coordinates each).
-Dissection bisect_faces(std::span<const double> centres, int32_t leaf_size);
-
-// Bottom up: pairs of neighbouring clusters that share the largest part of their boundary are
-// merged, round by round (heavy-edge matching as in multilevel partitioning, Karypis & Kumar
-// 1998); clusters without a free neighbour are paired with others beside the same cluster.
-Dissection cluster_faces(const Faces& faces, int32_t leaf_size);
+// Halves along the longer extent of the faces' centres (two coordinates each), the cut then
+// improved by single moves; without centres by multilevel bisection of the dual graph.
+Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size);
 
 }  // namespace planaris

@@ -39,7 +39,7 @@ struct FrontTree {
 };
 
 // `centres` holds two coordinates per face, by which faces are cut in halves until at most
-// `leaf_size` are left; without centres, neighbouring faces are clustered instead.
+// `leaf_size` are left; without centres, the dual graph is bisected instead.
 FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size);
 
 // Signs of the joins, one per edge: around every vertex but one per component the product of the

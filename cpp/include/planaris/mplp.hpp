@@ -53,9 +53,14 @@ class MessagePassing {
   // Energy left in an edge once the variables' energy is shared out among their edges.
   std::vector<double> edge_slacks(int32_t edge) const;
 
+  // All dual variables: for each edge m_e->u and m_e->v, for each triplet l_t->e of its edges
+  // 01, 02, 12. Labels that are forbidden have zeros. With them safe_bound() can be checked.
+  std::vector<double> messages() const;
+
   // Makes the triplet's edges where needed. Returns false if it was there.
   bool add_triplet(int32_t a, int32_t b, int32_t c);
   std::span<const int32_t> edge_ends(int32_t edge) const { return edges_[edge].ends; }
+  std::span<const int32_t> triplet(int32_t t) const { return triplets_[t].variable; }
 
  private:
   struct Edge {

@@ -61,6 +61,10 @@ template <class T>
 struct FrontMatrix {
   int32_t rows = 0;
   std::vector<T> lower;  // strict lower triangle, column after column
+  int32_t delayed_left = 0;        // refused rows come after the front's own, left ones first
+  std::vector<int32_t> exponents;  // powers of two that they were scaled by
+  double log_pivots = 0.0;         // of what was eliminated then
+  int sign = 1;
 
   T entry(int32_t i, int32_t j) const {
     const auto at = [this](int64_t r, int64_t c) {

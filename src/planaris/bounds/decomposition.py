@@ -23,6 +23,9 @@ Callback = Callable[[float], None]
 """Receives an upper bound on log Z after every step."""
 
 
+LEAST_LOGIT = -500.0
+
+
 class Stop(Exception):
     """Raised inside the optimiser when time is up."""
 
@@ -74,7 +77,8 @@ class Decomposition:
     def rho(self, logits: FloatArray | None = None) -> FloatArray:
         """Return the weights of the subgraphs."""
         a = self.logits if logits is None else logits
-        weights = np.exp(a - a.max(initial=-math.inf))
+        # No weight underflows: couplings are divided by them.
+        weights = np.exp(np.maximum(a - a.max(initial=-math.inf), LEAST_LOGIT))
         return np.asarray(weights / weights.sum())
 
     def couplings(self, y: FloatArray, rho: FloatArray) -> FloatArray:
@@ -131,6 +135,12 @@ class Decomposition:
             self.disagreement = self._disagreement(values, rho)
             self.entropies = by_rho
         return bound, np.concatenate([by_y, by_logits])
+
+    def evaluate_start(self) -> None:
+        """Evaluate the starting point, whatever the clock says."""
+        deadline, self.deadline = self.deadline, math.inf
+        self.value(np.concatenate([self.y, self.logits]))
+        self.deadline = deadline
 
     def certified(self) -> float:
         """Return a proved upper bound on log Z of the model, at the best point."""

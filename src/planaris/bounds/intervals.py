@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.bare import EPSILON, LOG2, as_bare
-from planaris.bounds.conditioned import ConditionedSum, heavy_state
-from planaris.bounds.decomposition import Callback, Decomposition, Stop
-from planaris.bounds.families import cluster_family
+from planaris.bounds.bare import EPSILON, LOG2, Bare, as_bare
+from planaris.bounds.decomposition import Callback, Decomposition
+from planaris.bounds.enclosure import Enclosure
+from planaris.bounds.families import cluster_family, lattice_shape
+from planaris.bounds.field_intervals import enclose_field
 from planaris.bounds.mean_field import mean_field
-from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.bounds.pdc import planar_subgraphs, solve_easy
-from planaris.bounds.trw import tree_decomposition
-from planaris.errors import InfeasibleError
+from planaris.bounds.report import shared_marginals
+from planaris.bounds.trw import MAX_GROWN, tree_decomposition
+from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import mrf2ising
-from planaris.result import LogPartition, Stats
+from planaris.result import LogPartition
 from planaris.treewidth import plan_elimination
+from planaris.typing import LongArray
 
 EXACT_SHARE = 0.2
 """Elimination is used where it is estimated to take this part of the time limit."""
 
-WIDTHS = (4, 8, 11, 13, 15)
+WIDTHS = (4, 8, 11, 13, 15, 17)
 """Treewidths of subgraphs and clusters, tried in turn."""
 
-BUCKET_ENTRIES = (2**6, 2**10, 2**14, 2**17, 2**20)
-"""Table sizes of mini-buckets, tried in turn."""
+DENSE_DEGREE = 8.0
+"""Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
 
 
 def interval(
@@ -48,7 +48,8 @@ def interval(
     model : IsingModel or MarkovRandomField
         Any model: non-planar, with fields, more than two labels, factors of any size, zeros.
     time_limit : float
-        Seconds, roughly; a first interval is returned however little there is.
+        Seconds, kept to a tenth or half a second where a first interval takes less; that one
+        is returned however little there is.
     rng : numpy.random.Generator, optional
         For the choice of subgraphs and states; default seeded.
     callback : callable, optional
@@ -62,9 +63,11 @@ def interval(
 
     Notes
     -----
-    Ising models: mean field over growing clusters from below; trees, planar subgraphs and
-    subgraphs of growing treewidth, in one decomposition, from above. Other models: exact sums
-    over assignments of a cutset from below, weighted mini-buckets from above.
+    Ising models: mean field over growing clusters and planar cores from below; trees, planar
+    subgraphs and subgraphs of growing treewidth from above, and for dense graphs the entropy
+    of trees over the cycle polytope. Other models: trees and weighted mini-buckets from above,
+    mean field and exact sums over assignments of a cutset from below. What a stage takes is
+    estimated before it starts; the ends are those of the best stages.
 
     Examples
     --------
@@ -74,55 +77,19 @@ def interval(
     True
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    clock = _Progress(time_limit, callback)
+    clock = Enclosure(time_limit, callback)
     if isinstance(model, IsingModel):
         return _ising(model, clock, rng)
     if model.is_binary and model.is_pairwise and not model.has_zeros:
         ising, inverse = mrf2ising(model)
         return lift_log_partition(_ising(ising, clock, rng), inverse)
-    return _field(model, clock, rng)
-
-
-class _Progress:
-    """The best interval so far, and the clock."""
-
-    def __init__(self, time_limit: float, callback: Callback | None) -> None:
-        self.started = time.monotonic()
-        self.deadline = self.started + time_limit
-        self.limit, self.callback = time_limit, callback
-        self.lower, self.upper = -math.inf, math.inf
-        self.trace: list[dict[str, Any]] = []
-
-    def left(self) -> float:
-        return self.deadline - time.monotonic()
-
-    def share(self, part: float) -> float:
-        """Return a deadline that leaves ``1 - part`` of what is left."""
-        return time.monotonic() + part * max(self.left(), 0.0)
-
-    def offer(self, by: str, *, lower: float = -math.inf, upper: float = math.inf) -> None:
-        """Take what is tighter."""
-        if lower <= self.lower and upper >= self.upper:
-            return
-        self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
-        seconds = time.monotonic() - self.started
-        self.trace.append({"by": by, "lower": self.lower, "upper": self.upper, "seconds": seconds})
-        if self.callback is not None:
-            self.callback(self.upper)
-
-    def result(self, method: str, stats: Stats) -> LogPartition:
-        lower, upper = self.lower, self.upper
-        value = (lower + upper) / 2 if math.isfinite(lower) else upper
-        seconds = time.monotonic() - self.started
-        details: Stats = {"trace": self.trace, "seconds": seconds}
-        exact = lower == upper
-        return LogPartition(value, lower, upper, exact, method, {**stats, **details})
+    return enclose_field(model, clock, rng, EXACT_SHARE)
 
 
 # -- Ising models ---------------------------------------------------------------------------
 
 
-def _ising(model: IsingModel, clock: _Progress, rng: np.random.Generator) -> LogPartition:
+def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
     bare = as_bare(model)
     if (found := solve_easy(model, bare, "planar")) is not None:
         return found
@@ -133,20 +100,30 @@ def _ising(model: IsingModel, clock: _Progress, rng: np.random.Generator) -> Log
         return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=bare.crude_upper())
     _from_ground_state(model, clock)
-    _raise_lower(model, clock, 0, rng)
-    state, _ = tree_decomposition(bare, deadline=clock.share(0.2))
-    clock.offer("trees", upper=state.certified())
-    for k in range(len(WIDTHS) + 1):
+    _raise_lower(model, clock, rng, "spins", 1)
+    search = _Search(bare, clock, rng)
+    if model.num_edges >= DENSE_DEGREE / 2 * model.num_spins:
+        _over_cycles(model, clock, search.state)
+    for stage in _stages(bare):
         if clock.left() <= 0:
             break
-        if 0 < k < len(WIDTHS):
-            _raise_lower(model, clock, k, rng)
-        family = (
-            cluster_family(bare, WIDTHS[k - 1], rng) if k else planar_subgraphs(bare, "auto", rng)
-        )
-        state = _tighten(state, family, clock, last=k == len(WIDTHS))
-    nodes, edges = _marginals(model, state)
+        if stage == "planar":
+            if not model.has_fields:
+                _raise_lower(model, clock, rng, "planar", WIDTHS[1])
+        else:
+            _raise_lower(model, clock, rng, "width", int(stage))
+        search.tighten(stage)
+    search.finish()
+    nodes, edges = shared_marginals(model, search.state)
     return clock.result("interval", {"nodes": nodes, "edges": edges})
+
+
+def _stages(bare: Bare) -> list[str]:
+    """Return the families of subgraphs in the order in which they pay off."""
+    widths = [str(width) for width in WIDTHS]
+    # Strips of a lattice are cheap and keep all fields; elsewhere planar subgraphs hold more.
+    at = 2 if lattice_shape(bare) is not None else 0
+    return [*widths[:at], "planar", *widths[at:]]
 
 
 def _hub(model: IsingModel) -> int | None:
@@ -158,7 +135,7 @@ def _hub(model: IsingModel) -> int | None:
     return hub if degree[hub] >= 0.5 * (model.num_spins - 1) and degree[hub] > 2 * rest else None
 
 
-def _held(model: IsingModel, hub: int, clock: _Progress, rng: np.random.Generator) -> LogPartition:
+def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
     """Hold a hub at +1: its couplings are fields again, and the rest may be a lattice."""
     at_hub = (model.edges == hub).any(1)
     fields = np.zeros(model.num_spins)
@@ -184,7 +161,7 @@ def _held(model: IsingModel, hub: int, clock: _Progress, rng: np.random.Generato
     )
 
 
-def _from_ground_state(model: IsingModel, clock: _Progress) -> None:
+def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
     """Bound log Z by a bound on the largest weight: tight at low temperature."""
     from planaris.relax import mplp
 
@@ -194,114 +171,117 @@ def _from_ground_state(model: IsingModel, clock: _Progress) -> None:
     clock.offer("ground state", lower=-found.energy - slack, upper=upper + slack)
 
 
-def _raise_lower(model: IsingModel, clock: _Progress, level: int, rng: np.random.Generator) -> None:
-    found = mean_field(
-        model,
-        clusters="spins" if level == 0 else "width",
-        width=WIDTHS[level],
-        restarts=4,
-        time_limit=max(0.1 * clock.left(), 0.01),
-        rng=rng,
-    )
+def _raise_lower(
+    model: IsingModel, clock: Enclosure, rng: np.random.Generator, clusters: str, width: int
+) -> None:
+    # One sweep over clusters of this width, and the search for them, must fit.
+    if clusters != "spins" and _sweep_seconds(model, width) > 0.2 * clock.left():
+        return
+    try:
+        found = mean_field(
+            model,
+            clusters=clusters,
+            width=width,
+            restarts=2,
+            time_limit=max(0.1 * clock.left(), 0.01),
+            rng=rng,
+        )
+    except MethodError:  # a planar core too cold for its marginals
+        return
     clock.offer("mean field", lower=found.lower)
 
 
-def _tighten(
-    state: Decomposition, family: list[Any], clock: _Progress, *, last: bool
-) -> Decomposition:
-    """Add subgraphs and minimise; keep the old state if that is no better."""
-    # Wide subgraphs may be better off alone: fewer to evaluate, no weight spent elsewhere.
-    alone = Decomposition(state.bare, family)
-    larger = state.extended(family, weight=0.5)
-    for start in (alone, larger):
-        start.deadline = math.inf
-        start.value(np.concatenate([start.y, start.logits]))
-        start.deadline = clock.share(1.0 if last else 0.35)
-    larger = min(alone, larger, key=lambda start: start.upper)
-    larger.minimise(300)
-    if larger.upper >= state.upper:
-        return state
-    clock.offer("decomposition", upper=larger.certified())
-    return larger.pruned()
+def _sweep_seconds(model: IsingModel, width: int) -> float:
+    return model.num_spins * (2e-4 + 2e-8 * 2.0**width)
 
 
-def _marginals(model: IsingModel, state: Decomposition) -> tuple[Any, Any]:
-    from planaris.bounds.report import shared_marginals
-
-    return shared_marginals(model, state)
-
-
-# -- other models ---------------------------------------------------------------------------
-
-
-def _field(mrf: MarkovRandomField, clock: _Progress, rng: np.random.Generator) -> LogPartition:
-    plan = plan_elimination(mrf, task="log_partition", search_seconds=0.05)
-    if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
-        return treewidth.log_partition(mrf, plan=plan)
-    clock.offer("sizes", upper=_table_upper(mrf))
-    order = elimination_order(mrf)
-    _lower_upper(mrf, order, 0, clock)
-    try:
-        state = heavy_state(mrf, clock.share(0.2), rng)
-    except InfeasibleError:  # proved: every label of some variable is excluded
-        clock.offer("no state", upper=-math.inf)
-        return clock.result("interval", {"order": order})
-    weight = float(mrf.log_weight(state))
-    slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
-    if weight > -math.inf:
-        clock.offer("one state", lower=weight - slack)
-    total: ConditionedSum | None = None
-    for level in range(1, len(BUCKET_ENTRIES)):
-        if clock.left() <= 0:
-            break
-        _lower_upper(mrf, order, level, clock)
-        total = ConditionedSum(mrf, state) if total is None else total
-        last = level == len(BUCKET_ENTRIES) - 1
-        total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
-        clock.offer("cutset", lower=min(total.lower, clock.upper))
-    return clock.result("interval", {"order": order})
-
-
-def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: _Progress) -> None:
-    """Run mini-buckets; the first time to the end, later while time lasts."""
-    deadline = math.inf if level == 0 else clock.share(0.6)
-    try:
-        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], deadline=deadline)
-    except Stop:
-        return
-    clock.offer("mini-buckets", upper=found.upper)
-
-
-def _table_upper(mrf: MarkovRandomField) -> float:
-    """Return Σ log of the largest entries plus the log of the number of states."""
-    tops = [float(mrf.log_table(k).max()) for k in range(mrf.num_factors)]
-    if -math.inf in tops:
-        return -math.inf
-    states = float(np.log(mrf.cardinalities.astype(np.float64)).sum())
-    return math.fsum([*tops, states]) + 8 * EPSILON * (math.fsum(map(abs, tops)) + states)
-
-
-def logdet(
-    model: IsingModel, *, polytope: str = "cycle", time_limit: float | None = None
-) -> LogPartition:
-    """Bound log Z from above by the entropy of a Gaussian over a relaxed marginal polytope.
-
-    Parameters
-    ----------
-    model : IsingModel
-        Up to 60 spins: the moment matrix of all pairs is needed.
-    polytope : {"local", "psd", "cycle", "marginal"}
-        See :func:`planaris.relax.entropy_bound`.
-    time_limit : float, optional
-        Seconds; the bound found by then is returned.
-
-    Examples
-    --------
-    >>> triangle = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
-    >>> bool(2.797846 <= logdet(triangle).upper < 4.0)
-    True
-    """
+def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
+    """Bound by the entropy of the same trees over the cycle polytope; dense Newton steps."""
     from planaris.relax import entropy_bound
 
-    found = entropy_bound(model, entropy="log-det", polytope=polytope, time_limit=time_limit)
-    return replace(found, method="logdet")
+    size = model.num_spins + model.num_edges
+    if 40 * 2e-10 * size**3 > 0.4 * clock.left():
+        return
+    pieces = state.pieces
+    rho = np.bincount(pieces.edge, state.rho()[pieces.piece], state.bare.num_edges)
+    found = entropy_bound(
+        model,
+        rho=np.clip(rho[: model.num_edges], 0.0, 1.0) if model.has_fields else "uniform",
+        tolerance=1e-3 * model.num_spins,
+        time_limit=0.4 * clock.left(),
+    )
+    clock.offer("cycle polytope", lower=found.lower, upper=found.upper)
+
+
+class _Search:
+    """The decomposition so far; every stage adds subgraphs or starts anew with better ones."""
+
+    def __init__(self, bare: Bare, clock: Enclosure, rng: np.random.Generator) -> None:
+        self.bare, self.clock, self.rng = bare, clock, rng
+        self.cpu = time.process_time()
+        # Few trees: more of them help little beside the subgraphs to come.
+        share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
+        self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, deadline=clock.share(share))
+        clock.offer("trees", upper=self.state.certified())
+
+    def slowness(self) -> float:
+        """Return the wall time of a second of work, as seen so far."""
+        worked = time.process_time() - self.cpu
+        waited = time.monotonic() - self.clock.started
+        return min(max(1.0, waited / max(worked, 1e-3)), 10.0)
+
+    def tighten(self, stage: str) -> None:
+        """Minimise over the subgraphs of a stage, alone or with those before."""
+        if (family := self._family(stage)) is None:
+            return
+        alone = Decomposition(self.bare, family)
+        left = self.clock.left()
+        if self.slowness() * alone.pieces.seconds() > 0.1 * left:
+            return
+        started = time.monotonic()
+        alone.evaluate_start()
+        spent = time.monotonic() - started
+        best = alone
+        if spent + self.seconds_per_step() < 0.1 * self.clock.left():
+            # Wide subgraphs may be better off alone: fewer to evaluate, no weight elsewhere.
+            larger = self.state.extended(family, weight=0.5)
+            larger.evaluate_start()
+            best = min(alone, larger, key=lambda start: start.upper)
+        self._minimise(best, 0.3)
+
+    def finish(self) -> None:
+        """Spend what is left on the decomposition reached."""
+        self._minimise(self.state, 1.0)
+
+    def seconds_per_step(self) -> float:
+        """Estimate the time of one evaluation of the present decomposition."""
+        return self.slowness() * self.state.pieces.seconds()
+
+    def _minimise(self, state: Decomposition, share: float) -> None:
+        """Run until a share of the time is gone, less what a last step and a proof take."""
+        started = time.monotonic()
+        state.evaluate_start()
+        step = time.monotonic() - started
+        deadline = min(self.clock.share(share), self.clock.deadline - 4 * step)
+        if time.monotonic() < deadline:
+            state.deadline = deadline
+            state.minimise(300)
+        if state is self.state or state.upper < self.state.upper:
+            self.clock.offer("decomposition", upper=state.certified())
+            self.state = state.pruned() if share < 1.0 else state
+
+    def _family(self, stage: str) -> list[LongArray] | None:
+        """Return the subgraphs of a stage, or None where building them would take too long."""
+        lattice, size = lattice_shape(self.bare), self.bare.num_spins
+        if stage == "planar":
+            count = 6 if lattice is None else sum(lattice) // (1 if max(lattice) <= 12 else 2)
+            seconds = 4e-5 * size * count
+        else:
+            seconds = 3e-5 * size if lattice is not None else 1e-3 * size
+        if self.slowness() * seconds > 0.25 * self.clock.left():
+            return None
+        if stage == "planar":
+            return planar_subgraphs(self.bare, "auto", self.rng)
+        if lattice is not None and int(stage) >= min(lattice):
+            return None
+        return cluster_family(self.bare, int(stage), self.rng)

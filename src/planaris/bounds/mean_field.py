@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
-from planaris import treewidth
-from planaris.bounds.bare import EPSILON, LOG2
+from planaris.bounds.bare import EPSILON, LOG2, as_bare
 from planaris.bounds.clusters import grow_clusters, neighbours
+from planaris.bounds.cores import Core, make_core, planar_clusters, solve_alone
 from planaris.bounds.decomposition import Callback
+from planaris.bounds.families import lattice_shape
 from planaris.errors import MethodError
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel
@@ -38,9 +38,11 @@ def mean_field(
     ----------
     model : IsingModel
         Any model.
-    clusters : {"spins", "trees", "width"} or list of numpy.ndarray
+    clusters : {"spins", "trees", "width", "planar"} or list of numpy.ndarray
         Spins that stay together: single ones (naive mean field), induced trees, induced
-        subgraphs whose elimination has at most ``width``, or given ones of small treewidth.
+        subgraphs whose elimination has at most ``width`` (strips on square lattices), one
+        large planar core and small sets around it, or given ones, each of small treewidth or
+        planar with a bias spin joined to all spins in a field or with neighbours outside.
     width : int
         For ``clusters="width"``.
     max_sweeps : int
@@ -59,8 +61,9 @@ def mean_field(
     Returns
     -------
     LogPartition
-        ``lower`` holds at any stop; ``upper`` is the trivial bound. ``stats["nodes"]`` has
-        P(s = +1) in the best distribution.
+        ``lower`` holds at any stop; ``upper`` is the trivial bound. ``stats`` has ``nodes``,
+        P(s = +1), and ``edges``, P(s_u = s_v), in the best distribution (NaN for spins inside
+        planar cores, where they are not computed).
 
     Notes
     -----
@@ -93,33 +96,12 @@ def mean_field(
         method="mean-field",
         stats={
             "nodes": (1 + search.means) / 2,
+            "edges": (1 + search.pairs()) / 2,
             "clusters": len(search.clusters),
             "sweeps": search.sweeps,
             "seconds": time.monotonic() - started,
         },
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Cluster:
-    """Spins solved together, the edges among them, and what joins them to the others."""
-
-    spins: LongArray
-    model: IsingModel
-    plan: treewidth.EliminationPlan | None
-    """None for a single spin."""
-
-    def solve(self, fields: FloatArray) -> tuple[float, float, FloatArray]:
-        """Return log Z with these fields, its rounding error, and the mean spins."""
-        if self.plan is None:
-            a = np.abs(fields)
-            logs = a + np.log1p(np.exp(-2 * a))
-            return float(logs.sum()), 8 * EPSILON * float(logs.sum()), np.tanh(fields)
-        found = treewidth.marginals(
-            self.model.with_couplings(self.model.couplings, fields), plan=self.plan
-        )
-        log = found.stats["log_partition"]
-        return log.value, log.value - log.lower, 2 * np.asarray(found.nodes) - 1
 
 
 class _Search:
@@ -144,33 +126,37 @@ class _Search:
         self.between = between
         self.lower, self.sweeps = -math.inf, 0
         self.means = np.zeros(model.num_spins)
-        self.singles, self.clusters = self._split(clusters, label, inside)
+        self.used = model.fields
+        self.singles, self.clusters, self.members = self._split(clusters, label, inside)
 
     def _split(
         self, clusters: list[LongArray], label: LongArray, inside: FloatArray
-    ) -> tuple[list[LongArray], list[Cluster]]:
-        """Return the single spins, by colour, and the larger clusters."""
+    ) -> tuple[list[LongArray], list[Core], list[LongArray]]:
+        """Return the single spins, by colour, the larger cores, and the edges of each."""
         model = self.model
-        owner = label[model.edges[:, 0]]
-        large = []
+        owner = np.where(inside, label[model.edges[:, 0]], len(clusters))
+        order = np.argsort(owner, kind="stable")
+        ends = np.searchsorted(owner[order], np.arange(len(clusters) + 1))
         alone = np.zeros(model.num_spins, dtype=bool)
-        order = np.argsort(np.where(inside, owner, len(clusters)), kind="stable")
-        ends = np.searchsorted(
-            np.where(inside, owner, len(clusters))[order], np.arange(len(clusters) + 1)
-        )
+        rim = np.asarray(model.fields != 0)
+        rim[self.between.ravel()] = True
+        large, edges = [], []
         for k, spins in enumerate(clusters):
             if len(spins) == 1:
                 alone[spins] = True
                 continue
             members = order[ends[k] : ends[k + 1]]
-            place = np.full(model.num_spins, -1, dtype=np.int64)
-            place[spins] = np.arange(len(spins))
-            part = IsingModel(
-                place[model.edges[members]], model.couplings[members], num_spins=len(spins)
-            )
-            plan = treewidth.plan_elimination(part, task="marginals")
-            large.append(Cluster(spins, part, plan))
-        return _colour_classes(model, alone), large
+            large.append(make_core(model, spins, members, rim))
+            edges.append(members)
+        return _colour_classes(model, alone), large, edges
+
+    def pairs(self) -> FloatArray:
+        """Return E s_u s_v of all edges in the best distribution."""
+        u, v = self.model.edges.T
+        found = self.means[u] * self.means[v]
+        for core, members in zip(self.clusters, self.members, strict=True):
+            found[members] = core.pairs(self.used[core.spins])
+        return np.asarray(found)
 
     def outer_fields(self, means: FloatArray) -> FloatArray:
         """Return every spin's field with the mean spins of other clusters."""
@@ -186,9 +172,9 @@ class _Search:
         means = means.copy()
         last = -math.inf
         for _ in range(max_sweeps + 1):
-            bound, error, means = self.sweep(means)
+            bound, error, means, used = self.sweep(means)
             if bound - error > self.lower:
-                self.lower, self.means = bound - error, means.copy()
+                self.lower, self.means, self.used = bound - error, means.copy(), used
             self.sweeps += 1
             if self.callback is not None:
                 self.callback(self.lower)
@@ -196,35 +182,34 @@ class _Search:
                 return
             last = bound
 
-    def sweep(self, means: FloatArray) -> tuple[float, float, FloatArray]:
-        """Update every cluster once; return the bound at the end of it and its rounding error.
+    def sweep(self, means: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
+        """Update every cluster once; return the bound, its rounding error, means and fields.
 
         With g the fields that a cluster was last solved with and f those it has now, its
         entropy and inner energy are log Z(g) - g·m, so the bound is
         Σ (log Z(g) - g·m) + h·m + Σ_between J m m.
         """
         model = self.model
-        logs, used = 0.0, np.zeros(model.num_spins)
-        error = 0.0
-        for spins in self.singles:
+        used = np.zeros(model.num_spins)
+        logs = error = doubt = 0.0
+        steps = [*((spins, solve_alone) for spins in self.singles)]
+        steps += [(core.spins, core.solve) for core in self.clusters]
+        for spins, solve in steps:
             fields = self.outer_fields(means)[spins]
-            log, rounding, means[spins] = Cluster(spins, model, None).solve(fields)
-            used[spins] = fields
-            logs, error = logs + log, error + rounding
-        for cluster in self.clusters:
-            fields = self.outer_fields(means)[cluster.spins]
-            log, rounding, means[cluster.spins] = cluster.solve(fields)
-            used[cluster.spins] = fields
-            logs, error = logs + log, error + rounding
+            found = solve(fields)
+            means[spins], used[spins] = found.means, fields
+            logs, error, doubt = logs + found.log, error + found.error, max(doubt, found.doubt)
         u, v = self.between[:, 0], self.between[:, 1]
         pairs = self.couplings * means[u] * means[v]
-        rest = (model.fields - used) * means
+        away = model.fields - used
+        # Where no field acts, the mean spin does not matter (and may not be known).
+        rest = np.where(away == 0.0, 0.0, away * means)
         bound = logs + float(pairs.sum()) + float(rest.sum()) + model.offset
         size = float(np.abs(pairs).sum() + np.abs(used).sum() + np.abs(model.fields).sum())
-        # Mean spins carry relative errors of their own: they enter at the size of the fields.
+        # Mean spins carry errors of their own: they enter at the size of the fields.
         error += EPSILON * (len(pairs) + 64 + model.num_spins) * (size + abs(bound) + 1)
-        error += 1e-12 * float(np.abs(rest).sum())
-        return bound, error, means
+        error += doubt * float(np.abs(away).sum() + 2 * np.abs(self.couplings).sum())
+        return bound, error, means, used
 
 
 def _starts(model: IsingModel, restarts: int, rng: np.random.Generator) -> list[FloatArray]:
@@ -263,9 +248,18 @@ def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int)
         return given
     if clusters == "spins":
         return [np.array([v]) for v in range(n)]
-    if clusters not in ("trees", "width"):
-        msg = f"`clusters` must be 'spins', 'trees', 'width' or a list, got {clusters!r}"
+    if clusters not in ("trees", "width", "planar"):
+        msg = f"`clusters` must be 'spins', 'trees', 'width', 'planar' or a list, got {clusters!r}"
         raise MethodError(msg)
+    if clusters == "planar":
+        return planar_clusters(model, width)
+    shape = lattice_shape(as_bare(model))
+    if clusters == "width" and shape is not None and width < max(shape):
+        # Across the longer side, so that no strip has more than ``width`` on its frontier.
+        rows, columns = shape
+        spin = np.arange(n)
+        line = spin % columns if columns >= rows else spin // columns
+        return [np.flatnonzero(line // width == k) for k in range(-(-max(shape) // width))]
     return grow_clusters(n, model.edges, 1 if clusters == "trees" else width)
 
 

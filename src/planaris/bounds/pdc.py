@@ -16,7 +16,8 @@ from planaris.bounds.families import (
     strip_family,
 )
 from planaris.bounds.report import bound_result, trivial
-from planaris.bounds.trw import tree_decomposition
+from planaris.bounds.reweighted import MAX_ROUNDS
+from planaris.bounds.trw import MAX_GROWN, tree_decomposition
 from planaris.errors import MethodError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
@@ -119,12 +120,17 @@ def planar_and_trees(
     if (found := solve_easy(model, bare, "pdc+trw")) is not None:
         return found
     left = math.inf if time_limit is None else time_limit
-    trees, _ = tree_decomposition(
-        bare,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        deadline=started + 0.25 * left,
-        callback=callback,
+    trees, few = (
+        tree_decomposition(
+            bare,
+            max_iterations=max_iterations,
+            max_rounds=rounds,
+            tolerance=tolerance,
+            deadline=started + share * left,
+            callback=callback,
+        )[0]
+        # All trees for their own bound, few of them to be mixed with planar subgraphs.
+        for rounds, share in ((MAX_ROUNDS, 0.2), (MAX_GROWN, 0.25))
     )
     family = planar_subgraphs(bare, subgraphs, rng)
     planar = Decomposition(bare, family, deadline=started + 0.6 * left, callback=callback)
@@ -133,7 +139,7 @@ def planar_and_trees(
     if time.monotonic() < started + left:
         # Weight on the tighter of the two, as the other one would only be diluted.
         lead = 0.8 if planar.upper < trees.upper else 0.2
-        both = joined(planar, trees, lead)
+        both = joined(planar, few, lead)
         both.deadline = started + left
         status = both.minimise(max_iterations, tolerance)
         best = min(best, both, key=lambda state: state.upper)

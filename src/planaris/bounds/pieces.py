@@ -43,6 +43,8 @@ class Solver(Protocol):
     pieces: LongArray
     members: LongArray
     """Places of the pieces' edges in the flat arrays of all pieces."""
+    seconds: float
+    """Estimated time of one evaluation."""
 
     def evaluate(self, couplings: FloatArray) -> Values:
         """Return values of these pieces for the couplings at ``members``."""
@@ -76,6 +78,10 @@ class Pieces:
         others = [r for r in range(len(sizes)) if r not in set(cones)]
         self.solvers: list[Solver] = [_Cones(self, np.array(cones))] if cones else []
         self.solvers += [_best_solver(self, r) for r in others]
+
+    def seconds(self) -> float:
+        """Estimate the time of one evaluation."""
+        return sum(solver.seconds for solver in self.solvers)
 
     def __len__(self) -> int:
         return len(self.subgraphs)
@@ -126,6 +132,7 @@ class _Cones:
         spin = np.where(ends[:, 0] == bare.apex, ends[:, 1], ends[:, 0])[self.is_field]
         self.field_spin = spin + n * self.field_owner
         self.forest = Forest(n * len(chosen), np.ascontiguousarray(between, dtype=np.int32))
+        self.seconds = 2.5e-7 * n * len(chosen)
         degree = np.bincount(between.ravel(), minlength=1)
         self.additions = n + 32 + int(degree.max(initial=0))
 
@@ -223,6 +230,7 @@ class _Planar:
         edges = np.ascontiguousarray(renumbered.reshape(-1, 2), dtype=np.int32)
         self.plan = plan((self.count, edges))
         self.threads = 1 if self.count < 2000 else None
+        self.seconds = _planar_seconds(self.count)
 
     def evaluate(self, couplings: FloatArray) -> Values:
         found = self.plan.marginals(couplings, threads=self.threads)

@@ -11,6 +11,7 @@ from planaris.bounds.bare import Bare, as_bare
 from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.families import spanning_forest, tree_family
 from planaris.bounds.report import bound_result, trivial
+from planaris.bounds.reweighted import MAX_ROUNDS, mix_trees
 from planaris.models import IsingModel
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
@@ -18,12 +19,15 @@ from planaris.typing import FloatArray
 LEAST_GAIN = 1e-4
 """Rounds end when a new tree has less than this much more information, per spin."""
 
+MAX_GROWN = 12
+"""Trees added by the safe optimiser."""
+
 
 def trw(
     model: IsingModel,
     *,
     max_iterations: int = 500,
-    max_rounds: int = 12,
+    max_rounds: int = MAX_ROUNDS,
     tolerance: float = 2e-7,
     time_limit: float | None = None,
     callback: Callback | None = None,
@@ -35,11 +39,11 @@ def trw(
     model : IsingModel
         Any model.
     max_iterations : int
-        Most steps of the optimiser in all.
+        Most steps: trees added, and steps of the optimiser where messages do not settle.
     max_rounds : int
         Most times that a tree is added: the one along which the bound falls fastest.
     tolerance : float
-        Relative gain over ten steps below which a round ends.
+        Relative gain over ten steps of the optimiser below which it ends.
     time_limit : float, optional
         Seconds; the bound reached by then is returned.
     callback : callable, optional
@@ -55,8 +59,8 @@ def trw(
     Notes
     -----
     Wainwright, Jaakkola and Willsky (2005). The bound is Σ ρ_T log Z(θ^T) over explicit trees,
-    exact on each, so it holds unconverged; trees enter by conditional gradient on ρ (the
-    heaviest tree by mutual information) and all weights are then optimised again.
+    exact on each, so it holds unconverged. Messages split the model over the trees; trees
+    enter by conditional gradient on ρ (the heaviest tree by mutual information).
 
     Examples
     --------
@@ -85,12 +89,47 @@ def tree_decomposition(
     bare: Bare,
     *,
     max_iterations: int = 500,
-    max_rounds: int = 12,
+    max_rounds: int = MAX_ROUNDS,
     tolerance: float = 2e-7,
     deadline: float = math.inf,
     callback: Callback | None = None,
 ) -> tuple[Decomposition, str]:
-    """Minimise over trees, add the best tree, repeat; return the state and why it ended."""
+    """Minimise over trees and their weights; return the state and why it ended.
+
+    Message passing where every spin has a field, finished by the safe optimiser where messages
+    do not settle; that optimiser alone for models without fields.
+    """
+    if bare.num_edges == bare.num_model_edges:
+        return grow_trees(
+            bare,
+            max_iterations=max_iterations,
+            max_rounds=min(max_rounds, MAX_GROWN),
+            tolerance=tolerance,
+            deadline=deadline,
+            callback=callback,
+        )
+    mixture, status = mix_trees(
+        bare, max_rounds=min(max_rounds, max_iterations), deadline=deadline, callback=callback
+    )
+    state = mixture.decomposition(callback)
+    state.steps = len(mixture.trees)
+    state.trace.append(state.upper + bare.constant)
+    if status == "not converged":
+        state = state.pruned(1e-3)
+        status = state.minimise(max_iterations, tolerance)
+    return state, status
+
+
+def grow_trees(
+    bare: Bare,
+    *,
+    max_iterations: int,
+    max_rounds: int,
+    tolerance: float,
+    deadline: float = math.inf,
+    callback: Callback | None = None,
+) -> tuple[Decomposition, str]:
+    """Minimise over trees by quasi-Newton steps, add the best tree, repeat."""
     state = Decomposition(bare, tree_family(bare), deadline=deadline, callback=callback)
     status, best = "optimal", state
     for rounds in range(max_rounds + 1):

@@ -9,17 +9,29 @@ from rich.console import Console
 from rich.table import Table
 
 from planaris import treewidth
-from planaris.cli.options import Evidence, Format, Json, ModelFile, load, print_json
+from planaris.cli.options import Certificate, Evidence, Format, Json, ModelFile, load, print_json
+from planaris.embed import prove_planarity
 from planaris.infer.parts import num_components, split_model
 from planaris.infer.reduce import as_ising
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.result.files import save_result
 
 
 def info(
-    file: ModelFile, evidence: Evidence = None, format: Format = None, json: Json = False
+    file: ModelFile,
+    evidence: Evidence = None,
+    format: Format = None,
+    json: Json = False,
+    certificate: Certificate = None,
 ) -> None:
-    """Say what a model is: size, planarity, treewidth, parts, and what fits it."""
+    """Say what a model is: size, planarity, treewidth, parts, and what fits it.
+
+    The certificate is a plane rotation system, or a subdivision of K5 or K3,3.
+    """
     model, _ = load(file, format, evidence)
+    if certificate is not None:
+        ising = model if isinstance(model, IsingModel) else mrf2ising(model)[0]
+        save_result(prove_planarity(ising), certificate)
     facts = describe(model)
     if json:
         print_json(facts)

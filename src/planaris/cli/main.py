@@ -11,7 +11,10 @@ from planaris.cli.info import info
 from planaris.cli.map import map_state
 from planaris.cli.mar import mar
 from planaris.cli.pr import pr
+from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
+from planaris.cli.selftest import selftest
+from planaris.cli.verify import verify
 from planaris.errors import PlanarisError
 
 app = typer.Typer(
@@ -26,7 +29,10 @@ app.command("map")(map_state)
 app.command()(pr)
 app.command()(mar)
 app.command("sample")(sample_states)
+app.command()(verify)
+app.command()(selftest)
 app.command()(demo)
+app.command("reproduce")(reproduce_figures)
 
 
 def run() -> None:

@@ -8,6 +8,7 @@ import typer
 
 from planaris.cli.options import (
     EXIT_BOUNDED,
+    Certificate,
     Evidence,
     Format,
     Json,
@@ -29,6 +30,7 @@ def map_state(
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,
+    certificate: Certificate = None,
     out: Out = "-",
 ) -> None:
     """Find the most probable state (the ground state) and prove it.
@@ -37,7 +39,9 @@ def map_state(
     (label 1 is spin +1). What is proved goes to stderr.
     """
     model, inverse = load(file, format, evidence)
-    result = ground_state(model, method, time_limit=time_limit)
+    result = ground_state(model, method, time_limit=time_limit, prove=certificate is not None)
+    if certificate is not None:
+        result.save(certificate)
     labels = result.assignment if inverse is None else inverse.lift_states(result.assignment)
     if json:
         print_json(

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from planaris.cli.options import (
+    Certificate,
     Evidence,
     Format,
     Json,
@@ -28,6 +29,7 @@ def mar(
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,
+    certificate: Certificate = None,
     out: Out = "-",
 ) -> None:
     """Compute the marginals of all variables.
@@ -37,6 +39,8 @@ def mar(
     """
     model, inverse = load(file, format, evidence)
     result = marginals(model, method, time_limit=time_limit)
+    if certificate is not None:
+        result.save(certificate)
     if inverse is not None:
         result = inverse.lift_marginals(result)
     nodes = result.nodes

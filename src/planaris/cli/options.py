@@ -28,6 +28,11 @@ Out = Annotated[
     str, typer.Option("--out", "-o", metavar="FILE", help="Write the result here, not to stdout.")
 ]
 
+Certificate = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the result with its proof, for 'planaris verify'."),
+]
+
 EXIT_BOUNDED = 3
 """Exit code when only an interval could be given."""
 

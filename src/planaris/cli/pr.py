@@ -9,6 +9,7 @@ import typer
 
 from planaris.cli.options import (
     EXIT_BOUNDED,
+    Certificate,
     Evidence,
     Format,
     Json,
@@ -30,6 +31,7 @@ def pr(
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,
+    certificate: Certificate = None,
     out: Out = "-",
 ) -> None:
     """Compute the partition function (the probability of the evidence).
@@ -39,6 +41,8 @@ def pr(
     """
     model, _ = load(file, format, evidence)
     result = log_partition(model, method, time_limit=time_limit)
+    if certificate is not None:
+        result.save(certificate)
     if json:
         print_json(
             {

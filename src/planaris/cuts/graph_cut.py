@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
-from planaris.cuts.roof_dual import FlowCertificate, deadline
+from planaris.cuts.roof_dual import LATE, FlowCertificate
 from planaris.cuts.submodular import is_submodular
-from planaris.errors import MethodError
+from planaris.errors import MethodError, within
 from planaris.kernels import max_flow as kernel
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption, watch
@@ -28,7 +28,7 @@ def graph_cut(
     model : IsingModel
         Any graph and fields; couplings positive, or positive after flipping some spins.
     time_limit : float, optional
-        Seconds, after which the work stops with an error.
+        Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -70,7 +70,7 @@ def graph_cut(
     gauge = evidence.gauge
     strength = np.abs(model.couplings)
     seconds = float("inf") if time_limit is None else time_limit
-    with watch("minimum cut", progress) as tell, deadline(time_limit):
+    with watch("minimum cut", progress) as tell, within(time_limit, LATE):
         side, flow, rounding, bits = kernel.minimum_cut(
             model.edges, strength, model.fields * gauge, progress=tell, seconds=seconds
         )

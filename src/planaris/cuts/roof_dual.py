@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from planaris.cuts.submodular import require_ising
-from planaris.errors import MethodError
+from planaris.errors import within
 from planaris.kernels import max_flow as kernel
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption, watch
-from planaris.result import GroundState
+from planaris.result import Flow, GroundState
 from planaris.typing import FloatArray
+
+LATE = "the minimum cut was not found"
+"""What a passed deadline means here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,10 @@ class FlowCertificate:
     """
 
     flow: FloatArray
+
+    def as_proof(self) -> Flow:
+        """Return the proof as plain arrays, for :mod:`planaris.verify` and for files."""
+        return Flow(self.flow)
 
     def lower_bound(self, model: IsingModel) -> float:
         """Recompute the bound that the flow proves for a model, rounded down."""
@@ -58,7 +63,7 @@ def qpbo(
     model : IsingModel
         Any couplings and fields.
     time_limit : float, optional
-        Seconds, after which the work stops with an error.
+        Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -93,7 +98,7 @@ def qpbo(
     )
     strength = np.abs(model.couplings)
     seconds = float("inf") if time_limit is None else time_limit
-    with watch("roof duality", progress) as tell, deadline(time_limit):
+    with watch("roof duality", progress) as tell, within(time_limit, LATE):
         side, flow, rounding, bits = kernel.minimum_cut(
             np.ascontiguousarray(doubled, dtype=np.int32),
             np.concatenate([strength, strength]),
@@ -121,15 +126,3 @@ def qpbo(
     return GroundState(
         spins, energy, lower, energy, exact, "qpbo", stats, certificate, certain=certain
     )
-
-
-@contextmanager
-def deadline(limit: float | None) -> Iterator[None]:
-    """Turn the kernel's word for a passed deadline into an error of ours."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "time limit" not in str(error):
-            raise
-        msg = f"the minimum cut was not found within `time_limit` = {limit} s"
-        raise MethodError(msg) from error

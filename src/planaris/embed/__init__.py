@@ -5,7 +5,7 @@ from planaris.embed.chords import split_faces
 from planaris.embed.embedding import Embedding
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures
-from planaris.embed.planarity import embed, require_plane
+from planaris.embed.planarity import embed, prove_planarity, require_plane
 from planaris.embed.surfaces import torus_lattice
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "embedding_with_handles",
     "homology_cycles",
     "join_bias_spin",
+    "prove_planarity",
     "require_plane",
     "sign_structures",
     "split_faces",

@@ -38,7 +38,7 @@ class BiasedModel:
     proved : bool
         True when no face holds a greater weight of spins (so always when none is dropped).
     dropped_field : float
-        Σ |h| over ``dropped``: energies, ground-state energies and log Z of the given model lie
+        Σ ``|h|`` over ``dropped``: energies, ground-state energies and log Z of the given model lie
         within this of those of ``model`` (log Z after taking off log 2 for the bias spin).
     """
 

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from planaris.embed.embedding import Embedding
-from planaris.errors import EmbeddingError
+from planaris.errors import EmbeddingError, NotPlanarError
+from planaris.models.convert import fields2bias
 from planaris.models.ising import IsingModel
+from planaris.result import NotPlanar, Plane
 
 
 def embed(graph: Any) -> Embedding:
@@ -63,6 +65,25 @@ def embed(graph: Any) -> Embedding:
         f"(num_vertices, edges), got {type(graph).__name__}"
     )
     raise EmbeddingError(msg)
+
+
+def prove_planarity(model: IsingModel) -> Plane | NotPlanar:
+    """Return a plane rotation system, or edges that no plane drawing can have.
+
+    Fields count as edges to a bias spin behind the last spin.
+
+    Examples
+    --------
+    >>> k5 = IsingModel([(u, v) for u in range(5) for v in range(u)], 1.0)
+    >>> prove_planarity(k5).KIND
+    'not-planar'
+    """
+    bare = fields2bias(model)[0] if model.has_fields else model
+    try:
+        plane = embed((bare.num_spins, bare.edges))
+    except NotPlanarError as error:
+        return NotPlanar(np.asarray(error.kuratowski_edges))
+    return Plane(plane.rotation, plane.offsets)
 
 
 def require_plane(embedding: Embedding, *, name: str = "embedding") -> Embedding:

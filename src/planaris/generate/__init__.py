@@ -1,4 +1,4 @@
-"""Lattices, spin glasses and random planar graphs, all seeded."""
+"""Lattices, networks, spin glasses, random planar graphs and masks, all seeded."""
 
 from planaris.generate.glasses import image_grid, noisy_image, spin_glass
 from planaris.generate.lattices import (
@@ -9,14 +9,22 @@ from planaris.generate.lattices import (
     square_lattice,
     triangular_lattice,
 )
+from planaris.generate.masks import SHAPES, noisy_mask, pink_noise, shape_mask
+from planaris.generate.networks import random_regular_graph, road_network
 
 __all__ = [
+    "SHAPES",
     "Lattice",
     "honeycomb_lattice",
     "image_grid",
     "noisy_image",
+    "noisy_mask",
+    "pink_noise",
     "random_planar_graph",
+    "random_regular_graph",
     "random_triangulation",
+    "road_network",
+    "shape_mask",
     "spin_glass",
     "square_lattice",
     "triangular_lattice",

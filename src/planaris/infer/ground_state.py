@@ -29,6 +29,7 @@ def ground_state(
     embedding: Embedding | None = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    prove: bool = False,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Return a state of lowest energy and an interval that contains the minimum.
@@ -49,6 +50,9 @@ def ground_state(
         Seconds; what is proved by then is returned.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    prove : bool
+        Have every method leave a certificate that :mod:`planaris.verify` can check, where it is
+        able to; relaxations and branch and cut then take longer.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -60,7 +64,7 @@ def ground_state(
     >>> result.energy, result.exact, result.method
     (-4.5, True, 'planar')
     """
-    limits = Limits(time_limit, memory_limit, progress)
+    limits = Limits(time_limit, memory_limit, progress, prove=prove)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
     if method == "auto":
@@ -78,7 +82,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
     if converted is None:
         plan = fitting_elimination(field, "ground_state", limits)
         if plan is None:
-            return relax.branch_and_cut(field, time_limit=limits.patience())
+            return relax.branch_and_cut(
+                field, time_limit=limits.patience(), prove=limits.prove, progress=limits.progress
+            )
         return treewidth.ground_state(field, plan=plan, progress=limits.progress)
     ising, inverse = converted
     found = ground_state(
@@ -86,6 +92,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
         method,
         time_limit=limits.remaining(),
         memory_limit=limits.memory_limit,
+        prove=limits.prove,
         progress=limits.progress,
     )
     return lift_ground_state(found, inverse, field)
@@ -145,14 +152,20 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
         found = _planar(part, limits)
         if found.exact:
             return found
-    if cuts.is_submodular(part.model):
-        return cuts.graph_cut(part.model, progress=limits.progress)
     model, inverse = part.with_fields()
+    if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
+        found = cuts.graph_cut(model, progress=limits.progress)
+        return found if inverse is None else lift_ground_state(found, inverse, part.model)
     plan = fitting_elimination(model, "ground_state", limits)
     if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
         found = treewidth.ground_state(model, plan=plan, progress=limits.progress)
         return found if inverse is None else lift_ground_state(found, inverse, part.model)
-    return relax.branch_and_cut(part.model, time_limit=limits.patience(), progress=limits.progress)
+    return relax.branch_and_cut(
+        part.model,
+        time_limit=limits.patience(),
+        prove=limits.prove,
+        progress=limits.progress,
+    )
 
 
 def _brute_force(model: IsingModel, limits: Limits) -> GroundState:
@@ -176,10 +189,14 @@ _ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
         progress=limits.progress,
     ),
     "local-lp": lambda model, limits: relax.local_lp(model, time_limit=limits.remaining()),
-    "cycle-lp": lambda model, limits: relax.cycle_lp(model, time_limit=limits.remaining()),
-    "mplp": lambda model, limits: relax.mplp(model, time_limit=limits.remaining()),
+    "cycle-lp": lambda model, limits: relax.cycle_lp(
+        model, time_limit=limits.remaining(), prove=limits.prove
+    ),
+    "mplp": lambda model, limits: relax.mplp(
+        model, time_limit=limits.remaining(), prove=limits.prove, progress=limits.progress
+    ),
     "branch-and-cut": lambda model, limits: relax.branch_and_cut(
-        model, time_limit=limits.remaining(), progress=limits.progress
+        model, time_limit=limits.remaining(), prove=limits.prove, progress=limits.progress
     ),
 }
 """Methods that take a Markov random field as it is."""

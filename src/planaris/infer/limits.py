@@ -19,6 +19,8 @@ class Limits:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         progress: ProgressOption = None,
+        *,
+        prove: bool = False,
     ) -> None:
         if time_limit is not None and not time_limit > 0:
             msg = f"`time_limit` must be a positive number of seconds, got {time_limit}"
@@ -26,6 +28,7 @@ class Limits:
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.progress = progress
+        self.prove = prove
         self.started = monotonic()
 
     def seconds(self) -> float:

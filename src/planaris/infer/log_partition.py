@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris import bounds, planar, treewidth
+from planaris import bounds, treewidth
 from planaris.embed import Embedding
 from planaris.errors import TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
@@ -129,9 +129,7 @@ def _by_parts(
 
 
 def _planar(part: Part, limits: Limits) -> LogPartition:
-    assert part.embedding is not None, "only parts with an embedding come here"
-    prepared = planar.Plan(part.embedding, positions=part.model.positions)
-    found: LogPartition = prepared.log_partition(part.model.couplings, progress=limits.progress)
+    found: LogPartition = part.plan.log_partition(part.model.couplings, progress=limits.progress)
     return found
 
 

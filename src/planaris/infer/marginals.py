@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris import planar, treewidth
+from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
+from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.reduce import Model, as_ising, pick_method
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.result import Marginals
+from planaris.typing import FloatArray
 
 
 def marginals(
@@ -61,8 +63,6 @@ def marginals(
         return _of_field(model, method, limits)
     if method == "auto":
         return _auto(model, embedding, limits)
-    if method == "planar" and embedding is None and model.has_fields:
-        return planar.planar_marginals(model, progress=progress)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     return pick_method(method, _FORCED, "auto", "planar")(model, limits)
@@ -71,10 +71,7 @@ def marginals(
 def _auto(model: IsingModel, embedding: Embedding | None, limits: Limits) -> Marginals:
     if embedding is not None:
         return _by_parts(split_model(model, embedding), _cheapest, limits)
-    # Spins without a field of their own are no edges of the model with a bias spin, so with
-    # fields elimination comes first even where it is not cheap.
-    choose = fitting_elimination if model.has_fields else cheap_elimination
-    plan = choose(model, "marginals", limits) if _may_eliminate(model) else None
+    plan = cheap_elimination(model, "marginals", limits) if _may_eliminate(model) else None
     if plan is not None:
         return treewidth.marginals(model, plan=plan, progress=limits.progress)
     return _by_parts(split_model(model), _cheapest, limits)
@@ -118,15 +115,41 @@ def _by_parts(
         edges,
         exact=exact,
         method="+".join(sorted(methods)) or "planar",
+        stats={"seconds": limits.seconds(), "parts": details},
     )
-    whole = bare if split.inverse is None else split.inverse.lift_marginals(bare)
-    return replace(whole, stats={"seconds": limits.seconds(), "parts": details})
+    return bare if split.inverse is None else _with_nodes(split, bare, limits)
+
+
+def _with_nodes(split: Split, bare: Marginals, limits: Limits) -> Marginals:
+    """Take the bias spin off: P(s_v = +1) is the marginal of its edge, where there is one."""
+    inverse, edges = split.inverse, np.asarray(bare.edges)
+    assert inverse is not None, "only models with fields come here"
+    nodes = np.full(split.original.num_spins, 0.5)
+    joined = inverse.bias_edge >= 0
+    nodes[joined] = edges[inverse.bias_edge[joined]]
+    unknown = ~joined & ~inverse.symmetric
+    if unknown.any():
+        found = correlations_with_bias(split, lambda part, root: _from_root(part, root, limits))
+        nodes[unknown] = (1.0 + found[:-1][unknown]) / 2
+    stats = {**bare.stats, "seconds": limits.seconds()}
+    return replace(bare, nodes=nodes, edges=edges[: split.original.num_edges], stats=stats)
+
+
+def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
+    """Return the correlations of one spin of a part with all others."""
+    if part.embedding is not None:
+        try:
+            return part.plan.spin_correlations(part.model.couplings, root, progress=limits.progress)
+        except MethodError:  # too cold for ten digits
+            if fitting_elimination(part.model, "marginals", limits) is None:
+                raise
+    held, _ = bias2fields(part.model, root)
+    found = 2.0 * np.asarray(_treewidth(held, limits).nodes) - 1.0
+    return np.insert(found, root, 1.0)
 
 
 def _planar(part: Part, limits: Limits) -> Marginals:
-    assert part.embedding is not None, "only parts with an embedding come here"
-    prepared = planar.Plan(part.embedding, positions=part.model.positions)
-    found: Marginals = prepared.marginals(part.model.couplings, progress=limits.progress)
+    found: Marginals = part.plan.marginals(part.model.couplings, progress=limits.progress)
     return found
 
 

@@ -9,6 +9,7 @@ each part may be solved by whatever fits it (SK08 section 6).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import Inverse, IsingModel, bias2fields, fields2bias
 from planaris.models.convert import WithoutBias
+from planaris.planar import Plan
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 
@@ -37,6 +39,13 @@ class Part:
     """The part's own number of the bias spin, or -1."""
     positions: FloatArray | None = None
     """Coordinates of the part's spins (nan for the bias spin), where the model has them."""
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The part with an embedding, prepared for log Z, marginals and samples."""
+        assert self.embedding is not None, "only parts with an embedding have a plan"
+        positions = self.model.positions if self.positions is None else self.positions
+        return Plan(self.embedding, positions=positions)
 
     def with_fields(self) -> tuple[IsingModel, Inverse | None]:
         """Return the part with its bias spin turned back into fields, and the way back.

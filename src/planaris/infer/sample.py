@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris import planar, treewidth
+from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError
 from planaris.infer.elimination import cheap_elimination
@@ -129,8 +129,7 @@ def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits
         model, inverse = part.with_fields()
         states = _treewidth(model, size, rng, limits)
         return states if inverse is None else inverse.lift_states(states)
-    prepared = planar.Plan(part.embedding, positions=part.model.positions)
-    return prepared.sample(part.model.couplings, size, rng, progress=limits.progress)
+    return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
 
 
 def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:

@@ -182,7 +182,7 @@ def minimum_tjoin(
     Returns
     -------
     TJoin
-        The edges, their exact weight and a certificate that ``planaris.verify.verify_tjoin``
+        The edges, their exact weight and a certificate that ``planaris.verify.check_tjoin``
         checks on its own.
 
     Raises
@@ -256,7 +256,7 @@ def min_weight_perfect_matching(
     -------
     PerfectMatching
         The edges, their exact weight and a certificate that
-        ``planaris.verify.verify_perfect_matching`` checks on its own.
+        ``planaris.verify.check_perfect_matching`` checks on its own.
 
     Raises
     ------

@@ -186,6 +186,23 @@ class Factorization:
         """Return the probability that each edge is not cut, and the largest residual."""
         return self._core.uncut(threads, progress)
 
+    def spins(
+        self,
+        edges: IntArray,
+        num_vertices: int,
+        source: int,
+        reference: float,
+        *,
+        threads: int = 1,
+        progress: ProgressCallback | None = None,
+    ) -> tuple[FloatArray, float]:
+        """Return Pf of the signs flipped along a path from ``source`` to every vertex.
+
+        Relative to the exponential of ``reference`` and counting -1 for every edge flipped; and
+        how far two ways to compute one of them differ. Needs factors kept for samples.
+        """
+        return self._core.spins(edges, num_vertices, source, reference, threads, progress)
+
     def sample(
         self,
         uniform: FloatArray,
@@ -198,3 +215,16 @@ class Factorization:
         ``uniform`` holds one number in [0, 1) per edge.
         """
         return self._core.sample(uniform, threads, progress)
+
+
+def sample_surface(
+    factors: list[Factorization],
+    uniform: FloatArray,
+    *,
+    progress: ProgressCallback | None = None,
+) -> tuple[Array, int]:
+    """Return a cut sampled by the signed sum of several Pfaffians, and edges nothing decided.
+
+    ``factors`` differ in their signs only: one factorization per sign structure.
+    """
+    return _core.sample_surface([f._core for f in factors], uniform, progress)

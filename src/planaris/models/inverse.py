@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from planaris.result import GroundState, LogPartition, Marginals
+from planaris.result import AsIsing, GroundState, LogPartition, Marginals
 from planaris.typing import Array, ArrayLike
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def lift_ground_state(
     conversion. For a Markov random field read ``assignment``.
     """
     given = result.stats.get("assignment")
+    certificate = None
     state = inverse.lift_states(result.spins if given is None else given)
     stats = {key: value for key, value in result.stats.items() if key != "assignment"}
     if hasattr(original, "log_values"):
@@ -89,6 +90,8 @@ def lift_ground_state(
         size = float(np.abs(logs[logs > -np.inf]).sum())
         stats["assignment"] = state
         spins = np.zeros(0, dtype=np.int8)
+        if result.certificate is not None:
+            certificate = AsIsing(result.certificate)
     else:
         size = float(np.abs(original.couplings).sum() + np.abs(original.fields).sum())
         spins = state
@@ -101,6 +104,6 @@ def lift_ground_state(
         lower=min(result.lower - slack, energy),
         upper=energy,
         stats=stats,
-        certificate=None,
+        certificate=certificate,
         certain=None,
     )

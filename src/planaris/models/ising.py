@@ -29,7 +29,7 @@ MAX_TOTAL = 4e307
 class IsingModel:
     r"""An Ising model on a graph, as arrays.
 
-    .. math:: P(s) \propto \exp\Big(\sum_{uv} J_{uv} s_u s_v + \sum_v h_v s_v + c\Big)
+    .. math:: P(s) \propto \exp\left(\sum_{uv} J_{uv} s_u s_v + \sum_v h_v s_v + c\right)
 
     Parameters
     ----------

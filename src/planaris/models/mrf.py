@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class MarkovRandomField:
     r"""A discrete Markov random field, as flat arrays.
 
-    .. math:: P(x) \propto \prod_f f(x_f), \qquad x_v \in \{0, …, k_v - 1\}
+    .. math:: P(x) \propto \prod_f f(x_f), \qquad x_v \in \{0, \ldots, k_v - 1\}
 
     Parameters
     ----------

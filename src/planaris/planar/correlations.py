@@ -1,4 +1,4 @@
-"""Correlations of spins that no edge joins, by flipping signs along a path between them."""
+"""Correlations of one spin with all others, by one sweep down the fronts of an elimination."""
 
 from __future__ import annotations
 
@@ -10,13 +10,66 @@ import numpy as np
 from planaris.errors import MethodError, ModelError
 from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
-from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
+from planaris.planar.estimate import SignedSum
+from planaris.typing import ArrayLike, FloatArray, LongArray
 
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
 
 ACCURACY = 1e-10
 """Absolute; beyond it correlations are computed in double-double."""
+
+
+def spin_correlations(
+    plan: Plan, couplings: FloatArray, source: int, **options: Any
+) -> tuple[FloatArray, float]:
+    """Return ⟨s_source s_v⟩ for every spin v and an estimate of its largest error.
+
+    Spins of other components are independent: zero.
+    """
+    if not 0 <= source < plan.num_spins:
+        msg = f"`spin` must be one of 0 to {plan.num_spins - 1}, got {source}"
+        raise ModelError(msg)
+    entries = assigned_entries(plan, couplings, options["progress"])
+    for wide in (False, True):
+        if not wide and not entries.in_double_range:
+            continue
+        values, error = _sweep(plan, entries, source, wide=wide, **options)
+        if error <= ACCURACY * (1 if wide else 0.5) and np.abs(values).max() <= 1 + ACCURACY:
+            gauge = entries.spins * entries.spins[source]
+            return np.clip(values, -1.0, 1.0) * gauge, error
+    msg = "these correlations cannot be computed to ten digits at this temperature"
+    raise MethodError(msg, error=error)
+
+
+def _sweep(
+    plan: Plan, entries: Entries, source: int, *, wide: bool, **options: Any
+) -> tuple[FloatArray, float]:
+    """Sum the flipped Pfaffians of all sign structures and divide by the sum of the others."""
+    total = SignedSum()
+    values = np.zeros(plan.num_spins)
+    spread, reference = 0.0, math.nan
+    for flips in plan._flips:
+        turned = entries.with_signs(flips)
+        factors = plan._elimination.factorize(
+            turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, **options
+        )
+        found = factors.log_pfaffian
+        if not math.isfinite(found.log_magnitude) or (not wide and found.smallest_exponent < -900):
+            return values, math.inf
+        reference = found.log_magnitude if math.isnan(reference) else reference
+        parity = 1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1
+        part, apart = factors.spins(plan._split.edges, plan.num_spins, source, reference, **options)
+        total.add(found.log_magnitude, found.sign * parity, 0.0)
+        values += parity * part
+        spread += apart
+    scale = math.exp(min(max(reference - total.log_value, -700.0), 700.0))
+    values *= scale
+    # The spin itself was looked at as well: its value tests the sweep against the sum.
+    alone = values[source] == 0.0 and not np.any(plan.embedding.edges == source)
+    error = spread * scale + (0.0 if alone else abs(values[source] - 1.0))
+    values[source] = 1.0
+    return values, float(error) if math.isfinite(error) else math.inf
 
 
 def pair_correlations(
@@ -27,81 +80,19 @@ def pair_correlations(
     if chosen.size and (chosen.min() < 0 or chosen.max() >= plan.num_spins):
         msg = f"`pairs` must name spins 0 to {plan.num_spins - 1}, got {chosen.tolist()}"
         raise ModelError(msg)
-    if plan.genus:
-        msg = f"correlations need a plane embedding, got genus {plan.genus}"
-        raise MethodError(msg, genus=plan.genus)
-    entries = assigned_entries(plan, couplings, options["progress"])
-    component = plan.embedding.component_of
-    ratios = _Ratios(plan, entries, options)
     result = np.zeros(len(chosen))
-    order = np.argsort(chosen[:, 0], kind="stable")
-    tree = (-1, np.zeros(0, dtype=np.int32))
-    for k in order.tolist():
-        u, v = chosen[k].tolist()
-        if component[u] != component[v]:
-            continue  # independent: zero
-        if tree[0] != u:
-            tree = (u, _search_tree(plan, u))
-        flips, length = _path_flips(plan, tree[1], u, v)
-        gauge = int(entries.spins[u]) * int(entries.spins[v])
-        result[k] = gauge * (-1) ** length * ratios.of(flips)
+    component = plan.embedding.component_of
+    left = np.flatnonzero(component[chosen[:, 0]] == component[chosen[:, 1]])
+    while left.size:
+        source = _most_frequent(chosen[left])
+        values, _ = spin_correlations(plan, couplings, source, **options)
+        here = (chosen[left] == source).any(1)
+        ends = chosen[left[here]]
+        result[left[here]] = values[np.where(ends[:, 0] == source, ends[:, 1], ends[:, 0])]
+        left = left[~here]
     return result
 
 
-class _Ratios:
-    """Pf of flipped signs over Pf, by two different eliminations of each."""
-
-    def __init__(self, plan: Plan, entries: Entries, options: dict[str, Any]) -> None:
-        self.plan, self.options = plan, options
-        self.ways = (entries, entries.shaken())
-        self.whole: dict[bool, list[tuple[float, int]]] = {}
-
-    def of(self, flips: Int8Array) -> float:
-        for wide in (False, True):
-            if wide not in self.whole:
-                self.whole[wide] = [self._eliminate(way, wide) for way in self.ways]
-            found = [
-                self._ratio(self._eliminate(way.with_signs(flips), wide), whole)
-                for way, whole in zip(self.ways, self.whole[wide], strict=True)
-            ]
-            if abs(found[0] - found[1]) <= ACCURACY and max(map(abs, found)) <= 1 + ACCURACY:
-                return float(np.clip(found[0], -1.0, 1.0))
-        msg = "this correlation cannot be computed to ten digits at this temperature"
-        raise MethodError(msg, found=found)
-
-    def _eliminate(self, entries: Entries, wide: bool) -> tuple[float, int]:
-        found = self.plan._elimination.log_pfaffian(
-            entries.face, entries.scale, entries.signs, wide=wide, **self.options
-        )
-        if found.left_over:
-            return -math.inf, 1
-        return found.log_magnitude, found.sign
-
-    def _ratio(self, part: tuple[float, int], whole: tuple[float, int]) -> float:
-        if not math.isfinite(whole[0]) or math.isnan(part[0]):
-            return math.nan
-        return part[1] * whole[1] * math.exp(min(part[0] - whole[0], 1.0))
-
-
-def _search_tree(plan: Plan, root: int) -> IntArray:
-    """Return the parent of every vertex in a breadth-first tree, negative at the root."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    n, edges = plan.num_spins, plan.embedding.edges
-    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-    search: Any = breadth_first_order
-    return np.asarray(search(graph, root, directed=False)[1])
-
-
-def _path_flips(plan: Plan, parent: IntArray, u: int, v: int) -> tuple[Int8Array, int]:
-    """Return -1 on the edges of a path from u to v, +1 elsewhere, and the path's length."""
-    e = plan.embedding
-    flips = np.ones(plan._split.num_edges, dtype=np.int8)
-    length = 0
-    while v != u:
-        above = int(parent[v])
-        around = e.rotation[e.offsets[v] : e.offsets[v + 1]]
-        flips[around[e.heads[around] == above][0] >> 1] = -1
-        v, length = above, length + 1
-    return flips, length
+def _most_frequent(pairs: LongArray) -> int:
+    spins, counts = np.unique(pairs, return_counts=True)
+    return int(spins[counts.argmax()])

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.errors import MethodError
-from planaris.kernels.pfaffian import Factorization
+from planaris.kernels.pfaffian import sample_surface
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.planar.attempts import assigned_entries
+from planaris.planar.entries import Entries
 from planaris.planar.evaluate import factorize
-from planaris.typing import FloatArray, Int8Array
+from planaris.typing import Array, FloatArray, Int8Array
 
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
+
+CutSampler = Callable[[FloatArray], tuple[Array, int]]
+"""From one number in [0, 1) per edge to a cut, and how many edges no weight decided."""
 
 
 def draw(
@@ -22,7 +27,7 @@ def draw(
 ) -> Int8Array:
     """Return ``size`` independent samples; see :meth:`planaris.planar.Plan.sample`."""
     entries = assigned_entries(plan, couplings, options["progress"])
-    factors: dict[bool, Factorization | None] = {}
+    drawers: dict[bool, CutSampler | None] = {}
     result = np.empty((size, plan.num_spins), dtype=np.int8)
     component = plan.embedding.component_of
     for row in result:
@@ -31,12 +36,12 @@ def draw(
         for wide in (False, True):
             if not wide and not entries.in_double_range:
                 continue
-            if wide not in factors:
-                factors[wide] = factorize(plan, entries, wide=wide, for_samples=True, **options)
-            held = factors[wide]
-            if held is None:
+            if wide not in drawers:
+                drawers[wide] = _cut_sampler(plan, entries, wide=wide, **options)
+            drawer = drawers[wide]
+            if drawer is None:
                 continue
-            cut, undecided = held.sample(uniform, **options)
+            cut, undecided = drawer(uniform)
             turned, contradiction = spins_from_disagreements(plan.num_spins, plan._split.edges, cut)
             # Edges around a face are cut an even number of times: a contradiction shows
             # that rounding has decided an edge.
@@ -50,3 +55,19 @@ def draw(
             raise MethodError(msg)
         row[:] = turned * entries.spins * flips[component]
     return result
+
+
+def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, **options: Any) -> CutSampler | None:
+    """Return what turns one random number per edge into a cut; None out of range."""
+    if plan.genus == 0:
+        factors = factorize(plan, entries, wide=wide, for_samples=True, **options)
+        return None if factors is None else lambda uniform: factors.sample(uniform, **options)
+    structures = [
+        plan._elimination.factorize(
+            turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, **options
+        )
+        for turned in map(entries.with_signs, plan._flips)
+    ]
+    if not wide and min(f.log_pfaffian.smallest_exponent for f in structures) < -900:
+        return None
+    return lambda uniform: sample_surface(structures, uniform, progress=options["progress"])

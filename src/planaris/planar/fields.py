@@ -22,8 +22,8 @@ def planar_marginals(model: IsingModel, *, nodes: bool = True, **options: Any) -
     model : IsingModel
         Planar, with all spins that have a field on one face.
     nodes : bool
-        Whether to compute the marginals of spins away from the bias spin: in a field each takes
-        an elimination of its own. If False they are NaN.
+        Whether to compute the marginals of spins away from the bias spin, all of them by one
+        more sweep. If False they are NaN.
     **options
         As for :meth:`Plan.marginals`.
 
@@ -42,11 +42,9 @@ def planar_marginals(model: IsingModel, *, nodes: bool = True, **options: Any) -
     probability = np.full(model.num_spins, math.nan)
     probability[kept] = edges[model.num_edges :]
     if nodes:
-        component = prepared.embedding.component_of
-        probability[component[:-1] != component[-1]] = 0.5
-        rest = np.flatnonzero(np.isnan(probability))
-        pairs = np.column_stack([np.full(len(rest), model.num_spins), rest])
-        probability[rest] = (1.0 + prepared.correlations(couplings, pairs, **options)) / 2
+        with_bias = prepared.spin_correlations(couplings, model.num_spins, **options)
+        rest = np.isnan(probability)
+        probability[rest] = (1.0 + with_bias[:-1][rest]) / 2
     return Marginals(probability, edges[: model.num_edges], True, found.method, found.stats)
 
 

@@ -17,7 +17,7 @@ from planaris.models import IsingModel
 from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.progress import ProgressOption, watch
-from planaris.result import GroundState
+from planaris.result import GroundState, TJoinProof
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,21 @@ class PlanarCertificate:
 
     embedding: Embedding
     tjoin: TJoin
+
+    def as_proof(self) -> TJoinProof:
+        """Return the proof as plain arrays, for :mod:`planaris.verify` and for files."""
+        packing, outer = self.tjoin.certificate, self.embedding.outer_faces
+        return TJoinProof(
+            walk=self.embedding.face_walk,
+            offsets=self.embedding.face_offsets,
+            free=outer[outer >= 0],
+            order=packing.order,
+            start=packing.start,
+            stop=packing.stop,
+            parent=packing.parent,
+            digits=packing.digits,
+            exponent=packing.exponent,
+        )
 
 
 def ground_state(

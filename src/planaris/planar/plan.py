@@ -196,14 +196,13 @@ class Plan:
     ) -> FloatArray:
         """Compute ⟨s_u s_v⟩ of chosen pairs of spins, joined by an edge or not.
 
-        Flipping the weight of cutting every edge of a path from u to v multiplies each state by
-        s_u s_v, so each pair takes one more elimination. Spins of different components are
-        independent.
+        One elimination and sweep for every spin that is needed to have one in each pair. Spins
+        of different components are independent.
 
         Parameters
         ----------
         couplings : array_like of float, shape (m,)
-            One coupling per edge of the embedding, which must be plane.
+            One coupling per edge of the embedding.
         pairs : array_like of int, shape (k, 2)
             Pairs of spins.
         threads, progress
@@ -223,6 +222,42 @@ class Plan:
                 self, values[0], pairs, threads=_threads(threads), progress=callback
             )
 
+    def spin_correlations(
+        self,
+        couplings: ArrayLike,
+        spin: int,
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> FloatArray:
+        """Compute ⟨s_u s_v⟩ of one spin u with every spin v.
+
+        Flipping the weight of cutting every edge of a path from u to v multiplies each state by
+        s_u s_v; one elimination and one sweep down its fronts serve all v.
+
+        Parameters
+        ----------
+        couplings : array_like of float, shape (m,)
+            One coupling per edge of the embedding.
+        spin : int
+            The spin u.
+        threads, progress
+            As for :meth:`log_partition`.
+
+        Examples
+        --------
+        >>> path = plan((3, [(0, 1), (1, 2)]))
+        >>> path.spin_correlations([1.0, 1.0], 0).round(6).tolist()
+        [1.0, 0.761594, 0.580026]
+        """
+        from planaris.planar.correlations import spin_correlations
+
+        values = self._as_couplings(couplings)
+        with watch("correlations", progress) as callback:
+            return spin_correlations(
+                self, values[0], int(spin), threads=_threads(threads), progress=callback
+            )[0]
+
     # -- samples ------------------------------------------------------------------------------
 
     def sample(
@@ -235,6 +270,8 @@ class Plan:
         progress: ProgressOption = None,
     ) -> Int8Array:
         """Draw independent exact samples.
+
+        On a surface of genus g a sample takes 4^g times as long, and twice that, as on a plane.
 
         Parameters
         ----------
@@ -261,9 +298,6 @@ class Plan:
         if size < 0:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
-        if self.genus:
-            msg = f"exact samples need a plane embedding, got genus {self.genus}"
-            raise MethodError(msg, genus=self.genus)
         values = self._as_couplings(couplings)
         with watch("samples", progress) as callback:
             options = {"threads": _threads(threads), "progress": callback}

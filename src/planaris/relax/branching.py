@@ -283,6 +283,7 @@ def branch_and_cut(
     bound: str = "auto",
     seed: int = 0,
     threads: int | None = None,
+    prove: bool = False,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find a state of minimum energy of any model, with proof.
@@ -303,6 +304,9 @@ def branch_and_cut(
         Of the local searches; it changes the way, not the answer.
     threads : int, optional
         Threads for the separation; default: all.
+    prove : bool
+        Keep the tree and the multipliers at its leaves as a certificate (Ising models, bounds
+        by cycles). The model is then not reduced, which takes longer.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -324,7 +328,9 @@ def branch_and_cut(
         raise MethodError(msg, bound=bound)
     if isinstance(model, MarkovRandomField):
         if not is_ising(model):
-            return branch_and_bound(model, time_limit=time_limit, gap=gap, progress=progress)
+            return branch_and_bound(
+                model, time_limit=time_limit, gap=gap, prove=prove, progress=progress
+            )
         return via_ising(
             model,
             lambda ising: branch_and_cut(
@@ -334,12 +340,17 @@ def branch_and_cut(
                 bound=bound,
                 seed=seed,
                 threads=threads,
+                prove=prove,
                 progress=progress,
             ),
         )
-    form = CutForm.from_model(model, keep_zero_edges=False)
+    form = CutForm.from_model(model, keep_zero_edges=False, reduce=not prove)
     search: BranchAndCut | DenseSearch
-    if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
+    if prove:
+        from planaris.relax.proving import ProvingSearch
+
+        search = ProvingSearch(form, gap=gap, seed=seed, threads=threads)
+    elif bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
         search = DenseSearch(form, gap=gap, seed=seed)
     else:
         search = BranchAndCut(form, gap=gap, seed=seed, threads=threads)
@@ -364,4 +375,5 @@ def branch_and_cut(
             "seconds": search.seconds(),
             "trace": search.trace,
         },
+        certificate=search.proof(),
     )

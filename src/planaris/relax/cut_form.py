@@ -20,6 +20,29 @@ from planaris.typing import FloatArray, Int8Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)
+class NoReduction:
+    """A cut problem left as it is."""
+
+    num_spins: int
+    edges: IntArray
+    couplings: FloatArray
+    constant: float = 0.0
+    error: float = 0.0
+
+    def small_model(self) -> tuple[IntArray, FloatArray]:
+        """Return edges and couplings."""
+        return self.edges, self.couplings
+
+    def lift_spins(self, spins: Int8Array) -> Int8Array:
+        """Return the spins given."""
+        return spins
+
+    def lift_disagreements(self, x: FloatArray) -> FloatArray:
+        """Return the values given."""
+        return x
+
+
+@dataclass(frozen=True, eq=False)
 class CutForm:
     """Minimise ``base + Σ cost_e x_e`` over the cuts x of a graph.
 
@@ -44,14 +67,18 @@ class CutForm:
     base: float
     error: float
     quantum: float
-    reduction: CutReduction = field(repr=False)
+    reduction: CutReduction | NoReduction = field(repr=False)
 
     @classmethod
-    def from_model(cls, model: IsingModel, *, keep_zero_edges: bool = True) -> CutForm:
-        """Add the field spin and reduce."""
+    def from_model(
+        cls, model: IsingModel, *, keep_zero_edges: bool = True, reduce: bool = True
+    ) -> CutForm:
+        """Add the field spin and reduce, unless a proof about the model's own edges is wanted."""
         edges, couplings = with_field_spin(model)
         total = model.num_spins + 1
-        small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
+        small: CutReduction | NoReduction = NoReduction(total, edges, couplings)
+        if reduce:
+            small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
         small_edges, small_couplings = small.small_model()
         parts = [small.constant, -model.offset, *(-small_couplings).tolist()]
         base = math.fsum(parts)

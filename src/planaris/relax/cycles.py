@@ -15,7 +15,7 @@ from planaris.relax.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import GrowingLP
 from planaris.result import GroundState
-from planaris.typing import FloatArray, Int8Array
+from planaris.typing import BoolArray, FloatArray, Int8Array
 
 CLOSED = 1e-9
 """An interval narrower than this, relative to the energy scale, counts as closed."""
@@ -117,13 +117,21 @@ class CycleRelaxation:
         self.idle = np.where(basic, self.idle + 1, 0).astype(np.int32)
         drop = self.idle > patience
         if np.count_nonzero(drop) > 0.1 * len(drop):
-            self.lp.delete_rows(drop)
-            self.idle = self.idle[~drop]
+            self.drop_rows(drop)
+
+    def drop_rows(self, drop: BoolArray) -> None:
+        """Remove rows from the program."""
+        self.lp.delete_rows(drop)
+        self.idle = self.idle[~drop]
 
     def separate(self, x: FloatArray, **options: Any) -> CycleCuts:
         """Find violated cycle inequalities of x."""
         form = self.form
         return separate_cycles(form.num_spins, form.edges, x, threads=self.threads, **options)
+
+    def proof(self) -> Any:
+        """Return a certificate of the bound, where one was kept."""
+        return None
 
     def record(self, rounds: int, cuts: int) -> None:
         """Add a line to the trace."""
@@ -159,9 +167,9 @@ class CycleRelaxation:
                 self.record(rounds, 0)
                 return "closed"
             cuts = self.separate(self.lp.x)
-            rows = cycle_rows(cuts) if len(cuts) else self.more_rows(families)
-            self.record(rounds, 0 if rows is None else len(rows[3]))
-            if rows is None:
+            rows = None if len(cuts) else self.more_rows(families)
+            self.record(rounds, len(cuts) if rows is None else len(rows[3]))
+            if not len(cuts) and rows is None:
                 return "optimal"
             rounds += 1
             if max_rounds is not None and rounds > max_rounds:
@@ -169,7 +177,10 @@ class CycleRelaxation:
             if self.seconds() > limit:
                 return "time_limit"
             self.purge(patience=3)
-            self.add_rows(rows)
+            if rows is None:
+                self.add(cuts)
+            else:
+                self.add_rows(rows)
 
 
 def closed_gap(form: CutForm) -> float:
@@ -193,6 +204,7 @@ def cycle_lp(
     time_limit: float | None = None,
     max_rounds: int | None = None,
     threads: int | None = None,
+    prove: bool = False,
 ) -> GroundState:
     """Bound the minimum energy by the cycle relaxation of the marginal polytope.
 
@@ -213,6 +225,9 @@ def cycle_lp(
         Most rounds of cuts.
     threads : int, optional
         Threads for the separation; default: all.
+    prove : bool
+        Keep the multipliers of the bound as a certificate (Ising models, cycles only). The
+        model is then not reduced, which takes longer.
 
     Returns
     -------
@@ -249,6 +264,7 @@ def cycle_lp(
                     time_limit=time_limit,
                     max_rounds=max_rounds,
                     threads=threads,
+                    prove=prove,
                 ),
             )
         from planaris.relax.projection import label_relaxation
@@ -256,10 +272,14 @@ def cycle_lp(
         return label_relaxation(
             model, projection=projection, time_limit=time_limit, max_rounds=max_rounds
         )
-    form = CutForm.from_model(model)
+    form = CutForm.from_model(model, reduce=not prove)
     if "psd" in families:
         form = _completed(form)
     relaxation = CycleRelaxation(form, threads=threads)
+    if prove:
+        from planaris.relax.proving import ProvingRelaxation
+
+        relaxation = ProvingRelaxation(form, threads=threads)
     status = relaxation.run(time_limit=time_limit, max_rounds=max_rounds, families=families)
     return relaxation_result(relaxation, status, "cycle-lp")
 
@@ -300,4 +320,5 @@ def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> 
             "seconds": relaxation.seconds(),
             "trace": relaxation.trace,
         },
+        certificate=relaxation.proof(),
     )

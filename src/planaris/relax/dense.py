@@ -106,6 +106,9 @@ class DenseSearch:
                     return "gap"
         return "optimal"
 
+    def proof(self) -> None:
+        """Return no certificate: the matrices of the leaves are not kept."""
+
     def record(self) -> None:
         """Add a line to the trace."""
         self.trace.append(

@@ -10,7 +10,7 @@ import numpy as np
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import mrf2ising
 from planaris.relax.lp import UNIT
-from planaris.result import GroundState
+from planaris.result import AsIsing, GroundState
 
 
 def is_ising(model: MarkovRandomField) -> bool:
@@ -34,4 +34,5 @@ def via_ising(model: MarkovRandomField, solve: Callable[[IsingModel], GroundStat
         lower=min(found.lower - slop, energy),
         upper=energy,
         stats=found.stats | {"assignment": labels},
+        certificate=None if found.certificate is None else AsIsing(found.certificate),
     )

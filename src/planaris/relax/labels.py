@@ -53,7 +53,8 @@ class LabelForm:
         """Make a model pairwise and reduce it.
 
         ``eliminate=1`` removes dominated labels and leaves, which keeps the value of the local
-        relaxation; 2 also removes variables between two others, which may tighten it.
+        relaxation; 2 also removes variables between two others, which may tighten it; 0 leaves
+        the model as it is, for proofs about its own labels.
         """
         mrf = model
         pairwise = mrf if mrf.is_pairwise else mrf2pairwise(mrf)[0]
@@ -72,7 +73,8 @@ class LabelForm:
         for u, v in form.tables:
             form.neighbours[u].add(v)
             form.neighbours[v].add(u)
-        form._reduce(eliminate)
+        if eliminate:
+            form._reduce(eliminate)
         return form
 
     def table(self, i: int, j: int) -> FloatArray:

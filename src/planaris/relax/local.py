@@ -14,7 +14,7 @@ from planaris.relax.cycles import CLOSED, INTEGRAL
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import UNIT, GrowingLP
 from planaris.relax.projection import label_relaxation
-from planaris.result import GroundState
+from planaris.result import Flow, GroundState
 from planaris.typing import Int8Array
 
 
@@ -90,7 +90,16 @@ def local_lp(
             "iterations": lp.iterations,
             "seconds": time.monotonic() - started,
         },
+        certificate=_flow(model, lp),
     )
+
+
+def _flow(model: IsingModel, lp: GrowingLP) -> Flow:
+    """Return the bound as a flow: half the difference of the multipliers of an edge's rows."""
+    first, second = np.maximum(lp.row_dual.reshape(-1, 2), 0.0).T
+    flow = np.where(model.couplings > 0, second - first, first - second) / 2
+    strength = np.abs(model.couplings)
+    return Flow(np.clip(flow, -strength, strength))
 
 
 def _improve(model: IsingModel, spins: Int8Array) -> Int8Array:

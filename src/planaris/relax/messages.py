@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,15 @@ from planaris.typing import IntArray, LongArray
 
 CLOSED = 1e-9
 """An interval narrower than this, relative to the energies' scale, counts as closed."""
+
+
+class Domains(NamedTuple):
+    """Labels alive in the two halves of a split: a variable at a label, or not at it."""
+
+    variable: int
+    label: int
+    only: Any
+    rest: Any
 
 
 class MessageSolver:
@@ -76,10 +85,14 @@ class MessageSolver:
         bound = self.bound()
         if bound < np.inf:
             self.offer(self.engine.improve(self.engine.decode()))
-            # A label whose use costs more than the interval is wide is in no better state.
-            room = self.energy - bound + CLOSED * self.scale
-            if np.isfinite(room) and self.engine.forbid_beyond(room):
-                bound = max(bound, self.bound())
+            bound = self.forbid(bound)
+        return bound
+
+    def forbid(self, bound: float) -> float:
+        """Shrink the domains: a label that costs more than the gap is in no better state."""
+        room = self.energy - bound + CLOSED * self.scale
+        if np.isfinite(room) and self.engine.forbid_beyond(room):
+            return max(bound, self.bound())
         return bound
 
     def ascend(self, bound: float, *, limit: float, rounds: int = 30, patience: int = 1) -> float:
@@ -130,15 +143,26 @@ class MessageSolver:
             if count <= 0 or not self.tighten(self.lower, count):
                 return "stalled"
 
+    def proof(self) -> Any:
+        """Return a certificate of the bound, where one was kept."""
+        return None
+
     # -- branching --------------------------------------------------------------------------
+
+    def split_node(self, node: int, split: Domains) -> tuple[int, int]:
+        """Note that a node of the tree was split; return the numbers of its halves."""
+        return 0, 0
+
+    def finish_node(self, node: int) -> None:
+        """Note that a node of the tree is bounded by the present messages."""
 
     def branch(self, *, limit: float, gap: float, report: Any) -> tuple[str, int]:
         """Split domains, best bound first, until closed; return status and nodes."""
         order = itertools.count()
-        heap = [(self.lower, next(order), self.engine.alive())]
+        heap = [(self.lower, next(order), self.engine.alive(), 0)]
         finished, nodes = np.inf, 0
         while heap:
-            bound, _, alive = heapq.heappop(heap)
+            bound, _, alive, node = heapq.heappop(heap)
             while True:
                 open_bound = min(bound, heap[0][0]) if heap else bound
                 self.lower = max(self.lower, min(open_bound, finished, self.energy))
@@ -151,6 +175,7 @@ class MessageSolver:
                 nodes += 1
                 self.engine.set_alive(alive)
                 bound = self.ascend(bound, limit=limit, rounds=10, patience=0)
+                self.finish_node(node)
                 if self.closed(bound):
                     finished = min(finished, bound)
                     break
@@ -158,15 +183,16 @@ class MessageSolver:
                 if split is None:  # one state is left
                     finished = min(finished, max(bound, self.energy))
                     break
-                heapq.heappush(heap, (bound, next(order), split[1]))
-                alive = split[0]
+                node, other = self.split_node(node, split)
+                heapq.heappush(heap, (bound, next(order), split.rest, other))
+                alive = split.only
             if report is not None:
                 report(-1.0)
             self.record()
         self.lower = max(self.lower, min(finished, self.energy))
         return "optimal", nodes
 
-    def _split(self) -> tuple[Any, Any] | None:
+    def _split(self) -> Domains | None:
         """Return domains with the best label of a contested variable, and without it."""
         slacks = self.engine.node_slacks()
         offsets = np.concatenate([[0], np.cumsum(self.cards)])
@@ -187,7 +213,7 @@ class MessageSolver:
         only, rest = np.array(alive), np.array(alive)
         only[offsets[i] : offsets[i + 1]] = 0
         only[here], rest[here] = 1, 0
-        return only, rest
+        return Domains(i, int(best[i]), only, rest)
 
 
 def mplp(
@@ -195,6 +221,7 @@ def mplp(
     *,
     time_limit: float | None = None,
     max_triplets: int = 100_000,
+    prove: bool = False,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Bound the minimum energy by message passing, tightened by frustrated cycles.
@@ -207,6 +234,9 @@ def mplp(
         Seconds; then the interval proved so far is returned.
     max_triplets : int
         Most triplets to add; 0 stays with the local relaxation.
+    prove : bool
+        Keep the messages of the bound as a certificate. The model is then not reduced, which
+        takes longer.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -223,7 +253,7 @@ def mplp(
     >>> found.exact, found.assignment.tolist()
     (True, [1, 1])
     """
-    solver = _solver(model)
+    solver = _solver(model, prove)
     limit = np.inf if time_limit is None else time_limit
     with watch("message passing", progress) as report:
         status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
@@ -236,10 +266,11 @@ def branch_and_bound(
     time_limit: float | None = None,
     gap: float = 0.0,
     max_triplets: int = 2_000,
+    prove: bool = False,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find a state of minimum energy of any model, with proof: message passing and branching."""
-    solver = _solver(model)
+    solver = _solver(model, prove)
     limit = np.inf if time_limit is None else time_limit
     nodes = 1
     with watch("branch and bound", progress) as report:
@@ -249,7 +280,12 @@ def branch_and_bound(
     return solver_result(solver, model, "branch-and-cut", {"status": status, "nodes": nodes})
 
 
-def _solver(model: MarkovRandomField | IsingModel) -> MessageSolver:
+def _solver(model: MarkovRandomField | IsingModel, prove: bool) -> MessageSolver:
+    if prove:
+        from planaris.relax.proving_labels import ProvingMessages
+
+        field = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
+        return ProvingMessages(LabelForm.from_model(field, eliminate=0))
     if isinstance(model, IsingModel):
         return MessageSolver(SpinLabels(model))
     return MessageSolver(LabelForm.from_model(model))
@@ -284,4 +320,5 @@ def solver_result(
         exact=exact,
         method=method,
         stats=stats,
+        certificate=solver.proof(),
     )

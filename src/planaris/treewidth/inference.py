@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from planaris.errors import InfeasibleError, MethodError, ModelError
+from planaris.errors import InfeasibleError, ModelError, TimeLimitError
 from planaris.kernels import elimination, frontier
 from planaris.models import IsingModel
 from planaris.progress import ProgressCallback, ProgressOption, watch
@@ -40,7 +40,7 @@ def log_partition(
     memory_limit : int, optional
         Bytes that tables may take; default half of the machine's memory.
     time_limit : float, optional
-        Seconds, after which the work stops with an error.
+        Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -339,13 +339,13 @@ class _Stopwatch:
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
         self.stats["seconds"] = time.monotonic() - self.started
-        if isinstance(error, RuntimeError) and "time limit" in str(error):
+        if isinstance(error, TimeoutError):
             msg = (
                 f"elimination did not finish within `time_limit` = {self.limit} s "
                 f"(width {self.stats['width']}); allow more time or ask a method that gives "
                 "bounds"
             )
-            raise MethodError(msg, width=self.stats["width"]) from error
+            raise TimeLimitError(msg, time_limit=self.limit, width=self.stats["width"]) from error
 
 
 def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:

@@ -232,7 +232,7 @@ def _search_order(
             found = elimination.elimination_order(
                 arrays, min_fill=True, seed=seed, max_bits=bits, seconds=left
             )
-        except RuntimeError:  # the kernel's word for a passed deadline
+        except TimeoutError:
             break
         if found[1] <= bits and (found[2] < entries or not start.complete):
             best, entries = found[0], min(found[2], 2.0**MAX_BITS)

@@ -1,27 +1,21 @@
-"""Check the proof that a state has the lowest energy, from the model and the proof alone.
-
-Walk around any closed walk of the graph: the number of unsatisfied edges on it has the parity of
-the number of negative couplings, whatever the state. Take walks that use every edge twice as the
-vertices of a graph, the edges joining them: the unsatisfied edges are a T-join of that graph, T
-the walks with an odd number of negative couplings. So a packing of T-cuts bounds Σ |J| over the
-unsatisfied edges of every state from below; no planarity is needed for that.
-"""
+"""Check the proof that a state has the lowest energy, from the model and the proof alone."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import VerificationError
 from planaris.models import IsingModel
-from planaris.result import GroundState, PartProof
-from planaris.typing import Array, FloatArray
-from planaris.verify.tjoin import verify_tjoin
+from planaris.result import GroundState
+from planaris.typing import Array
+from planaris.verify.energy_bounds import BareModel, EnergyBound, energy_bound
 
 
 def check_certificate(model: IsingModel, result: GroundState) -> bool:
-    """Raise unless every proof in ``result.certificate`` holds and supports the state.
+    """Raise unless every proof in ``result.certificate`` holds and supports what is claimed.
 
     Parameters
     ----------
@@ -33,13 +27,14 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     Returns
     -------
     bool
-        True when the proofs cover all edges, so that the state is proved to be a ground
-        state; False when some part of the model came without a proof.
+        True when the proofs cover all edges and support the claim: that no state has less
+        energy than ``lower``, or than the state itself where ``exact`` is claimed. False when
+        some part of the model came without a proof.
 
     Raises
     ------
     VerificationError
-        With the number of the part at fault as ``part``.
+        With the number of the part at fault as ``part``, or with ``claimed`` and ``found``.
 
     Examples
     --------
@@ -48,57 +43,77 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     >>> check_certificate(glass, pl.ground_state(glass))
     True
     """
-    edges, couplings = _without_fields(model)
-    parts: list[PartProof] = result.certificate or []
-    used = np.concatenate([np.zeros(0, dtype=np.int64), *(part.edges for part in parts)])
-    if not np.array_equal(np.sort(used), np.arange(len(edges))):
-        if len(used) == 0:
-            return False
-        msg = f"`certificate` must cover each of the {len(edges)} edges once"
-        raise VerificationError(msg, part=None)
-    spins = np.append(result.spins, np.int8(1))
-    unsatisfied = couplings * spins[edges[:, 0]] * spins[edges[:, 1]] < 0
-    proved = True
-    for number, part in enumerate(parts):
-        if getattr(part.proof, "tjoin", None) is None:
-            proved = False
-            continue
-        _check_part(number, part, edges[part.edges], couplings[part.edges], unsatisfied[part.edges])
-    return proved
+    bound = proved_bound(model, result.certificate)
+    if bound is None:
+        return False
+    terms = energy_terms(model, result.spins)
+    gap = math.fsum([*terms, *(-term for term in bound.terms)]) + bound.slack
+    if result.exact and gap > 2 * bound.slack + bound.room and gap >= energy_quantum(model):
+        msg = f"the state must have the least energy, but the proof leaves a gap of {gap}"
+        raise VerificationError(msg, claimed=0.0, found=gap)
+    rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms))
+    if not result.exact and result.lower > bound.value + rounding:
+        msg = f"`lower` is claimed to be {result.lower}, but the proof gives {bound.value}"
+        raise VerificationError(msg, claimed=result.lower, found=bound.value)
+    return True
 
 
-def _without_fields(model: IsingModel) -> tuple[Array, FloatArray]:
-    with_field = np.flatnonzero(model.fields)
-    bias = np.column_stack([with_field, np.full(len(with_field), model.num_spins)])
-    edges = np.concatenate([model.edges.astype(np.int64), bias])
-    return edges, np.concatenate([model.couplings, model.fields[with_field]])
+def proved_bound(model: IsingModel, certificate: Any) -> EnergyBound | None:
+    """Return the bound on the energies of a model that a certificate proves, if all of it does."""
+    bare = BareModel.of(model)
+    if certificate is None:
+        return None
+    if not isinstance(certificate, list):
+        bounds = [energy_bound(bare, certificate)]
+    else:
+        parts: list[Any] = certificate
+        used = np.concatenate([np.zeros(0, dtype=np.int64), *(part.edges for part in parts)])
+        if not np.array_equal(np.sort(used), np.arange(len(bare.edges))):
+            msg = f"`certificate` must cover each of the {len(bare.edges)} edges once"
+            raise VerificationError(msg, part=None)
+        bounds = [_part_bound(bare, number, part) for number, part in enumerate(parts)]
+    if any(bound is None for bound in bounds):
+        return None
+    sound = [bound for bound in bounds if bound is not None]
+    terms = [term for bound in sound for term in bound.terms]
+    return EnergyBound(
+        [*terms, -model.offset],
+        math.fsum(bound.slack for bound in sound),
+        math.fsum(bound.room for bound in sound),
+    )
 
 
-def _check_part(
-    number: int, part: PartProof, edges: Array, couplings: FloatArray, unsatisfied: Array
-) -> None:
-    proof: Any = part.proof
-    walk, offsets = np.asarray(proof.embedding.face_walk), np.asarray(proof.embedding.face_offsets)
-    if not np.array_equal(np.sort(walk), np.arange(2 * len(edges))):
-        msg = f"the walks of part {number} must use each half-edge once"
-        raise VerificationError(msg, part=number)
-    tails, heads = edges.ravel()[walk], edges[:, ::-1].ravel()[walk]
-    following = np.arange(1, len(walk) + 1)
-    following[offsets[1:] - 1] = offsets[:-1]
-    if not np.array_equal(heads, tails[following]):
-        msg = f"the walks of part {number} must be closed"
-        raise VerificationError(msg, part=number)
-    walk_of = np.empty(len(walk), dtype=np.int64)
-    walk_of[walk] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    negatives = np.bincount(walk_of[np.repeat(couplings < 0, 2)], minlength=len(offsets) - 1)
-    free = np.asarray(proof.embedding.outer_faces)
-    free = free[free >= 0]
-    odd = np.setdiff1d(np.flatnonzero(negatives % 2), free)
-    beside = walk_of.reshape(-1, 2)
-    verify_tjoin(len(offsets) - 1, beside, np.abs(couplings), odd, proof.tjoin, boundary=free)
-    light = np.zeros(len(edges), dtype=bool)
-    light[proof.tjoin.join] = True
-    # Edges of weight zero are satisfied and unsatisfied alike.
-    if np.any((light != unsatisfied) & (couplings != 0)):
-        msg = f"the state must leave the proved edges of part {number} unsatisfied, and no others"
-        raise VerificationError(msg, part=number)
+def _part_bound(bare: BareModel, number: int, part: Any) -> EnergyBound | None:
+    try:
+        return energy_bound(bare.restrict(np.asarray(part.edges, dtype=np.int64)), part.proof)
+    except VerificationError as error:
+        msg = f"part {number}: {error}"
+        raise VerificationError(msg, part=number) from error
+
+
+def energy_terms(model: IsingModel, spins: Array) -> list[float]:
+    """Return doubles that add up to the energy of a state exactly."""
+    s = np.asarray(spins, dtype=np.float64)
+    pairs = model.couplings * s[model.edges[:, 0]] * s[model.edges[:, 1]]
+    return [*(-pairs).tolist(), *(-model.fields * s).tolist(), -model.offset]
+
+
+def energy_quantum(model: IsingModel) -> float:
+    """Return a number that all differences of energies are multiples of; 0 if none is known.
+
+    Flipping spin v changes the energy by twice the sum of ``±J`` at v, which differs from the
+    sum of all J at v by even multiples of their common divisor.
+    """
+    bare = BareModel.of(model)
+    used = bare.couplings[bare.couplings != 0]
+    exponent = np.frexp(used)[1]
+    if len(used) == 0 or int(exponent.max()) - int(exponent.min()) > 40:
+        return 0.0
+    unit = math.ldexp(1.0, int(exponent.min()) - 12)
+    if unit == 0.0 or np.any(used / unit != np.rint(used / unit)):
+        return 0.0
+    numbers = np.rint(bare.couplings / unit).astype(np.int64)
+    sums = np.zeros(bare.num_vertices, dtype=np.int64)
+    np.add.at(sums, bare.edges.ravel(), np.repeat(numbers, 2))
+    step = int(np.gcd.reduce(np.append(np.abs(sums), 2 * np.gcd.reduce(np.abs(numbers)))))
+    return 2.0 * unit * step

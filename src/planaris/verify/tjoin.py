@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from planaris.errors import VerificationError
 from planaris.typing import Array, BoolArray, LongArray
 
 if TYPE_CHECKING:
     from planaris.kernels.matching import CutPacking, PerfectMatching, TJoin
+    from planaris.result import TJoinProof
 
 BASE_BITS = 32
 DIGIT = (1 << BASE_BITS) - 1
+BLOCK = 32
 
 
-def verify_tjoin(
+def check_tjoin(
     num_vertices: int,
     edges: ArrayLike,
     weights: ArrayLike,
@@ -47,7 +50,7 @@ def verify_tjoin(
     --------
     >>> from planaris.kernels.matching import minimum_tjoin
     >>> problem = (4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, 4, 1, 5], [0, 2])
-    >>> verify_tjoin(*problem, minimum_tjoin(*problem))
+    >>> check_tjoin(*problem, minimum_tjoin(*problem))
     """
     ends = np.asarray(edges, np.int64).reshape(-1, 2)
     parity = np.bincount(np.asarray(odd, np.int64), minlength=num_vertices) % 2
@@ -66,7 +69,7 @@ def verify_tjoin(
     _check_packing(num_vertices, ends, parity, free, result.certificate, numbers, total)
 
 
-def verify_perfect_matching(
+def check_perfect_matching(
     num_vertices: int, edges: ArrayLike, weights: ArrayLike, result: PerfectMatching
 ) -> None:
     """Raise :class:`VerificationError` unless `result` is a lightest perfect matching, proved.
@@ -86,7 +89,7 @@ def verify_perfect_matching(
     --------
     >>> from planaris.kernels.matching import min_weight_perfect_matching
     >>> problem = (4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, -4, 1, 5])
-    >>> verify_perfect_matching(*problem, min_weight_perfect_matching(*problem))
+    >>> check_perfect_matching(*problem, min_weight_perfect_matching(*problem))
     """
     ends = np.asarray(edges, np.int64).reshape(-1, 2)
     join = _chosen(result.matching, len(ends))
@@ -99,6 +102,26 @@ def verify_perfect_matching(
     _require_objective(result, total - paid, numbers.unit, np.asarray(weights).dtype.kind)
     all_odd, none_free = np.ones(num_vertices, np.int64), np.zeros(num_vertices, bool)
     _check_packing(num_vertices, ends, all_odd, none_free, result.certificate, numbers, total)
+
+
+def packing_value(
+    num_vertices: int,
+    edges: ArrayLike,
+    weights: ArrayLike,
+    odd: ArrayLike,
+    packing: CutPacking | TJoinProof,
+    *,
+    boundary: ArrayLike,
+) -> Fraction:
+    """Return the value of a packing of T-cuts after checking it: no T-join weighs less."""
+    ends = np.asarray(edges, np.int64).reshape(-1, 2)
+    parity = np.bincount(np.asarray(odd, np.int64), minlength=num_vertices) % 2
+    free = np.zeros(num_vertices, bool)
+    free[np.asarray(boundary, np.int64)] = True
+    numbers = _Numbers.of(np.asarray(weights), packing, offset=(0, 0))
+    total = numbers.total(numbers.values)
+    _check_packing(num_vertices, ends, parity, free, packing, numbers, total)
+    return Fraction(total) * Fraction(2) ** numbers.unit
 
 
 def _chosen(edges: Array, num_edges: int) -> LongArray:
@@ -132,7 +155,7 @@ def _check_packing(
     ends: LongArray,
     parity: LongArray,
     free: BoolArray,
-    packing: CutPacking,
+    packing: CutPacking | TJoinProof,
     numbers: _Numbers,
     total: int,
 ) -> None:
@@ -170,10 +193,19 @@ def _check_nested(
     around = parent[child]
     nested = (start[around] <= start[child]) & (stop[child] <= stop[around])
     _require(bool(nested.all()), "a set is not inside its parent")
-    by_place = np.lexsort((start, parent))
+    by_place = _bucketed(parent + 1, _bucketed(start, np.arange(k)))
     before, after = by_place[:-1], by_place[1:]
     apart = (parent[before] != parent[after]) | (stop[before] <= start[after])
     _require(bool(apart.all()), "two sets with the same parent overlap")
+
+
+def _bucketed(keys: LongArray, items: LongArray) -> LongArray:
+    """Return `items` by ascending ``keys[item]``, ties as they come: a counting sort."""
+    if not items.size:
+        return items
+    shape = (int(keys.max(initial=-1)) + 1, items.size)
+    entries = (items, (keys[items], np.arange(items.size)))
+    return np.asarray(sparse.coo_array(entries, shape).tocsr().data, np.int64)
 
 
 def _check_edges(
@@ -210,21 +242,39 @@ def _check_edges(
 
 
 def _lowest_between(depth: LongArray, left: LongArray, right: LongArray) -> LongArray:
-    """Return the place of the least `depth` in each range left <= i < right."""
+    """Return the place of the least `depth` in each range left <= i < right, 0 for none.
+
+    Two tables are looked up: of ranges of 1, 2, 4, ... BLOCK places, and of ranges of 1, 2, 4,
+    ... whole blocks, which together is no longer than the order while that has fewer than
+    2^BLOCK places. So the time is linear.
+    """
+    width = np.minimum(right - left, BLOCK)
+    ends = np.concatenate([left, right - width]), np.concatenate([left + width, right])
+    first, last = np.split(_least(depth, np.arange(depth.size), *ends), 2)
+    answer = _lower(depth, first, last)
+    padded = np.concatenate([depth, np.full(-depth.size % BLOCK, depth.max())])
+    least = padded.reshape(-1, BLOCK).argmin(axis=1) + BLOCK * np.arange(padded.size // BLOCK)
+    begin, end = -(-left // BLOCK), right // BLOCK
+    spans = np.flatnonzero(begin < end)
+    inner = _least(depth, least, begin[spans], end[spans])
+    answer[spans] = _lower(depth, answer[spans], inner)
+    return answer
+
+
+def _least(depth: LongArray, best: LongArray, left: LongArray, right: LongArray) -> LongArray:
+    """Return which of ``best[left:right]`` names the place of least depth, for each range."""
     answer = np.zeros(left.size, np.int64)
     length = right - left
-    best = np.arange(depth.size)  # of the 2^level entries from here on
-    level = 0
-    while length.size and (1 << level) <= int(length.max()):
-        now = np.flatnonzero(length >> level == 1)
-        first, second = best[left[now]], best[right[now] - (1 << level)]
-        answer[now] = np.where(depth[first] <= depth[second], first, second)
+    for level in range(int(length.max(initial=0)).bit_length()):
         width = 1 << level
-        ahead = best[width:]
-        here = best[: ahead.size]
-        best = np.where(depth[here] <= depth[ahead], here, ahead)
-        level += 1
+        now = np.flatnonzero(length >> level == 1)
+        answer[now] = _lower(depth, best[left[now]], best[right[now] - width])
+        best = _lower(depth, best[:-width], best[width:])
     return answer
+
+
+def _lower(depth: LongArray, first: LongArray, second: LongArray) -> LongArray:
+    return np.where(depth[first] <= depth[second], first, second)
 
 
 @dataclass(frozen=True)
@@ -236,7 +286,9 @@ class _Numbers:
     unit: int
 
     @classmethod
-    def of(cls, weights: Any, packing: CutPacking, offset: tuple[int, int]) -> _Numbers:
+    def of(
+        cls, weights: Any, packing: CutPacking | TJoinProof, offset: tuple[int, int]
+    ) -> _Numbers:
         mantissas, exponents = _dyadic(weights)
         raw: Any = np.asarray(packing.digits, np.int64)
         _require(len(raw) == len(packing.start), "the packing needs one value per set")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planaris import IsingModel, MarkovRandomField, cuts
-from planaris.errors import MethodError
+from planaris.errors import MethodError, TimeLimitError
 
 
 @pytest.mark.parametrize("solve", [cuts.graph_cut, cuts.qpbo])
@@ -64,5 +64,5 @@ def test_a_long_path_needs_no_recursion():
 
 def test_time_limits_stop_the_work(rng):
     model = IsingModel.from_image(rng.normal(size=(400, 400)), 1.0, 1.0)
-    with pytest.raises(MethodError, match="time_limit"):
+    with pytest.raises(TimeLimitError, match="time_limit"):
         cuts.graph_cut(model, time_limit=1e-4)

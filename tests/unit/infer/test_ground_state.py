@@ -150,3 +150,15 @@ def test_markov_random_fields(rng):
     assert float(mrf.energy(result.assignment)) == result.energy
     wide = pl.MarkovRandomField([3, 2], [((0, 1), [[1, 0], [5, 2], [0, 6]])])
     assert pl.ground_state(wide).assignment.tolist() == [2, 1]
+
+
+def test_ferromagnets_in_mixed_fields_go_to_max_flow(rng: np.random.Generator) -> None:
+    grid = pl.generate.square_lattice(30)
+    model = pl.IsingModel(grid.edges, rng.random(len(grid.edges)), rng.normal(size=900))
+    found = pl.ground_state(model)
+    assert found.exact
+    assert found.method == "graph-cut"
+    small = pl.IsingModel(pl.generate.square_lattice(4).edges, 0.7, rng.normal(size=16))
+    assert pl.ground_state(small).energy == pytest.approx(
+        pl.ground_state(small, "brute-force").energy, abs=1e-12
+    )

@@ -9,13 +9,13 @@ import pytest
 
 from planaris.errors import InfeasibleError, ModelError
 from planaris.kernels.matching import TJoin, min_weight_perfect_matching, minimum_tjoin
-from planaris.verify import verify_perfect_matching, verify_tjoin
+from planaris.verify import check_perfect_matching, check_tjoin
 from tjoin_cases import square_dual, triangular_dual
 
 
 def solved(num_vertices, edges, weights, odd, boundary=None) -> TJoin:
     answer = minimum_tjoin(num_vertices, edges, weights, odd, boundary=boundary)
-    verify_tjoin(num_vertices, edges, weights, odd, answer, boundary=boundary)
+    check_tjoin(num_vertices, edges, weights, odd, answer, boundary=boundary)
     return answer
 
 
@@ -174,7 +174,7 @@ def test_sets_can_be_read():
 
 def test_pickled_results_still_prove():
     problem = (4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, 4, 1, 5], [0, 2])
-    verify_tjoin(*problem, pickle.loads(pickle.dumps(minimum_tjoin(*problem))))
+    check_tjoin(*problem, pickle.loads(pickle.dumps(minimum_tjoin(*problem))))
 
 
 def test_the_time_limit_holds(rng):
@@ -208,7 +208,7 @@ def test_a_warm_start_finds_what_a_cold_one_finds(fraction, rng):
         weights[rng.integers(len(weights), size=3)] *= rng.choice([0.0, 0.5, 1.5], size=3)
         odd = np.append(odd, rng.integers(n - 1, size=2))
         answer = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=answer)
-        verify_tjoin(n, edges, weights, odd, answer, boundary=outer)
+        check_tjoin(n, edges, weights, odd, answer, boundary=outer)
         assert answer.stats["searches"] < cold / 10
     assert minimum_tjoin(n, edges, weights, odd, boundary=outer).objective == answer.objective
 
@@ -222,14 +222,14 @@ def test_a_warm_start_leaves_its_start_alone(rng):
         same = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=first)
         assert same.stats["searches"] == 0
         assert same.numerator == first.numerator
-        verify_tjoin(n, edges, weights, odd, first, boundary=outer)
+        check_tjoin(n, edges, weights, odd, first, boundary=outer)
 
 
 def test_a_start_that_does_not_fit_is_not_used(rng):
     small = solved(2, [(0, 1)], [1], [0, 1])
     n, edges, weights, odd, outer = square_dual(20, rng)
     answer = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=small)
-    verify_tjoin(n, edges, weights, odd, answer, boundary=outer)
+    check_tjoin(n, edges, weights, odd, answer, boundary=outer)
     with pytest.raises(InfeasibleError):
         minimum_tjoin(2, [(0, 1)], [1], [0], start=small)
     heavy = minimum_tjoin(2, [(0, 1)], [1e300], [0, 1], start=small)
@@ -240,7 +240,7 @@ def test_perfect_matching_of_a_graph_with_odd_cycles():
     edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)]
     weights = [-1, 5, 2, 7, 1, 0, 1]
     answer = min_weight_perfect_matching(6, edges, weights)
-    verify_perfect_matching(6, edges, weights, answer)
+    check_perfect_matching(6, edges, weights, answer)
     assert answer.objective == -1 + 7 + 0
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planaris import IsingModel, MarkovRandomField, treewidth
-from planaris.errors import MethodError, ModelError
+from planaris.errors import ModelError, TimeLimitError
 
 KINDS = ["clusters", "frontier"]
 
@@ -95,7 +95,7 @@ def test_a_star_of_many_leaves():
 @pytest.mark.parametrize("verb", [treewidth.log_partition, treewidth.marginals])
 def test_time_limits_stop_the_work(verb):
     model = IsingModel.from_image(np.ones((21, 21)), 1.0, 1.0)
-    with pytest.raises(MethodError, match="time_limit"):
+    with pytest.raises(TimeLimitError, match="time_limit"):
         verb(model, time_limit=1e-3)
 
 

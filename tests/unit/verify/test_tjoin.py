@@ -8,7 +8,7 @@ import pytest
 
 from planaris.errors import VerificationError
 from planaris.kernels.matching import TJoin, min_weight_perfect_matching, minimum_tjoin
-from planaris.verify import verify_perfect_matching, verify_tjoin
+from planaris.verify import check_perfect_matching, check_tjoin
 from tjoin_cases import Problem, square_dual
 
 EDGES = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5)]
@@ -23,7 +23,7 @@ def refuses(answer: TJoin, message: str, weights=WEIGHTS, **changes) -> None:
     others = {k: v for k, v in changes.items() if k not in packing}
     broken = replace(answer, certificate=replace(answer.certificate, **packing), **others)
     with pytest.raises(VerificationError, match=message):
-        verify_tjoin(6, EDGES, weights, ODD, broken)
+        check_tjoin(6, EDGES, weights, ODD, broken)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def answer() -> TJoin:
 
 def test_each_claim_is_checked(answer):
     packing = answer.certificate
-    verify_tjoin(6, EDGES, WEIGHTS, ODD, answer)
+    check_tjoin(6, EDGES, WEIGHTS, ODD, answer)
     refuses(answer, "wrong parity", join=answer.join[1:])
     refuses(answer, "outside", join=np.array([7]))
     refuses(answer, "twice", join=np.repeat(answer.join, 3))
@@ -56,7 +56,7 @@ def test_moving_value_between_sets_is_noticed(answer):
     digits[0] += 1
     digits[1] -= 1
     with pytest.raises(VerificationError):
-        verify_tjoin(
+        check_tjoin(
             6,
             EDGES,
             WEIGHTS,
@@ -69,14 +69,14 @@ def test_a_join_that_is_not_lightest_is_refused():
     answer = minimum_tjoin(3, [(0, 1), (1, 2), (2, 0)], [1, 1, 1], [0, 1])
     longer = replace(answer, join=np.array([1, 2]), numerator=2, objective=2)
     with pytest.raises(VerificationError, match="add up"):
-        verify_tjoin(3, [(0, 1), (1, 2), (2, 0)], [1, 1, 1], [0, 1], longer)
+        check_tjoin(3, [(0, 1), (1, 2), (2, 0)], [1, 1, 1], [0, 1], longer)
 
 
 def test_sets_must_avoid_the_boundary():
     answer = minimum_tjoin(2, [(0, 1)], [1], [0, 1], boundary=[1])
-    verify_tjoin(2, [(0, 1)], [1], [0, 1], answer, boundary=[1])
+    check_tjoin(2, [(0, 1)], [1], [0, 1], answer, boundary=[1])
     with pytest.raises(VerificationError, match="boundary"):
-        verify_tjoin(2, [(0, 1)], [1], [0, 1], answer, boundary=[0])
+        check_tjoin(2, [(0, 1)], [1], [0, 1], answer, boundary=[0])
 
 
 def test_overlapping_sets_are_refused():
@@ -91,14 +91,12 @@ def test_overlapping_sets_are_refused():
         digits=np.array([4, 4]),
     )
     with pytest.raises(VerificationError, match="overlap"):
-        verify_tjoin(
+        check_tjoin(
             4, [(0, 1), (2, 3)], [2, 2], [0, 1, 2, 3], replace(answer, certificate=crossing)
         )
     outside = replace(crossing, parent=np.array([-1, 0]))
     with pytest.raises(VerificationError, match="not inside its parent"):
-        verify_tjoin(
-            4, [(0, 1), (2, 3)], [2, 2], [0, 1, 2, 3], replace(answer, certificate=outside)
-        )
+        check_tjoin(4, [(0, 1), (2, 3)], [2, 2], [0, 1, 2, 3], replace(answer, certificate=outside))
 
 
 def holds(problem: Problem, answer: TJoin) -> bool:
@@ -129,7 +127,7 @@ def test_whatever_passes_after_random_corruption_is_still_a_proof(wide, rng):
     problem = problem._replace(weights=weights)
     *arguments, outer = problem
     answer = minimum_tjoin(*arguments, boundary=outer)
-    verify_tjoin(*arguments, answer, boundary=outer)
+    check_tjoin(*arguments, answer, boundary=outer)
     assert holds(problem, answer)
     refused = 0
     for i in range(500):
@@ -142,7 +140,7 @@ def test_whatever_passes_after_random_corruption_is_still_a_proof(wide, rng):
             field[(rng.integers(len(field)), *place[1:])] -= change
         broken = replace(answer, certificate=replace(answer.certificate, **{name: field}))
         try:
-            verify_tjoin(*arguments, broken, boundary=outer)
+            check_tjoin(*arguments, broken, boundary=outer)
         except VerificationError:
             refused += 1
         else:
@@ -153,10 +151,10 @@ def test_whatever_passes_after_random_corruption_is_still_a_proof(wide, rng):
 def test_a_perfect_matching_must_match_everyone():
     square = [(0, 1), (1, 2), (2, 3), (3, 0)]
     answer = min_weight_perfect_matching(4, square, [1.5, 2.5, -1.0, 9.0])
-    verify_perfect_matching(4, square, [1.5, 2.5, -1.0, 9.0], answer)
+    check_perfect_matching(4, square, [1.5, 2.5, -1.0, 9.0], answer)
     with pytest.raises(VerificationError, match="exactly once"):
-        verify_perfect_matching(
+        check_perfect_matching(
             4, square, [1.5, 2.5, -1.0, 9.0], replace(answer, matching=np.array([0, 1]))
         )
     with pytest.raises(VerificationError):
-        verify_perfect_matching(4, square, [1.5, 2.5, -1.0, -9.0], answer)
+        check_perfect_matching(4, square, [1.5, 2.5, -1.0, -9.0], answer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from planaris.result.files import save_result
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array
 
 Stats = dict[str, Any]
@@ -57,25 +59,9 @@ class GroundState:
         """Width of the interval that holds the minimum energy."""
         return self.upper - self.lower
 
-
-@dataclass(frozen=True, eq=False)
-class PartProof:
-    """Proof of a lower bound on the energy of some of the edges of a model.
-
-    Attributes
-    ----------
-    edges : numpy.ndarray
-        Edges of the model without fields: those of the model, then one per nonzero field, to
-        the bias spin, in the order of the spins.
-    lower : float
-        No state gives these edges less energy.
-    proof : object or None
-        What :mod:`planaris.verify` checks; None where the method leaves no proof.
-    """
-
-    edges: Array
-    lower: float
-    proof: Any
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
+        save_result(self, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +98,10 @@ class LogPartition:
         """Width of the interval that holds log Z."""
         return self.upper - self.lower
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
+        save_result(self, path)
+
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
@@ -137,3 +127,7 @@ class Marginals:
     exact: bool
     method: str
     stats: Stats = field(default_factory=dict, repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
+        save_result(self, path)

@@ -1,0 +1,30 @@
+// Correlations of one spin with all others, by one sweep down the tree of fronts.
+//
+// Flipping the join of every edge of a path from a to v multiplies each state by s_a s_v, up to a
+// sign per edge. Of the path only its ends count, so all spins inside a node of the tree may share
+// its part outside the node. Downwards, every node is handed what lies outside it, eliminated up
+// to the legs across its boundary, with the joins of such a path flipped.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planaris/pfaffian.hpp"
+
+namespace planaris {
+
+struct SpinCorrelations {
+  std::vector<double> value;  // one per vertex; zero where no path leads
+  double spread = 0.0;        // largest difference between two ways to compute one of them
+};
+
+// `edges` holds two vertices per edge, `reference` the logarithm that values are relative to: that
+// of the Pfaffian, unless several are to be added.
+template <class T>
+SpinCorrelations spin_correlations(const FrontTree& tree, const KasteleynEntries& entries,
+                                   const Fronts<T>& fronts, std::span<const int32_t> edges,
+                                   int32_t num_vertices, int32_t source, double reference,
+                                   int threads, Control& control);
+
+}  // namespace planaris

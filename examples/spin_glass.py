@@ -1,0 +1,92 @@
+"""Two spin glasses: specific heat and domain walls.
+
+Couplings of a Gaussian glass are normal, those of a ±J glass are +1 or -1. At low temperature the
+±J glass has a gap (its specific heat falls off exponentially) and ground states without number; the
+Gaussian one has one ground state and excitations at any energy.
+
+A domain wall is what a change of the boundary from periodic to antiperiodic costs. A lattice that
+is periodic in one direction is a cylinder, which is planar, so both ground states are exact. In the
+Gaussian glass the cost falls with the width of the cylinder: no order survives at any temperature.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import typer
+
+import planaris as pl
+from planaris.planar import thermodynamics
+from planaris.report.pictures import WALL, new_figure
+
+
+def cylinder(length: int, width: int) -> pl.generate.Lattice:
+    """Return a square lattice that is periodic around its axis, drawn as rings."""
+    r, c = np.divmod(np.arange(length * width), width)
+    around = np.column_stack([r * width + c, r * width + (c + 1) % width])
+    along = np.column_stack([np.arange((length - 1) * width), np.arange(width, length * width)])
+    radius, angle = 1.0 + r, 2 * np.pi * c / width
+    positions = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    return pl.generate.Lattice(np.concatenate([around, along]), positions)
+
+
+def wall_energies(disorder: str, width: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return what changing the boundary condition costs, for ``count`` glasses."""
+    lattice = cylinder(width, width)
+    seam = np.arange(width) * width + width - 1  # the edges around that close each ring
+    costs = np.empty(count)
+    for k in range(count):
+        glass = pl.generate.spin_glass(lattice, rng, disorder=disorder)
+        turned = glass.couplings.copy()
+        turned[seam] *= -1
+        before, after = pl.ground_state(glass), pl.ground_state(glass.with_couplings(turned))
+        costs[k] = abs(after.energy - before.energy)
+    return costs
+
+
+def draw_wall(axes, width: int, rng: np.random.Generator) -> None:
+    """Draw where the two ground states of one Gaussian glass differ, unrolled."""
+    lattice = cylinder(width, width)
+    glass = pl.generate.spin_glass(lattice, rng)
+    turned = glass.couplings.copy()
+    turned[np.arange(width) * width + width - 1] *= -1
+    before, after = pl.ground_state(glass), pl.ground_state(glass.with_couplings(turned))
+    overlap = (before.spins * after.spins).reshape(width, width)
+    axes.imshow(overlap, cmap="cividis", interpolation="nearest")
+    axes.set_title(f"overlap of the two ground states, {width}×{width}\nits borders are the wall")
+    axes.set_axis_off()
+
+
+def main(
+    size: int = 16, samples: int = 30, seed: int = 1, out: Path = Path("spin_glass.png")
+) -> dict[str, float]:
+    """Compare Gaussian and ±J glasses up to SIZE×SIZE, with SAMPLES glasses per width."""
+    rng = np.random.default_rng(seed)
+    figure, ((heat, wall, picture),) = new_figure(1, 3)
+    temperatures = np.linspace(0.15, 2.5, 20)
+    widths = [w for w in (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if w <= size]
+    answers = {}
+    for disorder, name, marker in (("gaussian", "Gaussian", "o"), ("bimodal", "±J", "s")):
+        glass = pl.generate.spin_glass(size, rng, disorder=disorder)
+        sweep = thermodynamics(pl.plan(glass), glass.couplings, 1 / temperatures)
+        heat.plot(temperatures, sweep.specific_heat / glass.num_spins, marker=marker, label=name)
+        costs = [wall_energies(disorder, w, samples, rng) for w in widths]
+        mean = np.array([c.mean() for c in costs])
+        error = [c.std() / np.sqrt(samples) for c in costs]
+        wall.errorbar(widths, mean, error, marker=marker, capsize=3, label=name)
+        exponent = np.polyfit(np.log(widths), np.log(mean), 1)[0] if len(widths) > 1 else np.nan
+        answers[f"wall exponent {name}"] = float(exponent)
+        answers[f"coldest heat {name}"] = float(sweep.specific_heat[0] / glass.num_spins)
+        print(f"{name}: wall energy ~ width^{exponent:.2f}")
+    heat.set(xlabel="temperature", ylabel="specific heat per spin", title=f"{size}×{size}, exact")
+    wall.set(xlabel="width", ylabel="domain-wall energy", xscale="log", yscale="log")
+    wall.set_title(f"mean of {samples} glasses")
+    for axes in (heat, wall):
+        axes.legend()
+    heat.axhline(0, color=WALL, lw=0.5)
+    draw_wall(picture, max(size, 8), rng)
+    figure.savefig(out, dpi=100)
+    return answers
+
+
+if __name__ == "__main__":
+    typer.run(main)

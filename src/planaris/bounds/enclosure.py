@@ -1,0 +1,56 @@
+"""The best interval so far, and the clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from planaris.bounds.decomposition import Callback
+from planaris.result import LogPartition, Stats
+
+
+class Enclosure:
+    """An interval around log Z that only shrinks.
+
+    Parameters
+    ----------
+    time_limit : float
+        Seconds from now.
+    callback : callable, optional
+        Receives every new upper bound.
+    """
+
+    def __init__(self, time_limit: float, callback: Callback | None = None) -> None:
+        self.started = time.monotonic()
+        self.deadline = self.started + time_limit
+        self.limit, self.callback = time_limit, callback
+        self.lower, self.upper = -math.inf, math.inf
+        self.trace: list[dict[str, Any]] = []
+
+    def left(self) -> float:
+        """Return the seconds left."""
+        return self.deadline - time.monotonic()
+
+    def share(self, part: float) -> float:
+        """Return a deadline that leaves ``1 - part`` of what is left."""
+        return time.monotonic() + part * max(self.left(), 0.0)
+
+    def offer(self, by: str, *, lower: float = -math.inf, upper: float = math.inf) -> None:
+        """Take what is tighter."""
+        if lower <= self.lower and upper >= self.upper:
+            return
+        self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
+        seconds = time.monotonic() - self.started
+        self.trace.append({"by": by, "lower": self.lower, "upper": self.upper, "seconds": seconds})
+        if self.callback is not None:
+            self.callback(self.upper)
+
+    def result(self, method: str, stats: Stats) -> LogPartition:
+        """Return the interval."""
+        lower, upper = self.lower, self.upper
+        value = (lower + upper) / 2 if math.isfinite(lower) else upper
+        seconds = time.monotonic() - self.started
+        details: Stats = {"trace": self.trace, "seconds": seconds}
+        exact = lower == upper
+        return LogPartition(value, lower, upper, exact, method, {**stats, **details})

@@ -1,0 +1,91 @@
+"""Intervals for models with many labels, large factors and zeros."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from planaris import treewidth
+from planaris.bounds.bare import EPSILON
+from planaris.bounds.conditioned import ConditionedSum, heavy_state
+from planaris.bounds.decomposition import Stop
+from planaris.bounds.enclosure import Enclosure
+from planaris.bounds.label_field import label_mean_field
+from planaris.bounds.label_trees import label_trw
+from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
+from planaris.errors import InfeasibleError
+from planaris.models import MarkovRandomField
+from planaris.result import LogPartition
+from planaris.treewidth import plan_elimination
+
+BUCKET_ENTRIES = (2**6, 2**10, 2**14, 2**17, 2**20)
+"""Table sizes of mini-buckets, tried in turn."""
+
+
+def enclose_field(
+    mrf: MarkovRandomField, clock: Enclosure, rng: np.random.Generator, exact_share: float
+) -> LogPartition:
+    """Enclose log Z of any discrete model.
+
+    Elimination where it is estimated to take at most ``exact_share`` of the time limit;
+    otherwise trees (of pairwise models) and weighted mini-buckets from above, mean field (of
+    pairwise models without zeros) and exact sums over assignments of a cutset from below.
+    """
+    plan = plan_elimination(mrf, task="log_partition", search_seconds=0.05)
+    if plan.complete and plan.seconds <= exact_share * clock.limit and plan.bytes < 2**31:
+        return treewidth.log_partition(mrf, plan=plan)
+    clock.offer("sizes", upper=_table_upper(mrf))
+    order = elimination_order(mrf)
+    _lower_upper(mrf, order, 0, clock)
+    try:
+        state = heavy_state(mrf, clock.share(0.2), rng)
+    except InfeasibleError:  # proved: every label of some variable is excluded
+        clock.offer("no state", upper=-math.inf)
+        return clock.result("interval", {"order": order})
+    weight = float(mrf.log_weight(state))
+    slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
+    if weight > -math.inf:
+        clock.offer("one state", lower=weight - slack)
+    if mrf.is_pairwise:
+        _by_trees(mrf, state, clock)
+    total: ConditionedSum | None = None
+    for level in range(1, len(BUCKET_ENTRIES)):
+        if clock.left() <= 0:
+            break
+        _lower_upper(mrf, order, level, clock)
+        total = ConditionedSum(mrf, state) if total is None else total
+        last = level == len(BUCKET_ENTRIES) - 1
+        total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
+        clock.offer("cutset", lower=min(total.lower, clock.upper))
+    return clock.result("interval", {"order": order})
+
+
+def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
+    """Trees from above; independent variables from below, where no state has weight zero."""
+    trees = label_trw(mrf, time_limit=max(0.3 * clock.left(), 0.01))
+    clock.offer("trees", upper=trees.upper)
+    if not mrf.has_zeros:
+        patience = max(0.2 * clock.left(), 0.01)
+        found = label_mean_field(mrf, states=[state], time_limit=patience)
+        clock.offer("mean field", lower=found.lower)
+
+
+def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosure) -> None:
+    """Run mini-buckets; the first time to the end, later while time lasts."""
+    deadline = math.inf if level == 0 else clock.share(0.6)
+    try:
+        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], deadline=deadline)
+    except Stop:
+        return
+    clock.offer("mini-buckets", upper=found.upper)
+
+
+def _table_upper(mrf: MarkovRandomField) -> float:
+    """Return Σ log of the largest entries plus the log of the number of states."""
+    tops = [float(mrf.log_table(k).max()) for k in range(mrf.num_factors)]
+    if -math.inf in tops:
+        return -math.inf
+    states = float(np.log(mrf.cardinalities.astype(np.float64)).sum())
+    return math.fsum([*tops, states]) + 8 * EPSILON * (math.fsum(map(abs, tops)) + states)

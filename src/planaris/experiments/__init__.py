@@ -1,0 +1,36 @@
+"""The figures of four papers, one module each: trials → run → plot.
+
+A module has a constant ``FIGURE``, a :class:`~planaris.experiments.figure.Figure`, and a line
+below. ``docs/howto/add-a-figure.md`` is the guide.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from planaris.errors import MethodError
+from planaris.experiments.figure import Figure
+
+FIGURES = {
+    "ring-cost": "planaris.experiments.ring_cost",
+    "boundary": "planaris.experiments.boundary",
+    "pdc": "planaris.experiments.pdc",
+    "recovery": "planaris.experiments.recovery",
+}
+"""Name of a figure → its module, imported when it is asked for."""
+
+
+def load_figure(name: str) -> Figure:
+    """Return a figure by name.
+
+    >>> load_figure("ring-cost").paper[:25]
+    'Schraudolph and Kamenetsk'
+    """
+    if name not in FIGURES:
+        msg = f"no figure is called {name!r}; there are: {', '.join(FIGURES)}"
+        raise MethodError(msg)
+    figure = import_module(FIGURES[name]).FIGURE
+    if not isinstance(figure, Figure) or figure.name != name:
+        msg = f"{FIGURES[name]}.FIGURE must be a Figure called {name!r}, got {figure!r}"
+        raise MethodError(msg)
+    return figure

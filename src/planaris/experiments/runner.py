@@ -1,0 +1,144 @@
+"""Run the trials of a figure that are not stored yet, on any number of workers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from planaris.errors import MethodError, missing_extra
+from planaris.experiments.engine import engine
+from planaris.experiments.figure import Figure, Params, Record, Result, Settings
+from planaris.experiments.store import Store, trial_key
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a figure is: trials stored, of how many."""
+
+    figure: Figure
+    done: int
+    total: int
+
+
+@dataclass
+class Outcome:
+    """What a run has done: trials found in the store, run, and failed with what error."""
+
+    stored: int = 0
+    run: int = 0
+    failures: list[tuple[Params, str]] = field(default_factory=list)
+
+
+def run_figure(
+    figure: Figure,
+    settings: Settings,
+    store: Store,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    report: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Run all trials of a figure that the store does not hold, and store them as they end.
+
+    Parameters
+    ----------
+    figure : Figure
+        What to run.
+    settings : Settings
+        Which trials.
+    store : Store
+        Where results are and go.
+    jobs : int
+        Processes on this machine; 1 runs in this one.
+    scheduler : str, optional
+        Address of a Dask scheduler to run on instead, as ``tcp://host:8786``.
+    report : callable, optional
+        Called after every trial.
+
+    Returns
+    -------
+    Outcome
+        A trial that raised is not stored; the others are.
+    """
+    trials = {trial_key(figure, params): params for params in figure.trials(settings)}
+    held = store.read(figure)
+    pending = [params for key, params in trials.items() if key not in held]
+    outcome = Outcome(stored=len(trials) - len(pending))
+
+    def tell() -> None:
+        if report is not None:
+            report(Progress(figure, outcome.stored + outcome.run, len(trials)))
+
+    tell()
+    with contextlib.closing(_results(figure, pending, jobs, scheduler)) as results:
+        for index, record, error in results:
+            if record is None:
+                outcome.failures.append((pending[index], error))
+            else:
+                store.append(figure, pending[index], record)
+                outcome.run += 1
+            tell()
+    return outcome
+
+
+def stored_results(figure: Figure, settings: Settings, store: Store) -> tuple[list[Result], int]:
+    """Return the stored results in the order of the trials, and how many trials there are."""
+    trials = {trial_key(figure, params): params for params in figure.trials(settings)}
+    held = store.read(figure)
+    return [Result(trials[key], held[key]) for key in trials if key in held], len(trials)
+
+
+def _results(
+    figure: Figure, pending: list[Params], jobs: int, scheduler: str | None
+) -> Generator[tuple[int, Record | None, str], None, None]:
+    """Yield (index, record, error) as trials end."""
+    from joblib import Parallel, delayed
+
+    if not pending:
+        return
+    work = (delayed(run_trial)(figure.run, params, k, engine()) for k, params in enumerate(pending))
+    with _backend(scheduler):
+        # One trial per message: a kill loses no more than the trials in flight.
+        options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
+        if scheduler is None:
+            options |= {"n_jobs": min(jobs, len(pending)), "pre_dispatch": "2*n_jobs"}
+        yield from Parallel(**options)(work)
+
+
+def run_trial(
+    run: Callable[[Params], Record], params: Params, index: int = 0, code: str = ""
+) -> tuple[int, Record | None, str]:
+    """Run one trial in a worker, on one thread, and never raise for what the trial raises."""
+    from threadpoolctl import threadpool_limits
+
+    if code and engine().partition("+")[0] != code.partition("+")[0]:
+        msg = f"a worker has planaris {engine()}, the run needs {code}: install the same there"
+        raise MethodError(msg)
+    started = perf_counter()
+    try:
+        # Sums are rounded as the number of threads has it, so that number is fixed.
+        with threadpool_limits(1):
+            record = run(params)
+    except Exception as error:  # the other trials go on
+        return index, None, f"{type(error).__name__}: {error}"
+    record.setdefault("seconds", perf_counter() - started)
+    return index, record, ""
+
+
+@contextlib.contextmanager
+def _backend(scheduler: str | None) -> Iterator[None]:
+    if scheduler is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise missing_extra(package="distributed", extra="distributed") from error
+    from joblib import parallel_config
+
+    connect: Any = Client
+    with connect(scheduler) as client, parallel_config("dask", client=client):
+        yield

@@ -1,0 +1,105 @@
+"""Images and masks as arrays: grey or colour from 0 to 1, row 0 at the top."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import FileFormatError, ModelError, missing_extra
+from planaris.typing import ArrayLike, BoolArray, FloatArray
+
+MAX_PIXELS = 100_000_000
+"""Larger images are refused before they are decoded."""
+
+
+def read_image(
+    path: str | os.PathLike[str], *, grey: bool = False, max_side: int | None = None
+) -> FloatArray:
+    """Read an image with values from 0 to 1.
+
+    Parameters
+    ----------
+    path : path
+        Any format that pillow reads.
+    grey : bool
+        Return grey levels, shape (H, W), instead of colours, shape (H, W, 3). Images stored
+        grey come as (H, W) in any case.
+    max_side : int, optional
+        Shrink the image so that no side is longer than this.
+    """
+    image = _open(path)
+    colour = not grey and image.mode not in ("1", "L", "I", "I;16", "F", "LA")
+    image = image.convert("RGB" if colour else "L") if image.mode != "I;16" else image
+    if max_side is not None and max(image.size) > max_side:
+        image = _shrunk(image, max_side)
+    values = np.asarray(image, dtype=np.float64)
+    return values / (65535.0 if image.mode == "I;16" else 255.0)
+
+
+def read_mask(
+    path: str | os.PathLike[str], *, threshold: float = 0.5, max_side: int | None = None
+) -> BoolArray:
+    """Read a mask: True where the grey level is above ``threshold``.
+
+    Shrinking takes the nearest pixel, so that a mask stays one.
+    """
+    image = _open(path).convert("L")
+    if max_side is not None and max(image.size) > max_side:
+        image = _shrunk(image, max_side, nearest=True)
+    return np.asarray(np.asarray(image, dtype=np.float64) / 255.0 > threshold)
+
+
+def write_image(values: ArrayLike, path: str | os.PathLike[str]) -> None:
+    """Write grey levels (H, W) or colours (H, W, 3) from 0 to 1, or a Boolean mask, as PNG."""
+    image_module = _pillow()
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or array.size == 0:
+        msg = f"`values` must have shape (H, W) or (H, W, 3), got {array.shape}"
+        raise ModelError(msg)
+    pixels = np.rint(np.clip(np.nan_to_num(array), 0.0, 1.0) * 255).astype(np.uint8)
+    target = Path(path)
+    partial = target.with_name(target.name + ".part")
+    try:
+        image_module.fromarray(pixels).save(partial, format="PNG")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:
+    if max_side < 1:
+        msg = f"`max_side` must be at least 1, got {max_side}"
+        raise ModelError(msg)
+    factor = max_side / max(image.size)
+    size = tuple(max(1, round(side * factor)) for side in image.size)
+    resampling = _pillow().Resampling
+    return image.resize(size, resampling.NEAREST if nearest else resampling.BOX)
+
+
+def _open(path: str | os.PathLike[str]) -> Any:
+    image_module = _pillow()
+    try:
+        image = image_module.open(path)
+        if image.width * image.height > MAX_PIXELS:
+            msg = f"{path}: an image of {image.width}×{image.height} pixels is too large"
+            raise FileFormatError(msg, path=str(path), line=None)
+        image.load()
+    except FileNotFoundError:
+        raise
+    except (OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        msg = f"{path}: not an image that can be read: {error}"
+        raise FileFormatError(msg, path=str(path), line=None) from error
+    return image.convert("RGBA").convert("RGB") if image.mode == "P" else image
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise missing_extra(package="pillow", extra="image") from error
+    return Image

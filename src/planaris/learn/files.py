@@ -1,0 +1,91 @@
+"""Trained CRFs as ``.npz`` files: numbers and JSON text, no code."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planaris.errors import FileFormatError, ModelError
+from planaris.learn.optimize import Training
+
+if TYPE_CHECKING:
+    from planaris.learn.crf import PlanarCRF
+
+FORMAT = "planaris-crf-1"
+HISTORY = ("seconds", "objective", "upper", "lower")
+SKIPPED = ("progress",)
+"""Parameters that say how to run, not what was learned."""
+
+
+def save_crf(crf: PlanarCRF, path: str | os.PathLike[str]) -> None:
+    """Write a trained CRF; see :meth:`PlanarCRF.save`."""
+    if not hasattr(crf, "coef_"):
+        msg = "only a trained CRF can be saved: call `fit` first"
+        raise ModelError(msg)
+    parameters = {k: v for k, v in crf.get_params().items() if k not in SKIPPED}
+    parameters["features"] = list(parameters["features"])
+    try:
+        text = json.dumps(parameters, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        msg = f"only parameters of numbers and names can be saved: {error}"
+        raise ModelError(msg) from error
+    trained = crf.training_
+    arrays: dict[str, Any] = {
+        "format": np.array(FORMAT),
+        "parameters": np.array(text),
+        "classes": crf.classes_,
+        "coef": crf.coef_,
+        "bounds": np.array([trained.objective, trained.lower, float(trained.converged)]),
+        "history_weights": np.array([h["weights"] for h in trained.history]),
+    }
+    for name in HISTORY:
+        arrays[f"history_{name}"] = np.array([h[name] for h in trained.history])
+    target = Path(path)
+    partial = target.with_name(target.name + ".part")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, **arrays)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load_crf(kind: type[PlanarCRF], path: str | os.PathLike[str]) -> PlanarCRF:
+    """Read a trained CRF; see :meth:`PlanarCRF.load`."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            values = {name: stored[name] for name in stored.files}
+        if str(values["format"]) != FORMAT:
+            _refuse(path, f"format {values['format']}, not {FORMAT}")
+        parameters = json.loads(str(values["parameters"]))
+        parameters["features"] = tuple(parameters["features"])
+        crf = kind(**parameters)
+        objective, lower, converged = values["bounds"].tolist()
+        columns = [values[f"history_{name}"].tolist() for name in HISTORY]
+        history = [
+            {"round": k, **dict(zip(HISTORY, row, strict=True)), "weights": weights}
+            for k, (*row, weights) in enumerate(
+                zip(*columns, values["history_weights"], strict=True)
+            )
+        ]
+        weights = np.asarray(values["coef"], dtype=np.float64)
+    except FileFormatError:
+        raise
+    except FileNotFoundError:
+        raise
+    except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+        _refuse(path, f"something else ({error})", error)
+    crf.coef_, crf.classes_ = weights, values["classes"]
+    crf.n_features_in_ = len(weights)
+    crf.training_ = Training(weights, objective, lower, bool(converged), history)
+    return crf
+
+
+def _refuse(path: str | os.PathLike[str], found: str, cause: Exception | None = None) -> Any:
+    msg = f"{os.fspath(path)}: expected a CRF written by `PlanarCRF.save`, got {found}"
+    raise FileFormatError(msg, path=os.fspath(path), line=None) from cause

@@ -1,0 +1,236 @@
+"""What a CRF is trained on: a graph with one row of features per edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import ModelError
+from planaris.generate import square_lattice
+from planaris.learn.features import EdgeFeature, edge_features, group_features
+from planaris.learn.grid import as_image
+from planaris.learn.tied import TiedGraph
+from planaris.models import IsingModel
+from planaris.models.arrays import as_edges, as_real
+from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
+
+PEGS = ("corners",)
+GROUPS = ("tied", "direction")
+FIELDS = ("border",)
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A graph with features, and what is known about its states.
+
+    Attributes
+    ----------
+    num_spins : int
+        Number of spins.
+    edges : numpy.ndarray
+        Pairs of spins, shape (m, 2).
+    features : numpy.ndarray
+        One row per edge, shape (m, k): disagreement costs are ``features @ weights``.
+    positions : numpy.ndarray or None
+        A plane drawing, shape (n, 2).
+    ties, opposite : numpy.ndarray
+        Pairs of spins that are equal or opposite in every state.
+    field_spins : numpy.ndarray or None
+        Spins in a field; they must be on one face. None: labels count up to a global flip.
+    field_features : numpy.ndarray or None
+        One row per spin of ``field_spins``: its field is half of ``field_features @ weights``,
+        with weights of their own.
+    margin : numpy.ndarray or None
+        ``v_ij`` of SK08 eq. 9: per edge, then per spin in a field. None: what the CRF says.
+    shape : tuple of int
+        Shape of the labels: (n,) or that of an image.
+    """
+
+    num_spins: int
+    edges: IntArray
+    features: FloatArray
+    positions: FloatArray | None = None
+    ties: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int32))
+    opposite: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    field_spins: IntArray | None = None
+    field_features: FloatArray | None = None
+    margin: FloatArray | None = None
+    shape: tuple[int, ...] = ()
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether a global flip changes the energy."""
+        return self.field_spins is not None
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, those to the bias spin included."""
+        return len(self.edges) + (0 if self.field_spins is None else len(self.field_spins))
+
+    def all_features(self) -> FloatArray:
+        """Return the features of edges and fields, block by block."""
+        if self.field_features is None:
+            return self.features
+        m, k = self.features.shape
+        f, q = self.field_features.shape
+        joined = np.zeros((m + f, k + q))
+        joined[:m, :k], joined[m:, k:] = self.features, self.field_features
+        return joined
+
+    def graph(self) -> TiedGraph:
+        """Return the graph with its bias spin, contracted along the ties."""
+        n, edges, positions = self.num_spins, self.edges, self.positions
+        if self.field_spins is not None:
+            bias = np.column_stack([self.field_spins, np.full_like(self.field_spins, n)])
+            n, edges, positions = n + 1, np.concatenate([edges, bias]), None
+        return TiedGraph(n, edges, ties=self.ties, opposite=self.opposite, positions=positions)
+
+    def key(self) -> tuple[Any, ...]:
+        """Return what tells graphs apart: equal keys may share a plan."""
+        arrays = (self.edges, self.ties, self.opposite, self.field_spins)
+        return (self.num_spins, *(b"" if a is None else a.tobytes() for a in arrays))
+
+
+def graph_instance(
+    graph: Any,
+    features: ArrayLike,
+    *,
+    ties: ArrayLike = (),
+    opposite: ArrayLike = True,
+    field_spins: ArrayLike | None = None,
+    field_features: ArrayLike | None = None,
+    margin: ArrayLike | None = None,
+) -> Instance:
+    """Return an instance of any planar graph.
+
+    Parameters
+    ----------
+    graph : IsingModel, Lattice, networkx graph, or pair (num_spins, edges)
+        The graph; couplings of a model are not used.
+    features : array_like, shape (m, k)
+        One row per edge, in the order of the graph's edges.
+    ties, opposite, field_spins, field_features, margin
+        See :class:`Instance`.
+
+    Examples
+    --------
+    >>> instance = graph_instance((3, [(0, 1), (1, 2)]), [[1.0], [2.0]])
+    >>> instance.num_spins, instance.all_features().shape
+    (3, (2, 1))
+    """
+    n, edges, positions = _as_graph(graph)
+    rows = as_real("features", features)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or len(rows) != len(edges) or not np.isfinite(rows).all():
+        msg = f"`features` must be finite, one row per edge: ({len(edges)}, k), got {rows.shape}"
+        raise ModelError(msg)
+    tied = as_edges(ties, n, name="ties")
+    flips = np.broadcast_to(np.asarray(opposite, dtype=bool), len(tied)).copy()
+    spins = fields = None
+    if field_spins is not None:
+        spins = np.asarray(field_spins, dtype=np.int32)
+        fields = as_real("field_features", 1.0 if field_features is None else field_features)
+        fields = np.ones((len(spins), 1)) if fields.ndim == 0 else fields
+        if spins.ndim != 1 or fields.ndim != 2 or len(fields) != len(spins):
+            msg = f"`field_features` must have one row per spin in a field, got {fields.shape}"
+            raise ModelError(msg)
+    total = len(edges) + (0 if spins is None else len(spins))
+    v = None if margin is None else np.broadcast_to(as_real("margin", margin), total).copy()
+    return Instance(n, edges, rows, positions, tied, flips, spins, fields, v, (n,))
+
+
+def image_instance(
+    image: ArrayLike,
+    *,
+    features: Sequence[str | EdgeFeature] = ("bias", "difference"),
+    groups: str = "tied",
+    peg: str | None = None,
+    fields: str | None = None,
+    name: str = "image",
+) -> Instance:
+    """Return the grid of an image.
+
+    Parameters
+    ----------
+    image : array_like, shape (H, W) or (H, W, C)
+        Pixels are spins, numbered row by row.
+    features : sequence of str or callable
+        See :func:`planaris.learn.features.edge_features`.
+    groups : {"tied", "direction"}
+        The same weights for all edges, or other ones for edges to the right and down.
+    peg : {"corners"}, optional
+        The top left and the bottom right pixel differ (SK08 figure 5).
+    fields : {"border"}, optional
+        Pixels at the border, which share a face, are in a field: a constant and their values.
+    name : str
+        How to call the image in messages.
+
+    Examples
+    --------
+    >>> instance = image_instance([[0.0, 1.0], [1.0, 0.0]], peg="corners")
+    >>> instance.num_spins, instance.features.shape, instance.ties.tolist()
+    (4, (4, 2), [[0, 3]])
+    """
+    x = as_image(name, image)
+    for option, value, known in (
+        ("groups", groups, GROUPS),
+        ("peg", peg, (None, *PEGS)),
+        ("fields", fields, (None, *FIELDS)),
+    ):
+        if value not in known:
+            msg = f"`{option}` must be one of {', '.join(map(repr, known))}, got {value!r}"
+            raise ModelError(msg)
+    if peg and fields:
+        msg = "`peg` and `fields` cannot be had together: the graph would not be planar"
+        raise ModelError(msg)
+    rows, columns = x.shape[:2]
+    lattice = square_lattice(rows, columns)
+    n = rows * columns
+    found = edge_features(x, lattice.edges, features)
+    if groups == "direction":
+        down = np.arange(len(found)) >= rows * max(columns - 1, 0)
+        found = group_features(found, down, 2)
+    ties = [(0, n - 1)] if peg and n > 1 else []
+    border = border_features = None
+    if fields:
+        grid = np.arange(n, dtype=np.int32).reshape(rows, columns)
+        inner = np.zeros((rows, columns), dtype=bool)
+        inner[1:-1, 1:-1] = True
+        border = grid[~inner]
+        values = x.reshape(n, -1)[border]
+        border_features = np.concatenate([np.ones((len(border), 1)), values], axis=1)
+    return Instance(
+        n,
+        lattice.edges,
+        found,
+        lattice.positions,
+        as_edges(ties, n, name="ties"),
+        np.ones(len(ties), dtype=bool),
+        border,
+        border_features,
+        None,
+        (rows, columns),
+    )
+
+
+def _as_graph(graph: Any) -> tuple[int, IntArray, FloatArray | None]:
+    if isinstance(graph, IsingModel):
+        return graph.num_spins, graph.edges, graph.positions
+    if hasattr(graph, "num_vertices") and hasattr(graph, "edges"):  # Lattice, Embedding
+        positions = getattr(graph, "positions", None)
+        return graph.num_vertices, as_edges(graph.edges, graph.num_vertices), positions
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        place = {node: k for k, node in enumerate(graph.nodes)}
+        pairs = [(place[u], place[v]) for u, v in graph.edges()]
+        return len(place), as_edges(pairs, len(place)), None
+    if isinstance(graph, tuple) and len(graph) == 2:
+        n, pairs = graph
+        return int(n), as_edges(pairs, int(n)), None
+    msg = (
+        "a graph must be an IsingModel, a lattice, a networkx graph or a pair "
+        f"(num_spins, edges), got {type(graph).__name__}"
+    )
+    raise ModelError(msg)

@@ -1,0 +1,299 @@
+"""Minimise ½ λ ‖w‖² + risk(w), with a lower bound on the minimum at every step.
+
+Likelihood is smooth: L-BFGS, and strong convexity bounds the gap by ‖gradient‖² / 2λ. Margin is
+not: a bundle method, whose planes lie below the risk everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from planaris.learn.risks import Plane
+from planaris.learn.simplex import maximise_on_simplex
+from planaris.progress import ProgressCallback
+from planaris.typing import FloatArray
+
+MAX_PLANES = 200
+SERIOUS = 0.1
+"""Part of the predicted decrease that a step must bring to be taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Weights with an interval that contains the least objective.
+
+    Attributes
+    ----------
+    weights : numpy.ndarray
+        The best that were seen.
+    objective : float
+        Their objective, at least the minimum.
+    lower : float
+        At most the minimum.
+    converged : bool
+        Whether the gap is as small as was asked for.
+    history : list of dict
+        Per evaluation: ``round``, ``seconds``, ``objective``, ``upper`` (the best so far),
+        ``lower`` and ``weights``.
+    """
+
+    weights: FloatArray
+    objective: float
+    lower: float
+    converged: bool
+    history: list[dict[str, Any]] = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """How far the objective may be above its minimum."""
+        return self.objective - self.lower
+
+
+class _Record:
+    """Keeps the best weights, the best bound and the history; says when to stop."""
+
+    def __init__(
+        self, tol: float, max_iter: int, progress: ProgressCallback | None, lower: float = 0.0
+    ) -> None:
+        self.tol, self.max_iter, self.progress = tol, max_iter, progress
+        self.started = perf_counter()
+        self.weights: FloatArray = np.zeros(0)
+        self.upper, self.lower = np.inf, lower
+        self.first = np.inf
+        self.history: list[dict[str, Any]] = []
+
+    def add(self, weights: FloatArray, objective: float, lower: float) -> None:
+        if objective < self.upper:
+            self.upper, self.weights = objective, weights.copy()
+        # The objective is never below the minimum, so rounding must not lift the bound above it.
+        self.lower = min(max(self.lower, lower), self.upper)
+        self.history.append(
+            {
+                "round": len(self.history),
+                "seconds": perf_counter() - self.started,
+                "objective": objective,
+                "upper": self.upper,
+                "lower": self.lower,
+                "weights": weights.copy(),
+            }
+        )
+        if self.progress is not None:
+            self.progress(self._fraction())
+
+    def _fraction(self) -> float:
+        """Digits of the gap that have been won, or rounds that have been used."""
+        wanted = self.tol * max(1.0, abs(self.upper))
+        self.first = max(self.upper - self.lower, wanted) if np.isinf(self.first) else self.first
+        now = max(self.upper - self.lower, wanted, 1e-300)
+        digits = np.log(max(self.first / max(wanted, 1e-300), 1.0 + 1e-12))
+        won = 1.0 - np.log(now / max(wanted, 1e-300)) / digits if wanted > 0 else 0.0
+        return float(np.clip(max(won, len(self.history) / self.max_iter), 0.0, 1.0))
+
+    @property
+    def converged(self) -> bool:
+        gap = self.upper - self.lower
+        return bool(self.history) and gap <= self.tol * max(1.0, abs(self.upper))
+
+    @property
+    def finished(self) -> bool:
+        return self.converged or len(self.history) >= self.max_iter
+
+    def result(self) -> Training:
+        return Training(self.weights, self.upper, self.lower, self.converged, self.history)
+
+
+def minimise_smooth(
+    risk: Callable[[FloatArray], Plane],
+    start: FloatArray,
+    regularization: float,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+    progress: ProgressCallback | None = None,
+) -> Training:
+    """Minimise ``½ λ ‖w‖² + risk(w)`` by L-BFGS.
+
+    Parameters
+    ----------
+    risk : callable
+        Weights to the tangent :class:`Plane` there; convex, smooth, not negative.
+    start : numpy.ndarray
+        First weights.
+    regularization : float
+        ``λ`` above zero.
+    tol : float
+        Stop when the gap is at most this, relative to the objective where that is above one.
+    max_iter : int
+        Evaluations.
+    progress : callable, optional
+        Told the fraction done.
+
+    Examples
+    --------
+    >>> def parabola(w):  # ‖w‖² - 6 w + 9
+    ...     return Plane(9.0 - float(w @ w), 2 * w - 6)
+    >>> found = minimise_smooth(parabola, np.zeros(1), 1.0, tol=1e-9)
+    >>> found.weights.round(4).tolist(), found.converged
+    ([2.0], True)
+    """
+    from scipy.optimize import minimize
+
+    record = _Record(tol, max_iter, progress)
+
+    def objective(weights: FloatArray) -> tuple[float, FloatArray]:
+        plane = risk(weights)
+        value = plane.at(weights) + regularization * float(weights @ weights) / 2
+        gradient = plane.slope + regularization * weights
+        # F(v) ≥ F(w) + ⟨∇F(w), v - w⟩ + ½ λ ‖v - w‖² for every v.
+        record.add(weights, value, value - float(gradient @ gradient) / (2 * regularization))
+        if record.finished:
+            raise _FinishedError
+        return value, gradient
+
+    # L-BFGS forgets the curvature when it stops for rounding: start again from the best.
+    weights = np.asarray(start, dtype=np.float64)
+    for _ in range(3):
+        try:
+            minimize(
+                objective,
+                weights,
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": max_iter, "maxfun": max_iter, "ftol": 0.0, "gtol": 0.0},
+            )
+        except _FinishedError:
+            break
+        weights = record.weights
+    return record.result()
+
+
+class _FinishedError(Exception):
+    """The gap is closed, or the evaluations are used up."""
+
+
+def minimise_by_bundle(
+    risk: Callable[[FloatArray], Plane],
+    start: FloatArray,
+    regularization: float,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+    progress: ProgressCallback | None = None,
+) -> Training:
+    """Minimise ``½ λ ‖w‖² + max over planes``, by a bundle method with a trust region.
+
+    Planes found so far, with the plane zero, are a model of the risk from below. Each step
+    minimises the model plus ``½ ρ ‖w - centre‖²``; ρ shrinks where the model is good and grows
+    where it is not (Schramm and Zowe's BT). The model alone, ρ = 0, bounds the minimum.
+
+    Parameters
+    ----------
+    risk : callable
+        Weights to the :class:`Plane` that touches the risk there; planes lie below the risk.
+    start, regularization, tol, max_iter, progress
+        As for :func:`minimise_smooth`.
+
+    Examples
+    --------
+    >>> def hinge(w):  # max(0, 2 - w)
+    ...     return Plane(2.0, np.array([-1.0])) if w[0] < 2 else Plane(0.0, np.zeros(1))
+    >>> found = minimise_by_bundle(hinge, np.zeros(1), 0.5, tol=1e-9)
+    >>> found.weights.round(4).tolist(), round(found.objective, 6)
+    ([2.0], 1.0)
+    """
+    record = _Record(tol, max_iter, progress)
+    model = _Model(len(start), regularization)
+
+    def evaluate(weights: FloatArray) -> tuple[float, Plane]:
+        plane = risk(weights)
+        model.add(plane)
+        return plane.at(weights) + regularization * float(weights @ weights) / 2, plane
+
+    centre = np.asarray(start, dtype=np.float64).copy()
+    best, plane = evaluate(centre)
+    record.add(centre, best, model.lower_bound())
+    gradient = plane.slope + regularization * centre
+    # Polyak's step length for the lower bound zero: objective / ‖gradient‖.
+    rho = float(gradient @ gradient) / max(best, 1e-300)
+    while not record.finished:
+        weights, predicted = model.step(centre, rho)
+        value, plane = evaluate(weights)
+        record.add(weights, value, model.lower_bound())
+        expected = best - predicted
+        if value <= best - SERIOUS * expected:
+            if value <= best - 0.5 * expected:
+                rho /= 4.0
+            centre, best = weights, value
+        elif value > best + expected:
+            rho *= 2.0  # the model is bad as far out as this
+        if rho < 1e-9 * regularization:
+            rho = 0.0
+        rho = max(rho, 0.0)
+    return record.result()
+
+
+class _Model:
+    """Planes below the risk, the plane zero among them."""
+
+    def __init__(self, dimension: int, regularization: float) -> None:
+        self.regularization = regularization
+        self.offsets = np.zeros(1)
+        self.slopes = np.zeros((1, dimension))
+        self.alpha = np.ones(1)
+
+    def add(self, plane: Plane) -> None:
+        self.offsets = np.append(self.offsets, plane.offset)
+        self.slopes = np.concatenate([self.slopes, plane.slope[None]])
+        self.alpha = np.append(self.alpha, 0.0)
+        if len(self.offsets) > MAX_PLANES:
+            idle = np.flatnonzero(self.alpha[1:-1] <= 0)
+            drop = 1 + int(idle[0]) if len(idle) else 1
+            self.offsets = np.delete(self.offsets, drop)
+            self.slopes = np.delete(self.slopes, drop, axis=0)
+            kept = np.delete(self.alpha, drop)
+            self.alpha = kept / kept.sum() if kept.sum() > 0 else np.eye(len(kept))[0]
+
+    def lower_bound(self) -> float:
+        """Minimise the model; any point of the simplex bounds it from below."""
+        self.alpha = maximise_on_simplex(self.offsets, self.slopes, self.regularization, self.alpha)
+        pull = self.slopes.T @ self.alpha
+        return float(self.offsets @ self.alpha - pull @ pull / (2 * self.regularization))
+
+    def step(self, centre: FloatArray, rho: float) -> tuple[FloatArray, float]:
+        """Return the minimiser near the centre, and the objective the model predicts there."""
+        curvature = self.regularization + rho
+        around = rho / curvature * centre
+        alpha = maximise_on_simplex(self.offsets + self.slopes @ around, self.slopes, curvature)
+        weights = around - self.slopes.T @ alpha / curvature
+        risk = float(np.max(self.offsets + self.slopes @ weights))
+        return weights, risk + self.regularization * float(weights @ weights) / 2
+
+
+def minimise_by_subgradient(
+    risk: Callable[[FloatArray], Plane],
+    start: FloatArray,
+    regularization: float,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+    progress: ProgressCallback | None = None,
+) -> Training:
+    """Minimise by subgradient steps of length 1 / λt: the plain method, to compare with.
+
+    Its lower bound is that of strong convexity at each step, which hardly ever closes.
+    """
+    record = _Record(tol, max_iter, progress)
+    weights = np.asarray(start, dtype=np.float64).copy()
+    while not record.finished:
+        plane = risk(weights)
+        objective = plane.at(weights) + regularization * float(weights @ weights) / 2
+        gradient = plane.slope + regularization * weights
+        bound = objective - float(gradient @ gradient) / (2 * regularization)
+        record.add(weights, objective, bound)
+        weights = weights - gradient / (regularization * (len(record.history) + 1))
+    return record.result()

@@ -1,0 +1,85 @@
+"""Recover labels from noisy observations of nodes and edges (GRSY15)."""
+
+from planaris.recover.clustering import TwoClusters, two_clusters
+from planaris.recover.crf import CRFNoise, crf_noise, pooled_noise
+from planaris.recover.estimators import (
+    MAP,
+    CycleLP,
+    Estimator,
+    HillClimbing,
+    LocalLP,
+    Marginal,
+    Recovery,
+    TwoStep,
+)
+from planaris.recover.expansion import (
+    WeakExpansion,
+    exact_expansion,
+    spectral_expansion,
+    weak_expansion,
+)
+from planaris.recover.images import image_noise, observe_image
+from planaris.recover.noise import NoiseEstimate, estimate_noise
+from planaris.recover.observe import Graph, Observations, as_graph, observe
+from planaris.recover.regions import (
+    boundary_edges,
+    fill_holes,
+    fill_in,
+    flipping_lemma_holds,
+    is_bad,
+    region_type,
+    wrong_regions,
+)
+from planaris.recover.theory import (
+    bad_probability,
+    expander_bound,
+    lower_bound,
+    single_flip_error,
+    upper_bound,
+)
+from planaris.recover.ties import sample_ground_states
+from planaris.recover.weights import log_odds, noise_of, posterior_model
+
+__all__ = [
+    "MAP",
+    "CRFNoise",
+    "CycleLP",
+    "Estimator",
+    "Graph",
+    "HillClimbing",
+    "LocalLP",
+    "Marginal",
+    "NoiseEstimate",
+    "Observations",
+    "Recovery",
+    "TwoClusters",
+    "TwoStep",
+    "WeakExpansion",
+    "as_graph",
+    "bad_probability",
+    "boundary_edges",
+    "crf_noise",
+    "estimate_noise",
+    "exact_expansion",
+    "expander_bound",
+    "fill_holes",
+    "fill_in",
+    "flipping_lemma_holds",
+    "image_noise",
+    "is_bad",
+    "log_odds",
+    "lower_bound",
+    "noise_of",
+    "observe",
+    "observe_image",
+    "pooled_noise",
+    "posterior_model",
+    "region_type",
+    "sample_ground_states",
+    "single_flip_error",
+    "spectral_expansion",
+    "two_clusters",
+    "upper_bound",
+    "weak_expansion",
+    "wrong_regions",
+]

@@ -1,0 +1,23 @@
+"""One sign for every connected component, chosen by the nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris.models import IsingModel
+from planaris.recover.observe import Graph, Observations
+from planaris.typing import FloatArray, Int8Array, IntArray
+
+
+def joined_components(model: IsingModel) -> tuple[int, IntArray]:
+    """Return the components that nonzero couplings join: how many, and which of every spin."""
+    return Graph(model.num_spins, model.edges).components_without(model.couplings == 0)
+
+
+def majority_sign(
+    observations: Observations, spins: Int8Array, count: int, component: IntArray
+) -> tuple[Int8Array, FloatArray]:
+    """Give every component the sign that agrees with more of its nodes; return the votes too."""
+    agree = (observations.nodes * spins).astype(np.float64)
+    votes = np.bincount(component, weights=agree, minlength=count).astype(np.float64)
+    return np.where(votes[component] < 0, -spins, spins).astype(np.int8), votes

@@ -1,0 +1,36 @@
+"""What the verbs return, the proofs that come with it, and the files that keep both."""
+
+from planaris.result.answers import GroundState, LogPartition, Marginals, Stats
+from planaris.result.files import load_result
+from planaris.result.proofs import (
+    AsIsing,
+    Bounds,
+    CutTree,
+    Decomposition,
+    Flow,
+    LabelTree,
+    MeanField,
+    NotPlanar,
+    PartProof,
+    Plane,
+    TJoinProof,
+)
+
+__all__ = [
+    "AsIsing",
+    "Bounds",
+    "CutTree",
+    "Decomposition",
+    "Flow",
+    "GroundState",
+    "LabelTree",
+    "LogPartition",
+    "Marginals",
+    "MeanField",
+    "NotPlanar",
+    "PartProof",
+    "Plane",
+    "Stats",
+    "TJoinProof",
+    "load_result",
+]

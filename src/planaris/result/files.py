@@ -1,0 +1,216 @@
+"""Results and their proofs as JSON files (docs/formats/certificate.md).
+
+Reading builds arrays and the few dataclasses of :mod:`planaris.result.proofs` by name; nothing in
+a file is ever executed. A digest over the body shows damage; what the numbers claim is for
+:mod:`planaris.verify` to judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import FileFormatError
+from planaris.result.proofs import PROOFS
+from planaris.typing import Array
+
+FORMAT = "planaris-result"
+VERSION = 1
+MAX_DEPTH = 8
+"""Proofs nest no deeper than this."""
+
+NUMBERS = ("energy", "value", "lower", "upper")
+ANSWERS = {
+    "GroundState": "ground-state",
+    "LogPartition": "log-partition",
+    "Marginals": "marginals",
+    "NotPlanar": "planarity",
+    "Plane": "planarity",
+}
+
+
+def save_result(result: Any, path: str | os.PathLike[str]) -> None:
+    """Write a result to a file, whole or not at all.
+
+    Examples
+    --------
+    >>> import planaris as pl, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "r.json"
+    >>> model = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0])
+    >>> pl.ground_state(model).save(path)
+    >>> load_result(path).energy
+    -4.0
+    """
+    body = {"answer": ANSWERS[type(result).__name__], **_body(result)}
+    document = {"format": FORMAT, "version": VERSION, "sha256": digest(body), "body": body}
+    target = Path(path)
+    handle, name = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(document, stream, allow_nan=False, separators=(",", ":"))
+            stream.write("\n")
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def load_result(path: str | os.PathLike[str]) -> Any:
+    """Read a result that :func:`save_result` wrote.
+
+    Returns
+    -------
+    GroundState, LogPartition, Marginals, NotPlanar or Plane
+
+    Raises
+    ------
+    FileFormatError
+        When the file is damaged or is no result.
+    """
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as error:
+        _refuse(path, f"it is not JSON: {error}")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        _refuse(path, f"`format` must be {FORMAT!r}")
+    if document.get("version") != VERSION:
+        _refuse(path, f"`version` must be {VERSION}, got {document.get('version')!r:.40}")
+    body = document.get("body")
+    if not isinstance(body, dict) or document.get("sha256") != digest(body):
+        _refuse(path, "`sha256` does not fit the body: the file was damaged or changed")
+    try:
+        return _answer(body)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        _refuse(path, f"{type(error).__name__}: {error}")
+
+
+def _refuse(path: Any, what: str) -> Any:
+    msg = f"{os.fspath(path)} is no result of planaris: {what}"
+    raise FileFormatError(msg, path=os.fspath(path), line=None)
+
+
+def digest(body: Any) -> str:
+    """Return the digest that a file must state of its body."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _body(result: Any) -> dict[str, Any]:
+    if type(result).__name__ in ("NotPlanar", "Plane"):
+        return {"certificate": _encode(result)}
+    shared = {"exact": bool(result.exact), "method": str(result.method)}
+    if type(result).__name__ == "Marginals":
+        return {**shared, "nodes": _tables(result.nodes), "edges": _tables(result.edges)}
+    numbers = {name: _number(getattr(result, name)) for name in NUMBERS if hasattr(result, name)}
+    state: dict[str, Any] = {}
+    if type(result).__name__ == "GroundState":
+        labels = result.stats.get("assignment")
+        state = {"spins": _encode(result.spins)}
+        state["labels"] = None if labels is None else _encode(np.asarray(labels))
+    return {**shared, **numbers, **state, "certificate": _encode(result.certificate)}
+
+
+def _tables(tables: Any) -> Any:
+    if isinstance(tables, list):
+        return [_encode(np.atleast_1d(np.asarray(table))) for table in tables]
+    return _encode(np.asarray(tables))
+
+
+def _number(value: Any) -> Any:
+    return float(value) if np.isfinite(value) else str(float(value))
+
+
+def _encode(value: Any) -> Any:
+    """Return a proof as JSON values; None where there is nothing that a checker could use."""
+    if hasattr(value, "as_proof"):
+        return _encode(value.as_proof())
+    if isinstance(value, np.ndarray):
+        return value.astype(np.int64).tolist() if value.dtype.kind == "b" else value.tolist()
+    if isinstance(value, list | tuple):
+        return [_encode(entry) for entry in value]
+    kind = getattr(value, "KIND", None)
+    if kind is not None:
+        return {"kind": kind, **{f.name: _encode(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, np.integer | int):
+        return int(value)
+    return _number(value) if isinstance(value, np.floating | float) else None
+
+
+def _answer(body: dict[str, Any]) -> Any:
+    from planaris.result.answers import GroundState, LogPartition, Marginals
+
+    answer = body["answer"]
+    if answer == "planarity":
+        proof = _decode(body["certificate"])
+        if getattr(proof, "KIND", "") not in ("plane", "not-planar"):
+            msg = "`certificate` must be of kind 'plane' or 'not-planar'"
+            raise ValueError(msg)
+        return proof
+    exact, method = _is(body["exact"], bool), _is(body["method"], str)
+    if answer == "marginals":
+        return Marginals(_read_tables(body["nodes"]), _read_tables(body["edges"]), exact, method)
+    proof = _decode(body["certificate"])
+    ends = _float(body["lower"]), _float(body["upper"])
+    if answer == "log-partition":
+        return LogPartition(_float(body["value"]), *ends, exact, method, certificate=proof)
+    if answer != "ground-state":
+        msg = f"`answer` is {answer!r:.40}"
+        raise ValueError(msg)
+    labels = body["labels"]
+    stats = {} if labels is None else {"assignment": _array(labels)}
+    spins = _array(body["spins"]).astype(np.int8)
+    return GroundState(spins, _float(body["energy"]), *ends, exact, method, stats, proof)
+
+
+def _read_tables(value: Any) -> Any:
+    nested = isinstance(value, list) and value and isinstance(value[0], list)
+    return [_array(table).astype(float) for table in value] if nested else _array(value) * 1.0
+
+
+def _is(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        msg = f"a {kind.__name__} is needed, got {value!r:.40}"
+        raise TypeError(msg)
+    return value
+
+
+def _float(value: Any) -> float:
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        msg = f"a number is needed, got {value!r:.40}"
+        raise TypeError(msg)
+    return float(value)
+
+
+def _array(value: Any) -> Array:
+    array = np.asarray(_is(value, list)) if value else np.zeros(0, dtype=np.int64)
+    if array.dtype.kind not in "if":
+        msg = f"an array of numbers is needed, got {array.dtype}"
+        raise TypeError(msg)
+    return array
+
+
+def _decode(value: Any, depth: int = 0) -> Any:
+    if value is None:
+        return None
+    if depth > MAX_DEPTH:
+        msg = f"proofs nest more than {MAX_DEPTH} deep"
+        raise ValueError(msg)
+    if isinstance(value, list):
+        return [_decode(entry, depth + 1) for entry in value]
+    kind = PROOFS[_is(value, dict)["kind"]]
+    readers: dict[str, Any] = {
+        "Array": _array,
+        "int": lambda entry: _is(entry, int),
+        "float": _float,
+        "Any": lambda entry: _decode(entry, depth + 1),
+    }
+    return kind(**{f.name: readers[str(f.type)](value[f.name]) for f in fields(kind)})

@@ -1,0 +1,223 @@
+"""Proofs as plain arrays: what a solver hands to :mod:`planaris.verify`, and what files keep.
+
+A proof knows nothing of the solver that found it. Edges are numbered as in the *bare* model of
+the model asked for: its own edges, then one per nonzero field, to a bias spin behind the last
+spin, in the order of the spins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from planaris.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class TJoinProof:
+    """No state leaves less ``|J|`` unsatisfied: closed walks and a packing of T-cuts.
+
+    Attributes
+    ----------
+    walk, offsets : int array
+        Closed walks that use each half-edge ``2 e`` (from the first end of e) and ``2 e + 1``
+        once; walk k is ``walk[offsets[k]:offsets[k + 1]]``.
+    free : int array
+        Walks that no set of the packing may hold.
+    order, start, stop, parent, digits, exponent
+        The packing, see :class:`planaris.kernels.matching.CutPacking`. Every state leaves at
+        least its value unsatisfied.
+    """
+
+    KIND: ClassVar[str] = "t-join"
+    walk: Array
+    offsets: Array
+    free: Array
+    order: Array
+    start: Array
+    stop: Array
+    parent: Array
+    digits: Array
+    exponent: int
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Numbers ``|flow_e| <= |J_e|``, one per edge of the model, that bound every energy.
+
+    For every edge, ``|J| (1 - sign(J) s_u s_v) >= flow (s_u - sign(J) s_v)``; added up, this
+    leaves a linear function of the spins, whose minimum is plain to see.
+    """
+
+    KIND: ClassVar[str] = "flow"
+    flow: Array
+
+
+@dataclass(frozen=True, eq=False)
+class CutTree:
+    """Branch and cut: a tree of decisions on edges, with multipliers of cycles at its leaves.
+
+    Every set of edges that meets each vertex an even number of times meets every cut evenly;
+    so ``Σ_{C-F} x_e - Σ_F x_e >= 1 - |F|`` holds for the edges x that a state cuts, F odd.
+    Non-negative multipliers of such rows bound the energies of a leaf by weak duality.
+
+    Attributes
+    ----------
+    offsets, edges, odd : int array
+        The rows: edges of the even sets, and whether each belongs to F.
+    branch_edge, child : int array
+        Of every node: the edge decided on (-1 at a leaf), and its children, shape (nodes, 2),
+        in which that edge is not cut, and cut (-1 at a leaf). Node 0 is the root.
+    row_offsets, rows, multipliers : array
+        Of every node: the rows that bound it, with their multipliers (leaves only).
+    """
+
+    KIND: ClassVar[str] = "cut-tree"
+    offsets: Array
+    edges: Array
+    odd: Array
+    branch_edge: Array
+    child: Array
+    row_offsets: Array
+    rows: Array
+    multipliers: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTree:
+    """Branch and bound over labels: a tree of excluded labels, with messages at its leaves.
+
+    Attributes
+    ----------
+    edges : int array
+        Pairs of variables that messages are passed along, shape (edges, 2).
+    triplets : int array
+        Triples of variables that were added, shape (triplets, 3).
+    branch_variable, branch_label, child : int array
+        Of every node: the variable decided on (-1 at a leaf), the label, and the children in
+        which the variable has that label, and has not.
+    message_offsets, messages : array
+        Of every node the messages of its bound: for each edge, to its first and to its second
+        variable; for each triplet (i, j, k), the tables to ij, ik and jk. None except at leaves.
+    """
+
+    KIND: ClassVar[str] = "label-tree"
+    edges: Array
+    triplets: Array
+    branch_variable: Array
+    branch_label: Array
+    child: Array
+    message_offsets: Array
+    messages: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PartProof:
+    """Proof of a lower bound on the energy of some of the edges of a model.
+
+    Attributes
+    ----------
+    edges : numpy.ndarray
+        Edges of the bare model.
+    lower : float
+        No state gives these edges less energy.
+    proof : object or None
+        What :mod:`planaris.verify` checks; None where the method leaves no proof.
+    """
+
+    KIND: ClassVar[str] = "part"
+    edges: Array
+    lower: float
+    proof: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AsIsing:
+    """A proof about the Ising model that a Markov random field of two labels is."""
+
+    KIND: ClassVar[str] = "as-ising"
+    proof: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """log Z <= Σ weights[k] log Z(piece k), when the pieces add up to the bare model.
+
+    Attributes
+    ----------
+    weights : float array
+        Non-negative, adding up to 1.
+    piece_offsets, edges, couplings : array
+        Edges of the bare model in each piece, and their couplings there.
+    """
+
+    KIND: ClassVar[str] = "decomposition"
+    weights: Array
+    piece_offsets: Array
+    edges: Array
+    couplings: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MeanField:
+    """log Z >= mean log weight + entropy of a distribution q of independent clusters.
+
+    q keeps the couplings of some edges of the model and has fields of its own; edges that are
+    left out join different clusters.
+
+    Attributes
+    ----------
+    edges : int array
+        The edges of the model that q keeps.
+    fields : float array
+        One per spin.
+    """
+
+    KIND: ClassVar[str] = "mean-field"
+    edges: Array
+    fields: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Proofs of both ends of an interval; None where an end has none."""
+
+    KIND: ClassVar[str] = "bounds"
+    lower: Any
+    upper: Any
+
+
+@dataclass(frozen=True, eq=False)
+class NotPlanar:
+    """Edges of the bare graph that form a subdivision of K5 or K3,3."""
+
+    KIND: ClassVar[str] = "not-planar"
+    edges: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A plane rotation system of the bare graph: the half-edges around every vertex."""
+
+    KIND: ClassVar[str] = "plane"
+    rotation: Array
+    offsets: Array
+
+
+PROOFS: dict[str, Any] = {
+    kind.KIND: kind
+    for kind in (
+        TJoinProof,
+        Flow,
+        CutTree,
+        LabelTree,
+        PartProof,
+        AsIsing,
+        Decomposition,
+        MeanField,
+        Bounds,
+        NotPlanar,
+        Plane,
+    )
+}
+"""Every kind of proof that files hold, by its name there."""

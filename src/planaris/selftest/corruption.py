@@ -1,0 +1,137 @@
+"""Change numbers of saved results: each change is refused, or what is claimed is still true."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planaris.embed import prove_planarity
+from planaris.errors import FileFormatError, PlanarisError
+from planaris.generate import spin_glass
+from planaris.infer import ground_state, log_partition, marginals
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.relax import branch_and_cut, cycle_lp, local_lp
+from planaris.result import load_result
+from planaris.result.files import digest, save_result
+from planaris.verify import check_result
+from planaris.verify.elimination import recompute
+
+CLAIMS = ("energy", "spins", "labels", "upper", "value", "nodes", "edges")
+"""Fields of which no change may pass; others may be weakened to something still true."""
+
+
+def _complete(n: int, seed: int, *, whole: bool = False) -> IsingModel:
+    rng = np.random.default_rng(seed)
+    edges = [(u, v) for u in range(n) for v in range(u)]
+    couplings = rng.choice([-1.0, 1.0], len(edges)) if whole else rng.normal(size=len(edges))
+    return IsingModel(edges, couplings, fields=None if whole else 0.3 * rng.normal(size=n))
+
+
+def _field_of_three_labels(seed: int) -> MarkovRandomField:
+    rng = np.random.default_rng(seed)
+    pairs = [(u, v) for u in range(6) for v in range(u + 1, 6)]
+    return MarkovRandomField([3] * 6, [(pair, np.exp(rng.normal(size=(3, 3)))) for pair in pairs])
+
+
+GLASS = spin_glass(4, np.random.default_rng(0))
+BIASED = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0, 0.5, 0.25])
+CHAIN = IsingModel([(0, 1), (1, 2)], [1.0, 0.3], fields=[2.0, 0.0, -0.5])
+DENSE, WHOLE = _complete(9, 1), _complete(11, 2, whole=True)
+KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "t-join": (GLASS, ground_state),
+    "t-join with fields": (BIASED, ground_state),
+    "flow": (CHAIN, lambda model: ground_state(model, "graph-cut")),
+    "flow of a relaxation": (DENSE, local_lp),
+    "cycles": (DENSE, lambda model: cycle_lp(model, prove=True)),
+    "cut tree": (WHOLE, lambda model: branch_and_cut(model, prove=True)),
+    "labels": (_field_of_three_labels(3), lambda model: branch_and_cut(model, prove=True)),
+    "log Z": (DENSE, log_partition),
+    "marginals": (DENSE, marginals),
+    "plane": (GLASS, prove_planarity),
+    "not planar": (WHOLE, prove_planarity),
+}
+"""A model and a solver for every kind of proof."""
+
+
+def corrupt_kind(kind: str, count: int, seed: int = 7) -> Iterator[str | None]:
+    """Corrupt the result of a kind ``count`` times; yield what passed that should not have.
+
+    Examples
+    --------
+    >>> list(corrupt_kind("flow", 3))
+    [None, None, None]
+    """
+    model, solve = KINDS[kind]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.json"
+        save_result(solve(model), path)
+        whole = json.loads(path.read_text())
+        if not check_result(model, load_result(path)).proved:
+            yield "the untouched result does not pass"
+            return
+        rng = np.random.default_rng(seed)
+        numbers = _places(whole["body"])
+        for where in rng.choice(len(numbers), count).tolist():
+            body = _changed(whole["body"], numbers[where], rng)
+            yield _fault(model, path, whole, body, numbers[where])
+
+
+def _fault(model: Any, path: Path, whole: Any, body: Any, where: tuple[Any, ...]) -> str | None:
+    path.write_text(json.dumps({**whole, "body": body}))
+    try:
+        load_result(path)
+    except FileFormatError:
+        pass
+    else:
+        return f"{where}: the digest does not notice"
+    path.write_text(json.dumps({**whole, "body": body, "sha256": digest(body)}))
+    try:
+        accepted = check_result(model, load_result(path)).proved
+    except PlanarisError:
+        return None
+    if accepted and (where[0] in CLAIMS or not _still_true(model, body)):
+        return f"{where}: accepted"
+    return None
+
+
+def _still_true(model: Any, body: dict[str, Any]) -> bool:
+    """Whether what the body claims of a minimum or of log Z holds."""
+    task = {"ground-state": "max", "log-partition": "sum"}.get(body["answer"])
+    if task is None:
+        return True
+    found = recompute(model, task=task)
+    assert found is not None, "these models are small"
+    if task == "max":
+        claimed = body["energy"] if body["exact"] else body["lower"]
+        return bool(claimed <= -found.value + 1e-6)
+    return bool(body["lower"] - 1e-6 <= found.value <= body["upper"] + 1e-6)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the way to every number of a document."""
+    if isinstance(value, dict):
+        return [p for key, entry in value.items() for p in _places(entry, (*path, key))]
+    if isinstance(value, list):
+        return [p for k, entry in enumerate(value) for p in _places(entry, (*path, k))]
+    return [path] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def _changed(document: Any, path: tuple[Any, ...], rng: np.random.Generator) -> Any:
+    changed = copy.deepcopy(document)
+    at = changed
+    for key in path[:-1]:
+        at = at[key]
+    old = at[path[-1]]
+    new: float
+    if isinstance(old, int):
+        new = old + int(rng.choice([-2, -1, 1, 2, 1000]))
+    else:
+        new = float(rng.choice([-old, old + 1.0, old * 1.01 + 1e-3, old - 0.5, 1e300]))
+    at[path[-1]] = new if new != old else old + 1
+    return changed

@@ -1,0 +1,122 @@
+"""Check an interval around log Z from the distributions and decompositions that prove it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import VerificationError
+from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.result import AsIsing, Bounds, Decomposition, LogPartition, MeanField
+from planaris.verify.elimination import Recomputed, recompute
+from planaris.verify.energy_bounds import BareModel
+from planaris.verify.findings import Finding
+
+_UNIT = 2.0**-53
+
+
+def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) -> list[Finding]:
+    """Return what the certificate proves of ``[lower, upper]``, as findings."""
+    certificate = result.certificate
+    if isinstance(model, MarkovRandomField) and isinstance(certificate, AsIsing):
+        model, certificate = mrf2ising(model)[0], certificate.proof
+    if not (isinstance(certificate, Bounds) and isinstance(model, IsingModel)):
+        return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
+    findings = []
+    for claim, proof, prove, sign in (
+        ("lower end", certificate.lower, mean_field_bound, 1.0),
+        ("upper end", certificate.upper, decomposition_bound, -1.0),
+    ):
+        found = None if proof is None else prove(model, proof)
+        if found is None:
+            findings.append(Finding(claim, "unproved", "no proof, or too wide to recompute"))
+            continue
+        claimed = result.lower if sign > 0 else result.upper
+        if sign * (claimed - found.value) > 2 * found.slack:
+            msg = f"the {claim} is claimed to be {claimed}, but the proof gives {found.value}"
+            raise VerificationError(msg, claimed=claimed, found=found.value)
+        findings.append(Finding(claim, "proved", proof.KIND))
+    return findings
+
+
+def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:
+    """Return Σ ρ log Z(θ^r), plus what Σ ρ θ^r misses of θ; None if a piece is too wide."""
+    bare = BareModel.of(model)
+    weights = np.asarray(proof.weights, dtype=np.float64)
+    begins = np.asarray(proof.piece_offsets, dtype=np.int64)
+    edges = np.asarray(proof.edges, dtype=np.int64)
+    couplings = np.asarray(proof.couplings, dtype=np.float64)
+    _require(len(begins) == len(weights) + 1, "every piece has a run of edges")
+    ends = (begins[0], begins[-1]) == (0, len(edges)) and len(edges) == len(couplings)
+    _require(ends and bool(np.all(np.diff(begins) >= 0)), "pieces are runs of edges")
+    inside = len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(bare.edges))
+    _require(bool(inside) and bool(np.all(weights >= 0)), "pieces have edges and weights >= 0")
+    rest = abs(math.fsum([*weights.tolist(), -1.0]))
+    _require(rest <= 1e-9, "the weights of the pieces add up to one")
+    piece = np.repeat(np.arange(len(weights)), np.diff(begins))
+    total = np.bincount(edges, weights[piece] * couplings, len(bare.edges))
+    size = float(weights[piece] @ np.abs(couplings))
+    miss = math.fsum(np.abs(total - bare.couplings).tolist())
+    values, slack = [], 8 * _UNIT * (len(weights) + 4) * (size + 1.0) + 2 * rest * size
+    for k, weight in enumerate(weights.tolist()):
+        run = slice(int(begins[k]), int(begins[k + 1]))
+        _require(len(np.unique(edges[run])) == len(edges[run]), "a piece has an edge once")
+        part = IsingModel(bare.edges[edges[run]], couplings[run], num_spins=bare.num_vertices)
+        found = recompute(part, task="sum")
+        if found is None:
+            return None
+        values.append(weight * found.value)
+        slack += weight * found.slack + 2 * rest * abs(found.value)
+    value = math.fsum([*values, miss, model.offset, -math.log(2.0)])
+    return Recomputed(value, slack + 8 * _UNIT * (abs(value) + abs(model.offset)))
+
+
+def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
+    """Return E_q log weight + H(q): q keeps some couplings and has fields of its own.
+
+    With q ∝ exp(Σ_kept J s s + Σ f s), this is log Z_q + Σ (h - f) m + Σ_left J m m, as long
+    as no edge that was left out joins spins that q correlates.
+    """
+    kept = np.asarray(proof.edges, dtype=np.int64)
+    fields = np.asarray(proof.fields, dtype=np.float64)
+    count = model.num_edges
+    inside = kept.size == 0 or (kept.min() >= 0 and kept.max() < count)
+    _require(bool(inside) and fields.shape == (model.num_spins,), "q has edges of the model")
+    is_kept = np.zeros(count, dtype=bool)
+    is_kept[kept] = True
+    label = _components(model.num_spins, model.edges[is_kept])
+    u, v = model.edges[:, 0], model.edges[:, 1]
+    apart = label[u] != label[v]
+    _require(bool(np.all(is_kept | apart)), "edges left out join spins that q keeps apart")
+    q = IsingModel(
+        model.edges[is_kept], model.couplings[is_kept], fields, num_spins=model.num_spins
+    )
+    found = recompute(q, task="sum", marginals=True, max_entries=2**18)
+    if found is None or found.marginals is None:
+        return None
+    means = np.array([table[1] - table[0] for table in found.marginals])
+    left = ~is_kept
+    terms = [
+        *((model.fields - fields) * means).tolist(),
+        *(model.couplings[left] * means[u[left]] * means[v[left]]).tolist(),
+    ]
+    size = float(np.abs(model.fields).sum() + np.abs(fields).sum() + np.abs(model.couplings).sum())
+    value = math.fsum([found.value, *terms, model.offset])
+    return Recomputed(value, 64 * found.slack + 64 * _UNIT * (size + abs(value)))
+
+
+def _components(count: int, edges: Any) -> Any:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ones = np.ones(len(edges), dtype=np.int8)
+    links = coo_array((ones, (edges[:, 0], edges[:, 1])), shape=(count, count))
+    return connected_components(links, directed=False)[1]
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        msg = f"the proof is broken: it must hold that {what}"
+        raise VerificationError(msg)

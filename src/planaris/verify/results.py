@@ -1,0 +1,284 @@
+"""Check any result against its model: what ``planaris verify`` does.
+
+Nothing of the solvers is used. A claim is *proved* by the result's own certificate, *recomputed*
+by enumeration or plain elimination where the model is small enough, or left *unproved*; a claim
+that is found false raises.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import VerificationError
+from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.result import (
+    AsIsing,
+    GroundState,
+    LabelTree,
+    LogPartition,
+    Marginals,
+    NotPlanar,
+    Plane,
+)
+from planaris.typing import Array
+from planaris.verify.elimination import Recomputed, recompute
+from planaris.verify.embedding import check_plane
+from planaris.verify.energy_bounds import BareModel
+from planaris.verify.findings import CheckReport, Finding
+from planaris.verify.ground_state import proved_bound
+from planaris.verify.kuratowski import check_kuratowski
+from planaris.verify.label_bounds import label_bound
+from planaris.verify.partition_bounds import check_interval
+from planaris.verify.state import check_ground_state, check_log_partition
+
+Model = IsingModel | MarkovRandomField
+
+EXACT = 1e-5
+"""Widest interval around log Z that is called exact, relative to its size."""
+
+
+def check_result(model: Model, result: Any) -> CheckReport:
+    """Check a result of any verb, or a proof of planarity, without the solvers.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        What was asked.
+    result : GroundState, LogPartition, Marginals, Plane or NotPlanar
+        What was answered; see :func:`planaris.result.load_result`.
+
+    Returns
+    -------
+    CheckReport
+        Its findings, one per claim.
+
+    Raises
+    ------
+    VerificationError
+        When some claim is false or some proof is broken.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> model = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0])
+    >>> report = check_result(model, pl.ground_state(model))
+    >>> report.proved, [finding.claim for finding in report.findings]
+    (True, ['energy', 'minimum'])
+    """
+    checks: dict[type, Any] = {
+        GroundState: _check_ground_state,
+        LogPartition: _check_log_partition,
+        Marginals: _check_marginals,
+        Plane: _check_planarity,
+        NotPlanar: _check_planarity,
+    }
+    if type(result) not in checks:
+        msg = f"`result` must be what a verb returned, got {type(result).__name__}"
+        raise VerificationError(msg)
+    return CheckReport(checks[type(result)](model, result))
+
+
+# -- states ------------------------------------------------------------------------------------
+
+
+def _check_ground_state(model: Model, result: GroundState) -> list[Finding]:
+    if isinstance(model, IsingModel) and isinstance(result.certificate, LabelTree):
+        model = MarkovRandomField.from_ising(model)
+    if isinstance(model, IsingModel):
+        check_ground_state(model, result)
+        proved = proved_bound(model, result.certificate) is not None
+        kind = _kinds(result.certificate)
+    else:
+        _check_labels(model, result)
+        proved, kind = _check_field_bound(model, result)
+    findings = [Finding("energy", "recomputed", f"{result.energy!r}")]
+    claim = "minimum" if result.exact else "lower bound"
+    if proved:
+        return [*findings, Finding(claim, "proved", kind)]
+    again = recompute(model, task="max")
+    if again is None:
+        return [*findings, Finding(claim, "unproved", "no proof, and too wide to recompute")]
+    _require_minimum(result, again)
+    return [*findings, Finding(claim, "recomputed", "elimination")]
+
+
+def _kinds(certificate: Any) -> str:
+    parts: list[Any] = certificate if isinstance(certificate, list) else [certificate]
+    proofs: list[Any] = [getattr(part, "proof", part) for part in parts]
+    proofs = [proof.as_proof() if hasattr(proof, "as_proof") else proof for proof in proofs]
+    return ", ".join(sorted({getattr(proof, "KIND", "none") for proof in proofs}))
+
+
+def _check_labels(model: MarkovRandomField, result: GroundState) -> None:
+    labels = np.asarray(result.assignment)
+    if labels.shape != (model.num_variables,) or labels.dtype.kind not in "iu":
+        msg = f"`assignment` must hold {model.num_variables} labels"
+        raise VerificationError(msg, claimed=labels.shape, found=(model.num_variables,))
+    if np.any((labels < 0) | (labels >= model.cardinalities)):
+        msg = "`assignment` must hold labels of the variables"
+        raise VerificationError(msg, claimed=labels, found=model.cardinalities)
+    energy = 0.0 - math.fsum(_log_terms(model, labels))
+    slack = _slack(model)
+    if not abs(energy - result.energy) <= slack:
+        msg = f"`energy` is claimed to be {result.energy}, but the labels have {energy}"
+        raise VerificationError(msg, claimed=result.energy, found=energy)
+    if not result.lower <= result.energy == result.upper:
+        msg = (
+            f"`lower <= energy == upper` must hold, got {result.lower}, {result.energy}, "
+            f"{result.upper}"
+        )
+        raise VerificationError(msg, claimed=(result.lower, result.upper), found=energy)
+    if result.exact and result.energy - result.lower > _room(model):
+        msg = f"`exact` is claimed, but `lower` is {result.lower}"
+        raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
+
+
+def _log_terms(model: MarkovRandomField, labels: Array) -> list[float]:
+    tables = ((model.log_table(k), model.scope(k)) for k in range(model.num_factors))
+    return [float(table[tuple(labels[scope])]) for table, scope in tables]
+
+
+def _check_field_bound(model: MarkovRandomField, result: GroundState) -> tuple[bool, str]:
+    proof = result.certificate
+    if isinstance(proof, LabelTree):
+        lower, kind = label_bound(model, proof), proof.KIND
+    elif isinstance(proof, AsIsing):
+        ising, _ = mrf2ising(model)
+        bound = proved_bound(ising, proof.proof)
+        if bound is None:
+            return False, ""
+        lower, kind = bound.value, _kinds(proof.proof)
+    else:
+        return False, ""
+    claimed = result.energy if result.exact else result.lower
+    if claimed > lower + _room(model):
+        msg = f"no less than {claimed} is claimed, but the proof gives {lower}"
+        raise VerificationError(msg, claimed=claimed, found=lower)
+    return True, kind
+
+
+def _slack(model: MarkovRandomField) -> float:
+    logs = model.log_values
+    size = float(np.abs(logs[np.isfinite(logs)]).sum())
+    return 64 * 2.0**-53 * (size + 1.0)
+
+
+def _room(model: MarkovRandomField) -> float:
+    """Return the gap that exact solvers of real-valued models leave: 1e-9 of the energies."""
+    logs = model.log_values
+    largest = [
+        float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
+        for table in (model.log_table(k) for k in range(model.num_factors))
+    ]
+    return 2e-9 * (math.fsum(largest) + 1.0) + _slack(model) * bool(len(logs))
+
+
+def _require_minimum(result: GroundState, again: Recomputed) -> None:
+    minimum = -again.value
+    claimed = result.energy if result.exact else result.lower
+    slack = again.slack + 2e-9 * abs(minimum) + 1e-300
+    if claimed > minimum + slack:
+        msg = f"no less than {claimed} is claimed, but a state has energy {minimum}"
+        raise VerificationError(msg, claimed=claimed, found=minimum)
+    if result.upper < minimum - slack:
+        msg = f"the state is claimed to have {result.upper}, but the minimum is {minimum}"
+        raise VerificationError(msg, claimed=result.upper, found=minimum)
+
+
+# -- log Z and marginals -------------------------------------------------------------------------
+
+
+def _check_log_partition(model: Model, result: LogPartition) -> list[Finding]:
+    if isinstance(model, IsingModel):
+        check_log_partition(model, result)
+    elif not result.lower <= result.value <= result.upper:
+        msg = f"`lower <= value <= upper` must hold, got {result}"
+        raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
+    again = recompute(model, task="sum")
+    if again is not None:
+        low, high = again.value - again.slack, again.value + again.slack
+        if (
+            result.lower > high
+            or result.upper < low
+            or (
+                result.exact
+                and not (result.lower - again.slack <= again.value <= result.upper + again.slack)
+            )
+        ):
+            msg = (
+                f"log Z is claimed to lie in [{result.lower}, {result.upper}], but is {again.value}"
+            )
+            raise VerificationError(msg, claimed=(result.lower, result.upper), found=again.value)
+        if result.exact and not result.upper - result.lower <= EXACT * (1 + abs(again.value)):
+            msg = f"`exact` is claimed of the interval [{result.lower}, {result.upper}]"
+            raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
+        return [Finding("log Z", "recomputed", "elimination")]
+    return check_interval(model, result)
+
+
+def _check_marginals(model: Model, result: Marginals) -> list[Finding]:
+    count = model.num_spins if isinstance(model, IsingModel) else model.num_variables
+    if len(result.nodes) != count:
+        msg = f"`nodes` must have {count} entries, got {len(result.nodes)}"
+        raise VerificationError(msg, claimed=len(result.nodes), found=count)
+    tables = [_table(node) for node in result.nodes]
+    for v, table in enumerate(tables):
+        if not (np.all(table >= -1e-12) and abs(table.sum() - 1) < 1e-9):
+            msg = f"the marginals of variable {v} must be probabilities, got {table.tolist()}"
+            raise VerificationError(msg, claimed=table, found=v)
+    whole = (
+        recompute(model, task="sum", marginals=True, max_entries=2**18) if result.exact else None
+    )
+    if whole is None or whole.marginals is None:
+        return [Finding("marginals", "unproved", "only that they are probabilities")]
+    joint, edges = whole.factor_marginals or [], list(result.edges)
+    if isinstance(model, IsingModel):
+        joint = [
+            np.array([table[0, 1] + table[1, 0], table[0, 0] + table[1, 1]])
+            for table in joint[: model.num_edges]
+        ]
+    else:  # a factor of nothing is a number
+        scopes = [len(model.scope(k)) for k in range(model.num_factors)]
+        edges = [edge for edge, size in zip(result.edges, scopes, strict=False) if size]
+    pairs = [_table(edge) for edge in edges]
+    for name, claimed, truth in (("x", tables, whole.marginals), ("edge", pairs, joint)):
+        if len(claimed) != len(truth):
+            msg = f"there must be {len(truth)} marginals, got {len(claimed)}"
+            raise VerificationError(msg, claimed=len(claimed), found=len(truth))
+        for k, (table, found) in enumerate(zip(claimed, truth, strict=True)):
+            if not np.abs(table - found).max(initial=0.0) <= 1e-9 + 4 * whole.slack:
+                msg = f"P({name} {k}) is claimed to be {table.tolist()}, but is {found.tolist()}"
+                raise VerificationError(msg, claimed=table, found=found)
+    return [Finding("marginals", "recomputed", "elimination")]
+
+
+def _table(node: Any) -> Array:
+    value = np.asarray(node, dtype=np.float64)
+    return np.array([1 - value, value]) if value.ndim == 0 else value
+
+
+# -- planarity -----------------------------------------------------------------------------------
+
+
+def _check_planarity(model: Model, proof: Plane | NotPlanar) -> list[Finding]:
+    if not isinstance(model, IsingModel):
+        model, _ = mrf2ising(model)
+    bare = BareModel.of(model)
+    count = bare.num_vertices if model.has_fields else model.num_spins
+    if isinstance(proof, NotPlanar):
+        kind = check_kuratowski(count, bare.edges, proof.edges)
+        return [Finding("not planar", "proved", f"a subdivision of {kind}")]
+    faces = check_plane(_Rotation(count, bare.edges, proof.rotation, proof.offsets))
+    return [Finding("planar", "proved", f"a rotation system with {faces} faces")]
+
+
+@dataclass(frozen=True)
+class _Rotation:
+    num_vertices: int
+    edges: Array
+    rotation: Array
+    offsets: Array

@@ -1,0 +1,89 @@
+"""The documentation is complete, fresh and linked."""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import planaris
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+pytestmark = pytest.mark.repository
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_of_the_command_line_is_fresh():
+    fresh = tool("make_cli_reference").reference()
+    assert (DOCS / "cli.md").read_text() == fresh, "run `make cli-reference`"
+
+
+def test_every_command_is_in_the_reference():
+    from planaris.cli.main import app
+
+    page = (DOCS / "cli.md").read_text()
+    for command in app.registered_commands:
+        assert f"## planaris {command.name or command.callback.__name__}\n" in page
+
+
+def test_every_page_is_in_the_contents():
+    contents = tool("build_docs").CONTENTS
+    entries = [line for line in contents.splitlines() if line and line[0] not in "`:"]
+    for page in DOCS.rglob("*.md"):
+        name = page.relative_to(DOCS).with_suffix("").as_posix()
+        assert name == "README" or any(fnmatch.fnmatch(name, entry) for entry in entries), name
+
+
+def test_every_page_has_one_title():
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        assert text.startswith("# "), page.name
+        assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1, page.name
+
+
+def test_every_public_package_has_an_api_page():
+    names = tool("build_docs").public_packages()
+    homes = {planaris._HOME.get(name, name) for name in planaris.__all__}
+    assert homes <= set(names)
+    assert {"interop", "verify", "io", "bounds", "relax"} <= set(names)
+
+
+def test_links_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]:
+        for target, anchor in re.findall(r"\]\(([^)#:\s]*)(#[^)\s]*)?\)", page.read_text()):
+            path = page.parent / target if target else page
+            assert path.exists(), f"{page.name} links to {target}"
+            if anchor and path.suffix == ".md":
+                assert anchor[1:] in anchors_of(path), f"{page.name} links to {target}{anchor}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.slow
+def test_the_site_builds_and_needs_no_network():
+    pytest.importorskip("sphinx")
+    subprocess.run([sys.executable, str(ROOT / "tools" / "build_docs.py")], check=True)
+    for page in (ROOT / "build" / "site").rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link)[^>]*(?:src|href)=\"(https?:[^\"]*)", page.read_text()
+        )
+        assert not loaded, f"{page.name} loads {loaded}"

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from planaris.errors import FileFormatError, ModelError
+from planaris.io.images import read_image, read_mask, write_image
+
+
+def test_images_come_back_as_they_were_written(tmp_path, rng):
+    grey = rng.integers(0, 256, (5, 7)) / 255
+    colour = rng.integers(0, 256, (4, 6, 3)) / 255
+    for name, image in (("grey", grey), ("colour", colour)):
+        path = tmp_path / f"{name}.png"
+        write_image(image, path)
+        np.testing.assert_array_equal(read_image(path), image)
+    assert read_image(tmp_path / "colour.png", grey=True).shape == (4, 6)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["colour.png", "grey.png"]
+
+
+def test_masks_are_thresholded_and_stay_masks_when_shrunk(tmp_path, rng):
+    mask = rng.random((40, 20)) < 0.5
+    write_image(mask, tmp_path / "mask.png")
+    np.testing.assert_array_equal(read_mask(tmp_path / "mask.png"), mask)
+    small = read_mask(tmp_path / "mask.png", max_side=10)
+    assert small.shape == (10, 5)
+    assert small.dtype == bool
+
+
+def test_sixteen_bits_palettes_and_transparency(tmp_path):
+    deep = np.array([[0, 65535], [32768, 1]], dtype=np.uint16)
+    Image.fromarray(deep).save(tmp_path / "deep.png")
+    np.testing.assert_allclose(read_image(tmp_path / "deep.png"), deep / 65535, atol=1e-12)
+    colours = Image.fromarray(np.array([[[255, 0, 0], [0, 0, 255]]], dtype=np.uint8))
+    for mode in ("P", "RGBA"):
+        colours.convert(mode).save(tmp_path / f"{mode}.png")
+        np.testing.assert_allclose(read_image(tmp_path / f"{mode}.png")[0, 0], [1, 0, 0])
+
+
+def test_what_is_refused(tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    with pytest.raises(FileFormatError, match=r"broken\.png"):
+        read_image(tmp_path / "broken.png")
+    with pytest.raises(FileNotFoundError):
+        read_mask(tmp_path / "missing.png")
+    with pytest.raises(ModelError, match="values"):
+        write_image(np.zeros((2, 2, 2)), tmp_path / "x.png")

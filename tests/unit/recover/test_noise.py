@@ -1,0 +1,104 @@
+"""Noise estimates against enumerated likelihoods and known noise."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import MethodError, NotPlanarError
+from planaris.generate import random_regular_graph
+from planaris.recover import estimate_noise, noise_of, observe
+from recovery_cases import likelihoods
+
+
+def log_likelihood(seen, p: float, q: float) -> float:
+    _, weights = likelihoods(seen, p, q)
+    return float(np.log(weights.mean()))
+
+
+def test_joint_estimate_maximises_the_enumerated_likelihood(rng: np.random.Generator) -> None:
+    grid = pl.generate.square_lattice(3, 4)
+    for _ in range(4):
+        seen = observe(grid, rng.choice([-1, 1], 12), 0.15, 0.25, rng)
+        found = estimate_noise(seen, method="joint")
+        p, q = (min(max(x, 1e-6), 0.5) for x in (found.p, found.q))
+        best = log_likelihood(seen, p, q)
+        assert best == pytest.approx(found.log_likelihood, abs=1e-4)
+        for dp, dq in ((0.02, 0), (-0.02, 0), (0, 0.02), (0, -0.02)):
+            other = (min(max(p + dp, 1e-6), 0.5), min(max(q + dq, 1e-6), 0.5))
+            assert log_likelihood(seen, *other) <= best + 1e-6
+
+
+def test_edge_estimate_lies_on_the_nishimori_line(rng: np.random.Generator) -> None:
+    # Expected and assumed noise agree: Σ X <y y> = m (1 - 2p), with marginals by another route.
+    grid = pl.generate.square_lattice(15)
+    seen = observe(grid, 1, 0.08, 0.4, rng)
+    found = estimate_noise(seen, q=0.4, method="edges")
+    model = seen.edge_model(0.5 * math.log((1 - found.p) / found.p))
+    edges = np.asarray(pl.marginals(model, "treewidth").edges)
+    mean = float((seen.edges * (2 * edges - 1)).mean())
+    assert mean == pytest.approx(1 - 2 * found.p, abs=2e-4)
+
+
+def test_estimates_are_near_the_noise(rng: np.random.Generator) -> None:
+    grid = pl.generate.square_lattice(60)
+    truth = rng.choice([-1, 1], 3600)
+    for p, q in ((0.03, 0.2), (0.08, 0.4)):
+        found = estimate_noise(observe(grid, truth, p, q, rng), rng=rng)
+        assert found.method == "edges"
+        assert abs(found.p - p) < 5 * found.p_error < 0.05
+        assert abs(found.q - q) < 5 * found.q_error < 0.1
+
+
+def test_edges_and_joint_agree(rng: np.random.Generator) -> None:
+    seen = observe(pl.generate.square_lattice(10, 60), 1, 0.05, 0.3, rng)
+    joint, edges = (estimate_noise(seen, method=name, rng=rng) for name in ("joint", "edges"))
+    assert abs(joint.p - edges.p) < joint.p_error
+    assert abs(joint.q - edges.q) < joint.q_error
+
+
+def test_trees_say_nothing_about_edge_noise(rng: np.random.Generator) -> None:
+    path = (30, [(k, k + 1) for k in range(29)])
+    found = estimate_noise(observe(path, 1, 0.1, 0.5, rng), q=0.5, method="edges")
+    assert math.isinf(found.p_error)
+
+
+def test_consistent_edges_have_no_noise(rng: np.random.Generator) -> None:
+    found = estimate_noise(observe(pl.generate.square_lattice(30), 1, 0.0, 0.2, rng), rng=rng)
+    assert found.p == 0.0
+    assert abs(found.q - 0.2) < 0.08
+
+
+def test_other_graphs_are_estimated_by_plugging_in(rng: np.random.Generator) -> None:
+    graph = random_regular_graph(6, 300, rng)
+    seen = observe(graph, 1, 0.03, 0.3, rng)
+    found = estimate_noise(seen, rng=rng)
+    assert (found.method, found.exact) == ("plug-in", False)
+    assert abs(found.p - 0.03) < 0.03
+    assert abs(found.q - 0.3) < 0.15
+    with pytest.raises(NotPlanarError):
+        estimate_noise(seen, method="edges")
+    with pytest.raises(MethodError, match="joint likelihood"):
+        estimate_noise(seen, method="joint")
+
+
+def test_known_noise_is_kept() -> None:
+    seen = observe(pl.generate.square_lattice(5), 1, 0.1, 0.2, np.random.default_rng(0))
+    found = estimate_noise(seen, p=0.1, q=0.2)
+    assert (found.p, found.q, found.p_error, found.q_error) == (0.1, 0.2, 0.0, 0.0)
+
+
+def test_nothing_observed() -> None:
+    found = estimate_noise(observe((0, []), 1, 0.1, 0.1, np.random.default_rng(0)))
+    assert 0 <= found.p <= 0.5
+
+
+def test_noise_of_is_monotone() -> None:
+    weights = np.linspace(0, 400, 50)
+    values = [noise_of(float(w)) for w in weights]
+    assert values[0] == 0.5
+    assert all(a >= b for a, b in itertools.pairwise(values))

@@ -1,0 +1,107 @@
+"""Noise of random fields, clustering and images."""
+
+from __future__ import annotations
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import ModelError
+from planaris.recover import (
+    MAP,
+    crf_noise,
+    image_noise,
+    observe,
+    observe_image,
+    pooled_noise,
+    posterior_model,
+    two_clusters,
+)
+from planaris.recover.images import split_level
+
+
+def test_weights_of_the_posterior_imply_its_own_noise(rng: np.random.Generator) -> None:
+    grid = pl.generate.square_lattice(30)
+    truth = rng.choice([-1, 1], 900)
+    seen = observe(grid, truth, 0.03, 0.2, rng)
+    noise = crf_noise(posterior_model(seen, 0.03, 0.2), truth)
+    assert noise.p == seen.bad_edges(truth).mean()
+    assert noise.q == seen.bad_nodes(truth).mean()
+    assert np.array_equal(noise.bad_nodes, seen.bad_nodes(truth))
+    assert pooled_noise([noise, noise]) == (noise.p, noise.q)
+
+
+def test_weak_weights_are_not_counted() -> None:
+    model = pl.IsingModel([(0, 1), (1, 2)], [0.1, -2.0], [0.0, 1.0, -0.05])
+    noise = crf_noise(model, 1, edge_threshold=0.5, node_threshold=0.1)
+    assert (noise.p, noise.q) == (1.0, 0.0)
+    assert noise.counted_edges.tolist() == [False, True]
+    assert np.isnan(crf_noise(model, 1, edge_threshold=5.0).p)
+
+
+def clustering_cost(graph: nx.Graph, side: dict) -> float:
+    return sum(abs(w) for u, v, w in graph.edges(data="weight") if (w > 0) == (side[u] != side[v]))
+
+
+@pytest.mark.parametrize("base", [nx.grid_2d_graph(3, 4), nx.complete_graph(6), nx.path_graph(3)])
+def test_two_clusters_are_the_best_of_all(base: nx.Graph, rng: np.random.Generator) -> None:
+    graph = base.copy()
+    for u, v in graph.edges:
+        graph[u][v]["weight"] = float(rng.integers(1, 5) * rng.choice([-1, 1]))
+    found = two_clusters(graph)
+    nodes = list(graph.nodes)
+    best = min(
+        clustering_cost(graph, dict(zip(nodes, sides, strict=True)))
+        for sides in itertools.product((0, 1), repeat=len(nodes))
+    )
+    side = {node: node in found.clusters[0] for node in nodes}
+    assert found.exact
+    assert found.cost == pytest.approx(best) == pytest.approx(clustering_cost(graph, side))
+    assert found.lower == found.cost
+    assert nodes[0] in found.clusters[0]
+    assert found.clusters[0] | found.clusters[1] == set(nodes)
+
+
+def test_clusters_of_odd_graphs() -> None:
+    assert two_clusters(nx.Graph()).clusters == (set(), set())
+    loop = nx.Graph()
+    loop.add_edge("a", "a", weight=-3)
+    assert two_clusters(loop).cost == 3.0
+    several = nx.MultiGraph()
+    several.add_edge(0, 1, weight=2)
+    several.add_edge(0, 1, weight=-3)
+    found = two_clusters(several)
+    assert (found.cost, found.clusters) == (2.0, ({0}, {1}))
+
+
+def test_images_are_cleaned(rng: np.random.Generator) -> None:
+    clean, noisy = pl.generate.noisy_image((60, 80), rng, noise=0.2)
+    seen = observe_image(noisy)
+    p, q = image_noise(seen, (60, 80))
+    assert abs(q - 0.2) < 0.03
+    found = MAP(p, q).recover(seen)
+    assert found.exact
+    assert found.method == "graph-cut"
+    assert found.error(clean.ravel().astype(int)) < 0.1
+
+
+def test_a_guide_tells_where_labels_change(rng: np.random.Generator) -> None:
+    clean = np.ones((20, 30))
+    clean[:, 15:] = -1
+    noisy = np.where(rng.random(clean.shape) < 0.3, -clean, clean)
+    guide = np.where(clean > 0, 200.0, 50.0)[..., None] + rng.normal(0, 5, (20, 30, 3))
+    seen = observe_image(noisy, guide=guide)
+    assert not seen.bad_edges(clean.ravel().astype(int)).any()
+    assert MAP(0.01, 0.3).recover(seen).error(clean.ravel().astype(int)) == 0
+
+
+def test_images_are_checked() -> None:
+    with pytest.raises(ModelError, match="grey image"):
+        observe_image(np.zeros((2, 2, 3)))
+    with pytest.raises(ModelError, match="same pixels"):
+        observe_image(np.zeros((2, 2)), guide=np.zeros((3, 2)))
+    assert observe_image(np.zeros((1, 1))).nodes.tolist() == [-1]
+    assert split_level(np.zeros(0)) == 0.0

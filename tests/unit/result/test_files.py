@@ -1,0 +1,101 @@
+"""Results survive the way to a file and back, and damaged files are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import FileFormatError
+from planaris.result import load_result
+from planaris.result.files import digest
+
+MODEL = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0.0, 0.5, 0.0])
+
+
+@pytest.mark.parametrize("verb", [pl.ground_state, pl.log_partition, pl.marginals])
+def test_numbers_come_back_bit_for_bit(verb: Any, tmp_path: Path) -> None:
+    result = verb(MODEL)
+    result.save(tmp_path / "r.json")
+    again = load_result(tmp_path / "r.json")
+    assert type(again) is type(result)
+    for name in ("energy", "value", "lower", "upper", "exact", "method"):
+        assert getattr(again, name, None) == getattr(result, name, None)
+    for name in ("spins", "nodes", "edges"):
+        if hasattr(result, name):
+            assert np.array_equal(getattr(again, name), getattr(result, name))
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
+    result = pl.ground_state(MODEL)
+    result.stats["assignment"] = np.array([object()])
+    with pytest.raises(TypeError):
+        result.save(tmp_path / "r.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    whole = {
+        "answer": "ground-state",
+        "exact": True,
+        "method": "x",
+        "energy": 0.0,
+        "lower": 0.0,
+        "upper": 0.0,
+        "spins": [1],
+        "labels": None,
+        "certificate": None,
+    }
+    return {**whole, **changes}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        b'{"format": "other"}',
+        b'{"format": "planaris-result", "version": 2}',
+        b'{"format": "planaris-result", "version": 1, "sha256": "x", "body": {}}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_result_is_refused(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_bytes(text)
+    with pytest.raises(FileFormatError, match="no result"):
+        load_result(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answer": "other"},
+        {"exact": 1},
+        {"energy": "1.0"},
+        {"energy": None},
+        {"spins": ["a"]},
+        {"spins": [[1], [1, 2]]},
+        {"spins": 3},
+        {"certificate": {"kind": "no such proof"}},
+        {"certificate": {"kind": "flow"}},
+        {"certificate": {"kind": ["flow"]}},
+        {"certificate": {"kind": "flow", "flow": [True]}},
+        {"certificate": [[[[[[[[[[[None]]]]]]]]]]]},
+    ],
+)
+def test_bodies_of_the_wrong_form_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    content = body(**changes)
+    document = {
+        "format": "planaris-result",
+        "version": 1,
+        "sha256": digest(content),
+        "body": content,
+    }
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(FileFormatError):
+        load_result(tmp_path / "r.json")

@@ -1,0 +1,117 @@
+"""``import planaris`` takes no time, and optional packages are optional."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+
+import planaris
+
+OPTIONAL = ("matplotlib", "dimod", "sklearn", "PIL", "torch", "dask", "distributed")
+HEAVY = ("numpy", "scipy", "networkx", "highspy", "joblib", "threadpoolctl", "typer", "rich")
+
+BLOCK = f"""
+import sys
+for name in {OPTIONAL!r}:
+    sys.modules[name] = None  # what makes `import name` raise ImportError
+"""
+
+
+def run(code: str) -> str:
+    """Run code in a fresh interpreter."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def loaded_after(code: str) -> set[str]:
+    return set(json.loads(run(f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))")))
+
+
+def test_importing_planaris_loads_nothing_heavy():
+    assert not loaded_after("import planaris").intersection(OPTIONAL + HEAVY)
+
+
+def test_the_verbs_load_nothing_optional():
+    code = """
+import planaris as pl
+model = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+pl.ground_state(model), pl.log_partition(model), pl.marginals(model), pl.sample(model, 1)
+"""
+    loaded = loaded_after(code)
+    assert not loaded.intersection((*OPTIONAL, "networkx", "highspy", "typer", "rich"))
+
+
+def test_every_public_name_is_there_when_asked():
+    for name in planaris.__all__:
+        assert getattr(planaris, name) is not None
+        assert name in dir(planaris)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        planaris.nothing  # noqa: B018
+    with pytest.raises(ImportError):
+        exec("from planaris import nothing")
+
+
+def test_type_checkers_see_the_same_names():
+    stub = ast.parse(Path(planaris.__file__).with_name("__init__.pyi").read_text())
+    named = {
+        alias.asname: (node.module, alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert set(planaris.__all__) <= set(named)
+    for name, (module, original) in named.items():
+        if module == "planaris":
+            assert getattr(planaris, name).__name__ == f"planaris.{original}"
+        else:
+            assert planaris._HOME[name] == module.removeprefix("planaris.")
+
+
+def test_every_module_imports_without_the_optional_packages():
+    """A module that is about an optional package says which extra installs it."""
+    code = f"""{BLOCK}
+import pkgutil, planaris
+from planaris.errors import MissingExtraError
+for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lambda name: None):
+    try:
+        __import__(module.name)
+    except MissingExtraError as error:
+        print(module.name, error.extra)
+"""
+    extras = set(metadata("planaris").get_all("Provides-Extra"))
+    refused = dict(line.split() for line in run(code).splitlines())
+    assert refused["planaris.interop.dimod"] == "dimod"
+    assert set(refused.values()) <= extras
+    about = ("planaris.interop.", "planaris.learn")
+    assert all(name.startswith(about) for name in refused), refused
+
+
+@pytest.mark.parametrize(
+    ("call", "extra"),
+    [
+        ("import planaris.interop.dimod", "dimod"),
+        ("planaris.IsingModel([(0, 1)], [1.0]).to_bqm()", "dimod"),
+        ("planaris.io.read_model(b'DIMODBQM', format='bqm')", "dimod"),
+        ("from planaris.report.pictures import new_figure; new_figure()", "plot"),
+    ],
+)
+def test_a_missing_package_is_one_line_with_its_extra(call, extra):
+    code = f"""{BLOCK}
+import planaris, planaris.io
+from planaris.errors import MissingExtraError
+try:
+    {call}
+except MissingExtraError as error:
+    assert isinstance(error, ImportError)
+    print(error)
+"""
+    said = run(code).splitlines()
+    assert len(said) == 1
+    assert said[0].endswith(f"pip install 'planaris[{extra}]'")
