@@ -15,7 +15,7 @@ import glasses
 from degenerate import LARGE, SMALL
 from planaris import IsingModel, log_partition, sample
 from planaris.embed.surfaces import torus_lattice
-from planaris.errors import MethodError, ModelError
+from planaris.errors import ModelError
 from planaris.generate import spin_glass
 from planaris.generate.lattices import random_triangulation
 from planaris.planar import (
@@ -396,5 +396,3 @@ def test_wrong_couplings_are_refused() -> None:
         prepared.log_partition([1.0, 2.0])
     with pytest.raises(ModelError, match="finite"):
         prepared.log_partition([math.nan])
-    with pytest.raises(MethodError, match="genus"):
-        Plan(torus_lattice(3, 3)).sample(np.zeros(18), 1, np.random.default_rng(0))
