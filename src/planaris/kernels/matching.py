@@ -75,6 +75,15 @@ class CutPacking:
         """Return the vertices of set `k`."""
         return self.order[self.start[k] : self.stop[k]]
 
+    @property
+    def values(self) -> FloatArray:
+        """The values of all sets, rounded."""
+        digits = self.digits if self.digits.ndim == 2 else self.digits[:, None]
+        total = np.zeros(self.num_sets)
+        for column in reversed(range(digits.shape[1])):
+            total += np.ldexp(digits[:, column].astype(np.float64), self.exponent + 32 * column)
+        return total
+
     def value(self, k: int) -> Fraction:
         """Return the value of set `k`, exactly."""
         return _scaled(_integer(np.atleast_1d(self.digits[k])), self.exponent)
