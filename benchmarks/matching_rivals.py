@@ -27,7 +27,7 @@ def planaris(faces, sides, couplings):
 
     odd, outer = _odd(faces, sides, couplings)
     begin = time.process_time()
-    answer = minimum_tjoin(faces, sides, np.abs(couplings), odd, boundary=outer)
+    answer = minimum_tjoin(faces, sides, np.abs(couplings), odd, boundary=outer, threads=1)
     return time.process_time() - begin, answer.objective
 
 

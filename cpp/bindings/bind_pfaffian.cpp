@@ -186,9 +186,9 @@ std::tuple<Out1<uint8_t>, int64_t> sample_surface(const std::vector<const Pfaffi
   return {to_numpy(std::move(found.cut)), found.undecided};
 }
 
-std::tuple<Out1<double>, double> spins(const PfaffianFactors& f, In2<int32_t> edges,
-                                       int32_t num_vertices, int32_t source, double reference,
-                                       int threads, const Progress& progress) {
+Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges,
+                   int32_t num_vertices, int32_t source, double reference, int threads,
+                   const Progress& progress) {
   if (edges.size() != 2 * f.signs.size() || source < 0 || source >= num_vertices) {
     throw std::invalid_argument("edges and source must fit the plan");
   }
@@ -206,7 +206,8 @@ std::tuple<Out1<double>, double> spins(const PfaffianFactors& f, In2<int32_t> ed
                       : spin_correlations(tree, f.entries(), f.narrow_fronts, ends, num_vertices,
                                           source, reference, threads, control);
   }
-  return {to_numpy(std::move(found.value)), found.spread};
+  if (!found.complete) throw std::logic_error("a node of the dissection is not connected");
+  return to_numpy(std::move(found.value));
 }
 
 }  // namespace

@@ -4,40 +4,6 @@
 namespace planaris::tjoin {
 
 template <typename Int>
-Engine<Int>::Engine(const Graph<Int>& graph, const std::vector<uint8_t>& odd)
-    : graph_(&graph), v_(size_t(graph.n) + 1), base_(size_t(graph.n) + 1, -1) {
-  region_.reserve(graph.n);
-  for (int32_t v = 0; v < graph.n; ++v) {
-    if (odd[v]) new_ball(v);
-  }
-  boundary_ = new_ball(graph.n);
-}
-
-template <typename Int>
-int32_t Engine<Int>::new_ball(int32_t v) {
-  const int32_t r = new_region();
-  region_[r].first = region_[r].last = region_[r].core = v;
-  v_[v].top = base_[v] = r;
-  v_[v].source = v;
-  return r;
-}
-
-template <typename Int>
-int32_t Engine<Int>::new_region() {
-  int32_t r;
-  if (spare_.empty()) {
-    r = int32_t(region_.size());
-    region_.emplace_back();
-  } else {
-    r = spare_.back();
-    spare_.pop_back();
-    region_[r] = Region<Int>{};
-  }
-  region_[r].merged = r;
-  return r;
-}
-
-template <typename Int>
 void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t kind) {
   if (has_bound_ && key >= bound_) return;  // the tree will have been matched by then
   ++count.pushes;
@@ -50,10 +16,13 @@ void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t kind) {
 }
 
 template <typename Int>
-bool Engine<Int>::search(int32_t root, int64_t budget, Control& control, double fraction) {
+template <typename Poll>
+Outcome Engine<Int>::search(int32_t root, int64_t budget, const Poll& poll) {
   ++count.searches;
   now_ = 0;
-  has_bound_ = false;
+  has_bound_ = walled_ = false;
+  v_ = store_->v.data();
+  region_ = store_->region.data();
   const int64_t stop = count.scans + budget;
   const int32_t r = v_[root].top;
   enter(r, 1);
@@ -73,10 +42,15 @@ bool Engine<Int>::search(int32_t root, int64_t budget, Control& control, double 
     }
     ++count.pops;
     done = handle(event);
-    control.poll(fraction);
+    try {
+      poll();
+    } catch (...) {
+      finish();
+      throw;
+    }
   }
   finish();
-  return done;
+  return !done ? Outcome::kGivenUp : walled_ ? Outcome::kWalled : Outcome::kMatched;
 }
 
 template <typename Int>
@@ -87,6 +61,14 @@ void Engine<Int>::enter(int32_t r, int8_t sign) {
   labelled_.push_back(r);
 }
 
+// Schedules an event that ends the search: nothing later than that matters any more.
+template <typename Int>
+void Engine<Int>::end_by(const Int& key, int32_t from, int32_t to, int32_t kind) {
+  push(key, from, to, kind);
+  if (!has_bound_ || key < bound_) bound_ = key;
+  has_bound_ = true;
+}
+
 // Schedules what may happen along the edges of v, a vertex of the outer region `own`.
 template <typename Int>
 bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
@@ -95,6 +77,12 @@ bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
   const auto* end = &graph_->arcs[graph_->offsets[v + 1]];
   for (; arc != end; ++arc) {
     const int32_t x = arc->to;
+    if (uint32_t(x - low_) >= span_ && x != graph_->n) {
+      const Int room = halved(arc->weight) - dual_v;
+      if (room == 0) return walled_ = true;
+      end_by(now_ + room, v, x, kWall);
+      continue;
+    }
     if (v_[x].top < 0) {
       push(now_ + arc->weight - dual_v, v, x, kReach);
       continue;
@@ -111,10 +99,7 @@ bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
     } else if (slack == 0) {
       return touch(p.region, v_[v].source, v_[x].source);
     } else {
-      // Touching this region ends the search: nothing later than that matters any more.
-      push(now_ + slack, v, x, p.region);
-      if (!has_bound_ || now_ + slack < bound_) bound_ = now_ + slack;
-      has_bound_ = true;
+      end_by(now_ + slack, v, x, p.region);
     }
   }
   return false;
@@ -138,7 +123,7 @@ void Engine<Int>::scan_for_outer(int32_t v, Int dual_v, int32_t kind) {
   const auto* end = &graph_->arcs[graph_->offsets[v + 1]];
   for (; arc != end; ++arc) {
     const int32_t x = arc->to;
-    if (v_[x].top < 0) continue;
+    if (uint32_t(x - low_) >= span_ || v_[x].top < 0) continue;  // the boundary is never outer
     const Place p = place(x);
     if (region_[p.region].sign <= 0) continue;
     push(now_ + arc->weight - dual_v - p.dual, x, v, kind);
@@ -152,6 +137,7 @@ bool Engine<Int>::handle(const Event& event) {
     if (r.sign >= 0 || r.merged != event.from) return false;  // wrapped or expanded meanwhile
     return shrink(event.from);
   }
+  if (event.kind == kWall) return walled_ = true;
   const int32_t x = event.to;
   // An event is stale when the far end changed its state; whoever changed it scanned anew.
   const int32_t top = v_[x].top < 0 ? -1 : top_of(x);
@@ -233,7 +219,11 @@ template <typename Int>
 bool Engine<Int>::blossom(int32_t a, int32_t b, int32_t from, int32_t to) {
   ++count.blossoms;
   const int32_t root = meeting_point(a, b);
-  const int32_t made = new_region();
+  if (spare_.empty() && span_ != uint32_t(graph_->n)) {
+    throw std::logic_error("T-join: a range has more blossoms than odd vertices allow");
+  }
+  const int32_t made = store_->new_region(spare_);
+  region_ = store_->region.data();
   std::vector<int32_t>& nodes = cycle_nodes_;
   nodes.clear();
   // From the meeting point down to a ...
@@ -324,19 +314,6 @@ bool Engine<Int>::shrink(int32_t r) {
   return blossom(top_of(from), top_of(to), from, to);
 }
 
-// Makes the child of a blossom an outermost region again.
-template <typename Int>
-void Engine<Int>::free_child(int32_t c) {
-  Region<Int>& child = region_[c];
-  child.inside = false;
-  child.merged = c;
-  for (int32_t v = child.first;; v = v_[v].next) {
-    v_[v].top = c;
-    v_[v].height -= child.y;
-    if (v == child.last) break;
-  }
-}
-
 // Undoes an inner blossom whose dual is zero: an even path of it stays in the tree.
 template <typename Int>
 bool Engine<Int>::expand(int32_t r) {
@@ -346,7 +323,7 @@ bool Engine<Int>::expand(int32_t r) {
   nodes.clear();
   int32_t c = old.child;
   do {
-    free_child(c);
+    store_->free_child(c);
     nodes.push_back(c);
     c = region_[c].cycle;
   } while (c != old.child);
@@ -435,64 +412,6 @@ void Engine<Int>::finish() {
   heap_.clear();
   soon_.clear();
   soon_head_ = 0;
-}
-
-// Opens blossoms down to v; children that do not hold v stay matched in pairs.
-template <typename Int>
-void Engine<Int>::dissolve(int32_t v) {
-  if (v == graph_->n || v_[v].top < 0) return;
-  const int32_t mate = region_[v_[v].top].mate_to;
-  if (mate >= 0 && mate != graph_->n) {
-    Region<Int>& other = region_[v_[mate].top];
-    other.mate_from = other.mate_to = -1;
-  }
-  for (;;) {
-    const int32_t r = v_[v].top;
-    Region<Int>& region = region_[r];
-    region.mate_from = region.mate_to = -1;
-    while (region.first != region.core) {  // the ball is taken in until v is out
-      const int32_t x = region.first;
-      region.first = v_[x].next;
-      region.y = -v_[x].height;
-      v_[x].top = -1;
-      v_[x].height = 0;
-      if (x == v) return;
-    }
-    region.y = 0;
-    if (region.child < 0) return;
-    const int32_t child = region.child;
-    region.spare = true;
-    spare_.push_back(r);
-    int32_t c = child;
-    do {
-      free_child(c);
-      c = region_[c].cycle;
-    } while (c != child);
-    const int32_t base = v_[v].top;
-    for (c = region_[base].cycle; c != base; c = region_[region_[c].cycle].cycle) {
-      Region<Int>&p = region_[c], &q = region_[p.cycle];
-      p.mate_from = q.mate_to = p.cycle_from;
-      p.mate_to = q.mate_from = p.cycle_to;
-    }
-  }
-}
-
-template <typename Int>
-void Engine<Int>::make_odd(int32_t v) {
-  new_ball(v);
-}
-
-template <typename Int>
-void Engine<Int>::make_even(int32_t v) {
-  region_[base_[v]].spare = true;
-  spare_.push_back(base_[v]);
-  base_[v] = v_[v].top = v_[v].source = -1;
-}
-
-template <typename Int>
-void Engine<Int>::scale(int32_t bits) {
-  for (Region<Int>& r : region_) r.y = shifted(r.y, bits);
-  for (Vertex<Int>& v : v_) v.height = shifted(v.height, bits);
 }
 
 }  // namespace planaris::tjoin

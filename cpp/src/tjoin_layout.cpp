@@ -154,6 +154,7 @@ Layout lay_out(const TJoinProblem& problem) {
     layout.index[queue[i]] = i;
     layout.odd[i] = odd[queue[i]];
   }
+  layout.order = std::move(queue);
   return layout;
 }
 

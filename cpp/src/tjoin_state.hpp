@@ -2,7 +2,7 @@
 #pragma once
 
 #include "planaris/matching.hpp"
-#include "tjoin_engine.hpp"
+#include "tjoin_store.hpp"
 
 namespace planaris {
 
@@ -11,6 +11,7 @@ namespace tjoin {
 // Sweep order and boundary of a graph; everything that does not depend on the number type.
 struct Layout {
   int32_t n = 0;                  // inner vertices
+  std::vector<int32_t> order;     // place in the sweep -> vertex
   std::vector<int32_t> index;     // vertex -> place in the sweep, n for boundary vertices
   std::vector<uint8_t> odd;       // by place
   std::vector<int32_t> component; // by vertex

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace planaris {
 
@@ -50,11 +51,20 @@ class Control {
     if (!callback_(fraction)) throw Interrupted();
   }
 
+  // Moves the deadline earlier by `factor` times the time since this was made: for what has to be
+  // done after the deadline, in proportion to what was done so far.
+  void reserve(double factor) {
+    if (deadline_ == Clock::time_point::max()) return;
+    deadline_ -= std::chrono::duration_cast<Clock::duration>(factor * (Clock::now() - started_));
+  }
+  // Returns the old one.
+  Clock::time_point set_deadline(Clock::time_point when) { return std::exchange(deadline_, when); }
+
  private:
   static constexpr int kStride = 256;
   int calls_ = 0;
   Callback callback_;
-  Clock::time_point last_ = Clock::now();
+  Clock::time_point started_ = Clock::now(), last_ = started_;
   Clock::time_point deadline_ = Clock::time_point::max();
 };
 

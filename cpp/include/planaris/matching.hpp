@@ -29,6 +29,10 @@ struct TJoinProblem {
   // All vertices are odd, and `offset` is added to every weight, so large that the lightest
   // T-join is a perfect matching if there is one. Weights may be negative then.
   bool perfect = false;
+  // Several threads first work within ranges of at most so many vertices. How a problem is split
+  // depends on nothing else, so that the answer is the same for any number of them.
+  int threads = 1;
+  int32_t range = 1 << 18;
 };
 
 struct TJoinSolution;
@@ -45,6 +49,7 @@ class TJoinState {
 struct TJoinSolution {
   std::vector<int32_t> join;
   int32_t infeasible = -1;  // a vertex of a component with an odd number of odd vertices
+  bool exact = true;        // false when the deadline passed: a join, and a packing below it
   int32_t exponent = 0;     // integers below count units of 2^exponent; duals, halves of them
 
   // Set k holds the vertices order[start[k]], ..., order[stop[k] - 1]; sets are nested or
@@ -53,6 +58,7 @@ struct TJoinSolution {
   int32_t num_digits = 0;               // 0: plain int64; otherwise base 2^32, lowest first
   std::vector<int64_t> values;          // the dual of each set, in half units
   std::vector<int64_t> objective;       // digits, base 2^32
+  std::vector<int64_t> lower;           // sum of all values; digits, base 2^32
   std::vector<int64_t> offset;          // digits, base 2^32; signed top digit
   std::vector<int64_t> counters;
   std::shared_ptr<const TJoinState> state;
@@ -62,5 +68,19 @@ struct TJoinSolution {
 // graph and number type fit, and ignored otherwise.
 TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start,
                             Control& control);
+
+// Joins many sets of odd vertices on one graph.
+class TJoinSolver {
+ public:
+  virtual ~TJoinSolver() = default;
+  // Appends the edges of a lightest join, ascending, and num_digits digits, base 2^32, of its
+  // weight. Returns -1, or a vertex of a component with an odd number of odd vertices.
+  virtual int32_t solve(std::span<const int32_t> odd, Control& control,
+                        std::vector<int32_t>& join, std::vector<int64_t>& objective) = 0;
+  int32_t num_digits = 0, exponent = 0;  // weights count units of 2^exponent
+};
+
+// The odd vertices of the problem are not looked at.
+std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& problem);
 
 }  // namespace planaris

@@ -30,6 +30,9 @@ EXACT_SHARE = 0.2
 WIDTHS = (4, 8, 11, 13, 15, 17)
 """Treewidths of subgraphs and clusters, tried in turn."""
 
+TRIAL_STEPS = 10
+"""Steps after which two starts are compared."""
+
 DENSE_DEGREE = 8.0
 """Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
 
@@ -120,10 +123,12 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
 
 def _stages(bare: Bare) -> list[str]:
     """Return the families of subgraphs in the order in which they pay off."""
-    widths = [str(width) for width in WIDTHS]
-    # Strips of a lattice are cheap and keep all fields; elsewhere planar subgraphs hold more.
-    at = 2 if lattice_shape(bare) is not None else 0
-    return [*widths[:at], "planar", *widths[at:]]
+    narrow, wide = ([str(width) for width in part] for part in (WIDTHS[:2], WIDTHS[2:]))
+    if lattice_shape(bare) is not None:
+        # Strips of a lattice are cheap and keep all fields.
+        return [*narrow, "planar", *wide]
+    # Elsewhere planar subgraphs hold more; other ones, chosen at random, are added in turn.
+    return ["planar", *narrow, *(stage for width in wide for stage in ("planar", width))]
 
 
 def _hub(model: IsingModel) -> int | None:
@@ -175,7 +180,9 @@ def _raise_lower(
     model: IsingModel, clock: Enclosure, rng: np.random.Generator, clusters: str, width: int
 ) -> None:
     # One sweep over clusters of this width, and the search for them, must fit.
-    if clusters != "spins" and _sweep_seconds(model, width) > 0.2 * clock.left():
+    each = 2e-5 if lattice_shape(as_bare(model)) is not None else 2e-4
+    seconds = model.num_spins * (each + 2e-8 * 2.0**width)
+    if clusters != "spins" and seconds > 0.2 * clock.left():
         return
     try:
         found = mean_field(
@@ -189,10 +196,6 @@ def _raise_lower(
     except MethodError:  # a planar core too cold for its marginals
         return
     clock.offer("mean field", lower=found.lower)
-
-
-def _sweep_seconds(model: IsingModel, width: int) -> float:
-    return model.num_spins * (2e-4 + 2e-8 * 2.0**width)
 
 
 def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
@@ -238,16 +241,16 @@ class _Search:
         left = self.clock.left()
         if self.slowness() * alone.pieces.seconds() > 0.1 * left:
             return
-        started = time.monotonic()
-        alone.evaluate_start()
-        spent = time.monotonic() - started
-        best = alone
-        if spent + self.seconds_per_step() < 0.1 * self.clock.left():
+        starts = [alone]
+        if self.slowness() * alone.pieces.seconds() + self.seconds_per_step() < 0.05 * left:
             # Wide subgraphs may be better off alone: fewer to evaluate, no weight elsewhere.
-            larger = self.state.extended(family, weight=0.5)
-            larger.evaluate_start()
-            best = min(alone, larger, key=lambda start: start.upper)
-        self._minimise(best, 0.3)
+            starts.append(self.state.extended(family, weight=0.5))
+        for start in starts:
+            start.evaluate_start()
+            if len(starts) > 1:  # a start says little about the optimum; some steps say more
+                start.deadline = self.clock.share(0.08)
+                start.minimise(TRIAL_STEPS)
+        self._minimise(min(starts, key=lambda start: start.upper), 0.25)
 
     def finish(self) -> None:
         """Spend what is left on the decomposition reached."""
@@ -265,7 +268,7 @@ class _Search:
         deadline = min(self.clock.share(share), self.clock.deadline - 4 * step)
         if time.monotonic() < deadline:
             state.deadline = deadline
-            state.minimise(300)
+            state.minimise(300 if share < 1.0 else 10_000)
         if state is self.state or state.upper < self.state.upper:
             self.clock.offer("decomposition", upper=state.certified())
             self.state = state.pruned() if share < 1.0 else state

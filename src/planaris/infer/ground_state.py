@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris import cuts, planar, relax, treewidth
+from planaris import bounds, cuts, planar, relax, treewidth
 from planaris.embed import Embedding
 from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
@@ -42,7 +42,7 @@ def ground_state(
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``, ``"qpbo"``,
         ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``, ``"branch-and-cut"``,
-        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"pdc"``, ``"brute-force"`` force one, which refuses with the reason when it does not fit.
     embedding : Embedding, optional
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
@@ -150,7 +150,7 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
     """Solve a part by the cheapest exact method that fits, else bound it."""
     if part.embedding is not None:
         found = _planar(part, limits)
-        if found.exact:
+        if found.exact or part.embedding.genus == 0:  # the time was over
             return found
     model, inverse = part.with_fields()
     if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
@@ -208,6 +208,7 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
     "qpbo": lambda model, limits: cuts.qpbo(
         model, time_limit=limits.remaining(), progress=limits.progress
     ),
+    "pdc": lambda model, limits: bounds.map_bound(model, time_limit=limits.remaining()),
     "brute-force": _brute_force,
     **_ANY_FIELD,
 }

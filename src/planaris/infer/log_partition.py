@@ -41,8 +41,9 @@ def log_partition(
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"`` and
         ``"brute-force"`` are exact and refuse with the reason when they do not fit;
-        ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"logdet"`` and
-        ``"mean-field"`` give bounds.
+        ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"trw+cycle"``,
+        ``"logdet"`` and ``"mean-field"`` give bounds; the first two and mean field take pairwise
+        Markov random fields with any number of labels too, ``"interval"`` any model.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
@@ -76,7 +77,10 @@ def log_partition(
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
-    converted = None if method == "treewidth" else as_ising(field, method)
+    known = "auto" if method in _ANY_LABELS else method
+    converted = None if method == "treewidth" else as_ising(field, known)
+    if converted is None and method in _ANY_LABELS:
+        return _ANY_LABELS[method](field, limits)
     if converted is None:
         try:
             return _treewidth(field, limits)
@@ -172,15 +176,28 @@ def _brute_force(model: IsingModel, limits: Limits) -> LogPartition:
     )
 
 
-_FORCED: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
-    "treewidth": _treewidth,
-    "brute-force": _brute_force,
+_ANY_LABELS: dict[str, Callable[[MarkovRandomField, Limits], LogPartition]] = {
+    "interval": _interval,
+    "trw": lambda field, limits: bounds.trw(field, time_limit=limits.remaining()),
+    "mean-field": lambda field, limits: bounds.mean_field(field, time_limit=limits.remaining()),
+}
+"""Bounds that take Markov random fields with any number of labels."""
+
+BOUNDS: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
     "interval": _interval,
     "trw": lambda model, limits: bounds.trw(model, time_limit=limits.remaining()),
     "pdc": lambda model, limits: bounds.pdc(model, time_limit=limits.remaining()),
     "planar+tree": lambda model, limits: bounds.planar_and_trees(
         model, time_limit=limits.remaining()
     ),
+    "trw+cycle": lambda model, limits: bounds.trw_over_cycles(model, time_limit=limits.remaining()),
     "logdet": lambda model, limits: bounds.logdet(model, time_limit=limits.remaining()),
     "mean-field": lambda model, limits: bounds.mean_field(model, time_limit=limits.remaining()),
+}
+"""Methods that bound log Z; their optima estimate marginals too."""
+
+_FORCED: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
+    "treewidth": _treewidth,
+    "brute-force": _brute_force,
+    **BOUNDS,
 }

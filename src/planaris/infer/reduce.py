@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from planaris.errors import MethodError
@@ -17,12 +17,43 @@ ANY_FIELD = ("auto", "treewidth")
 _Solver = TypeVar("_Solver")
 
 
+PURPOSE = {
+    "planar": "is exact on planar models",
+    "treewidth": "is exact on models of small treewidth",
+    "graph-cut": "finds ground states of submodular models",
+    "qpbo": "finds part of a ground state",
+    "local-lp": "bounds the energy of ground states",
+    "cycle-lp": "bounds the energy of ground states",
+    "mplp": "bounds the energy of ground states",
+    "branch-and-cut": "finds ground states",
+    "trw": "bounds log Z and estimates marginals",
+    "logdet": "bounds log Z and estimates marginals",
+    "pdc": "bounds log Z and the energy of ground states, and estimates marginals",
+    "planar+tree": "bounds log Z and estimates marginals",
+    "mean-field": "bounds log Z and estimates marginals",
+    "interval": "bounds log Z and estimates marginals",
+    "trw+cycle": "bounds log Z and estimates marginals",
+    "clamped": "encloses marginals",
+    "brute-force": "lists all states",
+}
+"""What every method of any verb is for, said when a verb cannot use it."""
+
+
+def check_method(method: str, known: Collection[str]) -> None:
+    """Refuse an unknown name with the list of known ones, and another verb's with the reason."""
+    if method in known:
+        return
+    names = ", ".join(map(repr, known))
+    if method in PURPOSE:
+        msg = f"`method={method!r}` {PURPOSE[method]}, which is not asked here; use one of {names}"
+    else:
+        msg = f"`method` must be one of {names}, got {method!r}"
+    raise MethodError(msg)
+
+
 def pick_method(method: str, solvers: Mapping[str, _Solver], *others: str) -> _Solver:
-    """Return the solver of that name; refuse an unknown name with the list of known ones."""
-    if method not in solvers:
-        known = ", ".join(map(repr, (*others, *solvers)))
-        msg = f"`method` must be one of {known}, got {method!r}"
-        raise MethodError(msg)
+    """Return the solver of that name; see :func:`check_method`."""
+    check_method(method, (*others, *solvers))
     return solvers[method]
 
 

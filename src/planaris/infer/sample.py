@@ -7,10 +7,10 @@ import numpy as np
 from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError
-from planaris.infer.elimination import cheap_elimination
+from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising
+from planaris.infer.reduce import Model, as_ising, check_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -64,9 +64,7 @@ def sample(
     >>> pl.sample(pl.IsingModel([(0, 1)], [50.0], fields=[50.0, 0.0]), 2, 7).tolist()
     [[1, 1], [1, 1]]
     """
-    if method not in METHODS:
-        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-        raise MethodError(msg)
+    check_method(method, METHODS)
     if num_samples < 0:
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
@@ -125,11 +123,15 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
 
 
 def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
-    if part.embedding is None:
-        model, inverse = part.with_fields()
-        states = _treewidth(model, size, rng, limits)
-        return states if inverse is None else inverse.lift_states(states)
-    return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+    if part.embedding is not None:
+        try:
+            return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+        except MethodError:  # too cold for Pfaffians
+            if fitting_elimination(part.model, "sample", limits) is None:
+                raise
+    model, inverse = part.with_fields()
+    states = _treewidth(model, size, rng, limits)
+    return states if inverse is None else inverse.lift_states(states)
 
 
 def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:

@@ -10,19 +10,21 @@ least the sum of all y_S; equality proves that nothing lighter exists.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from planaris import _core
-from planaris.errors import InfeasibleError, ModelError
+from planaris.errors import InfeasibleError, ModelError, within
 from planaris.kernels.embedding import connected_components
 from planaris.progress import ProgressCallback
-from planaris.typing import FloatArray, IntArray, LongArray
+from planaris.typing import Array, FloatArray, IntArray, LongArray
 
 COUNTERS = (
     "searches",
@@ -80,7 +82,7 @@ class CutPacking:
 
 @dataclass(frozen=True, eq=False)
 class TJoin:
-    """A lightest T-join with its proof; see :func:`minimum_tjoin`.
+    """A lightest T-join with its proof, or the best known; see :func:`minimum_tjoin`.
 
     Attributes
     ----------
@@ -90,8 +92,13 @@ class TJoin:
         Their weight: exact for integers, correctly rounded for floats.
     numerator, exponent : int
         The weight as ``numerator * 2**exponent``, exact always.
+    lower : int or float
+        No T-join weighs less; the objective where ``exact``.
+    exact : bool
+        False when the time was over before a lightest T-join was found.
     certificate : CutPacking
-        A packing of T-cuts of the same total value.
+        A packing of T-cuts of total value ``lower`` (before that was rounded down for floats,
+        up for integers).
     stats : dict
         What the search did.
     """
@@ -100,6 +107,8 @@ class TJoin:
     objective: int | float
     numerator: int
     exponent: int
+    lower: int | float
+    exact: bool
     certificate: CutPacking = field(repr=False)
     stats: dict[str, int] = field(repr=False, default_factory=dict)
     state: Any = field(repr=False, default=None)
@@ -144,6 +153,7 @@ def minimum_tjoin(
     *,
     boundary: ArrayLike | None = None,
     start: TJoin | None = None,
+    threads: int | None = None,
     progress: ProgressCallback | None = None,
     time_limit: float | None = None,
 ) -> TJoin:
@@ -164,11 +174,15 @@ def minimum_tjoin(
         Vertices whose degree is free. Sets of the certificate avoid them.
     start : TJoin, optional
         Result of an earlier call with the same vertices, edges and boundary. Regions of it
-        that no changed weight or parity touches are kept, so small changes cost little.
+        that no changed weight or parity touches are kept, so small changes cost little. One
+        that ran out of time is gone on with.
+    threads : int, optional
+        Processors to use; as many as there are by default. The weight is the same for any
+        number; of several lightest T-joins one processor may find another than two or more.
     progress : callable, optional
         Called with the fraction done.
     time_limit : float, optional
-        Seconds after which ``TimeoutError`` is raised.
+        Seconds, after which a T-join and a lower bound on all of them is returned.
 
     Returns
     -------
@@ -195,17 +209,12 @@ def minimum_tjoin(
     (array([2, 3], dtype=int32), 6)
     """
     graph = _Graph.read(num_vertices, edges, weights, odd, boundary)
-    if graph.weights.size and graph.weights.min() < 0:
-        bad = int(np.argmin(graph.weights))
-        msg = (
-            f"`weights` of a T-join must not be negative, but weights[{bad}] is "
-            f"{graph.weights[bad]}; flip the parity of both ends of edge {bad}, use the absolute "
-            "value, and take the symmetric difference with that edge"
-        )
-        raise ModelError(msg, edge=bad)
+    graph.require_no_negative()
     state = None if start is None else start.state
-    raw = graph.solve(perfect=False, start=state, progress=progress, seconds=time_limit)
-    infeasible, exponent, _, arrays, state = raw
+    raw = graph.solve(
+        perfect=False, start=state, threads=threads, progress=progress, seconds=time_limit
+    )
+    infeasible, exact, exponent, _, arrays, state = raw
     if infeasible >= 0:
         raise _odd_component(graph, infeasible)
     numerator = _integer(arrays[6])
@@ -214,6 +223,10 @@ def minimum_tjoin(
         objective=graph.objective(numerator, exponent),
         numerator=numerator,
         exponent=exponent,
+        lower=graph.objective(numerator, exponent)
+        if exact
+        else graph.lower(_integer(arrays[9]), exponent - 1),
+        exact=exact,
         certificate=_packing(raw),
         stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
         state=state,
@@ -225,6 +238,7 @@ def min_weight_perfect_matching(
     edges: ArrayLike,
     weights: ArrayLike,
     *,
+    threads: int | None = None,
     progress: ProgressCallback | None = None,
     time_limit: float | None = None,
 ) -> PerfectMatching:
@@ -238,10 +252,12 @@ def min_weight_perfect_matching(
         Parallel edges and loops are allowed.
     weights : array_like, shape (m,)
         Integers or finite floats of any sign.
+    threads : int, optional
+        Processors to use; as many as there are by default.
     progress : callable, optional
         Called with the fraction done.
     time_limit : float, optional
-        Seconds after which ``TimeoutError`` is raised.
+        Seconds, after which :class:`~planaris.errors.TimeLimitError` is raised.
 
     Returns
     -------
@@ -267,8 +283,11 @@ def min_weight_perfect_matching(
     (array([1, 3], dtype=int32), 1)
     """
     graph = _Graph.read(num_vertices, edges, weights, [], None)
-    raw = graph.solve(perfect=True, start=None, progress=progress, seconds=time_limit)
-    infeasible, exponent, _, arrays, _ = raw
+    with within(time_limit, "no lightest perfect matching was found"):
+        raw = graph.solve(
+            perfect=True, start=None, threads=threads, progress=progress, seconds=time_limit
+        )
+    infeasible, _, exponent, _, arrays, _ = raw
     if infeasible >= 0:
         raise _odd_component(graph, infeasible)
     matching = arrays[0]
@@ -291,6 +310,117 @@ def min_weight_perfect_matching(
         offset=offset,
         stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Joins:
+    """Lightest T-joins of several sets on one graph; see :meth:`TJoinSolver.solve_many`.
+
+    Attributes
+    ----------
+    offsets : int array
+        The edges of join ``k`` are ``edges[offsets[k]:offsets[k + 1]]``, ascending.
+    edges : int array
+        Indices of the chosen edges.
+    numerators : list of int
+        Weights in units of ``2**exponent``, exact.
+    exponent : int
+        See ``numerators``.
+    objectives : array
+        The weights: exact for integers, correctly rounded for floats.
+    """
+
+    offsets: LongArray
+    edges: IntArray
+    numerators: list[int] = field(repr=False)
+    exponent: int
+    objectives: Array
+
+    def __len__(self) -> int:
+        return len(self.numerators)
+
+    def join(self, k: int) -> IntArray:
+        """Return the edges of join `k`."""
+        return self.edges[self.offsets[k] : self.offsets[k + 1]]
+
+
+class TJoinSolver:
+    """Finds lightest T-joins of many sets T on one weighted graph.
+
+    The graph is prepared once, and a set costs what the search around its vertices costs,
+    however large the graph is. Answers come without a certificate; they were compared with the
+    value of a packing of T-cuts all the same. :func:`minimum_tjoin` gives the packing.
+
+    Parameters
+    ----------
+    num_vertices, edges, weights, boundary
+        As for :func:`minimum_tjoin`.
+
+    Examples
+    --------
+    >>> solver = TJoinSolver(4, [(0, 1), (1, 2), (2, 3), (3, 0)], [3, 4, 1, 5])
+    >>> solver.solve([0, 2])
+    (array([2, 3], dtype=int32), 6)
+    >>> solver.solve_many([[0, 2], [], [1, 2]]).objectives
+    array([6, 0, 4])
+    """
+
+    def __init__(
+        self,
+        num_vertices: int,
+        edges: ArrayLike,
+        weights: ArrayLike,
+        *,
+        boundary: ArrayLike | None = None,
+    ) -> None:
+        self._graph = _Graph.read(num_vertices, edges, weights, [], boundary)
+        self._graph.require_no_negative()
+        g = self._graph
+        self._core = _core.TJoinSolver(g.num_vertices, g.edges, g.weights, g.boundary)
+
+    def solve(self, odd: ArrayLike) -> tuple[IntArray, int | float]:
+        """Return the edges of a lightest T-join and their weight."""
+        vertices = self._vertices(odd)
+        found = self._run(np.array([0, len(vertices)]), vertices, None, None)
+        return found.edges, found.objectives[0].item()
+
+    def solve_many(
+        self,
+        odd: Sequence[ArrayLike],
+        *,
+        progress: ProgressCallback | None = None,
+        time_limit: float | None = None,
+    ) -> Joins:
+        """Return a lightest T-join of each of several sets of odd vertices."""
+        # Ready arrays are checked together, which is faster than one by one.
+        sets = [v if _is_ready(v) else self._vertices(v) for v in odd]
+        offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        together = self._vertices(np.concatenate([np.zeros(0, np.int32), *sets]))
+        with within(time_limit, "not all sets were joined"):
+            return self._run(offsets, together, progress, time_limit)
+
+    def _vertices(self, odd: ArrayLike) -> IntArray:
+        return _vertices("odd", odd, self._graph.num_vertices, (-1,))
+
+    def _run(
+        self,
+        offsets: LongArray,
+        odd: IntArray,
+        progress: ProgressCallback | None,
+        seconds: float | None,
+    ) -> Joins:
+        core, graph = self._core, self._graph
+        limit = math.inf if seconds is None else seconds
+        done, infeasible, begins, edges, digits = core.solve(offsets, odd, progress, limit)
+        if infeasible >= 0:
+            members = odd[offsets[done] : offsets[done + 1]]
+            raise _odd_component(replace(graph, odd=members), infeasible)
+        raw, width = digits.astype("<u4").tobytes(), 4 * core.num_digits
+        numerators = [
+            int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)
+        ]
+        objectives = np.array([graph.objective(x, core.exponent) for x in numerators])
+        return Joins(begins, edges, numerators, core.exponent, objectives)
 
 
 @dataclass(frozen=True)
@@ -333,6 +463,7 @@ class _Graph:
         *,
         perfect: bool,
         start: Any,
+        threads: int | None,
         progress: ProgressCallback | None,
         seconds: float | None,
     ) -> Any:
@@ -348,15 +479,39 @@ class _Graph:
             start,
             progress,
             math.inf if seconds is None else seconds,
+            (os.cpu_count() or 1) if threads is None else threads,
         )
+
+    def require_no_negative(self) -> None:
+        if self.weights.size and self.weights.min() < 0:
+            bad = int(np.argmin(self.weights))
+            msg = (
+                f"`weights` of a T-join must not be negative, but weights[{bad}] is "
+                f"{self.weights[bad]}; flip the parity of both ends of edge {bad}, use the "
+                "absolute value, and take the symmetric difference with that edge"
+            )
+            raise ModelError(msg, edge=bad)
 
     def objective(self, numerator: int, exponent: int) -> int | float:
         if self.weights.dtype == np.int64:
             return numerator
+        if exponent > -1000 and numerator.bit_length() < 1000 - max(exponent, 0):
+            return math.ldexp(float(numerator), exponent)  # rounds once
         try:
             return float(_scaled(numerator, exponent))
         except OverflowError:
             return math.inf if numerator > 0 else -math.inf
+
+    def lower(self, numerator: int, exponent: int) -> int | float:
+        """Return what every T-join weighs at least, given the value of a packing."""
+        exact = _scaled(numerator, exponent)
+        if self.weights.dtype == np.int64:
+            return math.ceil(exact)
+        try:
+            rounded = float(exact)
+        except OverflowError:
+            return sys.float_info.max
+        return rounded if rounded <= exact else math.nextafter(rounded, 0.0)
 
 
 def _vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]) -> IntArray:
@@ -375,6 +530,10 @@ def _vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]) 
         msg = f"`{name}` names vertex {bad}, but vertices are 0 to {bound - 1}"
         raise ModelError(msg, vertex=bad)
     return np.ascontiguousarray(array, np.int32)
+
+
+def _is_ready(values: Any) -> TypeGuard[IntArray]:
+    return isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1
 
 
 def _weights(weights: ArrayLike) -> LongArray | FloatArray:
@@ -425,7 +584,7 @@ def _scaled(numerator: int, exponent: int) -> Fraction:
 
 
 def _packing(raw: Any) -> CutPacking:
-    _, exponent, num_digits, arrays, _ = raw
+    _, _, exponent, num_digits, arrays, _ = raw
     values = arrays[5] if num_digits == 0 else arrays[5].reshape(-1, num_digits)
     order, start, stop, parent = arrays[1:5]
     return CutPacking(order, start, stop, parent, values, exponent - 1)

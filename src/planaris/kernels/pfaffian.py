@@ -124,13 +124,15 @@ class Factorization:
         *,
         threads: int = 1,
         progress: ProgressCallback | None = None,
-    ) -> tuple[FloatArray, float]:
+    ) -> FloatArray:
         """Return Pf of the signs flipped along a path from ``source`` to every vertex.
 
-        Relative to the exponential of ``reference`` and counting -1 for every edge flipped; and
-        how far two ways to compute one of them differ. Needs factors kept for samples.
+        Relative to the exponential of ``reference`` and counting -1 for every edge flipped.
+        Shape (n, 2): along two paths where the vertex lies in two leaves, else NaN. Needs
+        factors kept for samples.
         """
-        return self._core.spins(edges, num_vertices, source, reference, threads, progress)
+        found = self._core.spins(edges, num_vertices, source, reference, threads, progress)
+        return found.reshape(-1, 2)
 
     def sample(
         self,

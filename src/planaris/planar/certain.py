@@ -27,7 +27,7 @@ def certain_edges(
     total = float(weights.sum())
     needed = (energy + model.offset + total) / 2
     slack = weights - separating_value(tjoin.certificate, dual_edges)
-    return np.asarray(slack > needed - float(tjoin.objective) + _MARGIN * total)
+    return np.asarray(slack > needed - float(tjoin.lower) + _MARGIN * total)
 
 
 def certain_spins(model: IsingModel, certain: BoolArray) -> BoolArray:

@@ -75,7 +75,7 @@ def ground_state(
         Certificate of an earlier result on the same embedding: a warm start for couplings
         that changed in few places.
     time_limit : float, optional
-        Seconds, then ``TimeoutError``.
+        Seconds, after which a state and a lower bound on its energy are returned.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -108,7 +108,7 @@ def ground_state(
         energy := float(model.energy(spins)),
         energy,
         energy,
-        exact=True,
+        exact=tjoin.exact,
         method="planar",
         stats={
             "embedding_seconds": embedded - started,
@@ -117,31 +117,33 @@ def ground_state(
         },
         certificate=PlanarCertificate(embedding, tjoin),
     )
-    return result if conflict < 0 else _bounded(model, embedding, tjoin, result)
+    if conflict >= 0:
+        return _bounded(model, embedding, tjoin, result)
+    return result if tjoin.exact else _improved(model, tjoin, result)
+
+
+def _improved(model: IsingModel, tjoin: TJoin, found: GroundState) -> GroundState:
+    """Flip single spins while that helps, and state what the T-join proves."""
+    nothing = np.zeros(model.num_spins, dtype=bool)
+    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, found.spins)
+    energy = float(model.energy(spins))
+    lower = min(energy, _lower_bound(model, tjoin))
+    return replace(found, spins=spins, energy=energy, lower=lower, upper=energy, exact=False)
 
 
 def _bounded(
     model: IsingModel, embedding: Embedding, tjoin: TJoin, found: GroundState
 ) -> GroundState:
     """Return what holds on a surface where the least unsatisfied edges are no state."""
-    nothing = np.zeros(model.num_spins, dtype=bool)
-    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, found.spins)
-    energy = float(model.energy(spins))
-    certain = certain_edges(model, embedding.dual_edges, tjoin, energy)
-    return replace(
-        found,
-        spins=spins,
-        energy=energy,
-        lower=min(energy, _lower_bound(model, tjoin)),
-        upper=energy,
-        exact=False,
-        certain=certain_spins(model, certain),
-        stats={**found.stats, "certain_edges": certain},
-    )
+    found = _improved(model, tjoin, found)
+    certain = certain_edges(model, embedding.dual_edges, tjoin, found.energy)
+    spins = certain_spins(model, certain)
+    return replace(found, certain=spins, stats={**found.stats, "certain_edges": certain})
 
 
 def _lower_bound(model: IsingModel, tjoin: TJoin) -> float:
-    """Return -Σ |J| + 2 Σ_join |J| - offset, rounded down."""
+    """Return -Σ |J| + 2 (least Σ |J| of a join) - offset, rounded down."""
     weights = np.abs(model.couplings)
-    terms = [*(-weights).tolist(), *(2 * weights[tjoin.join]).tolist(), -model.offset]
+    least = weights[tjoin.join].tolist() if tjoin.exact else [float(tjoin.lower)]
+    terms = [*(-weights).tolist(), *(2 * w for w in least), -model.offset]
     return float(np.nextafter(math.fsum(terms), -np.inf))

@@ -41,6 +41,9 @@ WEAK_COUPLING = 1.0
 MODERATE_COUPLING = 8.0
 """Up to here elimination is tried without scaling first."""
 
+SIGNED_SUM_ERROR = 1e-9
+"""Error of log Z up to which a sum of signed Pfaffians is still taken for exact."""
+
 MARGINAL_ERROR = 1e-9
 """Residual of the inverse above which marginals are computed again in double-double."""
 
@@ -188,7 +191,10 @@ class Plan:
             value = total.log_value + self._constant(entries)
             # What rounding of the couplings alone does: sums of m numbers and their exponentials.
             size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2) + 8.0
-            if total.error <= 1e-13 * (abs(value) + self.num_edges) + 1e-12:
+            enough = 1e-13 * (abs(value) + self.num_edges) + 1e-12
+            if wide and self.genus:  # what cancels in a signed sum is lost in any precision
+                enough = max(enough, SIGNED_SUM_ERROR)
+            if total.error <= enough:
                 error = SAFETY * total.error + EPSILON * (size + abs(value))
                 # log Z minus the log weight of the gauge state, without their cancellation.
                 excess = total.log_value + self.embedding.num_components * math.log(2.0)
@@ -201,7 +207,8 @@ class Plan:
 
         The gauge state itself has weight one, so the sum is at least one.
         """
-        return total.log_value >= -total.error - 1e-9 * self.num_edges
+        possible = total.log_value >= -total.error - 1e-9 * self.num_edges
+        return possible and math.isfinite(total.log_value)
 
     def _sum_pfaffians(
         self, entries: Entries, *, wide: bool, **options: Any
@@ -308,6 +315,8 @@ class Plan:
             parts.append(uncut)
         if self.genus == 0:
             return parts[0], total.error, total.log_value
+        if not math.isfinite(total.error):  # nothing is left of the signed sum
+            return np.zeros(0), math.inf, 0.0
         weights = total.weights()
         return weights @ np.array(parts), total.error, total.scaled(4.0**self.genus).log_value
 

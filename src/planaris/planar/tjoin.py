@@ -40,7 +40,8 @@ def least_unsatisfied(
 ) -> TJoin:
     """Return edges of least total ``|J|`` that are unsatisfied consistently on every face.
 
-    ``start`` is an earlier answer on the same embedding, for a warm start.
+    ``start`` is an earlier answer on the same embedding, for a warm start. After ``time_limit``
+    seconds the edges are consistent, but only proved to be least up to ``TJoin.lower``.
     """
     outer = embedding.outer_faces
     absorbing = outer[outer >= 0]

@@ -39,6 +39,9 @@ def check_tjoin(
 ) -> None:
     """Raise :class:`VerificationError` unless `result` is a lightest T-join, proved.
 
+    Where it does not claim that (``result.exact`` is False), it must be a T-join, and its packing
+    must prove the lower bound.
+
     Parameters
     ----------
     num_vertices, edges, weights, odd, boundary
@@ -65,8 +68,17 @@ def check_tjoin(
     )
     numbers = _Numbers.of(np.asarray(weights), result.certificate, offset=(0, 0))
     total = numbers.total(numbers.weights[:, join])
-    _require_objective(result, total, numbers.unit, np.asarray(weights).dtype.kind)
-    _check_packing(num_vertices, ends, parity, free, result.certificate, numbers, total)
+    kind = np.asarray(weights).dtype.kind
+    _require_objective(result, total, numbers.unit, kind)
+    proved = numbers.total(numbers.values)
+    if result.exact:
+        _require(proved == total, "the packing does not add up to the objective")
+        _require(result.lower == result.objective, "the lower bound is not the objective")
+    else:
+        value = Fraction(proved) * Fraction(2) ** numbers.unit
+        least = value if kind == "f" else Fraction(math.ceil(value))
+        _require(result.lower <= least, "the packing does not add up to the lower bound")
+    _check_packing(num_vertices, ends, parity, free, result.certificate, numbers)
 
 
 def check_perfect_matching(
@@ -100,8 +112,10 @@ def check_perfect_matching(
     total = numbers.total(numbers.weights[:, join])
     paid = result.offset * len(join) << (result.exponent - numbers.unit)
     _require_objective(result, total - paid, numbers.unit, np.asarray(weights).dtype.kind)
+    proved = numbers.total(numbers.values)
+    _require(proved == total, "the packing does not add up to the objective")
     all_odd, none_free = np.ones(num_vertices, np.int64), np.zeros(num_vertices, bool)
-    _check_packing(num_vertices, ends, all_odd, none_free, result.certificate, numbers, total)
+    _check_packing(num_vertices, ends, all_odd, none_free, result.certificate, numbers)
 
 
 def packing_value(
@@ -120,7 +134,7 @@ def packing_value(
     free[np.asarray(boundary, np.int64)] = True
     numbers = _Numbers.of(np.asarray(weights), packing, offset=(0, 0))
     total = numbers.total(numbers.values)
-    _check_packing(num_vertices, ends, parity, free, packing, numbers, total)
+    _check_packing(num_vertices, ends, parity, free, packing, numbers)
     return Fraction(total) * Fraction(2) ** numbers.unit
 
 
@@ -157,7 +171,6 @@ def _check_packing(
     free: BoolArray,
     packing: CutPacking | TJoinProof,
     numbers: _Numbers,
-    total: int,
 ) -> None:
     order = np.asarray(packing.order, np.int64)
     start, stop, parent = (
@@ -170,7 +183,6 @@ def _check_packing(
     held = np.concatenate(([0], np.cumsum(free[order])))
     touching = np.flatnonzero(held[stop] != held[start])
     _require(touching.size == 0, f"{touching.size} sets hold a boundary vertex", sets=touching)
-    _require(numbers.total(numbers.values) == total, "the packing does not add up to the objective")
     place = np.full(num_vertices, -1, np.int64)
     place[order] = np.arange(order.size)
     _check_edges(place[ends], start, stop, numbers, order.size)

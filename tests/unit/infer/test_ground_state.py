@@ -11,6 +11,7 @@ from planaris import planar
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import EmbeddingError, MethodError, NotPlanarError, TooLargeError
 from planaris.reference import enumerate_states
+from planaris.verify import check_certificate
 
 METHODS = ["auto", "planar", "treewidth", "cycle-lp", "branch-and-cut", "brute-force"]
 
@@ -150,6 +151,17 @@ def test_markov_random_fields(rng):
     assert float(mrf.energy(result.assignment)) == result.energy
     wide = pl.MarkovRandomField([3, 2], [((0, 1), [[1, 0], [5, 2], [0, 6]])])
     assert pl.ground_state(wide).assignment.tolist() == [2, 1]
+
+
+def test_a_plane_glass_keeps_its_interval_when_time_is_over(rng):
+    model = pl.generate.spin_glass(120, rng)
+    best = pl.ground_state(model)
+    late = pl.ground_state(model, time_limit=1e-3)
+    assert not late.exact
+    assert late.lower < best.energy < late.upper == late.energy
+    assert late.energy == pytest.approx(float(model.energy(late.spins)))
+    assert late.lower > 1.5 * best.energy  # better than -Σ |J| over all edges by far
+    assert check_certificate(model, late)  # of the bound
 
 
 def test_ferromagnets_in_mixed_fields_go_to_max_flow(rng: np.random.Generator) -> None:

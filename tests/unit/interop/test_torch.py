@@ -95,6 +95,7 @@ def test_what_is_refused(bad):
         log_partition(bad, pl.plan((2, [(0, 1)])))
 
 
+@pytest.mark.repository
 def test_the_example_learns():
     example = runpy.run_path(str(EXAMPLES / "torch_front_end.py"))
     before, after = example["main"]()

@@ -7,10 +7,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from planaris.errors import InfeasibleError, ModelError
-from planaris.kernels.matching import TJoin, min_weight_perfect_matching, minimum_tjoin
+from planaris.errors import InfeasibleError, ModelError, TimeLimitError
+from planaris.kernels.matching import (
+    TJoin,
+    TJoinSolver,
+    min_weight_perfect_matching,
+    minimum_tjoin,
+)
 from planaris.verify import check_perfect_matching, check_tjoin
-from tjoin_cases import square_dual, triangular_dual
+from tjoin_cases import (
+    WEIGHT_KINDS,
+    Problem,
+    lightest_tjoin,
+    random_problem,
+    square_dual,
+    triangular_dual,
+)
 
 
 def solved(num_vertices, edges, weights, odd, boundary=None) -> TJoin:
@@ -177,10 +189,100 @@ def test_pickled_results_still_prove():
     check_tjoin(*problem, pickle.loads(pickle.dumps(minimum_tjoin(*problem))))
 
 
-def test_the_time_limit_holds(rng):
-    n, edges, weights, odd, outer = square_dual(150, rng)
-    with pytest.raises(TimeoutError):
-        minimum_tjoin(n, edges, weights, odd, boundary=outer, time_limit=0.0)
+@pytest.mark.parametrize("fraction", [None, 0.5])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_join_and_a_bound_are_left_when_the_time_is_over(fraction, threads, rng):
+    n, edges, weights, odd, outer = square_dual(150, rng, fraction=fraction)
+    best = minimum_tjoin(n, edges, weights, odd, boundary=outer)
+    late = minimum_tjoin(n, edges, weights, odd, boundary=outer, time_limit=1e-3, threads=threads)
+    assert not late.exact
+    check_tjoin(n, edges, weights, odd, late, boundary=outer)
+    assert 0 <= late.lower < best.objective < late.objective < 2 * best.objective
+    # What was found so far can be gone on with.
+    end = minimum_tjoin(n, edges, weights, odd, boundary=outer, start=late)
+    assert end.exact
+    assert end.numerator == best.numerator
+    check_tjoin(n, edges, weights, odd, end, boundary=outer)
+
+
+@pytest.mark.parametrize("kind", WEIGHT_KINDS)
+def test_no_time_at_all_still_gives_a_join(kind, rng):
+    # Components without boundary, loops, parallel edges: the tree must reach them all.
+    for _ in range(100):
+        problem = random_problem(rng, kind)
+        n, edges, weights, odd, boundary = problem
+        if lightest_tjoin(problem) is None:
+            continue
+        late = minimum_tjoin(n, edges, weights, odd, boundary=boundary, time_limit=0.0)
+        check_tjoin(n, edges, weights, odd, late, boundary=boundary)
+
+
+def test_a_late_perfect_matching_is_an_error(rng):
+    n = 3000
+    edges = rng.integers(0, n, (8 * n, 2))
+    edges = np.concatenate([edges, np.arange(n).reshape(-1, 2)])
+    with pytest.raises(TimeLimitError, match="0\\.001 s") as caught:
+        min_weight_perfect_matching(n, edges, rng.random(len(edges)), time_limit=1e-3)
+    assert isinstance(caught.value, TimeoutError)
+
+
+@pytest.mark.parametrize("fraction", [None, 0.5])
+def test_threads_change_nothing_but_the_time(fraction, rng):
+    n, edges, weights, odd, outer = square_dual(600, rng, fraction=fraction)
+    one, two, many = (
+        minimum_tjoin(n, edges, weights, odd, boundary=outer, threads=k) for k in (1, 2, 7)
+    )
+    check_tjoin(n, edges, weights, odd, two, boundary=outer)
+    assert one.numerator == two.numerator
+    assert np.array_equal(two.join, many.join)
+    assert two.stats == many.stats
+    assert two.stats["scans"] != one.stats["scans"]  # it was split
+
+
+@pytest.mark.parametrize("kind", WEIGHT_KINDS)
+def test_a_solver_forgets_one_set_before_the_next(kind, rng):
+    for _ in range(10):
+        n, edges, weights, _, boundary = random_problem(rng, kind)
+        solver = TJoinSolver(n, edges, weights, boundary=boundary)
+        for _ in range(10):
+            odd = rng.integers(0, n, int(rng.integers(0, n + 1)))
+            problem = Problem(n, edges, weights, odd, boundary)
+            least = lightest_tjoin(problem)
+            if least is None:
+                with pytest.raises(InfeasibleError) as caught:
+                    solver.solve(odd)
+                assert caught.value.num_odd % 2 == 1
+                continue
+            found = solver.solve_many([odd])
+            assert Fraction(found.numerators[0]) * Fraction(2) ** found.exponent == least
+            parity = np.bincount(edges[found.join(0)].ravel(), minlength=n)
+            parity += np.bincount(odd, minlength=n)
+            parity[boundary] = 0
+            assert not np.any(parity % 2)
+            assert solver.solve(odd)[1] == found.objectives[0]
+
+
+def test_a_solver_finds_what_single_solves_find(rng):
+    n, edges, weights, _, outer = square_dual(40, rng)
+    solver = TJoinSolver(n, edges, weights, boundary=outer)
+    sets = [rng.choice(n - 1, size=k, replace=False) for k in (0, 1, 2, 30, 800, 3)]
+    found = solver.solve_many(sets)
+    assert len(found) == len(sets)
+    for k, odd in enumerate(sets):
+        answer = minimum_tjoin(n, edges, weights, odd, boundary=outer)
+        assert found.objectives[k] == answer.objective
+        assert math.fsum(weights[found.join(k)]) == answer.objective
+
+
+def test_a_solver_checks_its_arguments():
+    solver = TJoinSolver(3, [(0, 1)], [1])
+    for odd, message in [([3], "vertex 3"), ([-1], "vertex -1"), ([0.5], "integers")]:
+        with pytest.raises(ModelError, match=message):
+            solver.solve(odd)
+    with pytest.raises(ModelError, match="negative"):
+        TJoinSolver(2, [(0, 1)], [-1])
+    with pytest.raises(InfeasibleError, match="component of vertex 2"):
+        solver.solve_many([[0, 1], [2]])
 
 
 def test_progress_is_reported_and_may_stop_the_work(rng):

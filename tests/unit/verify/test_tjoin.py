@@ -9,6 +9,7 @@ import pytest
 from planaris.errors import VerificationError
 from planaris.kernels.matching import TJoin, min_weight_perfect_matching, minimum_tjoin
 from planaris.verify import check_perfect_matching, check_tjoin
+from planaris.verify.tjoin import _lowest_between
 from tjoin_cases import Problem, square_dual
 
 EDGES = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5)]
@@ -158,3 +159,25 @@ def test_a_perfect_matching_must_match_everyone():
         )
     with pytest.raises(VerificationError):
         check_perfect_matching(4, square, [1.5, 2.5, -1.0, -9.0], answer)
+
+
+def test_a_lower_bound_needs_its_packing(rng):
+    *arguments, outer = square_dual(40, rng)
+    late = minimum_tjoin(*arguments, boundary=outer, time_limit=0.0)
+    assert not late.exact
+    check_tjoin(*arguments, late, boundary=outer)
+    for broken in (replace(late, lower=late.objective), replace(late, exact=True)):
+        with pytest.raises(VerificationError, match="add up"):
+            check_tjoin(*arguments, broken, boundary=outer)
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 500])
+def test_range_minima_across_blocks(size, rng):
+    depth = rng.integers(0, 6, size)
+    left = rng.integers(0, size, 400)
+    right = np.minimum(left + rng.integers(0, size + 1, 400), size)
+    found = _lowest_between(depth, left, right)
+    for a, b, place in zip(left, right, found, strict=True):
+        if a < b:
+            assert a <= place < b
+            assert depth[place] == depth[a:b].min()
