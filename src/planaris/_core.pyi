@@ -1,9 +1,7 @@
 """Compiled kernels of planaris: arrays in, arrays out."""
 
-from collections.abc import Callable
-from typing import Annotated, overload
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
