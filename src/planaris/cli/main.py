@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from planaris.cli.bench import bench
 from planaris.cli.demo import demo
 from planaris.cli.denoise import denoise
 from planaris.cli.info import info
@@ -37,6 +38,7 @@ app.command()(selftest)
 app.command()(demo)
 app.command()(segment)
 app.command("reproduce")(reproduce_figures)
+app.command()(bench)
 
 
 def run() -> None:
