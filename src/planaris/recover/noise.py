@@ -88,7 +88,7 @@ def estimate_noise(
         elimination of at most 20 seconds (0.1 to be chosen by itself), ``"edges"`` a planar
         graph.
     rng : numpy.random.Generator, int or None
-        Source of the posterior samples of ``"edges"``, or its seed.
+        Source of the posterior samples of ``"edges"``, or its seed; default seed 0.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def estimate_noise(
     if method not in METHODS:
         msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
         raise MethodError(msg)
-    generator = np.random.default_rng(rng)
+    generator = np.random.default_rng(0 if rng is None else rng)
     known = (None if p is None else as_noise("p", p), None if q is None else as_noise("q", q))
     if method in ("auto", "joint"):
         order = _affordable_order(observations, JOINT_SECONDS[method])
@@ -195,7 +195,8 @@ def _start(
     except (NotPlanarError, MethodError):
         return np.array([0.8, 0.4])
     weights = [log_odds(found.p), log_odds(found.q)]
-    return np.clip(weights, 0.05, 0.75 * LARGEST_WEIGHT)
+    # Not from where the likelihood is flat: it hardly changes once noise is next to nothing.
+    return np.clip(weights, 0.05, 2.0)
 
 
 def _joint_errors(
