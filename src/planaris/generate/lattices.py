@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planaris.errors import ModelError
+from planaris.show import one_line
 from planaris.typing import FloatArray, IntArray
 
 
@@ -15,6 +16,9 @@ class Lattice(NamedTuple):
 
     edges: IntArray
     positions: FloatArray
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     @property
     def num_vertices(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from planaris.learn.risks import Plane
 from planaris.learn.simplex import maximise_on_simplex
 from planaris.progress import ProgressCallback
+from planaris.show import one_line
 from planaris.typing import FloatArray
 
 MAX_PLANES = 200
@@ -47,6 +48,8 @@ class Training:
     lower: float
     converged: bool
     history: list[dict[str, Any]] = field(repr=False)
+
+    __repr__ = one_line
 
     @property
     def gap(self) -> float:

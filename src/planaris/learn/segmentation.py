@@ -16,6 +16,7 @@ from planaris.learn.grid import GridPotentials, as_image
 from planaris.learn.perfect import bound_probabilities
 from planaris.learn.tied import TiedGraph
 from planaris.progress import ProgressOption, watch
+from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 SMOOTHNESS = 1.0
@@ -56,6 +57,8 @@ class Segmentation:
     exact: bool
     method: str
     num_samples: int
+
+    __repr__ = one_line
 
     @property
     def uncertainty(self) -> FloatArray:

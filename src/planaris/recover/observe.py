@@ -12,6 +12,7 @@ from planaris.errors import ModelError
 from planaris.generate import Lattice
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_positions, checked_count
+from planaris.show import one_line
 from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
 
 
@@ -32,6 +33,8 @@ class Graph:
     num_nodes: int
     edges: IntArray
     positions: FloatArray | None = None
+
+    __repr__ = one_line
 
     @cached_property
     def components(self) -> tuple[int, IntArray]:
@@ -110,6 +113,8 @@ class Observations:
     graph: Graph
     edges: Int8Array
     nodes: Int8Array
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         for name, length in (("edges", len(self.graph.edges)), ("nodes", self.graph.num_nodes)):

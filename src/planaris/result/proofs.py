@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from planaris.show import one_line
 from planaris.typing import Array
 
 
@@ -40,6 +41,8 @@ class TJoinProof:
     digits: Array
     exponent: int
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class Flow:
@@ -51,6 +54,8 @@ class Flow:
 
     KIND: ClassVar[str] = "flow"
     flow: Array
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,8 @@ class CutTree:
     rows: Array
     multipliers: Array
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTree:
@@ -110,6 +117,8 @@ class LabelTree:
     message_offsets: Array
     messages: Array
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class PartProof:
@@ -130,6 +139,8 @@ class PartProof:
     lower: float
     proof: Any
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class AsIsing:
@@ -137,6 +148,8 @@ class AsIsing:
 
     KIND: ClassVar[str] = "as-ising"
     proof: Any
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +171,8 @@ class Decomposition:
     edges: Array
     couplings: Array
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class MeanField:
@@ -178,6 +193,8 @@ class MeanField:
     edges: Array
     fields: Array
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class HeavyState:
@@ -185,6 +202,8 @@ class HeavyState:
 
     KIND: ClassVar[str] = "state"
     spins: Array
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +214,8 @@ class Bounds:
     lower: Any
     upper: Any
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class NotPlanar:
@@ -202,6 +223,8 @@ class NotPlanar:
 
     KIND: ClassVar[str] = "not-planar"
     edges: Array
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +234,8 @@ class Plane:
     KIND: ClassVar[str] = "plane"
     rotation: Array
     offsets: Array
+
+    __repr__ = one_line
 
 
 PROOFS: dict[str, Any] = {
