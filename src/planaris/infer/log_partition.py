@@ -14,7 +14,7 @@ from planaris.errors import TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
-from planaris.infer.reduce import Model, as_ising, pick_method
+from planaris.infer.reduce import Model, as_ising, check_model, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -63,6 +63,7 @@ def log_partition(
     >>> round(result.value, 6), result.exact
     (2.797846, True)
     """
+    check_model(model)
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)

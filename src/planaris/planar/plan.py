@@ -22,7 +22,7 @@ from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.faces import face_centres
 from planaris.progress import ProgressOption, watch
-from planaris.typing import ArrayLike, FloatArray, Int8Array
+from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
@@ -264,7 +264,7 @@ class Plan:
         self,
         couplings: ArrayLike,
         size: int,
-        rng: np.random.Generator,
+        rng: Rng = None,
         *,
         threads: int | None = None,
         progress: ProgressOption = None,
@@ -279,7 +279,7 @@ class Plan:
             One coupling per edge; ``size`` samples are drawn for every row of a batch.
         size : int
             Number of samples.
-        rng : numpy.random.Generator
+        rng : numpy.random.Generator, int or None
             The samples are a function of its state and the couplings alone.
         threads, progress
             As for :meth:`log_partition`.
@@ -299,6 +299,7 @@ class Plan:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
         values = self._as_couplings(couplings)
+        rng = np.random.default_rng(rng)
         with watch("samples", progress) as callback:
             options = {"threads": _threads(threads), "progress": callback}
             found = np.stack([draw(self, J, int(size), rng, **options) for J in values])

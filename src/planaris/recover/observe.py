@@ -13,7 +13,7 @@ from planaris.generate import Lattice
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_positions, checked_count
 from planaris.show import one_line
-from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
+from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray, Rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +149,7 @@ class Observations:
         return np.asarray(self.nodes * as_labels("truth", truth, self.graph.num_nodes) < 0)
 
 
-def observe(
-    graph: Any, labels: ArrayLike, p: float, q: float, rng: np.random.Generator
-) -> Observations:
+def observe(graph: Any, labels: ArrayLike, p: float, q: float, rng: Rng) -> Observations:
     """Observe labels through noise: edges wrong with probability p, nodes with probability q.
 
     Parameters
@@ -162,7 +160,7 @@ def observe(
         The truth, -1 and +1; a number stands for all nodes.
     p, q : float
         Noise of edges and of nodes, in [0, 1/2].
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, int or None
         Source of the noise.
 
     Examples
@@ -173,6 +171,7 @@ def observe(
     >>> bool((seen.edges == 1).all()), bool((seen.nodes == -1).all())
     (True, True)
     """
+    rng = np.random.default_rng(rng)
     frame = as_graph(graph)
     p, q = as_noise("p", p), as_noise("q", q)
     y = as_labels("labels", labels, frame.num_nodes)
