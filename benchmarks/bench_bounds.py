@@ -3,7 +3,8 @@
     python benchmarks/bench_bounds.py figure [--trials 40] [--out FILE.json]
     python benchmarks/bench_bounds.py rival
     python benchmarks/bench_bounds.py lattice SIDE SECONDS
-    python benchmarks/bench_bounds.py uai FOLDER [SECONDS]
+    python benchmarks/bench_bounds.py trees SIDE…
+    python benchmarks/bench_bounds.py uai FOLDER [SECONDS [FIRST LETTERS OF NAMES]]
 
 Every number is checked against the exact one where there is one; times are printed, not asserted.
 """
@@ -25,6 +26,7 @@ from planaris.bounds import clamped_marginals, interval, pdc, planar_and_trees, 
 from planaris.bounds.bare import as_bare
 from planaris.bounds.decomposition import Decomposition, Stop
 from planaris.bounds.families import lattice_family, lattice_shape
+from planaris.bounds.trw import grow_trees, tree_decomposition
 from planaris.generate import square_lattice
 
 METHODS = {
@@ -200,37 +202,73 @@ def large(side: int, seconds: float) -> None:
             )
 
 
-def real_models(folder: Path, seconds: float) -> None:
+def real_models(folder: Path, seconds: float, only: str) -> None:
+    """Print a table: the interval without elimination, trees, planar subgraphs, and as chosen."""
     import planaris.bounds.intervals as intervals
     from planaris.io import read_model
     from planaris.models.convert import mrf2ising
 
+    share = intervals.EXACT_SHARE
+    print("| model | lnZ | trees: upper − lnZ | planar | interval | width by method chosen |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for row in csv.DictReader((folder / "exact_answers.csv").open()):
+        if not row["name"].startswith(only):
+            continue
         mrf = read_model(folder / f"{row['name']}.uai")
         exact = float(row["exact_lnZ"])
         cells = []
-        for exact_share in (0.2, -1.0):
+        spins = mrf.is_binary and mrf.is_pairwise and not mrf.has_zeros
+        model = mrf2ising(mrf)[0] if spins else mrf
+        for run in (trw, pdc) if spins else (trw,) if mrf.is_pairwise else ():
+            started = time.monotonic()
+            found = run(model, time_limit=seconds)
+            assert found.upper >= exact - 1e-6
+            cells.append(f"{found.upper - exact:.3g} ({time.monotonic() - started:.1f} s)")
+        cells += ["—"] * (2 - len(cells))
+        for exact_share in (-1.0, share):
             intervals.EXACT_SHARE = exact_share
             started = time.monotonic()
             found = interval(mrf, seconds)
             assert found.lower - 1e-6 <= exact <= found.upper + 1e-6, row["name"]
-            kind = "exact" if found.exact else "interval"
-            cells.append(f"{kind} {found.gap:.4g} ({time.monotonic() - started:.1f} s)")
-        if mrf.is_binary and mrf.is_pairwise and not mrf.has_zeros:
-            model, _ = mrf2ising(mrf)
-            for name, run in (("trw", trw), ("pdc", pdc)):
-                started = time.monotonic()
-                found = run(model, time_limit=seconds)
-                assert found.upper >= exact - 1e-6
-                cells.append(
-                    f"{name} +{found.upper - exact:.4g} ({time.monotonic() - started:.1f} s)"
+            kind = "exact, " if found.exact else ""
+            cells.append(f"{kind}{found.gap:.3g} ({time.monotonic() - started:.1f} s)")
+        print(f"| {row['name']} | {exact:.4f} | " + " | ".join(cells) + " |", flush=True)
+
+
+def trees(sides: list[int]) -> None:
+    """Message passing against the optimiser, both over trees with optimised weights."""
+    for side in sides:
+        for coupling, field in ((1.0, 0.1), (2.0, 0.05), (0.5, 1.0)):
+            bare = as_bare(lattice(side, coupling, field, 0))
+            rows = []
+            for name, run in (
+                ("messages", lambda bare: tree_decomposition(bare)),
+                (
+                    "optimiser",
+                    lambda bare: grow_trees(
+                        bare,
+                        max_iterations=500,
+                        max_rounds=12,
+                        tolerance=2e-7,
+                        deadline=time.monotonic() + 60,
+                    ),
+                ),
+            ):
+                started = time.process_time()
+                state, status = run(bare)
+                cpu = time.process_time() - started
+                rows.append(
+                    f"{name} {(state.certified()) / side**2:.6f} per spin in {cpu:.2f} s "
+                    f"({status}, disagreement {state.disagreement:.0e})"
                 )
-        print(f"{row['name']:16s} " + " | ".join(cells), flush=True)
+            print(
+                f"{side}×{side} coupling {coupling} field {field}: " + "; ".join(rows), flush=True
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["figure", "rival", "lattice", "uai"])
+    parser.add_argument("what", choices=["figure", "rival", "lattice", "trees", "uai"])
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--out", type=Path)
@@ -241,8 +279,11 @@ def main() -> None:
         rival()
     elif given.what == "lattice":
         large(int(given.rest[0]), float(given.rest[1]))
+    elif given.what == "trees":
+        trees([int(side) for side in given.rest])
     else:
-        real_models(Path(given.rest[0]), float((*given.rest, "10")[1]))
+        folder, seconds, only = (*given.rest, *("10", "")[len(given.rest) - 1 :])
+        real_models(Path(folder), float(seconds), only)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["conf.py", "images/README.md"]
 highlight_language = "none"
+suppress_warnings = [
+    "misc.highlighting_failure",  # examples of files with … in them
+    "ref.python",  # words in the types of parameters that are names of several attributes
+]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -45,6 +49,19 @@ def _mathml(self: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
+def _keep_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep |S| in docstrings what it is, a size: docutils takes it for a substitution."""
+    in_example = False
+    for k, line in enumerate(lines):
+        in_example = line.strip().startswith(">>>") or (in_example and bool(line.strip()))
+        if in_example or "\\" in line:
+            continue
+        parts = line.split("``")
+        parts[::2] = [part.replace("|", "\\|") for part in parts[::2]]
+        lines[k] = "``".join(parts)
+
+
 def setup(app: Any) -> None:
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas, and how docstrings are read."""
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))
+    app.connect("autodoc-process-docstring", _keep_bars)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def run(params):
     if params["seed"] == int(os.environ.get("TOY_FAILS", "-1")):
         msg = "this one <fails>"
         raise ValueError(msg)
+    if params.get("dies"):
+        os.kill(os.getpid(), signal.SIGKILL)
     matrix = np.random.default_rng(params["seed"]).standard_normal((60, 60))
     return {"eigenvalues": np.linalg.eigvalsh(matrix @ matrix.T)}
 

@@ -149,7 +149,7 @@ def _gallery_page(name: str, source: str, printed: str) -> str:
     parts = [
         f"# {title.rstrip('.')}",
         text.strip(),
-        f"![{title}]({name}.png)",
+        f"![{title}]({name}.png)" if (STAGE / "gallery" / f"{name}.png").exists() else "",
         f"```text\n{printed.strip()}\n```",
         f"`python examples/{name}.py --help` lists the sizes for real runs.",
         f"```python\n{code}\n```",

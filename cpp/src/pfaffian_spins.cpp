@@ -165,15 +165,8 @@ class SpinSweep {
     team_.work(cut.successors(tree_, false), cut.waits(tree_, false),
                [&](int worker, int task) { run_task(cut, worker, task); });
     SpinCorrelations result;
-    result.value.assign(places_.reached.size(), 0.0);
-    for (size_t v = 0; v < result.value.size(); ++v) {
-      const double one = found_[kWays * v], two = found_[kWays * v + 1];
-      if (!std::isnan(one)) result.value[v] = one;
-      if (!std::isnan(two)) result.spread = std::max(result.spread, std::fabs(one - two));
-    }
-    for (const auto& w : workers_) {
-      if (w->failed) result.spread = INFINITY;
-    }
+    for (const auto& w : workers_) result.complete &= !w->failed;
+    result.value = std::move(found_);
     return result;
   }
 
@@ -216,7 +209,7 @@ class SpinSweep {
     SignedLog factor = below_[side == 0 ? tree_.left[node] : tree_.right[node]];
     const int32_t from = side == 0 ? 0 : front.delayed_left;
     const int32_t to = side == 0 ? front.delayed_left : count;
-    for (int32_t k = from; k < to; ++k) factor.log -= front.exponents[k] * 0.6931471805599453;
+    for (int32_t k = from; k < to; ++k) factor.log -= front.exponents[k] * kLog2;
     return factor;
   }
 
@@ -485,7 +478,8 @@ class SpinSweep {
       }
       w.search.walk_back(v, [&](int32_t edge) { w.flipped[edge] = 0; });
       const SignedLog found = w.elimination.pfaffian(block, rows);
-      const double size = found.is_zero() ? 0.0 : std::exp(std::min(found.log - reference_, 700.0));
+      const auto above = static_cast<double>(found.log - reference_);
+      const double size = found.is_zero() ? 0.0 : std::exp(std::min(above, 700.0));
       // Leaves of one spin write to different places: the first one in postorder to the first.
       const int way = first_way(node, v) ? 0 : 1;
       found_[size_t(kWays) * v + way] = (flips % 2 == 0 ? size : -size) * found.sign;
@@ -502,7 +496,7 @@ class SpinSweep {
   std::span<const int32_t> edges_;
   Places places_;
   int32_t source_;
-  double reference_;
+  long double reference_;
   Team team_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Outside> handed_;
@@ -517,7 +511,7 @@ SpinCorrelations spin_correlations(const FrontTree& tree, const KasteleynEntries
                                    const Fronts<T>& fronts, std::span<const int32_t> edges,
                                    int32_t num_vertices, int32_t source, double reference,
                                    int threads, Control& control) {
-  if (edges.empty()) return {std::vector<double>(num_vertices, 0.0), 0.0};
+  if (edges.empty()) return {std::vector<double>(size_t(num_vertices) * kWays, NAN), true};
   return SpinSweep<T>(tree, entries, fronts, edges, num_vertices, source, reference, threads,
                       control)
       .run();

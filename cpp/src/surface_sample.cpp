@@ -52,7 +52,7 @@ class SurfaceSampler {
     if (tree_.is_leaf(node)) return factor;
     factor = below_[k][tree_.left[node]] * below_[k][tree_.right[node]];
     for (const int32_t exponent : (*structures_[k].fronts)[node].exponents) {
-      factor.log -= exponent * 0.6931471805599453;
+      factor.log -= exponent * kLog2;
     }
     return factor;
   }
@@ -145,7 +145,7 @@ class SurfaceSampler {
   }
 
   static Factors normalised(Factors factors) {
-    double top = -INFINITY;
+    long double top = -INFINITY;
     for (const SignedLog& f : factors) top = std::max(top, f.log);
     if (top > -INFINITY) {
       for (SignedLog& f : factors) f.log -= top;
@@ -200,7 +200,7 @@ class SurfaceSampler {
 
   void decide(const Blocks& blocks, int32_t edge) {
     Factors stay, part;
-    double top = -INFINITY;
+    long double top = -INFINITY;
     for (size_t k = 0; k < blocks.size(); ++k) {
       stay.push_back(elimination_.pfaffian(blocks[k], blocks[k].pending) * joined(k, edge));
       part.push_back(elimination_.pfaffian(blocks[k], blocks[k].rows));
@@ -208,7 +208,8 @@ class SurfaceSampler {
     }
     double stay_sum = 0.0, part_sum = 0.0, all = 0.0;
     for (size_t k = 0; k < blocks.size(); ++k) {
-      const double a = std::exp(stay[k].log - top), b = std::exp(part[k].log - top);
+      const double a = std::exp(static_cast<double>(stay[k].log - top));
+      const double b = std::exp(static_cast<double>(part[k].log - top));
       stay_sum += stay[k].sign * a;
       part_sum += part[k].sign * b;
       all += a + b;

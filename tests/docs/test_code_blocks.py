@@ -1,9 +1,10 @@
 """Every code block of the README and the documentation runs, page by page.
 
-Blocks of a page share a namespace and an empty folder. ``python`` blocks run (as doctests where
-they have prompts), and so do the ``planaris`` commands of ``console`` blocks; output below one
-is compared. ``make`` commands must be targets. Anything else in them needs a line
-``<!-- not run: reason -->`` above the block. ``text``, ``json``, ``toml`` and no language are data.
+Blocks of a page share a namespace and a folder with a small ``model.uai``. ``python`` blocks run
+(as doctests where they have prompts), and so do the ``planaris`` commands of ``console`` blocks;
+output below a command is compared. ``make`` commands must be targets. Anything else in them needs
+a line ``<!-- not run: reason -->`` above the block. ``text``, ``json``, ``toml`` and no language
+are data.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from planaris.cli.main import app
+from planaris.generate import spin_glass
+from planaris.io import write_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -61,6 +65,7 @@ def blocks_of(page: Path) -> list[Block]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_model(spin_glass(4, np.random.default_rng(0)), "model.uai")
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks_of(page):
         if block.reason is not None:

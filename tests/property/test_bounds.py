@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from planaris import IsingModel
-from planaris.bounds import interval, logdet, mean_field, pdc, planar_and_trees, trw
+from planaris.bounds import (
+    interval,
+    logdet,
+    mean_field,
+    pdc,
+    planar_and_trees,
+    trw,
+    trw_over_cycles,
+)
 from planaris.reference import enumerate_states
 
 CHUNKS = 20
@@ -48,7 +56,7 @@ class Watch:
 def test_intervals_hold_wherever_the_search_stops(chunk: int) -> None:
     rng = np.random.default_rng([7, chunk])
     for k in range(PER_CHUNK):
-        model = random_model(rng, 16 if k == 0 else 12)
+        model = random_model(rng, 16)
         value, slack = exact(model)
         steps = int(rng.choice([0, 1, 2, 3, 5, 8, 13, 60]))
         above = Watch(value, 1.0)
@@ -57,7 +65,7 @@ def test_intervals_hold_wherever_the_search_stops(chunk: int) -> None:
             for method in (trw, pdc, planar_and_trees)
         ]
         below = Watch(value, -1.0)
-        kind = str(rng.choice(["spins", "trees", "width"]))
+        kind = str(rng.choice(["spins", "trees", "width", "planar"]))
         width = int(rng.integers(2, 4))
         results.append(
             mean_field(model, clusters=kind, width=width, max_sweeps=steps, callback=below)
@@ -65,6 +73,48 @@ def test_intervals_hold_wherever_the_search_stops(chunk: int) -> None:
         for found in results:
             assert found.lower <= value + slack, (chunk, k, found.method)
             assert found.upper >= value - slack, (chunk, k, found.method)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_stops_at_every_step_are_bounds(seed: int) -> None:
+    rng = np.random.default_rng([11, seed])
+    pairs = np.argwhere(np.triu(np.ones((7, 7)), 1) > 0)
+    scale = [0.3, 1.0, 3.0][seed % 3]
+    fields = scale * rng.normal(size=7) if seed < 3 else None
+    model = IsingModel(pairs, scale * rng.normal(size=len(pairs)), fields, num_spins=7)
+    value, slack = exact(model)
+    for steps in [*range(12), 16, 23]:
+        for method in (trw, pdc, planar_and_trees):
+            assert method(model, max_iterations=steps).upper >= value - slack
+        for kind in ("spins", "width", "planar"):
+            found = mean_field(model, clusters=kind, width=2, max_sweeps=steps, restarts=0)
+            assert found.lower <= value + slack
+
+
+class Clock:
+    """A clock that a search can read so many times before its time is up."""
+
+    def __init__(self, reads: int) -> None:
+        self.reads = reads
+
+    def __call__(self) -> float:
+        self.reads -= 1
+        return 0.0 if self.reads >= 0 else 1e9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_hold_wherever_time_runs_out(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is up at the k-th look at the clock, for many k: every stop is an interval."""
+    rng = np.random.default_rng([12, seed])
+    model = random_model(rng, 9)
+    value, slack = exact(model)
+    monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
+    for reads in [*range(30), *range(30, 400, 37)]:
+        with monkeypatch.context() as patch:
+            patch.setattr("time.monotonic", Clock(reads))
+            found = interval(model, 10.0)
+        assert found.lower <= value + slack
+        assert found.upper >= value - slack
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -98,7 +148,7 @@ def test_logdet_and_short_intervals_hold(seed: int) -> None:
     rng = np.random.default_rng([10, seed])
     model = random_model(rng, 9)
     value, slack = exact(model)
-    for found in (logdet(model), interval(model, 1e-3)):
+    for found in (logdet(model), trw_over_cycles(model), interval(model, 1e-3)):
         assert found.lower <= value + slack
         assert found.upper >= value - slack
 

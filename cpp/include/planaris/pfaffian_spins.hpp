@@ -15,8 +15,10 @@
 namespace planaris {
 
 struct SpinCorrelations {
-  std::vector<double> value;  // one per vertex; zero where no path leads
-  double spread = 0.0;        // largest difference between two ways to compute one of them
+  // Two per vertex: along two paths, where it lies in two leaves, else NaN; both NaN where no
+  // path leads. On a surface paths may differ by a cycle: only sums over all sign structures agree.
+  std::vector<double> value;
+  bool complete = true;  // whether every path was found
 };
 
 // `edges` holds two vertices per edge, `reference` the logarithm that values are relative to: that

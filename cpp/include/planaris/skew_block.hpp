@@ -10,9 +10,12 @@
 
 namespace planaris {
 
-// A number by its logarithm: products of many pivots leave every range.
+inline constexpr long double kLog2 = 0.693147180559945309417232L;
+
+// A number by its logarithm: products of many pivots leave every range. Logarithms of a million
+// spins are so large that a double would leave ten digits of the number.
 struct SignedLog {
-  double log = 0.0;
+  long double log = 0.0L;
   int sign = 1;
 
   SignedLog& operator*=(const SignedLog& other) {
@@ -125,7 +128,7 @@ class BlockElimination {
     const T power = power_of_two<T>(exponent);
     for (int32_t j = 0; j < r; ++j) block.column(j)[r] = block.column(j)[r] * power;
     for (int32_t i = r + 1; i < block.rows; ++i) block.column(r)[i] = block.column(r)[i] * power;
-    block.factor.log -= static_cast<double>(exponent) * 0.6931471805599453;
+    block.factor.log -= static_cast<long double>(exponent) * kLog2;
   }
 
   Packing packing_;

@@ -1,8 +1,8 @@
 """Bounds on log Z of any model: trees, planar subgraphs, both at once, mean field, intervals."""
 
 from planaris.bounds.clamped import ClampedMarginals, clamped_marginals
+from planaris.bounds.entropies import logdet, trw_over_cycles
 from planaris.bounds.intervals import interval
-from planaris.bounds.logdet import logdet
 from planaris.bounds.map_bound import map_bound
 from planaris.bounds.mean_field import mean_field
 from planaris.bounds.pdc import pdc, planar_and_trees
@@ -18,4 +18,5 @@ __all__ = [
     "pdc",
     "planar_and_trees",
     "trw",
+    "trw_over_cycles",
 ]

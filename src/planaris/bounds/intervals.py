@@ -20,7 +20,7 @@ from planaris.bounds.trw import MAX_GROWN, tree_decomposition
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import mrf2ising
-from planaris.result import LogPartition
+from planaris.result import AsIsing, HeavyState, LogPartition
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
 
@@ -29,6 +29,9 @@ EXACT_SHARE = 0.2
 
 WIDTHS = (4, 8, 11, 13, 15, 17)
 """Treewidths of subgraphs and clusters, tried in turn."""
+
+TRIAL_STEPS = 10
+"""Steps after which two starts are compared."""
 
 DENSE_DEGREE = 8.0
 """Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
@@ -82,7 +85,8 @@ def interval(
         return _ising(model, clock, rng)
     if model.is_binary and model.is_pairwise and not model.has_zeros:
         ising, inverse = mrf2ising(model)
-        return lift_log_partition(_ising(ising, clock, rng), inverse)
+        found = _ising(ising, clock, rng)
+        return replace(lift_log_partition(found, inverse), certificate=AsIsing(found.certificate))
     return enclose_field(model, clock, rng, EXACT_SHARE)
 
 
@@ -120,10 +124,12 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
 
 def _stages(bare: Bare) -> list[str]:
     """Return the families of subgraphs in the order in which they pay off."""
-    widths = [str(width) for width in WIDTHS]
-    # Strips of a lattice are cheap and keep all fields; elsewhere planar subgraphs hold more.
-    at = 2 if lattice_shape(bare) is not None else 0
-    return [*widths[:at], "planar", *widths[at:]]
+    narrow, wide = ([str(width) for width in part] for part in (WIDTHS[:2], WIDTHS[2:]))
+    if lattice_shape(bare) is not None:
+        # Strips of a lattice are cheap and keep all fields.
+        return [*narrow, "planar", *wide]
+    # Elsewhere planar subgraphs hold more; other ones, chosen at random, are added in turn.
+    return ["planar", *narrow, *(stage for width in wide for stage in ("planar", width))]
 
 
 def _hub(model: IsingModel) -> int | None:
@@ -158,6 +164,7 @@ def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generato
         lower=found.lower + LOG2 - slack,
         upper=found.upper + LOG2 + slack,
         stats=stats,
+        certificate=None,
     )
 
 
@@ -168,14 +175,17 @@ def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
     found = mplp(model, time_limit=max(0.05 * clock.left(), 0.01))
     upper = model.num_spins * LOG2 - found.lower
     slack = 8 * EPSILON * (abs(found.lower) + abs(upper) + 1)
-    clock.offer("ground state", lower=-found.energy - slack, upper=upper + slack)
+    clock.offer("ground state", upper=upper + slack)
+    clock.offer("a state", lower=-found.energy - slack, proof=lambda: HeavyState(found.spins))
 
 
 def _raise_lower(
     model: IsingModel, clock: Enclosure, rng: np.random.Generator, clusters: str, width: int
 ) -> None:
     # One sweep over clusters of this width, and the search for them, must fit.
-    if clusters != "spins" and _sweep_seconds(model, width) > 0.2 * clock.left():
+    each = 2e-5 if lattice_shape(as_bare(model)) is not None else 2e-4
+    seconds = model.num_spins * (each + 2e-8 * 2.0**width)
+    if clusters != "spins" and seconds > 0.2 * clock.left():
         return
     try:
         found = mean_field(
@@ -188,11 +198,7 @@ def _raise_lower(
         )
     except MethodError:  # a planar core too cold for its marginals
         return
-    clock.offer("mean field", lower=found.lower)
-
-
-def _sweep_seconds(model: IsingModel, width: int) -> float:
-    return model.num_spins * (2e-4 + 2e-8 * 2.0**width)
+    clock.offer("mean field", lower=found.lower, proof=lambda: found.certificate.lower)
 
 
 def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
@@ -222,7 +228,7 @@ class _Search:
         # Few trees: more of them help little beside the subgraphs to come.
         share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
         self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, deadline=clock.share(share))
-        clock.offer("trees", upper=self.state.certified())
+        clock.offer("trees", upper=self.state.certified(), proof=self.state.proof)
 
     def slowness(self) -> float:
         """Return the wall time of a second of work, as seen so far."""
@@ -238,16 +244,16 @@ class _Search:
         left = self.clock.left()
         if self.slowness() * alone.pieces.seconds() > 0.1 * left:
             return
-        started = time.monotonic()
-        alone.evaluate_start()
-        spent = time.monotonic() - started
-        best = alone
-        if spent + self.seconds_per_step() < 0.1 * self.clock.left():
+        starts = [alone]
+        if self.slowness() * alone.pieces.seconds() + self.seconds_per_step() < 0.05 * left:
             # Wide subgraphs may be better off alone: fewer to evaluate, no weight elsewhere.
-            larger = self.state.extended(family, weight=0.5)
-            larger.evaluate_start()
-            best = min(alone, larger, key=lambda start: start.upper)
-        self._minimise(best, 0.3)
+            starts.append(self.state.extended(family, weight=0.5))
+        for start in starts:
+            start.evaluate_start()
+            if len(starts) > 1:  # a start says little about the optimum; some steps say more
+                start.deadline = self.clock.share(0.08)
+                start.minimise(TRIAL_STEPS)
+        self._minimise(min(starts, key=lambda start: start.upper), 0.25)
 
     def finish(self) -> None:
         """Spend what is left on the decomposition reached."""
@@ -265,9 +271,9 @@ class _Search:
         deadline = min(self.clock.share(share), self.clock.deadline - 4 * step)
         if time.monotonic() < deadline:
             state.deadline = deadline
-            state.minimise(300)
+            state.minimise(300 if share < 1.0 else 10_000)
         if state is self.state or state.upper < self.state.upper:
-            self.clock.offer("decomposition", upper=state.certified())
+            self.clock.offer("decomposition", upper=state.certified(), proof=state.proof)
             self.state = state.pruned() if share < 1.0 else state
 
     def _family(self, stage: str) -> list[LongArray] | None:

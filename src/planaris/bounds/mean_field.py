@@ -12,16 +12,17 @@ from planaris.bounds.clusters import grow_clusters, neighbours
 from planaris.bounds.cores import Core, make_core, planar_clusters, solve_alone
 from planaris.bounds.decomposition import Callback
 from planaris.bounds.families import lattice_shape
+from planaris.bounds.label_field import label_mean_field
 from planaris.errors import MethodError
 from planaris.kernels.cuts import improve_spins
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
-from planaris.result import LogPartition
+from planaris.result import Bounds, LogPartition, MeanField
 from planaris.typing import FloatArray, LongArray
 
 
 def mean_field(
-    model: IsingModel,
+    model: IsingModel | MarkovRandomField,
     *,
     clusters: str | list[LongArray] = "width",
     width: int = 8,
@@ -36,8 +37,9 @@ def mean_field(
 
     Parameters
     ----------
-    model : IsingModel
-        Any model.
+    model : IsingModel or MarkovRandomField
+        Any Ising model, or a pairwise Markov random field without zeros, whose variables are
+        then taken one by one.
     clusters : {"spins", "trees", "width", "planar"} or list of numpy.ndarray
         Spins that stay together: single ones (naive mean field), induced trees, induced
         subgraphs whose elimination has at most ``width`` (strips on square lattices), one
@@ -78,6 +80,10 @@ def mean_field(
     True
     """
     started = time.monotonic()
+    if not isinstance(model, IsingModel):
+        return label_mean_field(
+            model, max_sweeps=max_sweeps, tolerance=tolerance, time_limit=time_limit
+        )
     deadline = math.inf if time_limit is None else started + time_limit
     rng = np.random.default_rng(0) if rng is None else rng
     search = _Search(model, _as_clusters(model, clusters, width), deadline, callback)
@@ -101,6 +107,7 @@ def mean_field(
             "sweeps": search.sweeps,
             "seconds": time.monotonic() - started,
         },
+        certificate=Bounds(MeanField(np.flatnonzero(search.inside), search.used), None),
     )
 
 

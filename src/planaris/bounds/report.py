@@ -10,7 +10,7 @@ from planaris.bounds.bare import EPSILON, LOG2, MAX_TOTAL, Bare
 from planaris.bounds.decomposition import Decomposition
 from planaris.bounds.mean_field import mean_field
 from planaris.models import IsingModel
-from planaris.result import LogPartition, Stats
+from planaris.result import Bounds, LogPartition, Stats
 from planaris.typing import FloatArray
 
 
@@ -32,7 +32,7 @@ def bound_result(
 ) -> LogPartition:
     """Return the certified bound of a decomposition, with a quick lower bound."""
     upper = state.certified()
-    lower = mean_field(model, clusters="spins", max_sweeps=30, restarts=1).lower
+    below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1)
     nodes, edges = shared_marginals(model, state)
     pieces = state.pieces
     weights = state.rho()
@@ -49,7 +49,10 @@ def bound_result(
         "evaluations": state.evaluations,
         "trace": state.trace,
     }
-    return LogPartition(upper, min(lower, upper), upper, False, method, {**details, **stats})
+    proof = Bounds(below.certificate.lower, state.proof())
+    stats = {**details, **stats}
+    lower = min(below.lower, upper)
+    return LogPartition(upper, lower, upper, False, method, stats, certificate=proof)
 
 
 def shared_marginals(model: IsingModel, state: Decomposition) -> tuple[FloatArray, FloatArray]:

@@ -10,9 +10,10 @@ import numpy as np
 from planaris.bounds.bare import Bare, as_bare
 from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.families import spanning_forest, tree_family
+from planaris.bounds.label_trees import label_trw
 from planaris.bounds.report import bound_result, trivial
 from planaris.bounds.reweighted import MAX_ROUNDS, mix_trees
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
 
@@ -24,7 +25,7 @@ MAX_GROWN = 12
 
 
 def trw(
-    model: IsingModel,
+    model: IsingModel | MarkovRandomField,
     *,
     max_iterations: int = 500,
     max_rounds: int = MAX_ROUNDS,
@@ -36,8 +37,8 @@ def trw(
 
     Parameters
     ----------
-    model : IsingModel
-        Any model.
+    model : IsingModel or MarkovRandomField
+        Any Ising model, or a pairwise Markov random field with any number of labels.
     max_iterations : int
         Most steps: trees added, and steps of the optimiser where messages do not settle.
     max_rounds : int
@@ -69,6 +70,13 @@ def trw(
     True
     """
     started = time.monotonic()
+    if not isinstance(model, IsingModel):
+        return label_trw(
+            model,
+            max_iterations=min(max_iterations, max_rounds),
+            time_limit=time_limit,
+            callback=callback,
+        )
     bare = as_bare(model)
     if (found := trivial(model, bare, "trw")) is not None:
         return found

@@ -19,6 +19,7 @@ FIGURES = {
     "cutting-planes": "planaris.experiments.cutting_planes",
     "side-chains": "planaris.experiments.side_chains",
     "recovery": "planaris.experiments.recovery",
+    "crf-noise": "planaris.experiments.crf_noise",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

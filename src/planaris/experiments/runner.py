@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -105,7 +106,14 @@ def _results(
         options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
         if scheduler is None:
             options |= {"n_jobs": min(jobs, len(pending)), "pre_dispatch": "2*n_jobs"}
-        yield from Parallel(**options)(work)
+        try:
+            yield from Parallel(**options)(work)
+        except BrokenExecutor as error:
+            msg = (
+                "a worker process died: killed, or out of memory. All trials that had ended are "
+                "stored; start again to go on, with fewer --jobs if memory was short"
+            )
+            raise MethodError(msg) from error
 
 
 def run_trial(

@@ -6,7 +6,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.models import MarkovRandomField
-from planaris.typing import FloatArray
+from planaris.typing import FloatArray, Rng
 
 ROTAMERS = (3, 3, 3, 3, 4, 6, 6, 9, 9, 12, 18, 18, 27, 36, 45)
 """Conformations of one residue, small side chains more often than long ones."""
@@ -18,9 +18,7 @@ CLASH = 10.0
 """Most energy of a pair."""
 
 
-def side_chain_model(
-    num_residues: int, rng: np.random.Generator, *, density: float = 1.0
-) -> MarkovRandomField:
+def side_chain_model(num_residues: int, rng: Rng, *, density: float = 1.0) -> MarkovRandomField:
     """Return a random field like that of the side chains of a folded protein.
 
     Residues lie on a compact random walk with steps of 3.8 Å. Each has up to 45 rotamers:
@@ -33,7 +31,7 @@ def side_chain_model(
     ----------
     num_residues : int
         Number of variables.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, int or None
         Source of everything.
     density : float
         How tightly the walk is packed; 1 is a typical protein core.
@@ -44,6 +42,7 @@ def side_chain_model(
     >>> model.num_variables, int(model.cardinalities.max()) <= 45
     (30, True)
     """
+    rng = np.random.default_rng(rng)
     if num_residues < 0 or not density > 0:
         msg = (
             "`num_residues` must not be negative and `density` must be positive, "

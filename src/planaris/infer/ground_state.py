@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris import cuts, planar, relax, treewidth
+from planaris import bounds, cuts, planar, relax, treewidth
 from planaris.embed import Embedding
 from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, pick_method
+from planaris.infer.reduce import Model, as_ising, check_model, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -42,7 +42,7 @@ def ground_state(
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``, ``"qpbo"``,
         ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``, ``"branch-and-cut"``,
-        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"pdc"``, ``"brute-force"`` force one, which refuses with the reason when it does not fit.
     embedding : Embedding, optional
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
@@ -64,6 +64,7 @@ def ground_state(
     >>> result.energy, result.exact, result.method
     (-4.5, True, 'planar')
     """
+    check_model(model)
     limits = Limits(time_limit, memory_limit, progress, prove=prove)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -208,6 +209,7 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
     "qpbo": lambda model, limits: cuts.qpbo(
         model, time_limit=limits.remaining(), progress=limits.progress
     ),
+    "pdc": lambda model, limits: bounds.map_bound(model, time_limit=limits.remaining()),
     "brute-force": _brute_force,
     **_ANY_FIELD,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from planaris.errors import TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
-from planaris.infer.reduce import Model, as_ising, pick_method
+from planaris.infer.reduce import Model, as_ising, check_model, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
-from planaris.result import LogPartition
+from planaris.result import AsIsing, LogPartition
 
 LOG2 = math.log(2.0)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -41,8 +42,9 @@ def log_partition(
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"`` and
         ``"brute-force"`` are exact and refuse with the reason when they do not fit;
-        ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"logdet"`` and
-        ``"mean-field"`` give bounds.
+        ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"trw+cycle"``,
+        ``"logdet"`` and ``"mean-field"`` give bounds; the first two and mean field take pairwise
+        Markov random fields with any number of labels too, ``"interval"`` any model.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
@@ -61,6 +63,7 @@ def log_partition(
     >>> round(result.value, 6), result.exact
     (2.797846, True)
     """
+    check_model(model)
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -68,7 +71,10 @@ def log_partition(
         plan = None if embedding is not None else cheap_elimination(model, "log_partition", limits)
         if plan is not None:
             return treewidth.log_partition(model, plan=plan, progress=progress)
-        return _by_parts(split_model(model, embedding), _cheapest, limits)
+        split = split_model(model, embedding)
+        if len(split.parts) == 1 and split.parts[0].embedding is None:
+            return _eliminate_or_enclose(model, limits)
+        return _by_parts(split, _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     return pick_method(method, _FORCED, "auto", "planar")(model, limits)
@@ -76,7 +82,10 @@ def log_partition(
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
-    converted = None if method == "treewidth" else as_ising(field, method)
+    known = "auto" if method in _ANY_LABELS else method
+    converted = None if method == "treewidth" else as_ising(field, known)
+    if converted is None and method in _ANY_LABELS:
+        return _ANY_LABELS[method](field, limits)
     if converted is None:
         try:
             return _treewidth(field, limits)
@@ -92,7 +101,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
         memory_limit=limits.memory_limit,
         progress=limits.progress,
     )
-    return lift_log_partition(found, inverse)
+    lifted = lift_log_partition(found, inverse)
+    proof = None if found.certificate is None else AsIsing(found.certificate)
+    return replace(lifted, certificate=proof)
 
 
 def _by_parts(
@@ -138,12 +149,15 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     if part.embedding is not None:
         return _planar(part, limits)
     model, inverse = part.with_fields()
+    found = _eliminate_or_enclose(model, limits)
+    return found if inverse is None else lift_log_partition(found, inverse)
+
+
+def _eliminate_or_enclose(model: IsingModel, limits: Limits) -> LogPartition:
     plan = fitting_elimination(model, "log_partition", limits)
     if plan is not None:
-        found = treewidth.log_partition(model, plan=plan, progress=limits.progress)
-    else:
-        found = _interval(model, limits)
-    return found if inverse is None else lift_log_partition(found, inverse)
+        return treewidth.log_partition(model, plan=plan, progress=limits.progress)
+    return _interval(model, limits)
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:
@@ -172,15 +186,28 @@ def _brute_force(model: IsingModel, limits: Limits) -> LogPartition:
     )
 
 
-_FORCED: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
-    "treewidth": _treewidth,
-    "brute-force": _brute_force,
+_ANY_LABELS: dict[str, Callable[[MarkovRandomField, Limits], LogPartition]] = {
+    "interval": _interval,
+    "trw": lambda field, limits: bounds.trw(field, time_limit=limits.remaining()),
+    "mean-field": lambda field, limits: bounds.mean_field(field, time_limit=limits.remaining()),
+}
+"""Bounds that take Markov random fields with any number of labels."""
+
+BOUNDS: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
     "interval": _interval,
     "trw": lambda model, limits: bounds.trw(model, time_limit=limits.remaining()),
     "pdc": lambda model, limits: bounds.pdc(model, time_limit=limits.remaining()),
     "planar+tree": lambda model, limits: bounds.planar_and_trees(
         model, time_limit=limits.remaining()
     ),
+    "trw+cycle": lambda model, limits: bounds.trw_over_cycles(model, time_limit=limits.remaining()),
     "logdet": lambda model, limits: bounds.logdet(model, time_limit=limits.remaining()),
     "mean-field": lambda model, limits: bounds.mean_field(model, time_limit=limits.remaining()),
+}
+"""Methods that bound log Z; their optima estimate marginals too."""
+
+_FORCED: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
+    "treewidth": _treewidth,
+    "brute-force": _brute_force,
+    **BOUNDS,
 }

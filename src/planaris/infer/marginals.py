@@ -9,12 +9,14 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError
+from planaris.errors import MethodError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
+from planaris.infer.log_partition import BOUNDS
 from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, pick_method
+from planaris.infer.pseudomarginals import by_clamping, from_bound
+from planaris.infer.reduce import Model, as_ising, check_model, pick_method
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -38,13 +40,18 @@ def marginals(
     model : IsingModel or MarkovRandomField
         Any model; for a Markov random field there is a table per variable and per factor.
     method : str
-        ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"``,
-        ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"auto"`` picks by structure, part by part, and estimates (``exact`` is False) where
+        nothing exact fits. ``"planar"``, ``"treewidth"``, ``"brute-force"`` force one, which
+        refuses with the reason when it does not fit. ``"trw"``, ``"pdc"``, ``"planar+tree"``,
+        ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
+        of a bound on log Z (``exact`` is False, ``stats["log_partition"]`` has the bound);
+        ``"clamped"`` encloses: ``stats["lower"]`` and ``stats["upper"]`` hold for every
+        P(s_v = +1).
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds, after which an elimination stops with an error.
+        Seconds, after which an elimination stops with an error and a bound with what it has.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -58,11 +65,16 @@ def marginals(
     >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
     ([0.8808, 0.676], [0.7311])
     """
+    check_model(model)
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
     if method == "auto":
-        return _auto(model, embedding, limits)
+        try:
+            return _auto(model, embedding, limits)
+        except TooLargeError:
+            # Nothing exact fits: estimates, marked as such, with the interval for log Z.
+            return _FORCED["interval"](model, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     return pick_method(method, _FORCED, "auto", "planar")(model, limits)
@@ -140,7 +152,7 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
     if part.embedding is not None:
         try:
             return part.plan.spin_correlations(part.model.couplings, root, progress=limits.progress)
-        except MethodError:  # too cold for ten digits
+        except MethodError:  # too cold for nine digits
             if fitting_elimination(part.model, "marginals", limits) is None:
                 raise
     held, _ = bias2fields(part.model, root)
@@ -181,7 +193,17 @@ def _brute_force(model: IsingModel, limits: Limits) -> Marginals:
     return Marginals(found.nodes, found.edges, exact=True, method="brute-force", stats=stats)
 
 
+def _estimate(name: str) -> Callable[[IsingModel, Limits], Marginals]:
+    def solve(model: IsingModel, limits: Limits) -> Marginals:
+        found = from_bound(model, BOUNDS[name], limits)
+        return _auto(model, None, limits) if found is None else found
+
+    return solve
+
+
 _FORCED: dict[str, Callable[[IsingModel, Limits], Marginals]] = {
     "treewidth": _treewidth,
     "brute-force": _brute_force,
+    "clamped": by_clamping,
+    **{name: _estimate(name) for name in BOUNDS},
 }

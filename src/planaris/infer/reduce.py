@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
-from planaris.errors import MethodError
+from planaris.errors import MethodError, ModelError
 from planaris.models import Inverse, IsingModel, MarkovRandomField, mrf2ising
 
 Model = IsingModel | MarkovRandomField
@@ -17,12 +18,66 @@ ANY_FIELD = ("auto", "treewidth")
 _Solver = TypeVar("_Solver")
 
 
+PURPOSE = {
+    "planar": "is exact on planar models",
+    "treewidth": "is exact on models of small treewidth",
+    "graph-cut": "finds ground states of submodular models",
+    "qpbo": "finds part of a ground state",
+    "local-lp": "bounds the energy of ground states",
+    "cycle-lp": "bounds the energy of ground states",
+    "mplp": "bounds the energy of ground states",
+    "branch-and-cut": "finds ground states",
+    "trw": "bounds log Z and estimates marginals",
+    "logdet": "bounds log Z and estimates marginals",
+    "pdc": "bounds log Z and the energy of ground states, and estimates marginals",
+    "planar+tree": "bounds log Z and estimates marginals",
+    "mean-field": "bounds log Z and estimates marginals",
+    "interval": "bounds log Z and estimates marginals",
+    "trw+cycle": "bounds log Z and estimates marginals",
+    "clamped": "encloses marginals",
+    "brute-force": "lists all states",
+}
+"""What every method of any verb is for, said when a verb cannot use it."""
+
+
+def check_model(model: object) -> None:
+    """Refuse what is no model, with the way to make one of it."""
+    if isinstance(model, Model):
+        return
+    kind = type(model)
+    family = kind.__module__.split(".")[0]
+    ways = {
+        "networkx": "IsingModel.from_networkx(graph)",
+        "dimod": "IsingModel.from_bqm(bqm)",
+        "numpy": "IsingModel.from_matrix(J)",
+        "scipy": "IsingModel.from_matrix(J)",
+    }
+    if isinstance(model, str | os.PathLike):
+        way = "planaris.io.read_model(file)"
+    else:
+        way = ways.get(family, "IsingModel(edges, couplings)")
+    msg = (
+        f"`model` must be an IsingModel or a MarkovRandomField, got {kind.__name__}; "
+        f"make one with {way}"
+    )
+    raise ModelError(msg)
+
+
+def check_method(method: str, known: Collection[str]) -> None:
+    """Refuse an unknown name with the list of known ones, and another verb's with the reason."""
+    if method in known:
+        return
+    names = ", ".join(map(repr, known))
+    if method in PURPOSE:
+        msg = f"`method={method!r}` {PURPOSE[method]}, which is not asked here; use one of {names}"
+    else:
+        msg = f"`method` must be one of {names}, got {method!r}"
+    raise MethodError(msg)
+
+
 def pick_method(method: str, solvers: Mapping[str, _Solver], *others: str) -> _Solver:
-    """Return the solver of that name; refuse an unknown name with the list of known ones."""
-    if method not in solvers:
-        known = ", ".join(map(repr, (*others, *solvers)))
-        msg = f"`method` must be one of {known}, got {method!r}"
-        raise MethodError(msg)
+    """Return the solver of that name; see :func:`check_method`."""
+    check_method(method, (*others, *solvers))
     return solvers[method]
 
 

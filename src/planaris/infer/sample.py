@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError
-from planaris.infer.elimination import cheap_elimination
+from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising
+from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
-from planaris.typing import Array, Int8Array
+from planaris.typing import Array, Int8Array, Rng
 
 METHODS = ("auto", "planar", "treewidth", "brute-force")
 
@@ -23,7 +25,7 @@ METHODS = ("auto", "planar", "treewidth", "brute-force")
 def sample(
     model: Model,
     num_samples: int,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng = None,
     method: str = "auto",
     *,
     embedding: Embedding | None = None,
@@ -64,12 +66,9 @@ def sample(
     >>> pl.sample(pl.IsingModel([(0, 1)], [50.0], fields=[50.0, 0.0]), 2, 7).tolist()
     [[1, 1], [1, 1]]
     """
-    if method not in METHODS:
-        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-        raise MethodError(msg)
-    if num_samples < 0:
-        msg = f"`num_samples` must not be negative, got {num_samples}"
-        raise ModelError(msg)
+    check_method(method, METHODS)
+    check_model(model)
+    num_samples = _as_count(num_samples)
     limits = Limits(time_limit, memory_limit, progress)
     generator = np.random.default_rng(rng)
     if not isinstance(model, IsingModel):
@@ -84,6 +83,17 @@ def sample(
     if plan is not None:
         return treewidth.sample(model, num_samples, generator, plan=plan, progress=progress)
     return _by_parts(split_model(model, embedding), num_samples, generator, limits)
+
+
+def _as_count(num_samples: int) -> int:
+    try:
+        count = operator.index(num_samples)
+    except TypeError:
+        count = -1
+    if count < 0:
+        msg = f"`num_samples` must be an integer that is not negative, got {num_samples!r}"
+        raise ModelError(msg)
+    return count
 
 
 def _of_field(
@@ -125,11 +135,15 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
 
 
 def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
-    if part.embedding is None:
-        model, inverse = part.with_fields()
-        states = _treewidth(model, size, rng, limits)
-        return states if inverse is None else inverse.lift_states(states)
-    return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+    if part.embedding is not None:
+        try:
+            return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+        except MethodError:  # too cold for Pfaffians
+            if fitting_elimination(part.model, "sample", limits) is None:
+                raise
+    model, inverse = part.with_fields()
+    states = _treewidth(model, size, rng, limits)
+    return states if inverse is None else inverse.lift_states(states)
 
 
 def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:

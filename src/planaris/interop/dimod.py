@@ -49,14 +49,14 @@ class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
             states = _turned(bqm, model, found.spins)[None]
             counts = [reads]
             info = {"exact": found.exact, "method": found.method}
-            slack = found.upper - found.lower + dropped
         else:
             states = sample(model, reads, np.random.default_rng(seed), self.method, **limits)
             counts = None
             info = {"exact": True, "method": self.method, "beta": float(beta)}
         result = _sample_set(bqm, model, states, counts)
-        if beta is None:
-            info["lower_bound"] = float(result.record.energy[0]) - slack
+        if beta is None:  # dimod adds up in another order than the model does
+            energy = float(result.record.energy[0])
+            info["lower_bound"] = min(found.lower, energy - (found.upper - found.lower)) - dropped
         result.info.update(info, seconds=perf_counter() - started)
         return result
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
+from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import SignedSum
 from planaris.typing import ArrayLike, FloatArray, LongArray
@@ -15,8 +16,11 @@ from planaris.typing import ArrayLike, FloatArray, LongArray
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
 
-ACCURACY = 1e-10
+ACCURACY = 1e-9
 """Absolute; beyond it correlations are computed in double-double."""
+
+SAME_SUM = 1e-6
+"""Relative difference allowed between one sum of Pfaffians by two eliminations."""
 
 
 def spin_correlations(
@@ -29,16 +33,15 @@ def spin_correlations(
     if not 0 <= source < plan.num_spins:
         msg = f"`spin` must be one of 0 to {plan.num_spins - 1}, got {source}"
         raise ModelError(msg)
-    entries = plan._entries(couplings, plan._gauge(couplings, options["progress"]))
-    entries = plan._scaled(entries, options["progress"])
+    entries = assigned_entries(plan, couplings, options["progress"])
     for wide in (False, True):
         if not wide and not entries.in_double_range:
             continue
         values, error = _sweep(plan, entries, source, wide=wide, **options)
-        if error <= ACCURACY * (1 if wide else 0.5) and np.abs(values).max() <= 1 + ACCURACY:
+        if error <= ACCURACY and np.abs(values).max() <= 1 + ACCURACY:
             gauge = entries.spins * entries.spins[source]
             return np.clip(values, -1.0, 1.0) * gauge, error
-    msg = "these correlations cannot be computed to ten digits at this temperature"
+    msg = "these correlations cannot be computed to nine digits at this temperature"
     raise MethodError(msg, error=error)
 
 
@@ -47,8 +50,8 @@ def _sweep(
 ) -> tuple[FloatArray, float]:
     """Sum the flipped Pfaffians of all sign structures and divide by the sum of the others."""
     total = SignedSum()
-    values = np.zeros(plan.num_spins)
-    spread, reference = 0.0, math.nan
+    ways = np.zeros((plan.num_spins, 2))  # along two paths each
+    reference = math.nan
     for flips in plan._flips:
         turned = entries.with_signs(flips)
         factors = plan._elimination.factorize(
@@ -56,20 +59,26 @@ def _sweep(
         )
         found = factors.log_pfaffian
         if not math.isfinite(found.log_magnitude) or (not wide and found.smallest_exponent < -900):
-            return values, math.inf
+            return ways[:, 0], math.inf
         reference = found.log_magnitude if math.isnan(reference) else reference
         parity = 1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1
-        part, apart = factors.spins(plan._split.edges, plan.num_spins, source, reference, **options)
-        total.add(found.log_magnitude, found.sign * parity, 0.0)
-        values += parity * part
-        spread += apart
-    scale = math.exp(min(max(reference - total.log_value, -700.0), 700.0))
-    values *= scale
-    # The spin itself was looked at as well: its value tests the sweep against the sum.
-    alone = values[source] == 0.0 and not np.any(plan.embedding.edges == source)
-    error = spread * scale + (0.0 if alone else abs(values[source] - 1.0))
-    values[source] = 1.0
-    return values, float(error) if math.isfinite(error) else math.inf
+        # Rows without a pivot: this Pfaffian is zero, those with flipped signs need not be.
+        size = -math.inf if found.left_over else found.log_magnitude
+        total.add(size, found.sign * parity, 0.0)
+        ways += parity * factors.spins(
+            plan._split.edges, plan.num_spins, source, reference, **options
+        )
+    own = float(ways[source, 0])
+    if math.isnan(own):  # the spin has no edges
+        return np.where(np.arange(plan.num_spins) == source, 1.0, 0.0), 0.0
+    # The spin's own value is the sum itself, with the same rounding of a large reference.
+    expected = math.exp(min(max(total.log_value - reference, -700.0), 700.0))
+    if not own > 0 or abs(own / expected - 1.0) > SAME_SUM:
+        return ways[:, 0], math.inf
+    ways /= own
+    difference = np.abs(ways[:, 1] - ways[:, 0])
+    error = float(difference[~np.isnan(difference)].max(initial=0.0))
+    return np.nan_to_num(ways[:, 0], posinf=math.inf, neginf=-math.inf), error
 
 
 def pair_correlations(

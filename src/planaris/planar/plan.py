@@ -7,9 +7,7 @@ becomes the mean of 4^h signed ones. See docs/theory/pfaffian.md.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -18,35 +16,19 @@ import numpy as np
 from planaris.embed import Embedding, embed, split_faces
 from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError
-from planaris.kernels.pfaffian import Elimination, Factorization, sample_surface
-from planaris.kernels.spins import spins_from_disagreements
+from planaris.kernels.pfaffian import Elimination
 from planaris.models import IsingModel
-from planaris.planar.entries import Entries
-from planaris.planar.estimate import EPSILON, SAFETY, SignedSum, estimate_log_pfaffian, is_sound
+from planaris.planar.batch import log_partitions, marginals
+from planaris.planar.draws import draw
 from planaris.planar.faces import face_centres
-from planaris.planar.gauge import gauge_spins
-from planaris.progress import ProgressCallback, ProgressOption, watch
-from planaris.result import LogPartition, Marginals, Stats
-from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array
+from planaris.progress import ProgressOption, watch
+from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
 
 MAX_GENUS = 6
 """4^6 = 4096 eliminations."""
-
-WEAK_COUPLING = 1.0
-"""Up to here no gauge is needed: all entries are of one size."""
-
-MODERATE_COUPLING = 8.0
-"""Up to here elimination is tried without scaling first."""
-
-MARGINAL_ERROR = 1e-9
-"""Residual of the inverse above which marginals are computed again in double-double."""
-
-
-CutSampler = Callable[[FloatArray], tuple[Array, int]]
-"""From one number in [0, 1) per edge to a cut, and how many edges no weight decided."""
 
 
 def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
@@ -166,65 +148,8 @@ class Plan:
         """
         values = self._as_couplings(couplings)
         with watch("log Z", progress) as callback:
-            found = [self._log_partition(J, _threads(threads), callback) for J in values]
+            found = log_partitions(self, values, _threads(threads), callback)
         return found[0] if np.ndim(couplings) <= 1 else found
-
-    def _log_partition(
-        self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
-    ) -> LogPartition:
-        options: dict[str, Any] = {"threads": threads, "progress": progress}
-        spins = self._gauge(couplings, progress)
-        entries = self._entries(couplings, spins)
-        for wide in (None, False, True):  # None: double, without scaling
-            if wide is None and np.abs(couplings).max(initial=0.0) > MODERATE_COUPLING:
-                continue
-            if wide is False:
-                entries = self._scaled(entries, progress)
-            if not wide and not entries.in_double_range:
-                continue
-            total, stats = self._sum_pfaffians(entries, wide=bool(wide), **options)
-            if not self._is_possible(total):
-                continue
-            value = total.log_value + self._constant(entries)
-            # What rounding of the couplings alone does: sums of m numbers and their exponentials.
-            size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2) + 8.0
-            if total.error <= 1e-13 * (abs(value) + self.num_edges) + 1e-12:
-                error = SAFETY * total.error + EPSILON * (size + abs(value))
-                # log Z minus the log weight of the gauge state, without their cancellation.
-                excess = total.log_value + self.embedding.num_components * math.log(2.0)
-                stats = {**stats, "error": error, "excess": excess}
-                return LogPartition(value, value - error, value + error, True, "planar", stats)
-        return self._bounds(couplings, entries, stats)
-
-    def _is_possible(self, total: SignedSum) -> bool:
-        """Whether a sum of weights relative to the gauge state can be what was found.
-
-        The gauge state itself has weight one, so the sum is at least one.
-        """
-        return total.log_value >= -total.error - 1e-9 * self.num_edges
-
-    def _sum_pfaffians(
-        self, entries: Entries, *, wide: bool, **options: Any
-    ) -> tuple[SignedSum, Stats]:
-        total = SignedSum()
-        stats: Stats = {}
-        for flips in self._flips:
-            turned = entries.with_signs(flips)
-            found, error, stats = estimate_log_pfaffian(
-                self._elimination, turned, wide=wide, **options
-            )
-            # Signs are counted relative to the term of the empty cut, the product of all joins.
-            sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-            total.add(found.log_magnitude, sign if self.genus else 1, error)
-        return total.scaled(4.0**self.genus), stats
-
-    def _bounds(self, couplings: FloatArray, entries: Entries, stats: Stats) -> LogPartition:
-        """Return what holds without elimination: one state below, all states above."""
-        lower = self._constant(entries)
-        upper = float(np.abs(couplings).sum()) + self.num_spins * math.log(2.0)
-        slack = EPSILON * (float(np.abs(couplings).sum()) + self.num_spins)
-        stats = {**stats, "error": upper - lower}
-        return LogPartition(lower, lower - slack, upper + slack, False, "planar", stats)
 
     # -- marginals ----------------------------------------------------------------------------
 
@@ -258,58 +183,8 @@ class Plan:
         """
         values = self._as_couplings(couplings)
         with watch("marginals", progress) as callback:
-            found = [self._marginals(J, _threads(threads), callback) for J in values]
+            found = marginals(self, values, _threads(threads), callback)
         return found[0] if np.ndim(couplings) <= 1 else found
-
-    def _marginals(
-        self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
-    ) -> Marginals:
-        options: dict[str, Any] = {"threads": threads, "progress": progress}
-        entries = self._entries(couplings, self._gauge(couplings, progress))
-        for wide in (None, False, True):
-            if wide is None and np.abs(couplings).max(initial=0.0) > MODERATE_COUPLING:
-                continue
-            if wide is False:
-                entries = self._scaled(entries, progress)
-            if not wide and not entries.in_double_range:
-                continue
-            uncut, error, log_sum = self._uncut(entries, wide=bool(wide), **options)
-            if error <= MARGINAL_ERROR:
-                break
-        else:
-            msg = (
-                "the marginals of these couplings cannot be computed to nine digits; "
-                "`log_partition` still bounds their partition function"
-            )
-            raise MethodError(msg, error=error)
-        uncut = np.clip(uncut[: self.num_edges], 0.0, 1.0)
-        stats: Stats = {
-            "error": 4 * error + 4 * EPSILON,
-            "precision": "double-double" if wide else "double",
-            "log_partition": self._constant(entries) + log_sum,
-        }
-        edges = np.where(self._agree(entries.spins), uncut, 1.0 - uncut)
-        return Marginals(np.full(self.num_spins, 0.5), edges, True, "planar", stats)
-
-    def _uncut(
-        self, entries: Entries, *, wide: bool, **options: Any
-    ) -> tuple[FloatArray, float, float]:
-        """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
-        parts, total = [], SignedSum()
-        for flips in self._flips:
-            turned = entries.with_signs(flips)
-            factors = self._factorize(turned, wide=wide, **options)
-            if factors is None:
-                return np.zeros(0), math.inf, 0.0
-            uncut, residual = factors.uncut(**options)
-            found = factors.log_pfaffian
-            sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-            total.add(found.log_magnitude, sign if self.genus else 1, residual)
-            parts.append(uncut)
-        if self.genus == 0:
-            return parts[0], total.error, total.log_value
-        weights = total.weights()
-        return weights @ np.array(parts), total.error, total.scaled(4.0**self.genus).log_value
 
     def correlations(
         self,
@@ -389,7 +264,7 @@ class Plan:
         self,
         couplings: ArrayLike,
         size: int,
-        rng: np.random.Generator,
+        rng: Rng = None,
         *,
         threads: int | None = None,
         progress: ProgressOption = None,
@@ -404,7 +279,7 @@ class Plan:
             One coupling per edge; ``size`` samples are drawn for every row of a batch.
         size : int
             Number of samples.
-        rng : numpy.random.Generator
+        rng : numpy.random.Generator, int or None
             The samples are a function of its state and the couplings alone.
         threads, progress
             As for :meth:`log_partition`.
@@ -424,61 +299,11 @@ class Plan:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
         values = self._as_couplings(couplings)
+        rng = np.random.default_rng(rng)
         with watch("samples", progress) as callback:
             options = {"threads": _threads(threads), "progress": callback}
-            found = np.stack([self._sample(J, int(size), rng, **options) for J in values])
+            found = np.stack([draw(self, J, int(size), rng, **options) for J in values])
         return found[0] if np.ndim(couplings) <= 1 else found
-
-    def _sample(
-        self, couplings: FloatArray, size: int, rng: np.random.Generator, **options: Any
-    ) -> Int8Array:
-        spins = self._gauge(couplings, options["progress"])
-        entries = self._scaled(self._entries(couplings, spins), options["progress"])
-        drawers: dict[bool, CutSampler | None] = {}
-        result = np.empty((size, self.num_spins), dtype=np.int8)
-        component = self.embedding.component_of
-        for row in result:
-            uniform = rng.random(self._split.num_edges)
-            flips = 1 - 2 * rng.integers(0, 2, self.embedding.num_components, dtype=np.int8)
-            for wide in (False, True):
-                if not wide and not entries.in_double_range:
-                    continue
-                if wide not in drawers:
-                    drawers[wide] = self._cut_sampler(entries, wide=wide, **options)
-                draw = drawers[wide]
-                if draw is None:
-                    continue
-                cut, undecided = draw(uniform)
-                turned, contradiction = spins_from_disagreements(
-                    self.num_spins, self._split.edges, cut
-                )
-                # Edges around a face are cut an even number of times: a contradiction shows
-                # that rounding has decided an edge.
-                if contradiction < 0 and undecided == 0:
-                    break
-            else:
-                msg = (
-                    "at this temperature a sample would be decided by rounding, even in "
-                    "double-double; raise the temperature"
-                )
-                raise MethodError(msg)
-            row[:] = turned * spins * flips[component]
-        return result
-
-    def _cut_sampler(self, entries: Entries, *, wide: bool, **options: Any) -> CutSampler | None:
-        """Return what turns one random number per edge into a cut; None out of range."""
-        if self.genus == 0:
-            factors = self._factorize(entries, wide=wide, for_samples=True, **options)
-            return None if factors is None else lambda uniform: factors.sample(uniform, **options)
-        structures = [
-            self._elimination.factorize(
-                turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, **options
-            )
-            for turned in map(entries.with_signs, self._flips)
-        ]
-        if not wide and min(f.log_pfaffian.smallest_exponent for f in structures) < -900:
-            return None
-        return lambda uniform: sample_surface(structures, uniform, progress=options["progress"])
 
     # -- what they share ----------------------------------------------------------------------
 
@@ -501,38 +326,6 @@ class Plan:
             msg = f"`couplings` must be finite, got {values[at]} at edge {at[-1]}"
             raise ModelError(msg, index=at[-1])
         return np.atleast_2d(values)
-
-    def _gauge(self, couplings: FloatArray, progress: ProgressCallback | None) -> Int8Array:
-        if np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
-            return np.ones(self.num_spins, dtype=np.int8)
-        return gauge_spins(self.embedding, couplings, progress=progress)
-
-    def _entries(self, couplings: FloatArray, spins: Int8Array) -> Entries:
-        """Return the entries relative to a gauge state, rows not scaled."""
-        relative = np.where(self._agree(spins), couplings, -couplings)
-        gauged = np.concatenate([relative, np.zeros(self._split.num_edges - self.num_edges)])
-        return Entries(spins, gauged, np.zeros(2 * len(gauged)), self._elimination.signs)
-
-    def _scaled(self, entries: Entries, progress: ProgressCallback | None) -> Entries:
-        if np.abs(entries.gauged).max(initial=0.0) <= WEAK_COUPLING:
-            return entries
-        scale = self._elimination.scaling(entries.gauged, progress=progress)
-        return Entries(entries.spins, entries.gauged, scale, entries.signs)
-
-    def _factorize(self, entries: Entries, *, wide: bool, **options: Any) -> Factorization | None:
-        """Return the factors, or None where double has too narrow a range."""
-        factors = self._elimination.factorize(
-            entries.face, entries.scale, entries.signs, wide=wide, **options
-        )
-        return factors if is_sound(factors.log_pfaffian, wide=wide) else None
-
-    def _agree(self, spins: Int8Array) -> BoolArray:
-        u, v = self.embedding.edges[:, 0], self.embedding.edges[:, 1]
-        return np.asarray(spins[u] == spins[v])
-
-    def _constant(self, entries: Entries) -> float:
-        """Return log Z - log Pf: the gauge state and the flips of every component."""
-        return self.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())
 
 
 def _threads(threads: int | None) -> int:

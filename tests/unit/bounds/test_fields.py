@@ -8,11 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from planaris.bounds import interval
+from planaris.bounds import interval, mean_field, trw
 from planaris.bounds import intervals as module
 from planaris.bounds.conditioned import ConditionedSum, find_cutset
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
-from planaris.models import MarkovRandomField
+from planaris.errors import MethodError
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.convert import ising2mrf
 
 
 def random_field(rng: np.random.Generator, *, zeros: float = 0.3) -> MarkovRandomField:
@@ -86,3 +88,51 @@ def test_a_model_without_states_is_minus_infinity(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "EXACT_SHARE", -1.0)
     found = interval(mrf, 0.2)
     assert found.lower == -math.inf
+
+
+def random_pairwise(rng: np.random.Generator, *, zeros: bool) -> MarkovRandomField:
+    n = int(rng.integers(1, 7))
+    cards = rng.integers(1, 5, n)
+    scale = float(rng.choice([0.3, 1.0, 4.0]))
+    factors: list[tuple[list[int], np.ndarray]] = []
+    for u, v in itertools.combinations(range(n), 2):
+        if rng.random() < 0.7:
+            factors.append(([u, v], np.exp(scale * rng.normal(size=(cards[u], cards[v])))))
+    factors += [([v], np.exp(scale * rng.normal(size=cards[v]))) for v in range(n)]
+    factors.append(([], np.array(2.0)))
+    if zeros:
+        for _, table in factors[:-1]:
+            table[rng.random(table.shape) < 0.2] = 0.0
+    return MarkovRandomField(cards, factors)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_trees_and_mean_field_of_many_labels_hold_at_every_stop(seed: int) -> None:
+    rng = np.random.default_rng([23, seed])
+    mrf = random_pairwise(rng, zeros=seed % 3 == 0)
+    truth = enumerate_log_z(mrf)
+    slack = 1e-12 * (1 + abs(truth)) if truth > -math.inf else 0.0
+    seen: list[float] = []
+    for steps in (0, 1, 2, 5, 60):
+        found = trw(mrf, max_iterations=steps, callback=seen.append)
+        assert found.upper >= truth - slack
+    assert min(seen) >= truth - slack
+    if not mrf.has_zeros:
+        for sweeps in (0, 1, 2, 200):
+            assert mean_field(mrf, max_sweeps=sweeps).lower <= truth + slack
+    else:
+        with pytest.raises(MethodError, match="without zeros"):
+            mean_field(mrf)
+
+
+def test_trees_of_labels_and_of_spins_agree(rng: np.random.Generator) -> None:
+    """A model with two labels, by both routes."""
+    edges = [(u, v) for u in range(5) for v in range(u)]
+    model = IsingModel(edges, rng.normal(size=10), rng.normal(size=5))
+    assert trw(ising2mrf(model)[0]).upper == pytest.approx(trw(model).upper, abs=2e-3)
+
+
+def test_a_tree_with_many_labels_is_exact(rng: np.random.Generator) -> None:
+    tables = [((0, 1), rng.random((3, 4))), ((2, 1), rng.random((2, 4))), ((0,), rng.random(3))]
+    mrf = MarkovRandomField([3, 4, 2], tables)
+    assert trw(mrf).upper == pytest.approx(enumerate_log_z(mrf), abs=1e-9)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from dataclasses import replace
 
 import pytest
 
-from planaris.errors import MethodError
+from planaris.errors import MethodError, MissingExtraError
 from planaris.experiments.engine import engine
 from planaris.experiments.figure import Settings, file_params, stable
 from planaris.experiments.runner import run_figure, run_trial, stored_results
@@ -59,6 +60,21 @@ def test_a_failing_trial_does_not_stop_the_others_and_is_tried_again(tmp_path, m
     ]
     monkeypatch.delenv("TOY_FAILS")
     assert run_figure(FIGURE, SETTINGS, store).run == 1
+
+
+def test_a_worker_that_dies_stops_the_run_with_what_came_before_stored(tmp_path):
+    trials = [{"seed": seed, "pause": 0.05, "dies": seed == 9} for seed in range(12)]
+    figure = replace(FIGURE, trials=lambda settings: trials)
+    with pytest.raises(MethodError, match="a worker process died"):
+        run_figure(figure, SETTINGS, Store(tmp_path), jobs=2)
+    results, total = stored_results(figure, SETTINGS, Store(tmp_path))
+    assert 1 <= len(results) < total
+
+
+def test_a_cluster_needs_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"planaris\[distributed\]"):
+        run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler="tcp://127.0.0.1:1")
 
 
 def test_trials_run_on_one_thread():

@@ -1,0 +1,74 @@
+"""Entropies over relaxed marginal polytopes: log-determinants, and trees over cycles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from planaris.bounds.trw import trw
+from planaris.models import IsingModel
+from planaris.result import LogPartition
+
+
+def logdet(
+    model: IsingModel, *, polytope: str = "cycle", time_limit: float | None = None
+) -> LogPartition:
+    """Bound log Z from above by the entropy of a Gaussian over a relaxed marginal polytope.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Up to 60 spins: the moment matrix of all pairs is needed.
+    polytope : {"local", "psd", "cycle", "marginal"}
+        See :func:`planaris.relax.entropy_bound`.
+    time_limit : float, optional
+        Seconds; the bound found by then is returned.
+
+    Examples
+    --------
+    >>> triangle = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+    >>> bool(2.797846 <= logdet(triangle).upper < 4.0)
+    True
+    """
+    from planaris.relax import entropy_bound
+
+    found = entropy_bound(model, entropy="log-det", polytope=polytope, time_limit=time_limit)
+    return replace(found, method="logdet")
+
+
+def trw_over_cycles(model: IsingModel, *, time_limit: float | None = None) -> LogPartition:
+    """Bound log Z from above by the entropy of the best trees over the cycle polytope (SJ07).
+
+    Parameters
+    ----------
+    model : IsingModel
+        Any model; Newton steps over spins and edges limit it to some thousands of them.
+    time_limit : float, optional
+        Seconds; the bound found by then is returned.
+
+    Returns
+    -------
+    LogPartition
+        As of :func:`planaris.relax.entropy_bound`, with edge appearance probabilities from
+        :func:`planaris.bounds.trw`; never looser than that bound.
+
+    Examples
+    --------
+    >>> triangle = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+    >>> bool(2.797846 <= trw_over_cycles(triangle).upper < 3.0)
+    True
+    """
+    from planaris.relax import entropy_bound
+
+    share = None if time_limit is None else 0.2 * time_limit
+    trees = trw(model, time_limit=share)
+    if trees.exact or "rho" not in trees.stats:
+        return trees
+    # Without fields the trees leave out one spin, whose edges all of them hold.
+    rho = np.clip(trees.stats["rho"], 0.0, 1.0) if model.has_fields else "uniform"
+    share = None if time_limit is None else 0.8 * time_limit
+    found = entropy_bound(model, rho=rho, time_limit=share)
+    upper = min(found.upper, trees.upper)
+    lower = min(max(found.lower, trees.lower), upper)
+    return replace(found, value=upper, lower=lower, upper=upper, method="trw+cycle")

@@ -1,0 +1,109 @@
+"""Marginals from bounds: estimates near the truth, intervals around it, refusals with a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import MethodError
+from planaris.infer.log_partition import BOUNDS
+from planaris.reference import enumerate_states
+
+K6 = [(u, v) for u in range(6) for v in range(u)]
+
+
+@pytest.fixture
+def weak(rng: np.random.Generator) -> pl.IsingModel:
+    """A dense model at high temperature, where every estimate is close."""
+    return pl.IsingModel(K6, 0.1 * rng.normal(size=15), rng.normal(size=6))
+
+
+@pytest.mark.parametrize("method", [name for name in BOUNDS if name != "interval"])
+def test_estimates_are_near_and_not_called_exact(weak: pl.IsingModel, method: str) -> None:
+    found = pl.marginals(weak, method=method)
+    truth = enumerate_states(weak)
+    assert not found.exact
+    assert np.abs(found.nodes - truth.nodes).mean() < 0.08
+    assert np.abs(found.edges - truth.edges).mean() < 0.08
+    assert np.array_equal(found.stats["nodes"], found.nodes)
+    assert np.array_equal(found.stats["edges"], found.edges)
+    bound = found.stats["log_partition"]
+    assert bound.lower <= truth.log_partition <= bound.upper
+
+
+def test_mean_field_knows_pairs_inside_clusters(weak: pl.IsingModel) -> None:
+    """With all spins in one cluster the distribution is the model's."""
+    found = pl.bounds.mean_field(weak, clusters=[np.arange(6)])
+    truth = enumerate_states(weak)
+    assert found.stats["edges"] == pytest.approx(truth.edges, abs=1e-9)
+    assert found.stats["nodes"] == pytest.approx(truth.nodes, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
+    rng = np.random.default_rng([31, seed])
+    model = pl.IsingModel(K6, rng.normal(size=15), rng.normal(size=6))
+    found = pl.marginals(model, method="clamped", time_limit=0.5)
+    truth, stats = enumerate_states(model), found.stats
+    assert np.all(stats["lower"] <= truth.nodes + 1e-12)
+    assert np.all(stats["upper"] >= truth.nodes - 1e-12)
+    assert np.all(stats["edges_lower"] <= truth.edges + 1e-12)
+    assert np.all(stats["edges_upper"] >= truth.edges - 1e-12)
+    assert np.all((stats["lower"] <= found.nodes) & (found.nodes <= stats["upper"]))
+    assert not found.exact
+
+
+def test_planar_models_stay_exact_under_planar_bounds() -> None:
+    square = pl.IsingModel([(0, 1), (1, 2), (2, 3), (3, 0)], [1.0, 0.5, -0.3, 2.0])
+    assert pl.marginals(square, method="pdc").exact
+
+
+def test_too_large_models_get_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    side = 8
+    idx = np.arange(side**3).reshape(side, side, side)
+    pairs = [
+        np.column_stack(
+            [np.take(idx, range(side - 1), a).ravel(), np.take(idx, range(1, side), a).ravel()]
+        )
+        for a in range(3)
+    ]
+    model = pl.IsingModel(np.concatenate(pairs), 0.1)
+    found = pl.marginals(model, time_limit=1.0, memory_limit=2**24)
+    assert not found.exact
+    assert found.stats["log_partition"].lower <= found.stats["log_partition"].upper
+
+
+@pytest.mark.parametrize(
+    ("verb", "method"),
+    [
+        (pl.ground_state, "trw"),
+        (pl.ground_state, "mean-field"),
+        (pl.log_partition, "graph-cut"),
+        (pl.log_partition, "mplp"),
+        (pl.marginals, "cycle-lp"),
+        (lambda model, method: pl.sample(model, 1, 0, method), "pdc"),
+    ],
+)
+def test_methods_of_other_verbs_are_refused_with_the_reason(verb: object, method: str) -> None:
+    with pytest.raises(MethodError, match="which is not asked here; use one of 'auto'"):
+        verb(pl.IsingModel(K6, 1.0), method=method)  # type: ignore[operator]
+
+
+def test_planar_decomposition_bounds_ground_states(rng: np.random.Generator) -> None:
+    model = pl.IsingModel(K6, rng.normal(size=15))
+    found = pl.ground_state(model, method="pdc")
+    truth = enumerate_states(model).energy
+    assert found.lower <= truth + 1e-9
+    assert found.energy >= truth - 1e-9
+
+
+def test_many_labels_have_bounds_by_name(rng: np.random.Generator) -> None:
+    tables = [((u, v), np.exp(rng.normal(size=(3, 3)))) for u, v in K6]
+    mrf = pl.MarkovRandomField([3] * 6, tables)
+    exact = pl.log_partition(mrf, method="treewidth").value
+    assert pl.log_partition(mrf, method="trw").upper >= exact
+    assert pl.log_partition(mrf, method="mean-field").lower <= exact
+    found = pl.log_partition(mrf, method="interval")
+    assert found.lower <= exact <= found.upper
