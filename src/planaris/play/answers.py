@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NoReturn
 
 import numpy as np
 
+from planaris.embed import Embedding
 from planaris.errors import PlanarisError
 from planaris.infer import ground_state, log_partition, marginals, sample
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
+from planaris.planar import Plan
 from planaris.play.fields import refuse
 from planaris.play.intervals import energy_interval, log_partition_interval
 from planaris.play.scenes import Scene, require_lattice
 from planaris.result import GroundState
-from planaris.typing import Array
+from planaris.typing import Array, FloatArray
 from planaris.verify import Finding, check_result
 
 TIME_LIMIT = 4.0
@@ -216,25 +219,43 @@ def find_marginals(scene: Scene, spin: int | None) -> Answer:
     Without fields every spin is up half of the time, so ``spin`` is held up: what comes out is
     how far its word reaches.
     """
-    model, held = scene.tempered.model, None
-    if not model.has_fields and model.num_spins and scene.handles is None:
+    model, held, nodes = scene.tempered.model, None, None
+    if not model.has_fields and model.num_spins:
         held = _centre(model) if spin is None else spin
         if held >= model.num_spins:
             refuse("spin", f"an integer from 0 to {model.num_spins - 1}", held)
-        model = _with_held_spin(model, held)
+        if scene.handles is None:
+            model = _with_held_spin(model, held)
     started = perf_counter()
     try:
         found = marginals(model, embedding=scene.handles, time_limit=TIME_LIMIT, **OPTIONS)
     except PlanarisError as error:
         _refuse_inexact("marginals", error)
+    if scene.handles is None:
+        nodes = np.asarray(found.nodes)
+    elif held is not None:
+        nodes = _correlated(scene.handles, model, held)
+        if nodes is None:
+            held = None
+        else:  # holding a spin changes no marginal of an edge
+            model, found = _with_held_spin(model, held), replace(found, nodes=nodes)
     seconds = perf_counter() - started
     return {
-        "nodes": None if scene.handles is not None else np.round(found.nodes, 6).tolist(),
+        "nodes": None if nodes is None else np.round(nodes, 6).tolist(),
         "pairs": np.round(np.asarray(found.edges), 6).tolist(),
         "held": held,
         "temperature": scene.temperature,
         **_certified(model, found, found.exact, _on_surface(found.method, scene), seconds),
     }
+
+
+def _correlated(surface: Embedding, model: IsingModel, held: int) -> FloatArray | None:
+    """Return P(s_v = +1) given that one spin is up; None where rounding forbids it."""
+    try:
+        found = Plan(surface).spin_correlations(model.couplings, held, progress=False)
+    except PlanarisError:
+        return None
+    return np.clip((1.0 + found) / 2, 0.0, 1.0)
 
 
 def _with_held_spin(model: IsingModel, spin: int) -> IsingModel:
