@@ -146,12 +146,12 @@ static void leaves_and_threads_change_nothing() {
       Control control;
       Factors<double> factors;
       const LogPfaffian found =
-          eliminate<double>(dissect_faces(faces, centres, leaf), {face, join, signs},
+          eliminate<double>(dissect_faces(faces, centres, leaf, control), {face, join, signs},
                             {0.1, threads}, control, &factors);
       CHECK(std::fabs(found.log_magnitude + sum + std::log(2.0) - std::log(total)) < 1e-13);
       CHECK(found.stats.left_over == 0);
       CHECK(found.stats.pivots == 5);
-      const FrontTree tree = dissect_faces(faces, centres, leaf);
+      const FrontTree tree = dissect_faces(faces, centres, leaf, control);
       const KasteleynEntries entries{face, join, signs};
       Fronts<double> fronts;
       eliminate<double>(tree, entries, {0.1, threads}, control, &factors, &fronts);

@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris import bounds, treewidth
 from planaris.embed import Embedding
-from planaris.errors import TooLargeError
+from planaris.errors import TimeLimitError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
@@ -68,7 +68,7 @@ def log_partition(
     if method == "auto":
         plan = None if embedding is not None else cheap_elimination(model, "log_partition", limits)
         if plan is not None:
-            return treewidth.log_partition(model, plan=plan, progress=progress)
+            return _eliminate(model, plan, limits)
         return _by_parts(split_model(model, embedding), _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
@@ -84,7 +84,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
     if converted is None:
         try:
             return _treewidth(field, limits)
-        except TooLargeError:
+        except (TooLargeError, TimeLimitError):
             if method == "treewidth":
                 raise
             return _interval(field, limits)
@@ -133,7 +133,12 @@ def _by_parts(
 
 
 def _planar(part: Part, limits: Limits) -> LogPartition:
-    found: LogPartition = part.plan.log_partition(part.model.couplings, progress=limits.progress)
+    found: LogPartition = part.plan.log_partition(
+        part.model.couplings,
+        time_limit=limits.remaining(),
+        memory_limit=limits.memory_limit,
+        progress=limits.progress,
+    )
     return found
 
 
@@ -143,11 +148,18 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
         return _planar(part, limits)
     model, inverse = part.with_fields()
     plan = fitting_elimination(model, "log_partition", limits)
-    if plan is not None:
-        found = treewidth.log_partition(model, plan=plan, progress=limits.progress)
-    else:
-        found = _interval(model, limits)
+    found = _interval(model, limits) if plan is None else _eliminate(model, plan, limits)
     return found if inverse is None else lift_log_partition(found, inverse)
+
+
+def _eliminate(model: IsingModel, plan: treewidth.EliminationPlan, limits: Limits) -> LogPartition:
+    """Eliminate where that was estimated to fit; if it does not end in time, say what is known."""
+    try:
+        return treewidth.log_partition(
+            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+        )
+    except TimeLimitError:
+        return _interval(model, limits)
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -17,15 +18,16 @@ import numpy as np
 
 from planaris.embed import Embedding, embed, split_faces
 from planaris.embed.homology import sign_structures
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, within
 from planaris.kernels.pfaffian import Elimination, Factorization, sample_surface
 from planaris.kernels.spins import spins_from_disagreements
+from planaris.memory import check_memory
 from planaris.models import IsingModel
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import EPSILON, SAFETY, SignedSum, estimate_log_pfaffian, is_sound
 from planaris.planar.faces import face_centres
 from planaris.planar.gauge import gauge_spins
-from planaris.progress import ProgressCallback, ProgressOption, watch
+from planaris.progress import ProgressCallback, ProgressOption, until, watch
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array
 
@@ -43,6 +45,10 @@ MODERATE_COUPLING = 8.0
 
 SIGNED_SUM_ERROR = 1e-9
 """Error of log Z up to which a sum of signed Pfaffians is still taken for exact."""
+
+BYTES = {"log Z": 20.0, "marginals": 65.0, "correlations": 75.0, "samples": 75.0}
+"""Memory per edge and per bit of their number: separators of m edges are of size sqrt(m).
+Measured on lattices of 200² and 400²."""
 
 MARGINAL_ERROR = 1e-9
 """Residual of the inverse above which marginals are computed again in double-double."""
@@ -110,8 +116,16 @@ class Plan:
 
     @cached_property
     def _elimination(self) -> Elimination:
+        return self._dissect(None)
+
+    def _dissect(self, progress: ProgressCallback | None) -> Elimination:
         s = self._split
-        return Elimination(s.edges, s.rotation, s.offsets, self._centres)
+        return Elimination(s.edges, s.rotation, s.offsets, self._centres, progress=progress)
+
+    def _prepare(self, progress: ProgressCallback | None) -> None:
+        """Dissect now, so that it may be stopped."""
+        if progress is not None and "_elimination" not in self.__dict__:
+            self.__dict__["_elimination"] = self._dissect(progress)
 
     @cached_property
     def _flips(self) -> Int8Array:
@@ -148,6 +162,8 @@ class Plan:
         couplings: ArrayLike,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Any:
         """Compute the natural logarithm of the partition function.
@@ -158,6 +174,10 @@ class Plan:
             One coupling per edge of the embedding; every row of a batch is evaluated.
         threads : int, optional
             Default: the processors this process may use.
+        time_limit : float, optional
+            Seconds for all of it; what is not done by then comes as an interval.
+        memory_limit : int, optional
+            Bytes; default: half of the memory. More is refused before it is taken.
         progress : bool or callable, optional
             See :func:`planaris.progress.watch`.
 
@@ -167,10 +187,22 @@ class Plan:
             Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error;
             a value that cannot be trusted comes as an interval with ``exact=False``.
         """
-        values = self._as_couplings(couplings)
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("log Z", memory_limit)
         with watch("log Z", progress) as callback:
-            found = [self._log_partition(J, _threads(threads), callback) for J in values]
+            tell = until(deadline, callback)
+            found = [self._timed_log_partition(J, _threads(threads), tell) for J in values]
         return found[0] if np.ndim(couplings) <= 1 else found
+
+    def _timed_log_partition(
+        self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
+    ) -> LogPartition:
+        try:
+            self._prepare(progress)
+            return self._log_partition(couplings, threads, progress)
+        except TimeoutError:
+            ones = np.ones(self.num_spins, dtype=np.int8)
+            return self._bounds(couplings, self._entries(couplings, ones), {"status": "time_limit"})
 
     def _log_partition(
         self, couplings: FloatArray, threads: int, progress: ProgressCallback | None
@@ -240,6 +272,8 @@ class Plan:
         couplings: ArrayLike,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Any:
         """Compute P(s_u = s_v) of every edge.
@@ -248,8 +282,10 @@ class Plan:
         ----------
         couplings : array_like of float, shape (m,) or (k, m)
             One coupling per edge of the embedding; every row of a batch is evaluated.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Returns
         -------
@@ -263,9 +299,15 @@ class Plan:
         >>> pair.marginals([1.0]).edges.round(6).tolist()
         [0.880797]
         """
-        values = self._as_couplings(couplings)
-        with watch("marginals", progress) as callback:
-            found = [self._marginals(J, _threads(threads), callback) for J in values]
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("marginals", memory_limit)
+        with (
+            watch("marginals", progress) as callback,
+            within(time_limit, "the marginals were not computed"),
+        ):
+            tell = until(deadline, callback)
+            self._prepare(tell)
+            found = [self._marginals(J, _threads(threads), tell) for J in values]
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def _marginals(
@@ -326,6 +368,8 @@ class Plan:
         pairs: ArrayLike,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> FloatArray:
         """Compute ⟨s_u s_v⟩ of chosen pairs of spins, joined by an edge or not.
@@ -339,8 +383,10 @@ class Plan:
             One coupling per edge of the embedding.
         pairs : array_like of int, shape (k, 2)
             Pairs of spins.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Examples
         --------
@@ -350,10 +396,16 @@ class Plan:
         """
         from planaris.planar.correlations import pair_correlations
 
-        values = self._as_couplings(couplings)
-        with watch("correlations", progress) as callback:
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("correlations", memory_limit)
+        with (
+            watch("correlations", progress) as callback,
+            within(time_limit, "the correlations were not computed"),
+        ):
+            tell = until(deadline, callback)
+            self._prepare(tell)
             return pair_correlations(
-                self, values[0], pairs, threads=_threads(threads), progress=callback
+                self, values[0], pairs, threads=_threads(threads), progress=tell
             )
 
     def spin_correlations(
@@ -362,6 +414,8 @@ class Plan:
         spin: int,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> FloatArray:
         """Compute ⟨s_u s_v⟩ of one spin u with every spin v.
@@ -375,8 +429,10 @@ class Plan:
             One coupling per edge of the embedding.
         spin : int
             The spin u.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Examples
         --------
@@ -386,10 +442,16 @@ class Plan:
         """
         from planaris.planar.correlations import spin_correlations
 
-        values = self._as_couplings(couplings)
-        with watch("correlations", progress) as callback:
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("correlations", memory_limit)
+        with (
+            watch("correlations", progress) as callback,
+            within(time_limit, "the correlations were not computed"),
+        ):
+            tell = until(deadline, callback)
+            self._prepare(tell)
             return spin_correlations(
-                self, values[0], int(spin), threads=_threads(threads), progress=callback
+                self, values[0], int(spin), threads=_threads(threads), progress=tell
             )[0]
 
     # -- samples ------------------------------------------------------------------------------
@@ -401,6 +463,8 @@ class Plan:
         rng: np.random.Generator,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Int8Array:
         """Draw independent exact samples.
@@ -415,8 +479,10 @@ class Plan:
             Number of samples.
         rng : numpy.random.Generator
             The samples are a function of its state and the couplings alone.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Returns
         -------
@@ -432,9 +498,12 @@ class Plan:
         if size < 0:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
-        values = self._as_couplings(couplings)
-        with watch("samples", progress) as callback:
-            options = {"threads": _threads(threads), "progress": callback}
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("samples", memory_limit)
+        late = within(time_limit, "the samples were not drawn")
+        with watch("samples", progress) as callback, late:
+            options = {"threads": _threads(threads), "progress": until(deadline, callback)}
+            self._prepare(options["progress"])
             found = np.stack([self._sample(J, int(size), rng, **options) for J in values])
         return found[0] if np.ndim(couplings) <= 1 else found
 
@@ -491,6 +560,17 @@ class Plan:
 
     # -- what they share ----------------------------------------------------------------------
 
+    def _check_memory(self, task: str, memory_limit: int | None) -> None:
+        """Refuse what the fronts of the elimination would not leave room for."""
+        m = max(self._split.num_edges, 2)
+        needed = BYTES[task] * m * math.log2(m)
+        if task == "samples":
+            needed *= 4.0**self.genus
+        instead = "use planaris.ground_state or bounds, or a machine with more memory"
+        check_memory(
+            needed, f"{task} of {self.num_spins} spins", instead, memory_limit=memory_limit
+        )
+
     def _as_couplings(self, couplings: ArrayLike) -> FloatArray:
         try:
             values = np.asarray(couplings, dtype=np.float64)
@@ -542,6 +622,10 @@ class Plan:
     def _constant(self, entries: Entries) -> float:
         """Return log Z - log Pf: the gauge state and the flips of every component."""
         return self.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())
+
+
+def _deadline(time_limit: float | None) -> float:
+    return math.inf if time_limit is None else time.monotonic() + time_limit
 
 
 def _threads(threads: int | None) -> int:
