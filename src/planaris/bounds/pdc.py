@@ -181,6 +181,8 @@ def solve_easy(
     exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
         bare.couplings[members], time_limit=left
     )
+    if exact.stats.get("status") == "time_limit":
+        return out_of_time(model, bare, method, time.monotonic())
     slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
     return LogPartition(
         exact.value + bare.constant,

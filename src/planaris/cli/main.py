@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -34,6 +35,9 @@ app.command()(selftest)
 app.command()(demo)
 app.command("reproduce")(reproduce_figures)
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 
 def run() -> None:
     """Run the command line; errors are one line on stderr and exit code 1."""
@@ -44,5 +48,13 @@ def run() -> None:
     except (OSError, UnicodeDecodeError) as error:
         sys.exit(f"planaris: {error}")
     except KeyboardInterrupt:
-        sys.stderr.write("planaris: interrupted\n")
-        sys.exit(130)
+        _stop_interrupted()
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # typer has seen it first, and said nothing
+            _stop_interrupted()
+        raise
+
+
+def _stop_interrupted() -> NoReturn:
+    sys.stderr.write("planaris: interrupted\n")
+    sys.exit(INTERRUPTED)

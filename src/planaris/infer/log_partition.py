@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris import bounds, treewidth
 from planaris.embed import Embedding
-from planaris.errors import TimeLimitError, TooLargeError
+from planaris.errors import TimeLimitError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
@@ -81,13 +81,11 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
     converted = None if method == "treewidth" else as_ising(field, known)
     if converted is None and method in _ANY_LABELS:
         return _ANY_LABELS[method](field, limits)
+    if converted is None and method == "treewidth":
+        return _treewidth(field, limits)
     if converted is None:
-        try:
-            return _treewidth(field, limits)
-        except (TooLargeError, TimeLimitError):
-            if method == "treewidth":
-                raise
-            return _interval(field, limits)
+        plan = fitting_elimination(field, "log_partition", limits)
+        return _interval(field, limits) if plan is None else _eliminate(field, plan, limits)
     ising, inverse = converted
     found = log_partition(
         ising,
@@ -152,7 +150,7 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     return found if inverse is None else lift_log_partition(found, inverse)
 
 
-def _eliminate(model: IsingModel, plan: treewidth.EliminationPlan, limits: Limits) -> LogPartition:
+def _eliminate(model: Model, plan: treewidth.EliminationPlan, limits: Limits) -> LogPartition:
     """Eliminate where that was estimated to fit; if it does not end in time, say what is known."""
     try:
         return treewidth.log_partition(

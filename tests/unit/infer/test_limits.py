@@ -16,7 +16,7 @@ from planaris.planar import plan
 from planaris.reference import enumerate_states
 from planaris.selftest.models import make_case
 
-LIMIT = 0.4
+LIMIT = 0.25
 STATES = ("auto", "qpbo", "local-lp", "cycle-lp", "mplp", "branch-and-cut", "pdc")
 BOUNDS = ("interval", "trw", "pdc", "planar+tree", "trw+cycle", "mean-field")
 EXACT = ("planar", "treewidth", "graph-cut")
@@ -51,8 +51,7 @@ def potts(n: int) -> MarkovRandomField:
 
 
 HARD = {
-    "lattice with fields": lambda: glass(60, fields=True),
-    "large lattice with fields": lambda: glass(200, fields=True),
+    "lattice with fields": lambda: glass(150, fields=True),
     "cube": lambda: cube(16),
     "dense": lambda: dense(100),
     "cold": lambda: make_case(23).model,
@@ -82,10 +81,15 @@ def holds_together(found) -> None:
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("method", STATES)
 def test_ground_states(kind, method):
-    model = HARD[kind]()
+    model, found = HARD[kind](), None
     with Clock() as clock:
-        found = pl.ground_state(model, method, time_limit=LIMIT)
+        try:
+            found = pl.ground_state(model, method, time_limit=LIMIT)
+        except TimeLimitError:
+            assert method == "qpbo"  # half a minimum cut says nothing
     assert clock.kept(LIMIT), clock.seconds
+    if found is None:
+        return
     holds_together(found)
     assert model.energy(found.spins) == pytest.approx(found.energy)
 
@@ -93,9 +97,8 @@ def test_ground_states(kind, method):
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("method", ("auto", *BOUNDS))
 def test_log_partition(kind, method):
+    model = HARD[kind]()
     with Clock() as clock:
-        model = HARD[kind]()
-        clock.__enter__()
         found = pl.log_partition(model, method, time_limit=LIMIT)
     assert clock.kept(LIMIT), clock.seconds
     holds_together(found)
@@ -205,7 +208,7 @@ def test_a_minimum_cut_says_that_time_is_up():
 
 
 @pytest.mark.parametrize("seconds", [1e-6, 1e-3, 0.02])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_truth_is_inside_at_any_stop(seed, seconds):
     model = dense(12, seed)
     truth = enumerate_states(model)
