@@ -254,6 +254,9 @@ Drawing embed_drawing(int32_t num_vertices, std::span<const int32_t> edges,
   if (positions.size() != 2 * static_cast<size_t>(num_vertices)) {
     throw std::invalid_argument("two coordinates per vertex are needed");
   }
+  for (size_t h = 0; h < edges.size(); ++h) {
+    if (edges[h] == edges[h ^ 1]) throw std::invalid_argument("an edge joins a vertex with itself");
+  }
   for (const double value : positions) {
     if (!std::isfinite(value)) throw std::invalid_argument("coordinates must be finite");
   }

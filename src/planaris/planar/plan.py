@@ -502,8 +502,9 @@ class Plan:
         self._check_memory("samples", memory_limit)
         late = within(time_limit, "the samples were not drawn")
         with watch("samples", progress) as callback, late:
-            options = {"threads": _threads(threads), "progress": until(deadline, callback)}
-            self._prepare(options["progress"])
+            tell = until(deadline, callback)
+            self._prepare(tell)
+            options: dict[str, Any] = {"threads": _threads(threads), "progress": tell}
             found = np.stack([self._sample(J, int(size), rng, **options) for J in values])
         return found[0] if np.ndim(couplings) <= 1 else found
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -79,7 +79,7 @@ def _truncate(path: Path, count: int) -> None:
 
 
 def _missing(
-    figure: Figure, held: dict[str, object], pair: list[int], told: list[int]
+    figure: Figure, held: Mapping[str, object], pair: list[int], told: list[int]
 ) -> str | None:
     # A cut may take the last record of either writer, never more than one.
     lost = sum(

@@ -20,7 +20,7 @@ from planaris.result import load_result
 HANG_SECONDS = 5.0
 
 MODELS: dict[str, bytes] = {
-    "uai": b"MARKOV\n3\n2 2 3\n3\n1 0\n2 0 1\n2 1 2\n\n2\n .5 0\n4\n1 2e-3 3 4\n6\n1 1 .25 1 1 1e9\n",
+    "uai": b"MARKOV\n3\n2 2 3\n3\n1 0\n2 0 1\n2 1 2\n2\n.5 0\n4\n1 2e-3 3 4\n6\n1 1 1 1 1 1e9\n",
     "uai-log": b"MARKOV\n2\n2 3\n2\n2 1 0\n0\n6\n-1 -inf 0 1e300 -2.5e-3 7\n1\n-4\n",
     "maxcut": b"4 4\n1 2 1\n2 3 -1.5\n3 4 2\n1 4 1e3\n",
     "edge-list": b"# num_spins=4 offset=0.5\n0 1 1.0\n1 2 -2\n",
@@ -35,17 +35,9 @@ RESULTS: list[tuple[Callable[[Any], Any], bytes]] = [
     (read_query, b"2 0 1\n"),
     (read_evidence, b"1\n1 4 2\n"),
 ]
-ODD = (b"-1", b"nan", b"inf", b"1e999", b"99999999999999999999", b"2147483648", b"1000000000")
-ODD += (
-    b"\x00",
-    b"\xff\xfe",
-    b"#",
-    b"\n",
-    b"0x10",
-    b".",
-    b"{",
-    b"[" * 40,
-    b"\x1f\x8b",
+ODD: tuple[bytes, ...] = (
+    *(b"-1", b"nan", b"inf", b"1e999", b"99999999999999999999", b"2147483648", b"1000000000"),
+    *(b"\x00", b"\xff\xfe", b"#", b"\n", b"0x10", b".", b"{", b"[" * 40, b"\x1f\x8b"),
     b"PK\x03\x04",
 )
 

@@ -95,7 +95,7 @@ def test_ground_states(kind, method):
 
 
 @pytest.mark.parametrize("kind", HARD)
-@pytest.mark.parametrize("method", ("auto", *BOUNDS))
+@pytest.mark.parametrize("method", ["auto", *BOUNDS])
 def test_log_partition(kind, method):
     model = HARD[kind]()
     with Clock() as clock:
