@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/.demo-ready  ## a real result with a picture, under planaris-demo/
+demo: .venv/.demo-ready  ## real results, a picture and a page of figures, under planaris-demo/
 	@$(RUN)planaris demo --out planaris-demo
 
 test: lint cpp-test pytest  ## everything: linters, types, layers, C++ under sanitizers, pytest
@@ -80,4 +80,4 @@ bench: .venv/.ready  ## benchmarks against peers
 	@touch $@
 
 clean:  ## remove everything that was built
-	rm -rf .venv build planaris-demo
+	rm -rf .venv build planaris-demo report

@@ -2,7 +2,8 @@
 
 Sizes come from ``PLANARIS_BENCH_SIZES`` (default ``50,100,200``; the published table used
 ``100,300,1000``), inverse temperatures from ``PLANARIS_BENCH_BETAS`` (default ``1,30``). Run with
-``pytest -s`` to see the table, the growth exponent and the distance from the dgemm limit.
+``pytest -s`` to see the table, the growth exponent, the distance from the dgemm limit, the peak
+memory so far, and what a model costs in a batch.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from scipy.sparse.linalg import splu
 
 from planaris.generate import spin_glass
 from planaris.planar import Plan, plan
+from planaris.planar.attempts import attempts
 
 SIZES = [int(s) for s in os.environ.get("PLANARIS_BENCH_SIZES", "50,100,200").split(",")]
 BETAS = [float(s) for s in os.environ.get("PLANARIS_BENCH_BETAS", "1,30").split(",")]
@@ -71,7 +73,10 @@ def dgemm_rate() -> float:
 def test_table() -> None:
     rate = dgemm_rate()
     print(f"\ndgemm {rate / 1e9:.0f} Gflop/s; times in seconds, best of {REPEATS}")
-    print("    L  beta  dissect  gauge+scale  eliminate   log Z  marginals  sample    splu  /limit")
+    print(
+        "    L  beta  dissect  prepare  eliminate   log Z  1 thread  marginals  sample    splu"
+        "  /limit  precision  GiB"
+    )
     for beta in BETAS:
         times = []
         for size in SIZES:
@@ -79,18 +84,17 @@ def test_table() -> None:
             J = model.couplings
             prepared = plan(model)
             dissect, _ = timed(lambda p=prepared: p._elimination, 1)
-            spins = prepared._gauge(J, None)
-            scale, entries = timed(
-                lambda p=prepared, J=J: p._scaled(p._entries(J, p._gauge(J, None)), None), 1
-            )
-            assert np.array_equal(entries.spins, spins)
+            prepare, ways = timed(lambda p=prepared, J=J: list(attempts(p, J, None)), 1)
+            entries = ways[0][0]
             eliminate, _ = timed(
                 lambda p=prepared, e=entries: p._elimination.log_pfaffian(
-                    e.face, e.scale, e.signs, threads=THREADS
+                    e.face, e.scale, e.signs, order=e.order, threads=THREADS
                 )
             )
             total, found = timed(lambda p=prepared, J=J: p.log_partition(J))
+            alone, again = timed(lambda p=prepared, J=J: p.log_partition(J, threads=1), 1)
             assert found.exact
+            assert again.value == found.value
             marginals, _ = timed(lambda p=prepared, J=J: p.marginals(J), 1)
             sample = math.nan
             if beta <= 3:
@@ -106,15 +110,31 @@ def test_table() -> None:
                     assert value == pytest.approx(found.value, rel=1e-6)
             limit = 110 * size**3 / rate
             times.append(eliminate)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             print(
-                f"{size:5} {beta:5g} {dissect:8.3f} {scale:12.3f} {eliminate:10.3f} {total:7.3f} "
-                f"{marginals:10.3f} {sample:7.3f} {rival:7.3f} {eliminate / limit:7.1f}"
+                f"{size:5} {beta:5g} {dissect:8.3f} {prepare:8.3f} {eliminate:10.3f} "
+                f"{total:7.3f} {alone:9.3f} {marginals:10.3f} {sample:7.3f} {rival:7.3f} "
+                f"{eliminate / limit:7.1f}  {found.stats['precision']:>9} {peak:4.1f}"
             )
         if len(SIZES) > 1:
             slope = np.polyfit(np.log(np.square(SIZES)), np.log(times), 1)[0]
             print(f"      beta {beta:g}: elimination grows as n^{slope:.2f}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"peak memory {peak:.2f} GiB")
+
+
+@pytest.mark.parametrize("size", [7, 20])
+def test_batch(size: int) -> None:
+    rows = 200
+    rng = np.random.default_rng(size)
+    prepared = plan(spin_glass(size, rng))
+    batch = 0.5 * rng.standard_normal((rows, prepared.num_edges))
+    together, found = timed(lambda: prepared.log_partition(batch))
+    apart, alone = timed(lambda: [prepared.log_partition(row) for row in batch])
+    assert [z.value for z in found] == [z.value for z in alone]
+    marginals, _ = timed(lambda: prepared.marginals(batch))
+    print(
+        f"\n{size}x{size}, per model: log Z {together / rows * 1e6:.0f} µs in a batch, "
+        f"{apart / rows * 1e6:.0f} µs one by one; marginals {marginals / rows * 1e6:.0f} µs"
+    )
 
 
 @pytest.mark.parametrize("beta", BETAS)

@@ -29,3 +29,18 @@ echo "planaris: installing what it needs"
 pip install -q "${groups[@]}"
 echo "planaris: building the core (a minute or two)"
 pip install -q --no-build-isolation -e '.[plot]'
+
+# Browser tests need a real one; without it they are skipped.
+case " $* " in
+  *" test "*)
+    if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null; then
+      if [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ]; then
+        echo "planaris: installing chromium for the browser tests"
+        install="apt-get install -y -qq --no-install-recommends chromium"
+        { $install || { apt-get update -qq && $install; }; } >/dev/null 2>&1 || true
+      fi
+      command -v chromium >/dev/null ||
+        echo "planaris: no chromium, so browser tests are skipped (Debian: apt-get install chromium)"
+    fi
+    ;;
+esac

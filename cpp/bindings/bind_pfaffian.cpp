@@ -5,7 +5,9 @@
 
 #include "arrays.hpp"
 #include "planaris/leg_scaling.hpp"
+#include "planaris/moat_order.hpp"
 #include "planaris/pfaffian.hpp"
+#include "planaris/pfaffian_batch.hpp"
 #include "planaris/pfaffian_spins.hpp"
 #include "planaris/pfaffian_sweep.hpp"
 #include "planaris/surface_sample.hpp"
@@ -52,6 +54,27 @@ Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progres
   return to_numpy(std::move(y));
 }
 
+// Scaling per leg; per edge, the node at which it may be eliminated and its rank there; depth.
+using MoatOrderTuple = std::tuple<Out1<double>, Out1<int32_t>, Out1<int32_t>, double>;
+
+MoatOrderTuple order_by_moats(const PfaffianPlan& plan, In1<int32_t> order, In1<int32_t> start,
+                              In1<int32_t> stop, In1<int32_t> parent, In1<double> value,
+                              In1<double> gauged, In1<int32_t> unsatisfied, double slack) {
+  const Moats moats{{order.data(), order.size()},
+                    {start.data(), start.size()},
+                    {stop.data(), stop.size()},
+                    {parent.data(), parent.size()},
+                    {value.data(), value.size()}};
+  MoatOrder found;
+  {
+    nb::gil_scoped_release release;
+    found = moat_order(plan.tree, plan.faces, moats, {gauged.data(), gauged.size()},
+                       {unsatisfied.data(), unsatisfied.size()}, slack);
+  }
+  return {to_numpy(std::move(found.scale)), to_numpy(std::move(found.earliest)),
+          to_numpy(std::move(found.rank)), found.deepest};
+}
+
 // log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
 // smallest exponent, multiplications.
 using LogPfaffianTuple =
@@ -65,24 +88,60 @@ LogPfaffianTuple as_tuple(const LogPfaffian& r) {
           r.stats.multiplications};
 }
 
+// `earliest` and `rank` are both empty or of one entry per edge.
 KasteleynEntries checked_entries(const PfaffianPlan& plan, const In1<double>& face,
-                                 const In1<double>& join, const In1<int8_t>& signs) {
-  const size_t legs = 2 * plan.signs.size();
-  if (face.size() != legs || join.size() != legs || 2 * signs.size() != legs) {
-    throw std::invalid_argument("face, join and signs must fit the plan");
+                                 const In1<double>& join, const In1<int8_t>& signs,
+                                 const In1<int32_t>& earliest, const In1<int32_t>& rank) {
+  const size_t edges = plan.signs.size(), legs = 2 * edges;
+  if (face.size() != legs || join.size() != legs || signs.size() != edges ||
+      earliest.size() != rank.size() || (rank.size() != 0 && rank.size() != edges)) {
+    throw std::invalid_argument("face, join, signs, earliest and rank must fit the plan");
   }
-  return {{face.data(), face.size()}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+  return {{face.data(), face.size()},
+          {join.data(), join.size()},
+          {signs.data(), signs.size()},
+          {earliest.data(), earliest.size()},
+          {rank.data(), rank.size()}};
 }
 
 LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
-                              In1<int8_t> signs, double threshold, int threads, bool wide,
-                              const Progress& progress) {
-  const KasteleynEntries entries = checked_entries(plan, face, join, signs);
+                              In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
+                              double threshold, int threads, bool wide, const Progress& progress) {
+  const KasteleynEntries entries = checked_entries(plan, face, join, signs, earliest, rank);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
   return as_tuple(wide ? eliminate<Wide>(plan.tree, entries, options, control)
                        : eliminate<double>(plan.tree, entries, options, control));
+}
+
+// One row per matrix: the numbers of LogPfaffianTuple, as doubles; with `marginals` also the
+// probabilities and their residuals.
+std::tuple<Out2<double>, Out2<double>, Out1<double>> log_pfaffians(
+    const PfaffianPlan& plan, In2<double> face, In1<double> join, In1<int8_t> signs,
+    double threshold, int threads, bool marginals, const Progress& progress) {
+  const size_t edges = plan.signs.size(), count = face.shape(0);
+  if (face.shape(1) != 2 * edges || join.size() != 2 * edges || signs.size() != edges) {
+    throw std::invalid_argument("face, join and signs must fit the plan");
+  }
+  const KasteleynEntries shared{{}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+  Control control = make_control(progress);
+  PfaffianBatch batch;
+  std::vector<double> numbers;
+  {
+    nb::gil_scoped_release release;
+    batch = eliminate_batch(plan.tree, {face.data(), face.size()}, shared, {threshold, threads},
+                            marginals, control);
+    batch.log_pfaffian.resize(count);
+    for (const LogPfaffian& found : batch.log_pfaffian) {
+      std::apply([&](auto... x) { (numbers.push_back(static_cast<double>(x)), ...); },
+                 as_tuple(found));
+    }
+  }
+  const size_t columns = std::tuple_size_v<LogPfaffianTuple>;
+  return {to_numpy(std::move(numbers), count, columns),
+          to_numpy(std::move(batch.uncut), marginals ? count : 0, edges),
+          to_numpy(std::move(batch.residual))};
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -101,9 +160,10 @@ struct PfaffianFactors {
 };
 
 PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> face,
-                          In1<double> join, In1<int8_t> signs, double threshold, int threads,
-                          bool wide, bool for_samples, const Progress& progress) {
-  const KasteleynEntries entries = checked_entries(*plan, face, join, signs);
+                          In1<double> join, In1<int8_t> signs, In1<int32_t> earliest,
+                          In1<int32_t> rank, double threshold, int threads, bool wide,
+                          bool for_samples, const Progress& progress) {
+  const KasteleynEntries entries = checked_entries(*plan, face, join, signs, earliest, rank);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
@@ -231,11 +291,20 @@ void bind_pfaffian(nb::module_& m) {
       .def("signs",
            [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
       .def("scaling", &scaling, nb::arg("gauged").noconvert(), nb::arg("progress") = nb::none())
+      .def("order_by_moats", &order_by_moats, nb::arg("order").noconvert(),
+           nb::arg("start").noconvert(), nb::arg("stop").noconvert(), nb::arg("parent").noconvert(),
+           nb::arg("value").noconvert(), nb::arg("gauged").noconvert(),
+           nb::arg("unsatisfied").noconvert(), nb::arg("slack"))
       .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
-           nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
+           nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
+           nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none())
+      .def("log_pfaffians", &log_pfaffians, nb::arg("face").noconvert(),
+           nb::arg("join").noconvert(), nb::arg("signs").noconvert(), nb::arg("threshold"),
+           nb::arg("threads"), nb::arg("marginals"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
-           nb::arg("signs").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
+           nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
+           nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("for_samples"), nb::arg("progress") = nb::none());
 }
 

@@ -81,34 +81,46 @@ class Elimination {
     if (fronts_) fronts_->assign(tree_.num_nodes(), {});
     const TreeTasks cut = cut_tasks(tree_, team_.threads());
     workers_.resize(team_.threads());
+    log_sums_.assign(tree_.num_nodes(), 0.0);
     handed_.resize(cut.tasks.size());
     team_.work(cut.successors(tree_, true), cut.waits(tree_, true),
                [&](int worker, int task) { run_task(cut, worker, task); });
     LogPfaffian result;
-    long double sum = 0.0L;
     int swaps = 0;
     for (const Worker& worker : workers_) {
-      sum += worker.log_sum;
       swaps += worker.swaps;
       result.stats.add(worker.stats);
     }
-    // The scaling cancels: every leg's factor was put in once.
-    for (const double scale : entries_.join) sum -= scale;
+    // Node by node, so that the sum does not depend on who did what.
+    long double sum = 0.0L;
+    for (const double part : log_sums_) sum += part;
+    // The scaling cancels: every leg's factor was put in once. (In order, pivots are counted
+    // relative to their joins.)
+    if (entries_.earliest.empty()) {
+      for (const double scale : entries_.join) sum -= scale;
+    }
     result.log_magnitude = static_cast<double>(sum);
     result.sign = swaps % 2 == 0 ? 1 : -1;
     return result;
   }
 
  private:
+  struct RankedPair {
+    int32_t rank;
+    RowPair pair;
+  };
+
   struct Worker {
     std::vector<T> matrix, pivot_rows;
     std::vector<int32_t> perm, map, refused, exponents;
     Packing packing;
     ContributionStack<T> stack;
     EliminationStats stats;
-    long double log_sum = 0.0L;
+    double log_sum = 0.0;  // of the front under way
     int swaps = 0;  // and negative pivots: parity of the sign
     double done = 0.0;
+    std::vector<RowPair> pairs;
+    std::vector<RankedPair> ranked;
   };
 
   struct Shape {
@@ -142,6 +154,7 @@ class Elimination {
   void eliminate_front(Worker& w, int32_t node, Contribution<T> left, Contribution<T> right,
                        int pops) {
     const bool last = node + 1 == tree_.num_nodes();
+    w.log_sum = 0.0;
     Shape s;
     s.own = tree_.own_rows(node);
     s.delayed_left = left.refused;
@@ -156,7 +169,9 @@ class Elimination {
       add_child(w, tree_.left[node], left, s, 0);
       add_child(w, tree_.right[node], right, s, left.refused);
     }
-    rescale_refused(w, s);
+    const bool in_order = !entries_.earliest.empty();
+    w.exponents.assign(s.delayed, 0);
+    if (!in_order) rescale_refused(w, s);
     if (fronts_) store_front((*fronts_)[node], w, s);
     add_joins(w, node, s);
     for (; pops > 0; --pops) w.stack.pop();
@@ -165,7 +180,16 @@ class Elimination {
     for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
     FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
                               w.pivot_rows, parallel_);
-    const int eliminated = front.run(options_.threshold, last);
+    const int eliminated = in_order ? front.run_in_order(w.pairs, list_pairs(w, node, s))
+                                    : front.run(options_.threshold, last);
+    if (in_order) {
+      sum_ratios(w, node, s, eliminated);
+      w.stats.left_over += front.failed();
+    } else {
+      sum_pivots(w, s, eliminated);
+      w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
+    }
+    log_sums_[node] = w.log_sum;
     note(w, s, eliminated, front, last);
     if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
     if (keep_) store((*keep_)[node], w, s, eliminated);
@@ -231,7 +255,6 @@ class Elimination {
   // back to largest entry 1 it finds a pivot here instead of climbing to the root. Its legs are
   // joined already, so the factor (a power of two: exact) concerns nothing that is yet to come.
   void rescale_refused(Worker& w, const Shape& s) {
-    w.exponents.assign(s.delayed, 0);
     for (int32_t k = 0; k < s.delayed; ++k) {
       const int32_t r = s.own + k;
       T* column = w.matrix.data() + size_t(r) * s.rows;
@@ -251,25 +274,80 @@ class Elimination {
       }
       for (int32_t i = r + 1; i < s.rows; ++i) column[i] = column[i] * factor;
       w.exponents[k] = static_cast<int32_t>(exponent);
-      w.log_sum -= exponent * 0.693147180559945309417232L;
+      w.log_sum -= static_cast<double>(exponent) * 0.6931471805599453;
     }
+  }
+
+  int32_t leg_of_row(const Worker& w, int32_t node, const Shape& s, int32_t row) const {
+    return row < s.own ? 2 * tree_.edge_order[tree_.own[node] + row / 2] + (row & 1)
+                       : w.refused[row - s.own];
+  }
+
+  // Lists all candidates: first the edges that wait for nothing, then by rank the others that may
+  // be eliminated here (returns how many may), then those that have to wait further. The two legs
+  // of an edge are refused together, side by side.
+  int list_pairs(Worker& w, int32_t node, const Shape& s) {
+    constexpr int32_t kLater = INT32_MAX;
+    w.pairs.clear();
+    w.ranked.clear();
+    for (int32_t row = 0; row < s.own; row += 2) {
+      const int32_t e = tree_.edge_order[tree_.own[node] + row / 2];
+      const int32_t rank = entries_.earliest[e] > node ? kLater : entries_.rank[e];
+      if (rank == 0) {
+        w.pairs.push_back({row, row + 1});
+      } else {
+        w.ranked.push_back({rank, {row, row + 1}});
+      }
+    }
+    for (int32_t k = 0; k < s.delayed; k += 2) {
+      const int32_t e = w.refused[k] >> 1;
+      const int32_t rank = entries_.earliest[e] > node ? kLater : entries_.rank[e];
+      w.ranked.push_back({rank, {s.own + k, s.own + k + 1}});
+    }
+    std::stable_sort(w.ranked.begin(), w.ranked.end(),
+                     [](const RankedPair& a, const RankedPair& b) { return a.rank < b.rank; });
+    auto count = static_cast<int>(w.pairs.size());
+    for (const RankedPair& ranked : w.ranked) {
+      w.pairs.push_back(ranked.pair);
+      count += ranked.rank != kLater;
+    }
+    return count;
+  }
+
+  void sum_pivots(Worker& w, const Shape& s, int eliminated) {
+    double sum = 0.0;
+    for (int k = 0; k < eliminated; k += 2) {
+      sum += log_magnitude(w.matrix[size_t(k) * s.rows + k + 1]);
+    }
+    w.log_sum += sum;
+  }
+
+  // Pivots relative to the joins of their edges: none is below 1, so no digit of a small sum is
+  // lost.
+  void sum_ratios(Worker& w, int32_t node, const Shape& s, int eliminated) {
+    double sum = 0.0, worst = w.stats.worst_ratio;
+    for (int k = 0; k < eliminated; k += 2) {
+      const int32_t leg = leg_of_row(w, node, s, w.perm[k]), e = leg >> 1;
+      const T join = exponential<T>(entries_.join[2 * e] + entries_.join[2 * e + 1]);
+      const T ratio = w.matrix[size_t(k) * s.rows + k + 1] / join;
+      sum += log_magnitude(ratio);
+      const double size = to_double((entries_.sign[e] < 0) == ((leg & 1) != 0) ? ratio : -ratio);
+      worst = std::min(worst, std::isnan(size) ? -1.0 : size);
+    }
+    w.log_sum += sum;
+    w.stats.worst_ratio = worst;
   }
 
   void note(Worker& w, const Shape& s, int eliminated, const FrontElimination<T>& front,
             bool last) {
-    double sum = 0.0;
     for (int k = 0; k < eliminated; k += 2) {
-      const T& d = w.matrix[size_t(k) * s.rows + k + 1];
-      sum += log_magnitude(d);
-      w.swaps ^= is_negative(d);
+      w.swaps ^= is_negative(w.matrix[size_t(k) * s.rows + k + 1]);
     }
-    w.log_sum += sum;
     w.swaps ^= front.swaps() & 1;
     w.stats.pivots += eliminated / 2;
     const int32_t refused = s.own + s.delayed - eliminated;
     (last ? w.stats.left_over : w.stats.delayed) += refused;
     w.stats.largest_front = std::max(w.stats.largest_front, s.rows);
-    w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
     const double n = s.rows, r = s.rows - eliminated;
     w.stats.multiplications += (n * n * n - r * r * r) / 6;
   }
@@ -316,9 +394,7 @@ class Elimination {
     }
     int32_t* legs = w.stack.legs();
     for (int32_t k = 0; k < refused; ++k) {
-      const int32_t row = w.perm[eliminated + k];
-      legs[k] = row < s.own ? 2 * tree_.edge_order[tree_.own[node] + row / 2] + (row & 1)
-                            : w.refused[row - s.own];
+      legs[k] = leg_of_row(w, node, s, w.perm[eliminated + k]);
     }
   }
 
@@ -331,6 +407,7 @@ class Elimination {
   ParallelFor parallel_;
   std::vector<Worker> workers_;
   std::vector<ContributionStack<T>> handed_;  // by task
+  std::vector<double> log_sums_;              // by node
 };
 
 }  // namespace

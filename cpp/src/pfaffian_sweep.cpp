@@ -43,7 +43,7 @@ class Sweep {
  private:
   struct Worker {
     std::vector<Left<T>> stack;
-    std::vector<T> lower, inverse, small, panel;
+    std::vector<T> lower, inverse, small;
     std::vector<int32_t> index, order;
     int32_t size = 0;
     Packing packing;
@@ -130,48 +130,51 @@ class Sweep {
     }
   }
 
+  // By substitution, pair by pair from the right: K⁻¹_Tq = -K⁻¹_TT' L_T'q with T' all rows after
+  // q. (The inverse of a block of L would do the same in fewer calls, but at low temperature its
+  // entries are huge and cancel.)
   void extend_panel(Worker& w, int32_t n, int32_t k0, int32_t p, int32_t t) {
     const T* lower = w.lower.data() + size_t(k0) * n + k0;  // (p + t) × p, leading dimension n
-    T* inverse = w.inverse.data();
-    // X = L_PP⁻¹, unit lower triangular; pairs have no entry between them.
-    w.small.assign(2 * size_t(p) * p, T(0.0));
-    T *x = w.small.data(), *z = x + size_t(p) * p;
-    const auto entry = [&](int32_t i, int32_t j) {
-      return i / 2 == j / 2 ? T(0.0) : lower[size_t(j) * n + i];
-    };
-    for (int32_t j = 0; j < p; ++j) {
-      x[size_t(j) * p + j] = T(1.0);
-      for (int32_t i = j + 1; i < p; ++i) {
-        T sum = T(0.0);
-        for (int32_t m = j; m < i; ++m) sum += entry(i, m) * x[size_t(j) * p + m];
-        x[size_t(j) * p + i] = -sum;
+    T* corner = w.inverse.data() + size_t(k0) * n + k0;
+    T* below = corner + p;
+    multiply_add<T>(t, p, t, T(-1.0), w.inverse.data() + size_t(k0 + p) * n + k0 + p, 1, n,
+                    lower + p, 1, n, below, n, w.packing, parallel_);
+    for (int32_t q = p - 2; q >= 0; q -= 2) {
+      for (int32_t c = q; c < q + 2; ++c) {
+        T* to = below + size_t(c) * n;
+        for (int32_t r = q + 2; r < p; ++r) {
+          const T factor = -lower[size_t(c) * n + r];
+          const T* from = below + size_t(r) * n;
+          for (int32_t i = 0; i < t; ++i) to[i] += from[i] * factor;
+        }
       }
     }
-    // Z = D⁻¹ X with D = [0 d; -d 0] per pair.
-    for (int32_t k = 0; k < p; k += 2) {
-      const T inverse_pivot = T(1.0) / lower[size_t(k) * n + k + 1];
-      for (int32_t j = 0; j < p; ++j) {
-        z[size_t(j) * p + k] = -(inverse_pivot * x[size_t(j) * p + k + 1]);
-        z[size_t(j) * p + k + 1] = inverse_pivot * x[size_t(j) * p + k];
+    // product[a, c] = Σ over T of K⁻¹_Ta L_Tc
+    w.small.assign(size_t(p) * p, T(0.0));
+    T* product = w.small.data();
+    multiply_add<T>(p, p, t, T(1.0), below, n, 1, lower + p, 1, n, product, p, w.packing, nullptr);
+    for (int32_t q = p - 2; q >= 0; q -= 2) {
+      for (int32_t c = q; c < q + 2; ++c) {
+        T* to = corner + size_t(c) * n;
+        for (int32_t i = q + 2; i < p; ++i) {
+          T sum = product[size_t(c) * p + i];
+          for (int32_t r = q + 2; r < p; ++r) {
+            sum += -(corner[size_t(r) * n + i] * lower[size_t(c) * n + r]);
+          }
+          to[i] = sum;
+        }
+        for (int32_t i = q + 2; i < p; ++i) corner[size_t(i) * n + c] = -to[i];
       }
+      T sum = T(1.0) / lower[size_t(q) * n + q + 1] - product[size_t(q + 1) * p + q];
+      for (int32_t i = q + 2; i < p; ++i) {
+        sum += -(lower[size_t(q + 1) * n + i] * corner[size_t(q) * n + i]);
+      }
+      corner[size_t(q) * n + q + 1] = sum;
+      corner[size_t(q + 1) * n + q] = -sum;
     }
-    // N = L_TP X; K⁻¹_TP = -K⁻¹_TT N.
-    w.panel.assign(size_t(t) * p, T(0.0));
-    T* below = inverse + size_t(k0) * n + k0 + p;
-    multiply_add<T>(t, p, p, T(1.0), lower + p, 1, n, x, 1, p, w.panel.data(), t, w.packing,
-                    nullptr);
-    multiply_add<T>(t, p, t, T(-1.0), inverse + size_t(k0 + p) * n + k0 + p, 1, n, w.panel.data(),
-                    1, t, below, n, w.packing, parallel_);
-    // K⁻¹_PP = Xᵀ D⁻¹ X - Nᵀ K⁻¹_TP, of which one triangle counts.
-    T* corner = inverse + size_t(k0) * n + k0;
-    multiply_add<T>(p, p, p, T(1.0), x, p, 1, z, 1, p, corner, n, w.packing, nullptr);
-    multiply_add<T>(p, p, t, T(-1.0), w.panel.data(), t, 1, below, 1, n, corner, n, w.packing,
-                    nullptr);
     for (int32_t j = 0; j < p; ++j) {
       corner[size_t(j) * n + j] = T(0.0);
-      for (int32_t i = j + 1; i < p + t; ++i) {
-        corner[size_t(i) * n + j] = -corner[size_t(j) * n + i];
-      }
+      for (int32_t i = p; i < p + t; ++i) corner[size_t(i) * n + j] = -corner[size_t(j) * n + i];
     }
   }
 

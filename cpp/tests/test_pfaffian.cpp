@@ -6,6 +6,8 @@
 #include "check.hpp"
 #include "planaris/front_elimination.hpp"
 #include "planaris/leg_scaling.hpp"
+#include "planaris/moat_order.hpp"
+#include "planaris/pfaffian_batch.hpp"
 #include "planaris/pfaffian_sweep.hpp"
 
 using namespace planaris;
@@ -167,7 +169,91 @@ static void leaves_and_threads_change_nothing() {
   }
 }
 
+// Two triangles of which both are frustrated: the shared edge (-1) is the lightest to leave
+// unsatisfied, and moats of 0.4 and 0.6 around them prove it.
+static void moats_give_an_order() {
+  std::vector<int32_t> edges;
+  const Faces faces = two_triangles(edges);
+  const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
+  const std::vector<int8_t> signs = kasteleyn_signs({edges, rotation, offsets}, faces);
+  const int32_t left = faces.face_of[2], right = faces.face_of[3];
+  for (const double beta : {1.0, 30.0, 300.0}) {
+    std::vector<double> g{1.5, -1.0, 2.0, 1.25, 3.0}, value{0.4, 0.6};
+    for (double& x : g) x *= beta;
+    for (double& x : value) x *= beta;
+    const std::vector<int32_t> order{left, right}, start{0, 1}, stop{1, 2}, parent{-1, -1};
+    const std::vector<int32_t> unsatisfied{1};
+    Control dissecting;
+    const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
+    const Moats moats{order, start, stop, parent, value};
+    const MoatOrder found = moat_order(tree, faces, moats, g, unsatisfied, 0.0);
+    CHECK(found.deepest == value[1]);
+    for (int i = 0; i < 10; ++i) {  // no face entry exceeds what the two depths allow
+      const double depth = faces.face_of[i] == left ? value[0] : faces.face_of[i] == right ? value[1] : 0;
+      CHECK(found.scale[i] - g[i >> 1] <= depth + 1e-12 * beta);
+    }
+    std::vector<double> face(10);
+    for (int i = 0; i < 10; ++i) face[i] = found.scale[i] - g[i >> 1];
+    double excess = 0.0;
+    for (int state = 1; state < 8; ++state) {
+      double weight = 0.0;
+      for (int e = 0; e < 5; ++e) {
+        weight -= ((state >> edges[2 * e]) ^ (state >> edges[2 * e + 1])) & 1 ? 2 * g[e] : 0.0;
+      }
+      CHECK(weight <= 0.0);
+      excess += std::exp(weight);
+    }
+    Control control;
+    const KasteleynEntries entries{face, found.scale, signs, found.earliest, found.rank};
+    const LogPfaffian r = eliminate<double>(tree, entries, {0.1, 1}, control);
+    CHECK(r.stats.left_over == 0 && r.stats.worst_ratio > 1.0 - 1e-12);
+    CHECK(std::fabs(r.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
+    const LogPfaffian wide = eliminate<Wide>(tree, entries, {0.1, 1}, control);
+    CHECK(std::fabs(wide.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
+  }
+  const std::vector<int32_t> none, wrong{7}, zero{0}, one{1}, top{-1};
+  const std::vector<double> g(5, 0.0), value{1.0};
+  bool refused = false;
+  try {
+    Control dissecting;
+    moat_order(dissect_faces(faces, {}, 1, dissecting), faces, {wrong, zero, one, top, value}, g,
+               none, 0.0);
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+static void batches_equal_their_rows() {
+  std::vector<int32_t> edges;
+  const Faces faces = two_triangles(edges);
+  const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
+  const std::vector<int8_t> signs = kasteleyn_signs({edges, rotation, offsets}, faces);
+  Control dissecting;
+  const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
+  const std::vector<double> join(10, 0.0);
+  std::vector<double> face(70);
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  for (size_t i = 0; i < face.size(); i += 2) face[i] = face[i + 1] = normal(random);
+  for (const int threads : {1, 3}) {
+    Control control;
+    const KasteleynEntries shared{{}, join, signs};
+    const PfaffianBatch batch = eliminate_batch(tree, face, shared, {0.1, threads}, true, control);
+    CHECK(batch.log_pfaffian.size() == 7 && batch.uncut.size() == 35);
+    for (size_t k = 0; k < 7; ++k) {
+      KasteleynEntries one = shared;
+      one.face = {face.data() + 10 * k, 10};
+      const LogPfaffian alone = eliminate<double>(tree, one, {0.1, 1}, control);
+      CHECK(alone.log_magnitude == batch.log_pfaffian[k].log_magnitude);
+      CHECK(batch.residual[k] < 1e-13);
+    }
+  }
+}
+
 int main() {
+  moats_give_an_order();
+  batches_equal_their_rows();
   wide_numbers_hold_small_and_large_ones();
   fronts_keep_the_pfaffian();
   scaled_entries_are_at_most_one();

@@ -1,4 +1,4 @@
-"""Array types used throughout: what they hold is in their name."""
+"""Types used throughout: what they hold is in their name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "ArrayLike", "BoolArray", "FloatArray", "Int8Array", "IntArray", "LongArray"]
+__all__ = [
+    "Array",
+    "ArrayLike",
+    "BoolArray",
+    "FloatArray",
+    "Int8Array",
+    "IntArray",
+    "LongArray",
+    "Rng",
+]
 
 Array = NDArray[Any]
 IntArray = NDArray[np.int32]
@@ -18,3 +27,5 @@ FloatArray = NDArray[np.float64]
 Int8Array = NDArray[np.int8]
 """Spins, -1 or +1."""
 BoolArray = NDArray[np.bool_]
+Rng = np.random.Generator | int | None
+"""A source of randomness, its seed, or None for a fresh one; ``default_rng`` takes all three."""

@@ -73,6 +73,11 @@ def test_segmentation(tmp_path):
     assert answers["marginals"] < answers["threshold"]
 
 
+def test_torch_front_end(tmp_path):
+    answers = run("torch_front_end", tmp_path)
+    assert answers["after"] < answers["before"] / 2
+
+
 def test_crf_segmentation(tmp_path):
     answers = run("crf_segmentation", tmp_path, size=16, images=3, noise=2.0)
     assert min(answers["likelihood"], answers["margin"]) > 0.9

@@ -25,8 +25,19 @@ from planaris.planar import (
     planar_marginals,
     thermodynamics,
 )
+from planaris.planar.attempts import assigned_entries, log_constant
 from planaris.reference import enumerate_states
 from strategies import PlaneGraph, plane_models
+
+
+def searched_log_partition(prepared: Plan, couplings: np.ndarray) -> float:
+    """log Z in double-double with pivots searched for: what the fast way does not do."""
+    entries = assigned_entries(prepared, couplings, None)
+    found = prepared._elimination.log_pfaffian(
+        entries.face, entries.scale, entries.signs, wide=True, threads=2
+    )
+    assert found.left_over == 0
+    return found.log_magnitude + log_constant(prepared, entries)
 
 
 def random_model(rng: np.random.Generator, strength: float, most: int = 11) -> IsingModel:
@@ -102,15 +113,37 @@ def test_stated_errors_hold(beta: float, rng: np.random.Generator) -> None:
         model = spin_glass(24, rng, beta=beta)
         prepared = plan(model)
         found = prepared.log_partition(model.couplings)
-        entries = prepared._entries(model.couplings, prepared._gauge(model.couplings, None))
-        entries = prepared._scaled(entries, None)
-        exact = prepared._elimination.log_pfaffian(
-            entries.face, entries.scale, entries.signs, wide=True
-        )
-        value = exact.log_magnitude + prepared._constant(entries)
+        value = searched_log_partition(prepared, model.couplings)
         assert found.exact
         assert found.lower <= value <= found.upper
         assert found.upper - found.lower < 1e-9 * abs(value)
+
+
+@pytest.mark.parametrize(
+    ("size", "seed", "disorder"),
+    [(60, 0, "gaussian"), (60, 2, "gaussian"), (100, 0, "gaussian"), (80, 1, "bimodal")],
+)
+def test_double_is_enough_at_low_temperature(size: int, seed: int, disorder: str) -> None:
+    model = spin_glass(size, np.random.default_rng(seed), beta=30.0, disorder=disorder)
+    prepared = plan(model)
+    found = prepared.log_partition(model.couplings)
+    value = searched_log_partition(prepared, model.couplings)
+    assert found.stats["precision"] == "double"
+    assert found.lower <= value <= found.upper
+    assert found.stats["error"] < 1e-9
+    # The sum over excitations itself, which the large energy hides.
+    excess = found.stats["excess"] - (found.value - value)
+    assert found.stats["excess"] == pytest.approx(excess, rel=1e-9)
+
+
+@pytest.mark.parametrize("beta", [1.0, 30.0])
+def test_the_number_of_threads_changes_no_bit(beta: float, rng: np.random.Generator) -> None:
+    model = spin_glass(90, rng, beta=beta)
+    prepared = plan(model)
+    values = {prepared.log_partition(model.couplings, threads=k).value for k in (1, 2, 3)}
+    assert len(values) == 1
+    edges = [prepared.marginals(model.couplings, threads=k).edges for k in (1, 2)]
+    assert np.array_equal(*edges)
 
 
 def test_samples_at_low_temperature(rng: np.random.Generator) -> None:
@@ -172,9 +205,9 @@ def test_marginals_agree_with_more_digits(beta: float, rng: np.random.Generator)
     model = spin_glass(14, rng, beta=beta)
     prepared = plan(model)
     found = prepared.marginals(model.couplings)
-    entries = prepared._entries(model.couplings, prepared._gauge(model.couplings, None))
-    entries = prepared._scaled(entries, None)
-    uncut, residual, _ = prepared._uncut(entries, wide=True, threads=1, progress=None)
+    entries = assigned_entries(prepared, model.couplings, None)
+    factors = prepared._elimination.factorize(entries.face, entries.scale, entries.signs, wide=True)
+    uncut, residual = factors.uncut()
     agree = entries.spins[model.edges[:, 0]] == entries.spins[model.edges[:, 1]]
     exact = np.where(agree, uncut[: model.num_edges], 1 - uncut[: model.num_edges])
     assert residual < 1e-14
@@ -296,6 +329,21 @@ def test_plans_pickle_and_batch(rng: np.random.Generator) -> None:
     batch = np.stack([model.couplings, -2 * model.couplings])
     values = [z.value for z in prepared.log_partition(batch)]
     assert [copy.log_partition(row).value for row in batch] == values
+
+
+def test_a_batch_gives_what_its_rows_give(rng: np.random.Generator) -> None:
+    model = spin_glass(12, rng)
+    prepared = plan(model)
+    strengths = [0.0, 0.3, 0.9, 1.0, 2.0, 6.0, 40.0]  # weak rows together, the others alone
+    batch = np.array([b * model.couplings for b in strengths])
+    found, edges = prepared.log_partition(batch), prepared.marginals(batch)
+    for row, one, two in zip(batch, found, edges, strict=True):
+        alone = prepared.log_partition(row, threads=1)
+        assert one.value == alone.value
+        assert one.stats == alone.stats
+        assert np.array_equal(two.edges, prepared.marginals(row).edges)
+        assert two.stats["log_partition"] == pytest.approx(one.value, rel=1e-14)
+    assert prepared.log_partition(batch[:0]) == []
 
 
 def test_two_threads_share_a_plan(rng: np.random.Generator) -> None:

@@ -100,6 +100,8 @@ for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lamb
         ("planaris.IsingModel([(0, 1)], [1.0]).to_bqm()", "dimod"),
         ("planaris.io.read_model(b'DIMODBQM', format='bqm')", "dimod"),
         ("from planaris.report.pictures import new_figure; new_figure()", "plot"),
+        ("from planaris.interop.torch import log_partition as f; f(0, (2, [(0, 1)]))", "torch"),
+        ("from planaris.io.images import read_image; read_image('x.png')", "image"),
     ],
 )
 def test_a_missing_package_is_one_line_with_its_extra(call, extra):

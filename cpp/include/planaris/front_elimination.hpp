@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,10 @@
 #include "planaris/wide.hpp"
 
 namespace planaris {
+
+struct RowPair {
+  int32_t first, second;
+};
 
 template <class T>
 class FrontElimination {
@@ -48,7 +53,29 @@ class FrontElimination {
     return done;
   }
 
+  // Eliminates the first `count` of these pairs of rows, in this order, whatever their pivots are.
+  // `pairs` lists all candidates, so that the two rows of a refused pair stay side by side.
+  int run_in_order(std::span<const RowPair> pairs, int count) {
+    in_order_ = true;
+    std::vector<int32_t> place(n_);
+    for (int k = 0; k < n_; ++k) place[perm_[k]] = k;
+    const auto bring = [&](int32_t row, int to) {
+      const int from = place[row];
+      place[perm_[to]] = from;
+      place[row] = to;
+      swap_places(to, from);
+    };
+    int k = 0;
+    for (const RowPair& pair : pairs) {
+      bring(pair.first, k++);
+      bring(pair.second, k++);
+    }
+    return eliminate_range(0, 2 * count);
+  }
+
   int swaps() const { return swaps_; }
+  // Whether a pivot of `run_in_order` was zero or not a number.
+  bool failed() const { return failed_; }
   // Smallest ratio of an accepted pivot to the largest entry of its rows.
   double worst_ratio() const { return worst_ratio_; }
 
@@ -132,6 +159,13 @@ class FrontElimination {
 
   bool neighbours_fit(int k) {
     const T d = magnitude(at(k + 1, k));
+    if (in_order_) {
+      if (!(d > T(0.0))) {
+        failed_ = true;
+        at(k + 1, k) = T(1.0);
+      }
+      return true;
+    }
     if (is_zero(d)) return false;
     const T largest = std::max({largest_below(k, k + 2), largest_below(k + 1, k + 2), d});
     if (d < largest * T(threshold_)) return false;
@@ -218,6 +252,7 @@ class FrontElimination {
   const ParallelFor& parallel_;
   double threshold_ = 0.1, worst_ratio_ = 1.0;
   int swaps_ = 0;
+  bool in_order_ = false, failed_ = false;
 };
 
 }  // namespace planaris

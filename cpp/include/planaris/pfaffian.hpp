@@ -16,6 +16,9 @@ namespace planaris {
 struct KasteleynEntries {
   std::span<const double> face, join;  // one per leg
   std::span<const int8_t> sign;        // one per edge
+  // One per edge, or empty; see MoatOrder. With them edges are eliminated in that order without
+  // a search for pivots; every pivot then has the sign of its join and is no smaller.
+  std::span<const int32_t> earliest = {}, rank = {};
 };
 
 struct EliminationOptions {
@@ -28,7 +31,7 @@ struct EliminationStats {
   int64_t delayed = 0;       // rows handed on to a parent, each time they were
   int64_t left_over = 0;     // rows without any pivot at the root: the matrix looks singular
   int32_t largest_front = 0;
-  double worst_ratio = 1.0;  // of a pivot to the largest entry of its rows
+  double worst_ratio = 1.0;  // of a pivot to the largest entry of its rows; in order: to its join
   int64_t smallest_exponent = 0;  // of the largest entry of a refused row
   double multiplications = 0.0;
 

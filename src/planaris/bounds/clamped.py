@@ -11,6 +11,7 @@ import numpy as np
 from planaris.bounds.pdc import pdc
 from planaris.models import IsingModel
 from planaris.result import LogPartition
+from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray
 
 
@@ -29,6 +30,8 @@ class ClampedMarginals:
     nodes: FloatArray
     lower: FloatArray
     upper: FloatArray
+
+    __repr__ = one_line
 
 
 def clamped_marginals(

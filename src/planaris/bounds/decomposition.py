@@ -17,6 +17,7 @@ import numpy as np
 from planaris.bounds.bare import EPSILON, Bare
 from planaris.bounds.pieces import Pieces, Values
 from planaris.errors import MethodError
+from planaris.result import Decomposition as Proof
 from planaris.typing import FloatArray, LongArray
 
 Callback = Callable[[float], None]
@@ -163,6 +164,12 @@ class Decomposition:
         rounding += 2 * rest * (float(rho @ np.abs(uppers)) + float(size.sum()))
         bound = float(rho @ uppers) + miss + rounding + self.bare.constant
         return bound + 2 * EPSILON * (abs(bound) + abs(self.bare.constant))
+
+    def proof(self) -> Proof:
+        """Return the best point as plain arrays, for :mod:`planaris.verify` and for files."""
+        rho = self.rho()
+        couplings = self.couplings(self.y, rho)
+        return Proof(rho, self.pieces.offsets, self.pieces.edge, couplings)
 
     # -- the search ---------------------------------------------------------------------------
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from planaris.bounds.decomposition import Callback
-from planaris.result import LogPartition, Stats
+from planaris.result import Bounds, LogPartition, Stats
 
 
 class Enclosure:
@@ -27,6 +29,7 @@ class Enclosure:
         self.limit, self.callback = time_limit, callback
         self.lower, self.upper = -math.inf, math.inf
         self.trace: list[dict[str, Any]] = []
+        self.proof = Bounds(None, None)
 
     def left(self) -> float:
         """Return the seconds left."""
@@ -36,10 +39,22 @@ class Enclosure:
         """Return a deadline that leaves ``1 - part`` of what is left."""
         return time.monotonic() + part * max(self.left(), 0.0)
 
-    def offer(self, by: str, *, lower: float = -math.inf, upper: float = math.inf) -> None:
-        """Take what is tighter."""
+    def offer(
+        self,
+        by: str,
+        *,
+        lower: float = -math.inf,
+        upper: float = math.inf,
+        proof: Callable[[], Any] | None = None,
+    ) -> None:
+        """Take what is tighter; ``proof`` makes the proof of it, if it is taken."""
         if lower <= self.lower and upper >= self.upper:
             return
+        found = None if proof is None else proof()
+        if lower > self.lower:
+            self.proof = replace(self.proof, lower=found)
+        if upper < self.upper:
+            self.proof = replace(self.proof, upper=found)
         self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
         seconds = time.monotonic() - self.started
         self.trace.append({"by": by, "lower": self.lower, "upper": self.upper, "seconds": seconds})
@@ -53,4 +68,5 @@ class Enclosure:
         seconds = time.monotonic() - self.started
         details: Stats = {"trace": self.trace, "seconds": seconds}
         exact = lower == upper
-        return LogPartition(value, lower, upper, exact, method, {**stats, **details})
+        stats = {**stats, **details}
+        return LogPartition(value, lower, upper, exact, method, stats, certificate=self.proof)

@@ -20,7 +20,7 @@ from planaris.bounds.trw import MAX_GROWN, tree_decomposition
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import mrf2ising
-from planaris.result import LogPartition
+from planaris.result import AsIsing, HeavyState, LogPartition
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
 
@@ -85,7 +85,8 @@ def interval(
         return _ising(model, clock, rng)
     if model.is_binary and model.is_pairwise and not model.has_zeros:
         ising, inverse = mrf2ising(model)
-        return lift_log_partition(_ising(ising, clock, rng), inverse)
+        found = _ising(ising, clock, rng)
+        return replace(lift_log_partition(found, inverse), certificate=AsIsing(found.certificate))
     return enclose_field(model, clock, rng, EXACT_SHARE)
 
 
@@ -167,6 +168,7 @@ def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generato
         lower=found.lower + LOG2 - slack,
         upper=found.upper + LOG2 + slack,
         stats=stats,
+        certificate=None,
     )
 
 
@@ -177,7 +179,8 @@ def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
     found = mplp(model, time_limit=max(0.05 * clock.left(), 0.01))
     upper = model.num_spins * LOG2 - found.lower
     slack = 8 * EPSILON * (abs(found.lower) + abs(upper) + 1)
-    clock.offer("ground state", lower=-found.energy - slack, upper=upper + slack)
+    clock.offer("ground state", upper=upper + slack)
+    clock.offer("a state", lower=-found.energy - slack, proof=lambda: HeavyState(found.spins))
 
 
 def _raise_lower(
@@ -199,7 +202,7 @@ def _raise_lower(
         )
     except MethodError:  # a planar core too cold for its marginals
         return
-    clock.offer("mean field", lower=found.lower)
+    clock.offer("mean field", lower=found.lower, proof=lambda: found.certificate.lower)
 
 
 def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
@@ -229,7 +232,7 @@ class _Search:
         # Few trees: more of them help little beside the subgraphs to come.
         share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
         self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, deadline=clock.share(share))
-        clock.offer("trees", upper=self.state.certified())
+        clock.offer("trees", upper=self.state.certified(), proof=self.state.proof)
 
     def slowness(self) -> float:
         """Return the wall time of a second of work, as seen so far."""
@@ -274,7 +277,7 @@ class _Search:
             state.deadline = deadline
             state.minimise(300 if share < 1.0 else 10_000)
         if state is self.state or state.upper < self.state.upper:
-            self.clock.offer("decomposition", upper=state.certified())
+            self.clock.offer("decomposition", upper=state.certified(), proof=state.proof)
             self.state = state.pruned() if share < 1.0 else state
 
     def _family(self, stage: str) -> list[LongArray] | None:

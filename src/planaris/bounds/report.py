@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from planaris.bounds.bare import EPSILON, LOG2, MAX_TOTAL, Bare
 from planaris.bounds.decomposition import Decomposition
 from planaris.bounds.mean_field import mean_field
 from planaris.models import IsingModel
-from planaris.result import LogPartition, Stats
+from planaris.result import Bounds, LogPartition, Stats
 from planaris.typing import FloatArray
 
 MEAN_FIELD_SECONDS = 2e-5
@@ -63,13 +64,10 @@ def bound_result(
         return out_of_time(model, state.bare, method, time.monotonic())
     upper = state.certified()
     left = state.deadline - time.monotonic()
-    if MEAN_FIELD_SECONDS * model.num_spins > max(left, 0.1):
-        lower = _independent_lower(model)
-    else:
+    below: Any = None
+    if MEAN_FIELD_SECONDS * model.num_spins <= max(left, 0.1):
         limit = None if left == math.inf else max(left, 0.1)
-        lower = mean_field(
-            model, clusters="spins", max_sweeps=30, restarts=1, time_limit=limit
-        ).lower
+        below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1, time_limit=limit)
     nodes, edges = shared_marginals(model, state)
     pieces = state.pieces
     weights = state.rho()
@@ -86,7 +84,10 @@ def bound_result(
         "evaluations": state.evaluations,
         "trace": state.trace,
     }
-    return LogPartition(upper, min(lower, upper), upper, False, method, {**details, **stats})
+    proof = Bounds(None if below is None else below.certificate.lower, state.proof())
+    stats = {**details, **stats}
+    lower = min(_independent_lower(model) if below is None else below.lower, upper)
+    return LogPartition(upper, lower, upper, False, method, stats, certificate=proof)
 
 
 def shared_marginals(model: IsingModel, state: Decomposition) -> tuple[FloatArray, FloatArray]:

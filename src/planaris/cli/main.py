@@ -7,13 +7,16 @@ from typing import NoReturn
 
 import typer
 
+from planaris.cli.bench import bench
 from planaris.cli.demo import demo
+from planaris.cli.denoise import denoise
 from planaris.cli.info import info
 from planaris.cli.map import map_state
 from planaris.cli.mar import mar
 from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
+from planaris.cli.segment import segment
 from planaris.cli.selftest import selftest
 from planaris.cli.verify import verify
 from planaris.errors import PlanarisError
@@ -31,9 +34,12 @@ app.command()(pr)
 app.command()(mar)
 app.command("sample")(sample_states)
 app.command()(verify)
+app.command()(denoise)
 app.command()(selftest)
 app.command()(demo)
+app.command()(segment)
 app.command("reproduce")(reproduce_figures)
+app.command()(bench)
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""

@@ -51,15 +51,19 @@ def reproduce_figures(
         msg = f"name some figures, or --all: {', '.join(FIGURES)}"
         raise MethodError(msg)
     chosen = list(FIGURES) if every else list(dict.fromkeys(names or ()))
-    with FigureBars() as bars:
-        sections = reproduce(
-            chosen,
-            out,
-            Settings(quick=quick, data=data),
-            jobs=jobs or usable_cores(),
-            scheduler=scheduler,
-            report=bars,
-        )
+    try:
+        with FigureBars() as bars:
+            sections = reproduce(
+                chosen,
+                out,
+                Settings(quick=quick, data=data),
+                jobs=jobs or usable_cores(),
+                scheduler=scheduler,
+                report=bars,
+            )
+    except KeyboardInterrupt:
+        Console(stderr=True).print("planaris: interrupted; the same command goes on from here")
+        raise typer.Exit(130) from None
     print_sections(sections)
     Console().print(f"Look at {out / 'index.html'}", highlight=False, soft_wrap=True)
     if any(section.problems for section in sections):

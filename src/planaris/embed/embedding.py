@@ -19,6 +19,7 @@ from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels import embedding as kernel
 from planaris.kernels import planarity
 from planaris.models.arrays import as_edges, as_positions
+from planaris.show import one_line
 from planaris.typing import ArrayLike, IntArray
 
 MAX_EDGES = 2**30 - 1
@@ -49,6 +50,8 @@ class Embedding:
     rotation: IntArray
     offsets: IntArray
     outer: IntArray | None = None
+
+    __repr__ = one_line
 
     # -- ways to get one --------------------------------------------------------------------
 

@@ -15,7 +15,11 @@ FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
     "boundary": "planaris.experiments.boundary",
     "pdc": "planaris.experiments.pdc",
+    "marginal-accuracy": "planaris.experiments.marginal_accuracy",
+    "cutting-planes": "planaris.experiments.cutting_planes",
+    "side-chains": "planaris.experiments.side_chains",
     "recovery": "planaris.experiments.recovery",
+    "crf-noise": "planaris.experiments.crf_noise",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

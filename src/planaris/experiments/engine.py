@@ -15,23 +15,33 @@ ABOVE = ("cli", "play", "report", "experiments", "interop")
 
 @cache
 def engine() -> str:
-    """Return the version of planaris and a digest of the code behind its numbers.
+    """Return the version of planaris and two digests of the code behind its numbers.
 
-    The digest covers the Python sources below the reports, the compiled core and the versions
-    of the numeric libraries: a result of other code is not taken for one of this code.
+    The first is of the Python sources below the reports, the second of the compiled core and the
+    versions of the numeric libraries: a result of other code is not taken for one of this code.
 
     >>> engine().startswith(version("planaris") + "+")
     True
     """
     root = Path(planaris.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted([*root.rglob("*.py"), *_compiled()]):
-        if path.is_relative_to(root) and path.relative_to(root).parts[0] in ABOVE:
-            continue
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    sources, binaries = hashlib.sha256(), hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in ABOVE:
+            sources.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in _compiled():
+        binaries.update(path.read_bytes())
     for name in ("numpy", "scipy", "highspy", "networkx"):
-        digest.update(f"{name} {version(name)}".encode())
-    return f"{version('planaris')}+{digest.hexdigest()[:12]}"
+        binaries.update(f"{name} {version(name)}".encode())
+    return f"{version('planaris')}+{sources.hexdigest()[:10]}.{binaries.hexdigest()[:10]}"
+
+
+def same_sources(one: str, other: str) -> bool:
+    """Return whether two engines differ in the machine alone.
+
+    >>> same_sources("0.1.0+aa.bb", "0.1.0+aa.cc"), same_sources("0.1.0+aa.bb", "0.1.0+ab.bb")
+    (True, False)
+    """
+    return one.rpartition(".")[0] == other.rpartition(".")[0]
 
 
 def _compiled() -> list[Path]:

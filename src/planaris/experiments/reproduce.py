@@ -53,9 +53,8 @@ def reproduce(
     store = Store(out / "results")
     sections: dict[str, Section] = {}
     for name in FIGURES:
-        figure = load_figure(name)
-        if name in names or store.path(figure).exists():
-            sections[name] = stored_section(figure, settings, store, out)
+        if name in names or store.path(name).exists():
+            sections[name] = stored_section(load_figure(name), settings, store, out)
     for figure in figures:
         problems: list[str] = []
         try:

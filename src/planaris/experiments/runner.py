@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from planaris.errors import MethodError, missing_extra
-from planaris.experiments.engine import engine
+from planaris.experiments.engine import engine, same_sources
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings
 from planaris.experiments.store import Store, trial_key
 
@@ -105,7 +106,14 @@ def _results(
         options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
         if scheduler is None:
             options |= {"n_jobs": min(jobs, len(pending)), "pre_dispatch": "2*n_jobs"}
-        yield from Parallel(**options)(work)
+        try:
+            yield from Parallel(**options)(work)
+        except BrokenExecutor as error:
+            msg = (
+                "a worker process died: killed, or out of memory. All trials that had ended are "
+                "stored; start again to go on, with fewer --jobs if memory was short"
+            )
+            raise MethodError(msg) from error
 
 
 def run_trial(
@@ -114,7 +122,7 @@ def run_trial(
     """Run one trial in a worker, on one thread, and never raise for what the trial raises."""
     from threadpoolctl import threadpool_limits
 
-    if code and engine().partition("+")[0] != code.partition("+")[0]:
+    if code and not same_sources(engine(), code):
         msg = f"a worker has planaris {engine()}, the run needs {code}: install the same there"
         raise MethodError(msg)
     started = perf_counter()

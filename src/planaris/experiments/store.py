@@ -5,6 +5,7 @@ Format: docs/formats/store.md.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -42,9 +43,9 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path(self, figure: Figure) -> Path:
+    def path(self, name: str) -> Path:
         """Return the file of a figure."""
-        return self.folder / f"{figure.name}.jsonl"
+        return self.folder / f"{name}.jsonl"
 
     def append(self, figure: Figure, params: Params, record: Record) -> None:
         """Add the result of a trial; on an error the file is as it was."""
@@ -58,14 +59,14 @@ class Store:
         }
         line = encode(trial)
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self.path(figure).open("a+b", buffering=0) as file:
+        with self.path(figure.name).open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             _append(file, line)
 
     def read(self, figure: Figure) -> dict[str, Record]:
         """Return all whole records of a figure by the key of their trial."""
         try:
-            lines = self.path(figure).read_bytes().splitlines(keepends=True)
+            lines = self.path(figure.name).read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
             return {}
         found: dict[str, Record] = {}
@@ -88,7 +89,8 @@ def _append(file: IO[bytes], line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
         os.fsync(file.fileno())
     except BaseException:
-        file.truncate(end)
+        with contextlib.suppress(OSError):  # what is left is not whole, and read as nothing
+            file.truncate(end)
         raise
 
 

@@ -9,11 +9,11 @@ from planaris.generate.lattices import (
     square_lattice,
     triangular_lattice,
 )
-from planaris.generate.masks import SHAPES, noisy_mask, pink_noise, shape_mask
+from planaris.generate.masks import noisy_mask, pink_noise, shape_mask
 from planaris.generate.networks import random_regular_graph, road_network
+from planaris.generate.side_chains import side_chain_model
 
 __all__ = [
-    "SHAPES",
     "Lattice",
     "honeycomb_lattice",
     "image_grid",
@@ -25,6 +25,7 @@ __all__ = [
     "random_triangulation",
     "road_network",
     "shape_mask",
+    "side_chain_model",
     "spin_glass",
     "square_lattice",
     "triangular_lattice",

@@ -7,12 +7,12 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate.lattices import Lattice, square_lattice
 from planaris.models import IsingModel
-from planaris.typing import ArrayLike, FloatArray
+from planaris.typing import ArrayLike, FloatArray, Rng
 
 
 def spin_glass(
     lattice: Lattice | int,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     disorder: str = "gaussian",
     negative: float = 0.5,
@@ -24,7 +24,7 @@ def spin_glass(
     ----------
     lattice : Lattice or int
         A drawing, or L for the open L×L square lattice.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, int or None
         Source of the couplings.
     disorder : {"gaussian", "bimodal"}
         Standard normal couplings, or ±1 (the ±J glass).
@@ -38,6 +38,7 @@ def spin_glass(
     >>> spin_glass(10, np.random.default_rng(0), disorder="bimodal")
     IsingModel(100 spins, 180 edges, no fields)
     """
+    rng = np.random.default_rng(rng)
     drawing = square_lattice(lattice) if isinstance(lattice, int) else lattice
     count = len(drawing.edges)
     if disorder == "gaussian":
@@ -53,7 +54,7 @@ def spin_glass(
 
 
 def noisy_image(
-    shape: tuple[int, int], rng: np.random.Generator, *, noise: float = 0.2
+    shape: tuple[int, int], rng: Rng, *, noise: float = 0.2
 ) -> tuple[FloatArray, FloatArray]:
     """Return a picture of smooth blobs in -1 and +1, and a copy with pixels flipped.
 
@@ -61,6 +62,7 @@ def noisy_image(
     >>> clean.shape, bool(0.1 < (clean != noisy).mean() < 0.3)
     ((32, 48), True)
     """
+    rng = np.random.default_rng(rng)
     from scipy.ndimage import gaussian_filter
 
     field = gaussian_filter(

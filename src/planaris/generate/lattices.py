@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.typing import FloatArray, IntArray
+from planaris.show import one_line
+from planaris.typing import FloatArray, IntArray, Rng
 
 
 class Lattice(NamedTuple):
@@ -15,6 +16,9 @@ class Lattice(NamedTuple):
 
     edges: IntArray
     positions: FloatArray
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     @property
     def num_vertices(self) -> int:
@@ -61,7 +65,7 @@ def honeycomb_lattice(rows: int, columns: int | None = None) -> Lattice:
     return Lattice(_join(_right(vertex), down), positions)
 
 
-def random_triangulation(num_vertices: int, rng: np.random.Generator) -> Lattice:
+def random_triangulation(num_vertices: int, rng: Rng) -> Lattice:
     """Return the Delaunay triangulation of uniform points in the unit square.
 
     Fewer than three points give the complete graph on them.
@@ -70,6 +74,7 @@ def random_triangulation(num_vertices: int, rng: np.random.Generator) -> Lattice
     >>> lattice.num_vertices, len(lattice.edges) <= 3 * 50 - 6
     (50, True)
     """
+    rng = np.random.default_rng(rng)
     from scipy.spatial import Delaunay
 
     points = rng.random((num_vertices, 2))
@@ -83,12 +88,13 @@ def random_triangulation(num_vertices: int, rng: np.random.Generator) -> Lattice
     return Lattice(_join(np.column_stack(np.divmod(key, num_vertices))), points)
 
 
-def random_planar_graph(num_vertices: int, num_edges: int, rng: np.random.Generator) -> Lattice:
+def random_planar_graph(num_vertices: int, num_edges: int, rng: Rng) -> Lattice:
     """Return a random triangulation with edges deleted until ``num_edges`` are left.
 
     >>> len(random_planar_graph(20, 25, np.random.default_rng(0)).edges)
     25
     """
+    rng = np.random.default_rng(rng)
     full = random_triangulation(num_vertices, rng)
     if not 0 <= num_edges <= len(full.edges):
         msg = f"`num_edges` must lie between 0 and {len(full.edges)} here, got {num_edges}"

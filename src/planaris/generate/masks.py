@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.typing import BoolArray, FloatArray
+from planaris.typing import BoolArray, FloatArray, Rng
 
 SHAPES = ("disc", "star", "blob", "wave", "wedge", "letter")
 """What :func:`shape_mask` draws."""
@@ -23,7 +23,7 @@ LETTERS = {
 
 def shape_mask(
     shape: tuple[int, int],
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     kind: str | None = None,
     split_corners: bool = False,
@@ -34,7 +34,7 @@ def shape_mask(
     ----------
     shape : (int, int)
         Rows and columns.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, int or None
         Source of the shape.
     kind : str, optional
         One of :data:`SHAPES`; default: drawn at random.
@@ -48,6 +48,7 @@ def shape_mask(
     >>> mask.shape, bool(mask[0, 0]), bool(mask[-1, -1])
     ((40, 60), False, True)
     """
+    rng = np.random.default_rng(rng)
     if min(shape) < 1:
         msg = f"`shape` must have at least one row and one column, got {shape}"
         raise ModelError(msg)
@@ -69,9 +70,7 @@ def shape_mask(
     return np.asarray(x + y > 0)
 
 
-def pink_noise(
-    shape: tuple[int, int], rng: np.random.Generator, *, radius: float = 1.0
-) -> FloatArray:
+def pink_noise(shape: tuple[int, int], rng: Rng, *, radius: float = 1.0) -> FloatArray:
     """Return uniform noise on [-½, ½], convolved with a Gaussian of ``radius`` pixels.
 
     White noise has standard deviation 0.289, this about 0.081 at a radius of one pixel.
@@ -79,15 +78,14 @@ def pink_noise(
     >>> round(float(pink_noise((200, 200), np.random.default_rng(0)).std()), 2)
     0.08
     """
+    rng = np.random.default_rng(rng)
     from scipy.ndimage import gaussian_filter
 
     white = rng.random(shape) - 0.5
     return np.asarray(gaussian_filter(white, radius, mode="wrap"), dtype=np.float64)
 
 
-def noisy_mask(
-    mask: Any, noise_to_signal: float, rng: np.random.Generator, *, radius: float = 1.0
-) -> FloatArray:
+def noisy_mask(mask: Any, noise_to_signal: float, rng: Rng, *, radius: float = 1.0) -> FloatArray:
     """Return a mask as 0 and 1 under ``noise_to_signal`` times :func:`pink_noise`.
 
     A signal-to-noise ratio of 1:8 is ``noise_to_signal=8``: the range of the white noise,
@@ -97,6 +95,7 @@ def noisy_mask(
     >>> bool(0.5 < image.std() < 0.8)
     True
     """
+    rng = np.random.default_rng(rng)
     signal = np.asarray(mask, dtype=np.float64)
     return signal + noise_to_signal * pink_noise(signal.shape, rng, radius=radius)
 

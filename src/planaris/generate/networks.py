@@ -6,10 +6,10 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate.lattices import Lattice, random_triangulation
-from planaris.typing import IntArray
+from planaris.typing import IntArray, Rng
 
 
-def road_network(num_vertices: int, rng: np.random.Generator) -> Lattice:
+def road_network(num_vertices: int, rng: Rng) -> Lattice:
     """Return the relative neighbourhood graph of uniform points: planar, connected, road-like.
 
     Two points are joined unless a third is closer to both than they are to each other. The mean
@@ -19,6 +19,7 @@ def road_network(num_vertices: int, rng: np.random.Generator) -> Lattice:
     >>> roads.num_vertices, 199 <= len(roads.edges) <= 300
     (200, True)
     """
+    rng = np.random.default_rng(rng)
     from scipy.spatial import cKDTree
 
     full = random_triangulation(num_vertices, rng)
@@ -43,15 +44,14 @@ def road_network(num_vertices: int, rng: np.random.Generator) -> Lattice:
     return Lattice(np.ascontiguousarray(full.edges[~blocked]), points)
 
 
-def random_regular_graph(
-    degree: int, num_vertices: int, rng: np.random.Generator
-) -> tuple[int, IntArray]:
+def random_regular_graph(degree: int, num_vertices: int, rng: Rng) -> tuple[int, IntArray]:
     """Return a random regular graph as (num_vertices, edges): an expander, almost surely.
 
     >>> count, edges = random_regular_graph(3, 10, np.random.default_rng(0))
     >>> count, np.bincount(edges.ravel()).tolist()
     (10, [3, 3, 3, 3, 3, 3, 3, 3, 3, 3])
     """
+    rng = np.random.default_rng(rng)
     import networkx as nx
 
     if not 0 <= degree < max(num_vertices, 1) or degree * num_vertices % 2:

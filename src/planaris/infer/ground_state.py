@@ -12,7 +12,7 @@ from planaris.embed import Embedding
 from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, pick_method
+from planaris.infer.reduce import Model, as_ising, check_model, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -64,6 +64,7 @@ def ground_state(
     >>> result.energy, result.exact, result.method
     (-4.5, True, 'planar')
     """
+    check_model(model)
     limits = Limits(time_limit, memory_limit, progress, prove=prove)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from time import monotonic
+from typing import Any
 
 from planaris.errors import MethodError
 from planaris.progress import ProgressOption
@@ -22,8 +24,8 @@ class Limits:
         *,
         prove: bool = False,
     ) -> None:
-        if time_limit is not None and not time_limit > 0:
-            msg = f"`time_limit` must be a positive number of seconds, got {time_limit}"
+        if time_limit is not None and not _is_positive(time_limit):
+            msg = f"`time_limit` must be a positive number of seconds, got {time_limit!r}"
             raise MethodError(msg)
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -43,3 +45,7 @@ class Limits:
         """Return the seconds a relaxation may take."""
         left = self.remaining()
         return PATIENCE_SECONDS if left is None else left * share
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and float(value) > 0

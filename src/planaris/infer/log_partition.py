@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from planaris.errors import TimeLimitError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
-from planaris.infer.reduce import Model, as_ising, pick_method
+from planaris.infer.reduce import Model, as_ising, check_model, pick_method
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
-from planaris.result import LogPartition
+from planaris.result import AsIsing, LogPartition
 
 LOG2 = math.log(2.0)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -62,6 +63,7 @@ def log_partition(
     >>> round(result.value, 6), result.exact
     (2.797846, True)
     """
+    check_model(model)
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -69,7 +71,10 @@ def log_partition(
         plan = None if embedding is not None else cheap_elimination(model, "log_partition", limits)
         if plan is not None:
             return _eliminate(model, plan, limits)
-        return _by_parts(split_model(model, embedding), _cheapest, limits)
+        split = split_model(model, embedding)
+        if len(split.parts) == 1 and split.parts[0].embedding is None:
+            return _eliminate_or_enclose(model, limits)
+        return _by_parts(split, _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     return pick_method(method, _FORCED, "auto", "planar")(model, limits)
@@ -84,8 +89,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
     if converted is None and method == "treewidth":
         return _treewidth(field, limits)
     if converted is None:
-        plan = fitting_elimination(field, "log_partition", limits)
-        return _interval(field, limits) if plan is None else _eliminate(field, plan, limits)
+        return _eliminate_or_enclose(field, limits)
     ising, inverse = converted
     found = log_partition(
         ising,
@@ -94,7 +98,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
         memory_limit=limits.memory_limit,
         progress=limits.progress,
     )
-    return lift_log_partition(found, inverse)
+    lifted = lift_log_partition(found, inverse)
+    proof = None if found.certificate is None else AsIsing(found.certificate)
+    return replace(lifted, certificate=proof)
 
 
 def _by_parts(
@@ -145,9 +151,13 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     if part.embedding is not None:
         return _planar(part, limits)
     model, inverse = part.with_fields()
-    plan = fitting_elimination(model, "log_partition", limits)
-    found = _interval(model, limits) if plan is None else _eliminate(model, plan, limits)
+    found = _eliminate_or_enclose(model, limits)
     return found if inverse is None else lift_log_partition(found, inverse)
+
+
+def _eliminate_or_enclose(model: Model, limits: Limits) -> LogPartition:
+    plan = fitting_elimination(model, "log_partition", limits)
+    return _interval(model, limits) if plan is None else _eliminate(model, plan, limits)
 
 
 def _eliminate(model: Model, plan: treewidth.EliminationPlan, limits: Limits) -> LogPartition:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import TypeVar
 
-from planaris.errors import MethodError
+from planaris.errors import MethodError, ModelError
 from planaris.models import Inverse, IsingModel, MarkovRandomField, mrf2ising
 
 Model = IsingModel | MarkovRandomField
@@ -37,6 +38,29 @@ PURPOSE = {
     "brute-force": "lists all states",
 }
 """What every method of any verb is for, said when a verb cannot use it."""
+
+
+def check_model(model: object) -> None:
+    """Refuse what is no model, with the way to make one of it."""
+    if isinstance(model, Model):
+        return
+    kind = type(model)
+    family = kind.__module__.split(".")[0]
+    ways = {
+        "networkx": "IsingModel.from_networkx(graph)",
+        "dimod": "IsingModel.from_bqm(bqm)",
+        "numpy": "IsingModel.from_matrix(J)",
+        "scipy": "IsingModel.from_matrix(J)",
+    }
+    if isinstance(model, str | os.PathLike):
+        way = "planaris.io.read_model(file)"
+    else:
+        way = ways.get(family, "IsingModel(edges, couplings)")
+    msg = (
+        f"`model` must be an IsingModel or a MarkovRandomField, got {kind.__name__}; "
+        f"make one with {way}"
+    )
+    raise ModelError(msg)
 
 
 def check_method(method: str, known: Collection[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from planaris import treewidth
@@ -10,12 +12,12 @@ from planaris.errors import MethodError, ModelError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, check_method
+from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
-from planaris.typing import Array, Int8Array
+from planaris.typing import Array, Int8Array, Rng
 
 METHODS = ("auto", "planar", "treewidth", "brute-force")
 
@@ -23,7 +25,7 @@ METHODS = ("auto", "planar", "treewidth", "brute-force")
 def sample(
     model: Model,
     num_samples: int,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng = None,
     method: str = "auto",
     *,
     embedding: Embedding | None = None,
@@ -65,9 +67,8 @@ def sample(
     [[1, 1], [1, 1]]
     """
     check_method(method, METHODS)
-    if num_samples < 0:
-        msg = f"`num_samples` must not be negative, got {num_samples}"
-        raise ModelError(msg)
+    check_model(model)
+    num_samples = _as_count(num_samples)
     limits = Limits(time_limit, memory_limit, progress)
     generator = np.random.default_rng(rng)
     if not isinstance(model, IsingModel):
@@ -89,6 +90,17 @@ def sample(
             progress=progress,
         )
     return _by_parts(split_model(model, embedding), num_samples, generator, limits)
+
+
+def _as_count(num_samples: int) -> int:
+    try:
+        count = operator.index(num_samples)
+    except TypeError:
+        count = -1
+    if count < 0:
+        msg = f"`num_samples` must be an integer that is not negative, got {num_samples!r}"
+        raise ModelError(msg)
+    return count
 
 
 def _of_field(

@@ -10,21 +10,30 @@ least the sum of all y_S; equality proves that nothing lighter exists.
 from __future__ import annotations
 
 import math
-import os
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from planaris import _core
-from planaris.errors import InfeasibleError, ModelError, within
-from planaris.kernels.embedding import connected_components
+from planaris.errors import InfeasibleError, within
+from planaris.kernels.cut_packing import CutPacking, as_integer, packing_of
+from planaris.kernels.join_graph import JoinGraph, as_vertices, odd_component_error
 from planaris.progress import ProgressCallback
-from planaris.typing import Array, FloatArray, IntArray, LongArray
+from planaris.show import one_line
+from planaris.typing import Array, IntArray, LongArray
+
+__all__ = [
+    "CutPacking",
+    "Joins",
+    "PerfectMatching",
+    "TJoin",
+    "TJoinSolver",
+    "min_weight_perfect_matching",
+    "minimum_tjoin",
+]
 
 COUNTERS = (
     "searches",
@@ -37,47 +46,6 @@ COUNTERS = (
     "released",
     "largest_tree",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class CutPacking:
-    """Values on nested odd sets that prove a T-join lightest.
-
-    Set ``k`` holds the vertices ``order[start[k]:stop[k]]`` and has the value
-    ``value(k)``; any two sets are nested or disjoint, and ``parent[k] < k`` is the smallest set
-    around set ``k``, or -1.
-
-    Attributes
-    ----------
-    order : int array
-        The vertices that lie in some set, each once.
-    start, stop, parent : int array
-        One entry per set.
-    digits : int array
-        Either one int64 per set, or one row per set of digits in base 2^32, lowest first.
-    exponent : int
-        Values count units of ``2**exponent``.
-    """
-
-    order: IntArray
-    start: IntArray
-    stop: IntArray
-    parent: IntArray
-    digits: LongArray
-    exponent: int
-
-    @property
-    def num_sets(self) -> int:
-        """Number of sets with a positive value."""
-        return len(self.start)
-
-    def members(self, k: int) -> IntArray:
-        """Return the vertices of set `k`."""
-        return self.order[self.start[k] : self.stop[k]]
-
-    def value(self, k: int) -> Fraction:
-        """Return the value of set `k`, exactly."""
-        return _scaled(_integer(np.atleast_1d(self.digits[k])), self.exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +81,8 @@ class TJoin:
     stats: dict[str, int] = field(repr=False, default_factory=dict)
     state: Any = field(repr=False, default=None)
 
+    __repr__ = one_line
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the solver's memory behind when pickled; a warm start then runs cold."""
         return {**self.__dict__, "state": None}
@@ -143,6 +113,8 @@ class PerfectMatching:
     certificate: CutPacking = field(repr=False)
     offset: int = 0
     stats: dict[str, int] = field(repr=False, default_factory=dict)
+
+    __repr__ = one_line
 
 
 def minimum_tjoin(
@@ -208,7 +180,7 @@ def minimum_tjoin(
     >>> answer.join, answer.objective
     (array([2, 3], dtype=int32), 6)
     """
-    graph = _Graph.read(num_vertices, edges, weights, odd, boundary)
+    graph = JoinGraph.read(num_vertices, edges, weights, odd, boundary)
     graph.require_no_negative()
     state = None if start is None else start.state
     raw = graph.solve(
@@ -216,8 +188,8 @@ def minimum_tjoin(
     )
     infeasible, exact, exponent, _, arrays, state = raw
     if infeasible >= 0:
-        raise _odd_component(graph, infeasible)
-    numerator = _integer(arrays[6])
+        raise odd_component_error(graph, infeasible)
+    numerator = as_integer(arrays[6])
     return TJoin(
         join=arrays[0],
         objective=graph.objective(numerator, exponent),
@@ -225,9 +197,9 @@ def minimum_tjoin(
         exponent=exponent,
         lower=graph.objective(numerator, exponent)
         if exact
-        else graph.lower(_integer(arrays[9]), exponent - 1),
+        else graph.lower(as_integer(arrays[9]), exponent - 1),
         exact=exact,
-        certificate=_packing(raw),
+        certificate=packing_of(raw),
         stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
         state=state,
     )
@@ -282,14 +254,14 @@ def min_weight_perfect_matching(
     >>> answer.matching, answer.objective
     (array([1, 3], dtype=int32), 1)
     """
-    graph = _Graph.read(num_vertices, edges, weights, [], None)
+    graph = JoinGraph.read(num_vertices, edges, weights, [], None)
     with within(time_limit, "no lightest perfect matching was found"):
         raw = graph.solve(
             perfect=True, start=None, threads=threads, progress=progress, seconds=time_limit
         )
     infeasible, _, exponent, _, arrays, _ = raw
     if infeasible >= 0:
-        raise _odd_component(graph, infeasible)
+        raise odd_component_error(graph, infeasible)
     matching = arrays[0]
     if 2 * len(matching) != num_vertices:
         degree = np.bincount(graph.edges[matching].ravel(), minlength=num_vertices)
@@ -299,14 +271,14 @@ def min_weight_perfect_matching(
             f"an odd number of times takes {len(matching)} edges, more than {num_vertices // 2}"
         )
         raise InfeasibleError(msg, vertices=crowded, num_edges=len(matching))
-    offset = _integer(arrays[7])
-    numerator = _integer(arrays[6]) - offset * len(matching)
+    offset = as_integer(arrays[7])
+    numerator = as_integer(arrays[6]) - offset * len(matching)
     return PerfectMatching(
         matching=matching,
         objective=graph.objective(numerator, exponent),
         numerator=numerator,
         exponent=exponent,
-        certificate=_packing(raw),
+        certificate=packing_of(raw),
         offset=offset,
         stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
     )
@@ -335,6 +307,8 @@ class Joins:
     numerators: list[int] = field(repr=False)
     exponent: int
     objectives: Array
+
+    __repr__ = one_line
 
     def __len__(self) -> int:
         return len(self.numerators)
@@ -373,7 +347,7 @@ class TJoinSolver:
         *,
         boundary: ArrayLike | None = None,
     ) -> None:
-        self._graph = _Graph.read(num_vertices, edges, weights, [], boundary)
+        self._graph = JoinGraph.read(num_vertices, edges, weights, [], boundary)
         self._graph.require_no_negative()
         g = self._graph
         self._core = _core.TJoinSolver(g.num_vertices, g.edges, g.weights, g.boundary)
@@ -400,7 +374,7 @@ class TJoinSolver:
             return self._run(offsets, together, progress, time_limit)
 
     def _vertices(self, odd: ArrayLike) -> IntArray:
-        return _vertices("odd", odd, self._graph.num_vertices, (-1,))
+        return as_vertices("odd", odd, self._graph.num_vertices, (-1,))
 
     def _run(
         self,
@@ -414,7 +388,7 @@ class TJoinSolver:
         done, infeasible, begins, edges, digits = core.solve(offsets, odd, progress, limit)
         if infeasible >= 0:
             members = odd[offsets[done] : offsets[done + 1]]
-            raise _odd_component(replace(graph, odd=members), infeasible)
+            raise odd_component_error(replace(graph, odd=members), infeasible)
         raw, width = digits.astype("<u4").tobytes(), 4 * core.num_digits
         numerators = [
             int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)
@@ -423,168 +397,5 @@ class TJoinSolver:
         return Joins(begins, edges, numerators, core.exponent, objectives)
 
 
-@dataclass(frozen=True)
-class _Graph:
-    """Arguments, checked and in the types of the compiled core."""
-
-    num_vertices: int
-    edges: IntArray
-    weights: LongArray | FloatArray
-    odd: IntArray
-    boundary: IntArray
-
-    @classmethod
-    def read(
-        cls,
-        num_vertices: int,
-        edges: ArrayLike,
-        weights: ArrayLike,
-        odd: ArrayLike,
-        boundary: ArrayLike | None,
-    ) -> _Graph:
-        if not 0 <= num_vertices < 2**31 - 1:
-            msg = f"`num_vertices` must lie between 0 and 2^31 - 2, not {num_vertices}"
-            raise ModelError(msg)
-        pairs = _vertices("edges", edges, num_vertices, (-1, 2))
-        values = _weights(weights)
-        if len(values) != len(pairs):
-            msg = f"`weights` needs one entry for each of the {len(pairs)} edges, not {len(values)}"
-            raise ModelError(msg)
-        return cls(
-            num_vertices,
-            pairs,
-            values,
-            _vertices("odd", odd, num_vertices, (-1,)),
-            _vertices("boundary", () if boundary is None else boundary, num_vertices, (-1,)),
-        )
-
-    def solve(
-        self,
-        *,
-        perfect: bool,
-        start: Any,
-        threads: int | None,
-        progress: ProgressCallback | None,
-        seconds: float | None,
-    ) -> Any:
-        integral = self.weights.dtype == np.int64
-        call = cast("Any", _core.minimum_tjoin_int if integral else _core.minimum_tjoin_float)
-        return call(
-            self.num_vertices,
-            self.edges,
-            self.weights,
-            self.odd,
-            self.boundary,
-            perfect,
-            start,
-            progress,
-            math.inf if seconds is None else seconds,
-            (os.cpu_count() or 1) if threads is None else threads,
-        )
-
-    def require_no_negative(self) -> None:
-        if self.weights.size and self.weights.min() < 0:
-            bad = int(np.argmin(self.weights))
-            msg = (
-                f"`weights` of a T-join must not be negative, but weights[{bad}] is "
-                f"{self.weights[bad]}; flip the parity of both ends of edge {bad}, use the "
-                "absolute value, and take the symmetric difference with that edge"
-            )
-            raise ModelError(msg, edge=bad)
-
-    def objective(self, numerator: int, exponent: int) -> int | float:
-        if self.weights.dtype == np.int64:
-            return numerator
-        if exponent > -1000 and numerator.bit_length() < 1000 - max(exponent, 0):
-            return math.ldexp(float(numerator), exponent)  # rounds once
-        try:
-            return float(_scaled(numerator, exponent))
-        except OverflowError:
-            return math.inf if numerator > 0 else -math.inf
-
-    def lower(self, numerator: int, exponent: int) -> int | float:
-        """Return what every T-join weighs at least, given the value of a packing."""
-        exact = _scaled(numerator, exponent)
-        if self.weights.dtype == np.int64:
-            return math.ceil(exact)
-        try:
-            rounded = float(exact)
-        except OverflowError:
-            return sys.float_info.max
-        return rounded if rounded <= exact else math.nextafter(rounded, 0.0)
-
-
-def _vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]) -> IntArray:
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.zeros((0, *shape[1:]), np.int32)
-    if array.dtype.kind not in "iu":
-        msg = f"`{name}` must hold vertex numbers (integers), not {array.dtype}"
-        raise ModelError(msg)
-    if array.ndim != len(shape) or (len(shape) == 2 and array.shape[1] != 2):
-        wanted = "(m, 2)" if len(shape) == 2 else "(k,)"
-        msg = f"`{name}` must have shape {wanted}, not {array.shape}"
-        raise ModelError(msg)
-    if array.min() < 0 or array.max() >= bound:
-        bad = int(array.min() if array.min() < 0 else array.max())
-        msg = f"`{name}` names vertex {bad}, but vertices are 0 to {bound - 1}"
-        raise ModelError(msg, vertex=bad)
-    return np.ascontiguousarray(array, np.int32)
-
-
 def _is_ready(values: Any) -> TypeGuard[IntArray]:
     return isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1
-
-
-def _weights(weights: ArrayLike) -> LongArray | FloatArray:
-    array = np.asarray(weights)
-    if array.ndim != 1:
-        msg = f"`weights` must have shape (m,), not {array.shape}"
-        raise ModelError(msg)
-    if array.size == 0 or array.dtype.kind == "b":
-        return array.astype(np.int64)
-    if array.dtype.kind in "iu":
-        if array.dtype == np.uint64 and array.max() >= 2**63:
-            msg = "`weights` must fit in 64-bit signed integers; pass floats for larger ones"
-            raise ModelError(msg)
-        return np.ascontiguousarray(array, np.int64)
-    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
-        msg = f"`weights` must be integers or float64, not {array.dtype}"
-        raise ModelError(msg)
-    if not np.isfinite(array).all():
-        bad = int(np.flatnonzero(~np.isfinite(array))[0])
-        msg = f"`weights` must be finite, but weights[{bad}] is {array[bad]}"
-        raise ModelError(msg, edge=bad)
-    return np.ascontiguousarray(array, np.float64)
-
-
-def _odd_component(graph: _Graph, vertex: int) -> InfeasibleError:
-    component = connected_components(graph.num_vertices, graph.edges)
-    vertices = np.flatnonzero(component == component[vertex])
-    parity = np.bincount(graph.odd, minlength=graph.num_vertices) % 2
-    num_odd = int(parity[vertices].sum()) or len(vertices)  # perfect matchings: all of them
-    shown = ", ".join(map(str, vertices[:5])) + (", ..." if len(vertices) > 5 else "")
-    msg = (
-        f"the component of vertex {vertex} ({len(vertices)} vertices: {shown}) holds {num_odd} "
-        "odd vertices, and an odd number cannot be joined in pairs; see `err.vertices`. Change "
-        "`odd`, connect the component, or name one of its vertices in `boundary`"
-    )
-    return InfeasibleError(msg, vertices=vertices, num_odd=num_odd)
-
-
-def _integer(digits: Iterable[int]) -> int:
-    total = 0
-    for k, digit in enumerate(digits):
-        total += int(digit) << (32 * k)
-    return total
-
-
-def _scaled(numerator: int, exponent: int) -> Fraction:
-    return Fraction(numerator) * Fraction(2) ** exponent
-
-
-def _packing(raw: Any) -> CutPacking:
-    _, _, exponent, num_digits, arrays, _ = raw
-    values = arrays[5] if num_digits == 0 else arrays[5].reshape(-1, num_digits)
-    order, start, stop, parent = arrays[1:5]
-    return CutPacking(order, start, stop, parent, values, exponent - 1)

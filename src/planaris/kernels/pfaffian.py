@@ -7,11 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris import _core
+from planaris.kernels.matching import CutPacking
 from planaris.progress import ProgressCallback
 from planaris.typing import Array, FloatArray, Int8Array, IntArray
 
 LEAF_FACES = 4
 """Faces that are eliminated together at the bottom of the dissection."""
+
+
+@dataclass(frozen=True)
+class EliminationOrder:
+    """When each edge may be eliminated; without one, pivots are searched for.
+
+    Attributes
+    ----------
+    earliest, rank : numpy.ndarray
+        Per edge: the front from which on, and its turn there. Empty: no order.
+    """
+
+    earliest: IntArray
+    rank: IntArray
+
+
+NO_ORDER = EliminationOrder(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
 
 
 @dataclass(frozen=True)
@@ -27,7 +45,8 @@ class LogPfaffian:
     largest_front : int
         Rows of the largest front.
     worst_ratio : float
-        Smallest ratio of a pivot to the largest entry of its two rows.
+        Smallest ratio of a pivot to the largest entry of its two rows; where an order was given,
+        to the join of its edge.
     smallest_exponent : int
         Binary exponent of the smallest row that was rescaled; below -900 double is too narrow.
     multiplications : float
@@ -68,12 +87,34 @@ class Elimination:
         """Return the dual variables, one per leg, of the best assignment of ``-log |K|``."""
         return self._core.scaling(np.ascontiguousarray(gauged), progress)
 
+    def order_by_moats(
+        self, moats: CutPacking, gauged: FloatArray, unsatisfied: IntArray, slack: float
+    ) -> tuple[FloatArray, EliminationOrder, float]:
+        """Return a scaling and an order for couplings relative to a ground state.
+
+        ``moats`` proves that the edges ``unsatisfied`` are the lightest T-join of the faces. Sets
+        are not waited for while entries grow by at most ``exp(slack)``. The last number is the
+        largest sum of values of the sets around a face.
+        """
+        scale, earliest, rank, deepest = self._core.order_by_moats(
+            moats.order,
+            moats.start,
+            moats.stop,
+            moats.parent,
+            moats.values,
+            np.ascontiguousarray(gauged),
+            unsatisfied,
+            slack,
+        )
+        return scale, EliminationOrder(earliest, rank), deepest
+
     def log_pfaffian(
         self,
         face: FloatArray,
         join: FloatArray,
         signs: Int8Array,
         *,
+        order: EliminationOrder = NO_ORDER,
         threshold: float = 0.1,
         threads: int = 1,
         wide: bool = False,
@@ -82,12 +123,32 @@ class Elimination:
         """Eliminate all rows.
 
         Two legs of a face meet at ``exp(face + face)``, those of an edge at ``±exp(join + join)``.
-
-
         ``wide`` calculates in double-double with unlimited exponents.
         """
-        found = self._core.log_pfaffian(face, join, signs, threshold, threads, wide, progress)
+        found = self._core.log_pfaffian(
+            face, join, signs, order.earliest, order.rank, threshold, threads, wide, progress
+        )
         return LogPfaffian(*found)
+
+    def log_pfaffians(
+        self,
+        face: FloatArray,
+        join: FloatArray,
+        signs: Int8Array,
+        *,
+        threads: int = 1,
+        marginals: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> tuple[list[LogPfaffian], FloatArray, FloatArray]:
+        """Eliminate one matrix per row of ``face``, each on a thread of its own if they are small.
+
+        With ``marginals`` the probabilities that edges are not cut follow, one row per matrix,
+        and the residual of every row; otherwise two empty arrays.
+        """
+        numbers, uncut, residual = self._core.log_pfaffians(
+            np.ascontiguousarray(face), join, signs, 0.1, threads, marginals, progress
+        )
+        return [LogPfaffian(*row) for row in numbers.tolist()], uncut, residual
 
     def factorize(
         self,
@@ -95,6 +156,7 @@ class Elimination:
         join: FloatArray,
         signs: Int8Array,
         *,
+        order: EliminationOrder = NO_ORDER,
         threshold: float = 0.1,
         threads: int = 1,
         wide: bool = False,
@@ -103,7 +165,16 @@ class Elimination:
     ) -> Factorization:
         """Eliminate as :meth:`log_pfaffian` does, and keep what marginals or samples need."""
         core = self._core.factorize(
-            face, join, signs, threshold, threads, wide, for_samples, progress
+            face,
+            join,
+            signs,
+            order.earliest,
+            order.rank,
+            threshold,
+            threads,
+            wide,
+            for_samples,
+            progress,
         )
         return Factorization(core)
 

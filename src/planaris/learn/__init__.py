@@ -5,6 +5,7 @@ from planaris.learn.features import edge_features, group_features
 from planaris.learn.grid import GridCRF, GridPotentials, fit_grid_crf
 from planaris.learn.instances import Instance, graph_instance, image_instance
 from planaris.learn.optimize import Training
+from planaris.learn.segmentation import Segmentation, segment_image
 from planaris.learn.tied import TiedGraph
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Instance",
     "NotFittedError",
     "PlanarCRF",
+    "Segmentation",
     "TiedGraph",
     "Training",
     "edge_features",
@@ -20,4 +22,5 @@ __all__ = [
     "graph_instance",
     "group_features",
     "image_instance",
+    "segment_image",
 ]

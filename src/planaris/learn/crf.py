@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from planaris.learn.optimize import (
     minimise_by_subgradient,
     minimise_smooth,
 )
+from planaris.learn.parameters import Parameters
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
 from planaris.progress import ProgressOption, watch
@@ -40,7 +40,7 @@ class NotFittedError(PlanarisError, AttributeError):
         PlanarisError.__init__(self, message, **evidence)
 
 
-class PlanarCRF:
+class PlanarCRF(Parameters):
     """A planar Ising model whose disagreement costs are linear in features of the data.
 
     ``E(y | x) = Σ [y_i ≠ y_j] ⟨features_ij(x), weights⟩`` with P(y | x) ∝ exp(-E), exact
@@ -146,23 +146,6 @@ class PlanarCRF:
 
     # -- what scikit-learn calls --------------------------------------------------------------
 
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return sorted(set(inspect.signature(cls.__init__).parameters) - {"self"})
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor; ``deep`` changes nothing."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
-
-    def set_params(self, **parameters: Any) -> PlanarCRF:
-        """Set parameters of the constructor."""
-        for name, value in parameters.items():
-            if name not in self._parameter_names():
-                msg = f"`{name}` is no parameter; there are {', '.join(self._parameter_names())}"
-                raise ModelError(msg)
-            setattr(self, name, value)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what kind of estimator this is."""
         from sklearn.utils import Tags, TargetTags
@@ -172,15 +155,6 @@ class PlanarCRF:
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are weights."""
         return hasattr(self, "coef_")
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        changed = (
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if value != defaults[name].default
-        )
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_graphs"}
@@ -291,7 +265,8 @@ class PlanarCRF:
         self, instance: Instance, costs: FloatArray, threads: int | None
     ) -> FloatArray:
         rng = np.random.default_rng(self.random_state)
-        states = self._graph(instance).sample(costs / 2, int(self.num_samples), rng)
+        graph = self._graph(instance)
+        states = graph.sample(costs / 2, int(self.num_samples), rng, threads=threads)
         return np.asarray((_standard(states, instance) > 0).mean(axis=0).reshape(instance.shape))
 
     def predict_boundary(self, X: Sequence[Any]) -> list[FloatArray]:

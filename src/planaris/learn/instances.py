@@ -15,6 +15,7 @@ from planaris.learn.grid import as_image
 from planaris.learn.tied import TiedGraph
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_real
+from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
 PEGS = ("corners",)
@@ -59,6 +60,8 @@ class Instance:
     field_features: FloatArray | None = None
     margin: FloatArray | None = None
     shape: tuple[int, ...] = ()
+
+    __repr__ = one_line
 
     @property
     def has_fields(self) -> bool:

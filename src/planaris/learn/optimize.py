@@ -16,6 +16,7 @@ import numpy as np
 from planaris.learn.risks import Plane
 from planaris.learn.simplex import maximise_on_simplex
 from planaris.progress import ProgressCallback
+from planaris.show import one_line
 from planaris.typing import FloatArray
 
 MAX_PLANES = 200
@@ -47,6 +48,8 @@ class Training:
     lower: float
     converged: bool
     history: list[dict[str, Any]] = field(repr=False)
+
+    __repr__ = one_line
 
     @property
     def gap(self) -> float:
@@ -283,17 +286,23 @@ def minimise_by_subgradient(
     max_iter: int = 200,
     progress: ProgressCallback | None = None,
 ) -> Training:
-    """Minimise by subgradient steps of length 1 / λt: the plain method, to compare with.
+    """Minimise by subgradient steps of length r / √t: the plain method, to compare with.
 
-    Its lower bound is that of strong convexity at each step, which hardly ever closes.
+    r is Polyak's length of the first step for the lower bound zero, objective / ‖gradient‖. The
+    bound is that of strong convexity at each step, which hardly ever closes.
     """
     record = _Record(tol, max_iter, progress)
     weights = np.asarray(start, dtype=np.float64).copy()
+    length: float | None = None
     while not record.finished:
         plane = risk(weights)
         objective = plane.at(weights) + regularization * float(weights @ weights) / 2
         gradient = plane.slope + regularization * weights
         bound = objective - float(gradient @ gradient) / (2 * regularization)
         record.add(weights, objective, bound)
-        weights = weights - gradient / (regularization * (len(record.history) + 1))
+        size = float(np.linalg.norm(gradient))
+        if size == 0.0:
+            break
+        length = objective / size if length is None else length
+        weights = weights - length / np.sqrt(len(record.history)) * gradient / size
     return record.result()

@@ -102,10 +102,10 @@ class Risk:
 def run_parallel(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
 ) -> list[Any]:
-    """Return ``function(*call, threads)`` of all calls; one thread each if they run in parallel."""
+    """Return ``function(*call, threads)`` of all calls; ``n_jobs=None`` leaves threads free."""
     from joblib import Parallel, delayed, effective_n_jobs
 
     if len(calls) == 1 or effective_n_jobs(n_jobs) == 1:
-        return [function(*call, None) for call in calls]
+        return [function(*call, None if n_jobs is None else 1) for call in calls]
     work = (delayed(function)(*call, 1) for call in calls)
     return list(Parallel(n_jobs=n_jobs, prefer="threads")(work))

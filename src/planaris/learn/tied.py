@@ -176,13 +176,20 @@ class TiedGraph:
         model = self.contracted.with_couplings(reduced)
         return self._expand(ground_state(model, embedding=self.embedding).spins)
 
-    def sample(self, couplings: ArrayLike, size: int, rng: np.random.Generator) -> Int8Array:
+    def sample(
+        self,
+        couplings: ArrayLike,
+        size: int,
+        rng: np.random.Generator,
+        *,
+        threads: int | None = None,
+    ) -> Int8Array:
         """Draw exact samples, shape (size, n)."""
         reduced, _ = self.contract(np.asarray(couplings, dtype=np.float64))
         if self.contracted.num_edges == 0:
             shape = (size, self.contracted.num_spins)
             return self._expand(1 - 2 * rng.integers(0, 2, shape, dtype=np.int8))
-        return self._expand(self.plan.sample(reduced, size, rng))
+        return self._expand(self.plan.sample(reduced, size, rng, threads=threads))
 
     def margin_violator(
         self, couplings: ArrayLike, reference: Int8Array, weights: FloatArray

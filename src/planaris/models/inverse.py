@@ -60,16 +60,20 @@ class Chain:
 
 
 def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
-    """Return the log partition function of the old model for that of the new one."""
+    """Return the log partition function of the old model for that of the new one.
+
+    A certificate is about the new model, and is left out.
+    """
     shift = inverse.log_partition_shift
     if shift == 0:
-        return result
+        return replace(result, certificate=None)
     # The sums round: one step outwards keeps the interval an enclosure.
     return replace(
         result,
         value=result.value + shift,
         lower=float(np.nextafter(result.lower + shift, -np.inf)),
         upper=float(np.nextafter(result.upper + shift, np.inf)),
+        certificate=None,
     )
 
 

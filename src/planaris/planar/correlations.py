@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
+from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import SignedSum
 from planaris.typing import ArrayLike, FloatArray, LongArray
@@ -32,8 +33,7 @@ def spin_correlations(
     if not 0 <= source < plan.num_spins:
         msg = f"`spin` must be one of 0 to {plan.num_spins - 1}, got {source}"
         raise ModelError(msg)
-    entries = plan._entries(couplings, plan._gauge(couplings, options["progress"]))
-    entries = plan._scaled(entries, options["progress"])
+    entries = assigned_entries(plan, couplings, options["progress"])
     for wide in (False, True):
         if not wide and not entries.in_double_range:
             continue

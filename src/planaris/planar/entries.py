@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planaris.kernels.pfaffian import NO_ORDER, EliminationOrder
 from planaris.typing import FloatArray, Int8Array
 
 LEAST_LOGARITHM = -340.0
 """Half the logarithm of the least normal double, and some room."""
+
+LARGEST_LOGARITHM = 640.0
+"""How far from zero the logarithms of what matters may lie where elimination follows an order."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,23 @@ class Entries:
         One number per leg: rows and columns are multiplied by its exponential.
     signs : numpy.ndarray
         Signs of the joins of the two legs of every edge.
+    order : EliminationOrder
+        The order to eliminate in; empty where pivots are searched for.
+    deepest : float
+        With an order: entries that matter lie between exp(-2 deepest) and exp(2 deepest).
     """
 
     spins: Int8Array
     gauged: FloatArray
     scale: FloatArray
     signs: Int8Array
+    order: EliminationOrder = NO_ORDER
+    deepest: float = 0.0
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether there is an order to eliminate in."""
+        return len(self.order.rank) > 0
 
     @property
     def face(self) -> FloatArray:
@@ -46,14 +61,17 @@ class Entries:
         it alike, and their difference would not show it.
         """
         joins = self.scale[0::2] + self.scale[1::2]
+        if self.is_ordered:
+            largest = max(2 * self.deepest, np.abs(joins).max(initial=0.0))
+            return bool(largest < LARGEST_LOGARITHM)
         least = min(2 * self.face.min(initial=0.0), joins.min(initial=0.0))
         return bool(least > LEAST_LOGARITHM)
 
     def with_signs(self, flips: Int8Array) -> Entries:
         """Return the entries of another sign structure."""
-        return Entries(self.spins, self.gauged, self.scale, self.signs * flips)
+        return replace(self, signs=self.signs * flips)
 
     def shaken(self) -> Entries:
         """Return the same Pfaffian with other rounding errors: rows scaled at random, within e."""
         shift = np.random.default_rng(0).uniform(-1.0, 1.0, len(self.scale))
-        return Entries(self.spins, self.gauged, self.scale + shift, self.signs)
+        return replace(self, scale=self.scale + shift)

@@ -24,11 +24,45 @@ CALM_EXPONENT = -8
 """So it is when a row that was handed on had shrunk below two to this power: what is left of a
 sum after cancellation carries a relative error of at most epsilon times four to minus this."""
 
+ORDERED_LOSS = 1e-6
+"""How far rounding may take a pivot below its join before the elimination counts as spoilt."""
 
-def is_sound(found: LogPfaffian, *, wide: bool) -> bool:
-    """Tell whether every row found a pivot and no weight left the range of its numbers."""
+
+def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
+    """Tell whether every row found a pivot and no weight left the range of its numbers.
+
+    Eliminated in order, every pivot is at least its join, and of the same sign.
+    """
     in_range = wide or found.smallest_exponent > -900
-    return found.left_over == 0 and in_range and math.isfinite(found.log_magnitude)
+    possible = not ordered or found.worst_ratio > 1.0 - ORDERED_LOSS
+    return found.left_over == 0 and in_range and possible and math.isfinite(found.log_magnitude)
+
+
+def is_calm(found: LogPfaffian, largest: float) -> bool:
+    """Tell whether pivots were so large, and couplings so weak, that nothing can have cancelled."""
+    calm = found.smallest_exponent >= CALM_EXPONENT and found.worst_ratio >= 0.1
+    return calm and largest <= CALM_COUPLING
+
+
+def calm_error(found: LogPfaffian) -> float:
+    """Return how far rounding may have taken the logarithm of a calm elimination."""
+    return EPSILON * (found.pivots + 4.0**-found.smallest_exponent)
+
+
+def precision_name(wide: bool) -> str:
+    """Return how ``stats`` call the numbers that were calculated with."""
+    return "double-double" if wide else "double"
+
+
+def elimination_stats(found: LogPfaffian, *, wide: bool) -> Stats:
+    """Return what an elimination met, for the ``stats`` of an answer."""
+    return {
+        "precision": precision_name(wide),
+        "delayed": found.delayed,
+        "largest_front": found.largest_front,
+        "worst_ratio": found.worst_ratio,
+        "multiplications": found.multiplications,
+    }
 
 
 def estimate_log_pfaffian(
@@ -44,24 +78,17 @@ def estimate_log_pfaffian(
     tuple
         The Pfaffian, the estimated error of its logarithm (inf: no pivot for some row), stats.
     """
+    options = {**options, "wide": wide, "order": entries.order}
     run = elimination.log_pfaffian
-    first = run(entries.face, entries.scale, entries.signs, wide=wide, **options)
-    stats: Stats = {
-        "precision": "double-double" if wide else "double",
-        "delayed": first.delayed,
-        "largest_front": first.largest_front,
-        "worst_ratio": first.worst_ratio,
-        "multiplications": first.multiplications,
-    }
-    if not is_sound(first, wide=wide):
+    first = run(entries.face, entries.scale, entries.signs, **options)
+    stats = elimination_stats(first, wide=wide)
+    if not is_sound(first, wide=wide, ordered=entries.is_ordered):
         return first, math.inf, stats
-    calm = first.smallest_exponent >= CALM_EXPONENT and first.worst_ratio >= 0.1
-    if calm and np.abs(entries.gauged).max(initial=0.0) <= CALM_COUPLING:
-        lost = 4.0**-first.smallest_exponent
-        return first, EPSILON * (first.pivots + lost), stats
+    if is_calm(first, float(np.abs(entries.gauged).max(initial=0.0))) and not entries.is_ordered:
+        return first, calm_error(first), stats
     shaken = entries.shaken()
-    second = run(shaken.face, shaken.scale, shaken.signs, wide=wide, threshold=0.3, **options)
-    if not is_sound(second, wide=wide) or second.sign != first.sign:
+    second = run(shaken.face, shaken.scale, shaken.signs, threshold=0.3, **options)
+    if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:
         return first, math.inf, stats
     difference = abs(second.log_magnitude - first.log_magnitude)
     return first, difference + EPSILON * first.pivots, stats

@@ -7,6 +7,7 @@ where they are expected.
 from __future__ import annotations
 
 from planaris.embed import Embedding
+from planaris.kernels.matching import TJoin
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.progress import ProgressCallback
@@ -15,21 +16,24 @@ from planaris.typing import FloatArray, Int8Array
 
 def gauge_spins(
     embedding: Embedding, couplings: FloatArray, *, progress: ProgressCallback | None = None
-) -> Int8Array:
+) -> tuple[Int8Array, TJoin]:
     """Return a ground state of a plane model, a low state on surfaces of higher genus.
 
     The edges that disagree with their coupling form a minimum T-join of the dual graph, T the
     faces with an odd number of negative couplings (Bieche et al. 1980). On a surface of genus
-    g > 0 that T-join need not come from a state; then the spanning tree decides.
+    g > 0 that T-join need not come from a state; then the spanning tree decides. The T-join comes
+    with its proof.
 
     Examples
     --------
     >>> import numpy as np
     >>> triangle = Embedding.from_graph([(0, 1), (1, 2), (0, 2)], num_vertices=3)
-    >>> gauge_spins(triangle, np.array([3.0, 2.0, -1.0])).tolist()
-    [1, 1, 1]
+    >>> spins, unsatisfied = gauge_spins(triangle, np.array([3.0, 2.0, -1.0]))
+    >>> spins.tolist(), unsatisfied.join.tolist()
+    ([1, 1, 1], [2])
     """
     differ = couplings < 0
-    differ[least_unsatisfied(embedding, couplings, progress=progress).join] ^= True
+    unsatisfied = least_unsatisfied(embedding, couplings, progress=progress)
+    differ[unsatisfied.join] ^= True
     spins, _ = spins_from_disagreements(embedding.num_vertices, embedding.edges, differ)
-    return spins
+    return spins, unsatisfied

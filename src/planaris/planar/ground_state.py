@@ -18,6 +18,7 @@ from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.progress import ProgressOption, watch
 from planaris.result import GroundState, TJoinProof
+from planaris.show import one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class PlanarCertificate:
 
     embedding: Embedding
     tjoin: TJoin
+
+    __repr__ = one_line
 
     def as_proof(self) -> TJoinProof:
         """Return the proof as plain arrays, for :mod:`planaris.verify` and for files."""

@@ -11,6 +11,7 @@ from planaris.models import IsingModel
 from planaris.models.arrays import as_finite
 from planaris.planar.ground_state import ground_state
 from planaris.result import GroundState
+from planaris.show import one_line
 from planaris.typing import ArrayLike, Int8Array
 
 
@@ -37,6 +38,8 @@ class MarginViolator:
     energy: float
     distance: float
     exact: bool
+
+    __repr__ = one_line
 
 
 def margin_violator(

@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.planar.plan import Plan
+from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray
 
 STEP = 2.0**-8
@@ -36,6 +37,8 @@ class Thermodynamics:
     entropy: FloatArray
     specific_heat: FloatArray
     specific_heat_error: FloatArray
+
+    __repr__ = one_line
 
 
 def thermodynamics(

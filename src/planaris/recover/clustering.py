@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.infer import ground_state
 from planaris.models import IsingModel
+from planaris.show import one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,8 @@ class TwoClusters:
     lower: float
     exact: bool
     method: str
+
+    __repr__ = one_line
 
 
 def two_clusters(

@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.models import IsingModel
 from planaris.recover.observe import as_labels
+from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, Int8Array
 
 
@@ -35,6 +36,8 @@ class CRFNoise:
     counted_edges: BoolArray
     counted_nodes: BoolArray
     truth: Int8Array
+
+    __repr__ = one_line
 
 
 def crf_noise(

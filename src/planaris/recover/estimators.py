@@ -21,6 +21,7 @@ from planaris.recover.ties import sample_ground_states
 from planaris.recover.weights import posterior_model
 from planaris.relax.cut_form import with_field_spin
 from planaris.result import GroundState
+from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, Int8Array
 
 TIE = 1e-6
@@ -54,6 +55,8 @@ class Recovery:
     method: str
     alternatives: Int8Array | None = None
     stats: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    __repr__ = one_line
 
     def error(self, truth: ArrayLike) -> float:
         """Return the share of wrong labels; a tie counts one half."""

@@ -167,7 +167,8 @@ def _outer_nodes(frame: Graph) -> LongArray:
         drawn = Embedding.from_coordinates(
             frame.edges, frame.positions, num_vertices=frame.num_nodes
         )
-    faces = [drawn.face_vertices(int(face)) for face in np.unique(drawn.outer_faces)]
+    outer = np.unique(drawn.outer_faces)  # -1 for a component without edges
+    faces = [drawn.face_vertices(int(face)) for face in outer[outer >= 0]]
     lonely = np.bincount(frame.edges.ravel(), minlength=frame.num_nodes) == 0
     return np.unique(np.concatenate([*faces, np.flatnonzero(lonely)]).astype(np.int64))
 

@@ -7,10 +7,18 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
 from planaris.recover.observe import Observations, as_graph
+from planaris.recover.weights import noise_of
 from planaris.typing import ArrayLike, FloatArray
 
 LEAST_NOISE = 1e-3
 """Estimates are kept away from zero: no pixel and no edge is ever certain."""
+
+
+LARGEST_COUPLING = 2.0
+"""Stronger ones mean fewer boundaries than images have: one in six thousand edges."""
+
+MEDIAN_DEVIATION = 0.6745
+"""Median of the size of a standard normal number."""
 
 
 def observe_image(
@@ -24,16 +32,17 @@ def observe_image(
         Grey values; those above ``threshold`` are +1.
     guide : array_like, shape (rows, columns) or (rows, columns, channels), optional
         A picture of the same scene (a photograph, a depth map): a pair looks different where
-        its contrast lies above the threshold that best splits all contrasts. Without a guide
+        its contrast lies above three standard deviations of the picture's noise and above the
+        level that best splits all contrasts. Without a guide
         all neighbours look alike, which is the usual smoothness.
     threshold : float, optional
         Default: the value that best splits the grey values.
 
     Examples
     --------
-    >>> seen = observe_image([[0, 9], [1, 8]], guide=[[0, 5], [0, 5]])
+    >>> seen = observe_image([[0, 1, 9], [1, 0, 8]], guide=[[0, 0, 5], [0, 0, 5]])
     >>> seen.nodes.tolist(), seen.edges.tolist()
-    ([-1, 1, -1, 1], [-1, -1, 1, 1])
+    ([-1, -1, 1, -1, -1, 1], [1, -1, 1, -1, 1, 1, 1])
     """
     grey = np.asarray(image, dtype=np.float64)
     if grey.ndim != 2 or not np.isfinite(grey).all():
@@ -54,7 +63,9 @@ def observe_image(
         values = picture.reshape(grey.size, -1)
         u, v = lattice.edges.T
         contrast = np.abs(values[u] - values[v]).max(axis=1)
-        edges[contrast > split_level(contrast)] = -1
+        # Boundaries are few, so a split of all contrasts alone would cut into the noise.
+        noise = float(np.median(contrast)) / MEDIAN_DEVIATION
+        edges[contrast > max(split_level(contrast), 3.0 * noise)] = -1
     return Observations(as_graph(lattice), edges, nodes.astype(np.int8))
 
 
@@ -64,21 +75,58 @@ def image_noise(observations: Observations, shape: tuple[int, int]) -> tuple[flo
     Neighbours alone cannot tell the two apart, pairs at distances one and two can: pixel noise
     lowers both correlations alike, boundaries lower the second twice as much.
 
+    Returns
+    -------
+    p : float
+        The noise whose weight makes a grid where all neighbours look alike have as many
+        boundaries as the image (Onsager's ferromagnet). It is larger than the share of
+        boundaries: edges around a face agree with each other and are no independent evidence.
+    q : float
+        Share of flipped pixels.
+
     Examples
     --------
     >>> import planaris as pl
     >>> rng = np.random.default_rng(0)
     >>> clean, noisy = pl.generate.noisy_image((100, 100), rng, noise=0.2)
     >>> p, q = image_noise(observe_image(noisy), (100, 100))
-    >>> 0 < p < 0.05, abs(q - 0.2) < 0.02
+    >>> 0.2 < p < 0.3, abs(q - 0.2) < 0.02
     (True, True)
     """
     x = observations.nodes.reshape(shape).astype(np.float64)
     one, two = (_correlation(x, distance) for distance in (1, 2))
     pixels = min(max(2 * one - two, 1e-6), 1.0)  # (1 - 2q)², extrapolated to distance zero
     q = (1 - pixels**0.5) / 2
-    p = (1 - min(max(one / pixels, 0.0), 1.0)) / 2
+    p = noise_of(ferromagnetic_coupling(min(max(one / pixels, 0.0), 1.0)))
     return float(np.clip(p, LEAST_NOISE, 0.5)), float(np.clip(q, LEAST_NOISE, 0.5))
+
+
+def ferromagnetic_coupling(correlation: float) -> float:
+    """Return the coupling at which neighbours on the square lattice correlate this much.
+
+    The inverse of Onsager's energy; 1/√2 is that of the critical point.
+
+    >>> round(ferromagnetic_coupling(0.5**0.5), 6)
+    0.440687
+    """
+    from scipy.optimize import brentq
+
+    if correlation <= 0:
+        return 0.0
+    if correlation >= _onsager(LARGEST_COUPLING):
+        return LARGEST_COUPLING
+    return float(brentq(lambda j: _onsager(j) - correlation, 1e-6, LARGEST_COUPLING))
+
+
+def _onsager(coupling: float) -> float:
+    """Return ⟨s s'⟩ of neighbours on the infinite square lattice (Onsager 1944)."""
+    from scipy.special import ellipkm1
+
+    double = 2 * coupling
+    tilt = 2 * np.tanh(double) ** 2 - 1
+    # 1 - k² = tilt² for k = 2 sinh / cosh²; times zero where K is infinite.
+    bend = 0.0 if tilt == 0 else tilt * float(ellipkm1(tilt**2))
+    return float((1 + 2 / np.pi * bend) / (2 * np.tanh(double)))
 
 
 def split_level(values: FloatArray) -> float:

@@ -19,7 +19,7 @@ from planaris.errors import MethodError, NotPlanarError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
-from planaris.recover.observe import Observations, as_noise
+from planaris.recover.observe import Observations, as_noise, connected_part
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.weights import log_odds, noise_of
 
@@ -32,8 +32,8 @@ JOINT_SECONDS = {"auto": 0.1, "joint": 20.0}
 SAMPLES = 8
 """Posterior samples whose overlap says how far labels from the edges can be trusted."""
 
-SAMPLED_SPINS = 50_000
-"""Beyond this size the most probable labels stand for samples."""
+SAMPLED_SPINS = 100_000
+"""Larger graphs are sampled on a connected part of so many nodes."""
 
 METHODS = ("auto", "joint", "edges", "plug-in")
 
@@ -88,7 +88,7 @@ def estimate_noise(
         elimination of at most 20 seconds (0.1 to be chosen by itself), ``"edges"`` a planar
         graph.
     rng : numpy.random.Generator, int or None
-        Source of the posterior samples of ``"edges"``, or its seed.
+        Source of the posterior samples of ``"edges"``, or its seed; default seed 0.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def estimate_noise(
     if method not in METHODS:
         msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
         raise MethodError(msg)
-    generator = np.random.default_rng(rng)
+    generator = np.random.default_rng(0 if rng is None else rng)
     known = (None if p is None else as_noise("p", p), None if q is None else as_noise("q", q))
     if method in ("auto", "joint"):
         order = _affordable_order(observations, JOINT_SECONDS[method])
@@ -195,7 +195,8 @@ def _start(
     except (NotPlanarError, MethodError):
         return np.array([0.8, 0.4])
     weights = [log_odds(found.p), log_odds(found.q)]
-    return np.clip(weights, 0.05, 0.75 * LARGEST_WEIGHT)
+    # Not from where the likelihood is flat: it hardly changes once noise is next to nothing.
+    return np.clip(weights, 0.05, 2.0)
 
 
 def _joint_errors(
@@ -300,11 +301,11 @@ def _node_noise(
     total = int(mask.sum())
     if not total:
         return 0.5, math.inf
-    if model.num_spins <= SAMPLED_SPINS:
-        states = prepared.sample(weight * model.couplings, SAMPLES, rng)
-    else:
-        states = np.tile(ground_state(model).spins, (2, 1))
-    states = states * mask
+    if model.num_spins > SAMPLED_SPINS:
+        part = connected_part(observations, SAMPLED_SPINS)
+        smaller = part.edge_model()
+        return _node_noise(part, smaller, weight, plan(smaller), rng)
+    states = prepared.sample(weight * model.couplings, SAMPLES, rng) * mask
 
     def squared(first: np.ndarray, second: np.ndarray) -> float:
         overlap = np.bincount(component, weights=(first * second).astype(float), minlength=count)

@@ -12,7 +12,8 @@ from planaris.errors import ModelError
 from planaris.generate import Lattice
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_positions, checked_count
-from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
+from planaris.show import one_line
+from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray, Rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ class Graph:
     num_nodes: int
     edges: IntArray
     positions: FloatArray | None = None
+
+    __repr__ = one_line
 
     @cached_property
     def components(self) -> tuple[int, IntArray]:
@@ -111,6 +114,8 @@ class Observations:
     edges: Int8Array
     nodes: Int8Array
 
+    __repr__ = one_line
+
     def __post_init__(self) -> None:
         for name, length in (("edges", len(self.graph.edges)), ("nodes", self.graph.num_nodes)):
             object.__setattr__(self, name, as_signs(name, getattr(self, name), length))
@@ -144,9 +149,7 @@ class Observations:
         return np.asarray(self.nodes * as_labels("truth", truth, self.graph.num_nodes) < 0)
 
 
-def observe(
-    graph: Any, labels: ArrayLike, p: float, q: float, rng: np.random.Generator
-) -> Observations:
+def observe(graph: Any, labels: ArrayLike, p: float, q: float, rng: Rng) -> Observations:
     """Observe labels through noise: edges wrong with probability p, nodes with probability q.
 
     Parameters
@@ -157,7 +160,7 @@ def observe(
         The truth, -1 and +1; a number stands for all nodes.
     p, q : float
         Noise of edges and of nodes, in [0, 1/2].
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, int or None
         Source of the noise.
 
     Examples
@@ -168,6 +171,7 @@ def observe(
     >>> bool((seen.edges == 1).all()), bool((seen.nodes == -1).all())
     (True, True)
     """
+    rng = np.random.default_rng(rng)
     frame = as_graph(graph)
     p, q = as_noise("p", p), as_noise("q", q)
     y = as_labels("labels", labels, frame.num_nodes)
@@ -176,6 +180,35 @@ def observe(
     wrong_nodes = rng.random(frame.num_nodes) < q
     edges = np.where(wrong_edges, -1, 1) * y[u] * y[v]
     return Observations(frame, edges.astype(np.int8), np.where(wrong_nodes, -y, y).astype(np.int8))
+
+
+def connected_part(observations: Observations, size: int) -> Observations:
+    """Return the observations of nodes around one of the largest component, ``size`` at most.
+
+    >>> path = as_graph((4, [(0, 1), (2, 3), (1, 2)]))
+    >>> seen = Observations(path, np.array([1, -1, 1]), np.array([1, -1, -1, 1]))
+    >>> connected_part(seen, 3).edges.tolist()
+    [1, 1]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    frame = observations.graph
+    n = frame.num_nodes
+    if not n:
+        return observations
+    _, component = frame.components
+    start = int(np.argmax(component == np.argmax(np.bincount(component))))
+    u, v = frame.edges.T
+    links = coo_array((np.ones(len(u)), (u, v)), shape=(n, n)).tocsr()
+    reached = breadth_first_order(links, start, directed=False, return_predecessors=False)
+    nodes = np.sort(reached[:size])
+    place = np.full(n, -1, dtype=np.int64)
+    place[nodes] = np.arange(len(nodes))
+    inside = (place[u] >= 0) & (place[v] >= 0)
+    where = None if frame.positions is None else frame.positions[nodes]
+    part = Graph(len(nodes), place[frame.edges[inside]].astype(np.int32), where)
+    return Observations(part, observations.edges[inside], observations.nodes[nodes])
 
 
 def as_noise(name: str, value: Any) -> float:

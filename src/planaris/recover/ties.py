@@ -22,7 +22,7 @@ COLD = 20.0
 FROZEN = 3e4
 """Inverse temperature where levels may lie close: states worse by 1e-3 weigh e^-30."""
 
-EXACT_SPINS = 20_000
+EXACT_SPINS = 100_000
 """Up to here planar ground states are sampled exactly, beyond by perturbation."""
 
 

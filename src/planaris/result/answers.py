@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from planaris.result.files import save_result
+from planaris.show import one_line
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array
 
 Stats = dict[str, Any]
 
 
+class Answer:
+    """What all results can do."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
+        save_result(self, path)
+
+
 @dataclass(frozen=True, eq=False)
-class GroundState:
+class GroundState(Answer):
     """A lowest-energy state, with an interval that contains the minimum.
 
     Attributes
@@ -48,6 +57,8 @@ class GroundState:
     certificate: Any = field(default=None, repr=False)
     certain: BoolArray | None = field(default=None, repr=False)
 
+    __repr__ = one_line
+
     @property
     def assignment(self) -> Array:
         """The state as labels 0, 1, …: spin -1 is label 0 and +1 is label 1."""
@@ -59,13 +70,9 @@ class GroundState:
         """Width of the interval that holds the minimum energy."""
         return self.upper - self.lower
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
-        save_result(self, path)
-
 
 @dataclass(frozen=True, eq=False)
-class LogPartition:
+class LogPartition(Answer):
     """Natural logarithm of the partition function with an interval that contains it.
 
     Attributes
@@ -90,6 +97,8 @@ class LogPartition:
     stats: Stats = field(default_factory=dict, repr=False)
     certificate: Any = field(default=None, repr=False)
 
+    __repr__ = one_line
+
     def __float__(self) -> float:
         return self.value
 
@@ -98,13 +107,9 @@ class LogPartition:
         """Width of the interval that holds log Z."""
         return self.upper - self.lower
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
-        save_result(self, path)
-
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class Marginals(Answer):
     """Marginal probabilities of spins and edges.
 
     Attributes
@@ -128,6 +133,4 @@ class Marginals:
     method: str
     stats: Stats = field(default_factory=dict, repr=False)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
-        save_result(self, path)
+    __repr__ = one_line

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from planaris.show import one_line
 from planaris.typing import Array
 
 
@@ -40,6 +41,8 @@ class TJoinProof:
     digits: Array
     exponent: int
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class Flow:
@@ -51,6 +54,8 @@ class Flow:
 
     KIND: ClassVar[str] = "flow"
     flow: Array
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,8 @@ class CutTree:
     rows: Array
     multipliers: Array
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTree:
@@ -110,6 +117,8 @@ class LabelTree:
     message_offsets: Array
     messages: Array
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class PartProof:
@@ -130,6 +139,8 @@ class PartProof:
     lower: float
     proof: Any
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class AsIsing:
@@ -138,17 +149,20 @@ class AsIsing:
     KIND: ClassVar[str] = "as-ising"
     proof: Any
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """log Z <= Σ weights[k] log Z(piece k), when the pieces add up to the bare model.
+    """log Z <= Σ weights[k] log Z(piece k), when the weighted pieces add up to the model.
 
     Attributes
     ----------
     weights : float array
         Non-negative, adding up to 1.
     piece_offsets, edges, couplings : array
-        Edges of the bare model in each piece, and their couplings there.
+        Edges in each piece, and their couplings there. Here every spin counts as having an edge
+        to the bias spin, whether it has a field or not.
     """
 
     KIND: ClassVar[str] = "decomposition"
@@ -156,6 +170,8 @@ class Decomposition:
     piece_offsets: Array
     edges: Array
     couplings: Array
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +193,18 @@ class MeanField:
     edges: Array
     fields: Array
 
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class HeavyState:
+    """log Z >= the log weight of one state."""
+
+    KIND: ClassVar[str] = "state"
+    spins: Array
+
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
@@ -186,6 +214,8 @@ class Bounds:
     lower: Any
     upper: Any
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class NotPlanar:
@@ -193,6 +223,8 @@ class NotPlanar:
 
     KIND: ClassVar[str] = "not-planar"
     edges: Array
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +234,8 @@ class Plane:
     KIND: ClassVar[str] = "plane"
     rotation: Array
     offsets: Array
+
+    __repr__ = one_line
 
 
 PROOFS: dict[str, Any] = {
@@ -215,6 +249,7 @@ PROOFS: dict[str, Any] = {
         AsIsing,
         Decomposition,
         MeanField,
+        HeavyState,
         Bounds,
         NotPlanar,
         Plane,

@@ -15,7 +15,7 @@ from planaris.progress import ProgressCallback, ProgressOption, watch
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
 from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
-from planaris.typing import Array, FloatArray, IntArray
+from planaris.typing import Array, FloatArray, IntArray, Rng
 
 METHOD = "treewidth"
 EPS = float(np.finfo(float).eps)
@@ -168,7 +168,7 @@ map_state = ground_state
 def sample(
     model: Model,
     num_samples: int,
-    rng: np.random.Generator,
+    rng: Rng = None,
     *,
     plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
@@ -183,7 +183,7 @@ def sample(
         Any discrete model.
     num_samples : int
         How many.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, int or None
         Source of randomness.
     plan, memory_limit, time_limit, progress
         As for :func:`log_partition`.
@@ -204,7 +204,7 @@ def sample(
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
     run = _Run(model, "sample", plan, memory_limit, time_limit)
-    seed = int(rng.integers(2**63))
+    seed = int(np.random.default_rng(rng).integers(2**63))
     with watch("elimination", progress) as tell, run.timed():
         flat = run.sample(num_samples, seed, progress=tell)
     n = num_variables(model)

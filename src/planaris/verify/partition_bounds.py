@@ -9,10 +9,11 @@ import numpy as np
 
 from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
-from planaris.result import AsIsing, Bounds, Decomposition, LogPartition, MeanField
+from planaris.result import AsIsing, Bounds, Decomposition, HeavyState, LogPartition, MeanField
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import Finding
+from planaris.verify.ground_state import energy_terms
 
 _UNIT = 2.0**-53
 
@@ -25,11 +26,12 @@ def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) 
     if not (isinstance(certificate, Bounds) and isinstance(model, IsingModel)):
         return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
     findings = []
-    for claim, proof, prove, sign in (
-        ("lower end", certificate.lower, mean_field_bound, 1.0),
-        ("upper end", certificate.upper, decomposition_bound, -1.0),
+    for claim, proof, sign in (
+        ("lower end", certificate.lower, 1.0),
+        ("upper end", certificate.upper, -1.0),
     ):
-        found = None if proof is None else prove(model, proof)
+        prove = _PROVERS[claim].get(type(proof))
+        found = None if prove is None else prove(model, proof)
         if found is None:
             findings.append(Finding(claim, "unproved", "no proof, or too wide to recompute"))
             continue
@@ -43,7 +45,13 @@ def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) 
 
 def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:
     """Return Σ ρ log Z(θ^r), plus what Σ ρ θ^r misses of θ; None if a piece is too wide."""
-    bare = BareModel.of(model)
+    spin = np.arange(model.num_spins)
+    bias = np.column_stack([spin, np.full(len(spin), model.num_spins)])
+    bare = BareModel(
+        model.num_spins + 1,
+        np.concatenate([model.edges.astype(np.int64), bias]),
+        np.concatenate([model.couplings, model.fields]),
+    )
     weights = np.asarray(proof.weights, dtype=np.float64)
     begins = np.asarray(proof.piece_offsets, dtype=np.int64)
     edges = np.asarray(proof.edges, dtype=np.int64)
@@ -105,6 +113,21 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
     size = float(np.abs(model.fields).sum() + np.abs(fields).sum() + np.abs(model.couplings).sum())
     value = math.fsum([found.value, *terms, model.offset])
     return Recomputed(value, 64 * found.slack + 64 * _UNIT * (size + abs(value)))
+
+
+def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
+    """Return the log weight of a state."""
+    spins = np.asarray(proof.spins)
+    right = spins.shape == (model.num_spins,) and bool(np.all(np.abs(spins) == 1))
+    _require(right, "the state has one spin of ±1 each")
+    terms = energy_terms(model, spins)
+    return Recomputed(0.0 - math.fsum(terms), 2.0**-50 * math.fsum(map(abs, terms)))
+
+
+_PROVERS: dict[str, dict[type, Any]] = {
+    "lower end": {MeanField: mean_field_bound, HeavyState: state_bound},
+    "upper end": {Decomposition: decomposition_bound},
+}
 
 
 def _components(count: int, edges: Any) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -14,8 +11,6 @@ from planaris.errors import MethodError, ModelError
 from planaris.generate import square_lattice, triangular_lattice
 from planaris.interop.torch import log_partition
 from planaris.reference import enumerate_states
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def plan_of(lattice):
@@ -93,10 +88,3 @@ def test_second_derivatives_are_refused():
 def test_what_is_refused(bad):
     with pytest.raises(ModelError, match="couplings"):
         log_partition(bad, pl.plan((2, [(0, 1)])))
-
-
-@pytest.mark.repository
-def test_the_example_learns():
-    example = runpy.run_path(str(EXAMPLES / "torch_front_end.py"))
-    before, after = example["main"]()
-    assert after < before / 2

@@ -11,7 +11,7 @@ import pytest
 import planaris as pl
 from planaris.errors import MethodError, NotPlanarError
 from planaris.generate import random_regular_graph
-from planaris.recover import estimate_noise, noise_of, observe
+from planaris.recover import estimate_noise, noise, noise_of, observe
 from recovery_cases import likelihoods
 
 
@@ -59,6 +59,16 @@ def test_edges_and_joint_agree(rng: np.random.Generator) -> None:
     joint, edges = (estimate_noise(seen, method=name, rng=rng) for name in ("joint", "edges"))
     assert abs(joint.p - edges.p) < joint.p_error
     assert abs(joint.q - edges.q) < joint.q_error
+
+
+def test_large_graphs_are_sampled_on_a_part(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    monkeypatch.setattr(noise, "SAMPLED_SPINS", 1500)
+    seen = observe(pl.generate.square_lattice(60), -1, 0.08, 0.3, rng)
+    found = estimate_noise(seen, rng=rng)
+    assert abs(found.q - 0.3) < 5 * found.q_error
+    assert found.q_error > 0.5 * (0.84 / 1500) ** 0.5  # that of the part, not of the whole
 
 
 def test_trees_say_nothing_about_edge_noise(rng: np.random.Generator) -> None:

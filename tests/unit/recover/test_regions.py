@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from degenerate import SMALL
 from planaris.errors import ModelError
 from planaris.generate import honeycomb_lattice, random_regular_graph, road_network
 from planaris.recover import (
@@ -234,3 +235,22 @@ def test_roads_are_the_relative_neighbourhood_graph(rng: np.random.Generator) ->
 def test_random_regular_graphs_are_refused_when_impossible(rng: np.random.Generator) -> None:
     with pytest.raises(ModelError, match="product even"):
         random_regular_graph(3, 5, rng)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("interior", [True, False])
+def test_odd_graphs_have_an_expansion(name: str, interior: bool) -> None:
+    model = SMALL[name]()
+    graph = (model.num_spins, model.edges)
+    grown = weak_expansion(graph, interior=interior, rng=0)
+    assert grown.c1 >= 0
+    assert len(grown.boundaries) == len(grown.sizes)
+    if model.num_spins > 1:
+        assert exact_expansion(graph, interior=interior).exact
+    assert single_flip_error(graph, 0.1) >= 0
+    assert wrong_regions(graph, np.ones(model.num_spins), 1) == []
+
+
+def test_paths_do_not_expand() -> None:
+    path = (40, [(k, k + 1) for k in range(39)])
+    assert weak_expansion(path, interior=False, rng=0).c1 >= 20 / 4

@@ -20,7 +20,7 @@ from planaris.recover import (
     posterior_model,
     two_clusters,
 )
-from planaris.recover.images import split_level
+from planaris.recover.images import ferromagnetic_coupling, split_level
 
 
 def test_weights_of_the_posterior_imply_its_own_noise(rng: np.random.Generator) -> None:
@@ -85,7 +85,7 @@ def test_images_are_cleaned(rng: np.random.Generator) -> None:
     found = MAP(p, q).recover(seen)
     assert found.exact
     assert found.method == "graph-cut"
-    assert found.error(clean.ravel().astype(int)) < 0.1
+    assert found.error(clean.ravel().astype(int)) < 0.05
 
 
 def test_a_guide_tells_where_labels_change(rng: np.random.Generator) -> None:
@@ -105,3 +105,16 @@ def test_images_are_checked() -> None:
         observe_image(np.zeros((2, 2)), guide=np.zeros((3, 2)))
     assert observe_image(np.zeros((1, 1))).nodes.tolist() == [-1]
     assert split_level(np.zeros(0)) == 0.0
+
+
+def test_the_coupling_is_that_of_a_large_ferromagnet() -> None:
+    # Exact marginals of a 60×60 grid, in the middle, away from the critical point.
+    grid = pl.generate.square_lattice(60)
+    middle = (np.abs(grid.positions[grid.edges].mean(axis=1) - [29.5, -29.5]) < 5).all(axis=1)
+    for coupling in (0.2, 0.55):
+        found = pl.plan(pl.IsingModel(grid.edges, coupling, positions=grid.positions))
+        edges = np.asarray(found.marginals(np.full(len(grid.edges), coupling)).edges)
+        correlation = float((2 * edges[middle] - 1).mean())
+        assert ferromagnetic_coupling(correlation) == pytest.approx(coupling, abs=1e-3)
+    assert ferromagnetic_coupling(-0.1) == 0.0
+    assert ferromagnetic_coupling(1.0) == 2.0

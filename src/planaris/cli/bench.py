@@ -1,0 +1,45 @@
+"""``planaris bench``: the performance table, measured on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from planaris.cli.options import Json, print_json
+from planaris.experiments.performance import measure, render_table, update_file
+from planaris.progress import watch
+from planaris.report.machine import describe_machine
+
+Write = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", exists=True, help="Put the table between the marks of FILE."),
+]
+
+
+def bench(
+    full: Annotated[bool, typer.Option("--full", help="Sizes up to a million spins.")] = False,
+    write: Write = None,
+    json: Json = False,
+) -> None:
+    """Time planaris beside the packages that solve the same, as far as they are installed."""
+    rows = []
+    with watch("measuring") as told:
+        for row in measure(full=full):
+            rows.append(row)
+            if told is not None:
+                told(-1.0)
+    machine = describe_machine()
+    if json:
+        print_json({"machine": machine, "rows": [asdict(row) for row in rows]})
+        return
+    where = f"{machine['processor']}, {machine['cores']} cores, planaris {machine['planaris']}"
+    table = f"{render_table(rows)}\n\nMeasured by `planaris bench{' --full' if full else ''}` on "
+    table += f"{where}; processor time, least of three runs."
+    if write is None:
+        Console().print(table, markup=False, highlight=False, soft_wrap=True)
+    else:
+        update_file(write, table)

@@ -1,0 +1,239 @@
+"""The performance table: planaris beside the packages that solve the same, on one machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from planaris.embed import embed
+from planaris.errors import FileFormatError
+from planaris.generate import random_triangulation, side_chain_model, spin_glass
+from planaris.infer import ground_state, log_partition
+from planaris.kernels.planarity import embed_planar
+from planaris.models import IsingModel
+from planaris.relax import branch_and_cut
+
+BEGIN, END = "<!-- planaris bench: begin -->", "<!-- planaris bench: end -->"
+PATIENCE = 60.0
+"""Seconds a peer may take before it is stopped, where it can be."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: what, how large, who, processor seconds, and whether the answers agree.
+
+    ``peer_seconds`` is None where the peer is not installed, or not tried at this size.
+    """
+
+    task: str
+    size: str
+    seconds: float
+    peer: str
+    peer_seconds: float | None
+    agrees: bool | None
+    remark: str = ""
+
+
+def measure(*, full: bool = False) -> Iterator[Row]:
+    """Yield the rows of the table, the smaller sizes by default.
+
+    Every peer solves the instance planaris has just solved, and its answer is compared.
+    """
+    for size in (100, 300, 1000) if full else (50, 100):
+        yield from _ground_states(size)
+    for size in (100, 300) if full else (50, 100):
+        yield from _partition_functions(size)
+    for size in (100_000, 1_000_000) if full else (10_000,):
+        yield from _planarity(size)
+    for size in (60, 120) if full else (40,):
+        yield from _side_chains(size)
+
+
+def render_table(rows: list[Row]) -> str:
+    """Return the rows as a Markdown table.
+
+    >>> print(render_table([Row("log Z", "4²", 0.001, "peer", 0.01, True)]))
+    | task | size | planaris | peer | its time | ratio | |
+    | --- | --- | --- | --- | --- | --- | --- |
+    | log Z | 4² | 1.0 ms | peer | 10.0 ms | 10× | same answer |
+    """
+    lines = [
+        "| task | size | planaris | peer | its time | ratio | |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        ratio = "–" if row.peer_seconds is None else _ratio(row.peer_seconds / row.seconds)
+        words = {True: "same answer", False: "another answer", None: ""}[row.agrees]
+        cells = [row.task, row.size, _time(row.seconds), row.peer, _time(row.peer_seconds), ratio]
+        lines.append(f"| {' | '.join([*cells, row.remark or words])} |")
+    return "\n".join(lines)
+
+
+def insert_table(text: str, table: str) -> str:
+    """Return a text with the table put between its two marks.
+
+    >>> "old" in insert_table(f"a {BEGIN} old {END} b", "new")
+    False
+    """
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    if len(pattern.findall(text)) != 1:
+        msg = f"the file must have one pair of lines '{BEGIN}' and '{END}'"
+        raise FileFormatError(msg, line=None)
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{table}\n\n{END}", text)
+
+
+def update_file(path: Path, table: str) -> None:
+    """Put the table between the marks of a file."""
+    from planaris.report.page import write_page
+
+    write_page(path, insert_table(path.read_text(encoding="utf-8"), table))
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.0f}×" if value >= 10 else f"{value:.1f}×"
+
+
+def _timed(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
+    """Return the least processor time of some runs, fewer if long, and the answer."""
+    best, answer = float("inf"), None
+    for _ in range(repeats):
+        start = process_time()
+        answer = work()
+        best = min(best, process_time() - start)
+        if best > 5:
+            break
+    return best, answer
+
+
+def _row(task: str, size: str, seconds: float, peer: str, package: str, **found: Any) -> Row:
+    if find_spec(package) is None:
+        return Row(task, size, seconds, peer, None, None, f"{package} is not installed")
+    return Row(task, size, seconds, peer, **found)
+
+
+def _ground_states(size: int) -> Iterator[Row]:
+    glass = spin_glass(size, np.random.default_rng(size))
+    seconds, ours = _timed(lambda: ground_state(glass))
+    task, label = "ground state, Gaussian glass", f"{size}²"
+    if find_spec("pymatching") is None:
+        yield _row(task, label, seconds, "PyMatching", "pymatching")
+        return
+    theirs, weight = _timed(lambda: _pymatching(glass))
+    energy = 2 * weight - float(np.abs(glass.couplings).sum())
+    same = abs(energy - ours.energy) <= 1e-4 * abs(ours.energy)
+    remark = "" if same else f"energy {energy - ours.energy:.3g} higher: whole-number weights"
+    yield Row(task, label, seconds, "PyMatching", theirs, same, remark)
+
+
+def _pymatching(glass: IsingModel) -> float:
+    """Return the weight of the lightest set of unsatisfied couplings, embedding included."""
+    from pymatching import Matching
+    from scipy.sparse import csc_array
+
+    plane = embed(glass)
+    outer = plane.num_faces - 1
+    negative = np.repeat(glass.couplings < 0, 2)
+    odd = np.bincount(plane.face_of[negative], minlength=outer + 1)[:outer] % 2
+    column = np.repeat(np.arange(glass.num_edges), 2)
+    inner = plane.face_of != outer
+    checks = csc_array(
+        (np.ones(inner.sum(), np.uint8), (plane.face_of[inner], column[inner])),
+        shape=(outer, glass.num_edges),
+    )
+    matching = Matching.from_check_matrix(
+        checks, weights=np.abs(glass.couplings), merge_strategy="smallest-weight"
+    )
+    return float(matching.decode(odd.astype(np.uint8), return_weight=True)[1])
+
+
+def _partition_functions(size: int) -> Iterator[Row]:
+    glass = spin_glass(size, np.random.default_rng(size))
+    seconds, ours = _timed(lambda: log_partition(glass))
+    theirs, value = _timed(lambda: _kac_ward(glass))
+    same = abs(value - ours.value) <= 1e-8 * abs(ours.value)
+    remark = "" if same else f"off by {abs(value - ours.value):.2g}"
+    peer = "Kac–Ward by SciPy's sparse LU"
+    yield Row("log Z, Gaussian glass, β = 1", f"{size}²", seconds, peer, theirs, same, remark)
+
+
+def _kac_ward(model: IsingModel) -> float:
+    """Return log Z by the determinant over directed edges, weighted by half the turning angle."""
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    assert model.positions is not None, "lattices have coordinates"
+    ends = np.concatenate([model.edges, model.edges[:, ::-1]])
+    where = model.positions[ends[:, 1]] - model.positions[ends[:, 0]]
+    angle = np.arctan2(where[:, 1], where[:, 0])
+    count, half = len(ends), model.num_edges
+    order = np.argsort(ends[:, 0], kind="stable")
+    starts = np.searchsorted(ends[order, 0], np.arange(model.num_spins + 1))
+    after = np.diff(starts)[ends[:, 1]]
+    rows = np.repeat(np.arange(count), after)
+    offset = np.arange(len(rows)) - np.repeat(np.cumsum(after) - after, after)
+    columns = order[starts[ends[rows, 1]] + offset]
+    keep = columns != (rows + half) % count  # no turning back
+    rows, columns = rows[keep], columns[keep]
+    turn = np.mod(angle[columns] - angle[rows] + np.pi, 2 * np.pi) - np.pi
+    weight = np.tanh(np.tile(model.couplings, 2))[rows] * np.exp(0.5j * turn)
+    matrix = csc_array((weight, (rows, columns)), shape=(count, count))
+    identity = csc_array((np.ones(count), (np.arange(count), np.arange(count))))
+    factor = splu((identity - matrix).tocsc())
+    log_det = float(np.log(np.abs(factor.U.diagonal())).sum())
+    pairs = float(np.logaddexp(model.couplings, -model.couplings).sum() - half * np.log(2))
+    return model.num_spins * float(np.log(2)) + pairs + 0.5 * log_det
+
+
+def _planarity(size: int) -> Iterator[Row]:
+    lattice = random_triangulation(size, np.random.default_rng(size))
+    name = np.random.default_rng(1).permutation(size).astype(np.int32)
+    edges = np.ascontiguousarray(name[lattice.edges])
+    seconds, ours = _timed(lambda: embed_planar(size, edges))
+    task, label = "planar embedding, triangulation", f"{size:,}"
+    graph = nx.Graph(edges.tolist())
+    theirs, answer = _timed(lambda: nx.check_planarity(graph)[0], repeats=1)
+    yield Row(task, label, seconds, "NetworkX", theirs, bool(answer) == ours[0])
+    if find_spec("planarity") is None:
+        yield _row(task, label, seconds, "planarity", "planarity")
+        return
+    import planarity
+
+    pairs = edges.tolist()
+    theirs, answer = _timed(lambda: planarity.is_planar(pairs), repeats=1)
+    yield Row(task, label, seconds, "planarity (test alone)", theirs, bool(answer) == ours[0])
+
+
+def _side_chains(residues: int) -> Iterator[Row]:
+    model = side_chain_model(residues, np.random.default_rng(residues))
+    seconds, ours = _timed(lambda: branch_and_cut(model), repeats=1)
+    task, label = "MAP, side-chain-like field", f"{residues} residues"
+    if find_spec("pytoulbar2") is None:
+        yield _row(task, label, seconds, "toulbar2", "pytoulbar2")
+        return
+    import pytoulbar2
+
+    rival = pytoulbar2.CFN(1e6, resolution=6)
+    for variable, count in enumerate(model.cardinalities.tolist()):
+        rival.AddVariable(f"x{variable}", range(count))
+    for factor in range(model.num_factors):
+        scope = [f"x{variable}" for variable in model.scope(factor).tolist()]
+        rival.AddFunction(scope, (-model.log_table(factor)).ravel().tolist())
+    start = process_time()
+    solved = rival.Solve(timeLimit=int(PATIENCE))
+    theirs = process_time() - start
+    same = None if solved is None else abs(solved[1] - ours.energy) <= 1e-3
+    yield Row(task, label, seconds, "toulbar2", theirs, same, "" if same else "no answer in time")

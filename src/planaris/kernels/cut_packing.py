@@ -1,0 +1,86 @@
+"""Packings of T-cuts: the proof that a T-join is lightest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from planaris.show import one_line
+from planaris.typing import FloatArray, IntArray, LongArray
+
+
+@dataclass(frozen=True, eq=False)
+class CutPacking:
+    """Values on nested odd sets that prove a T-join lightest.
+
+    Set ``k`` holds the vertices ``order[start[k]:stop[k]]`` and has the value
+    ``value(k)``; any two sets are nested or disjoint, and ``parent[k] < k`` is the smallest set
+    around set ``k``, or -1.
+
+    Attributes
+    ----------
+    order : int array
+        The vertices that lie in some set, each once.
+    start, stop, parent : int array
+        One entry per set.
+    digits : int array
+        Either one int64 per set, or one row per set of digits in base 2^32, lowest first.
+    exponent : int
+        Values count units of ``2**exponent``.
+    """
+
+    order: IntArray
+    start: IntArray
+    stop: IntArray
+    parent: IntArray
+    digits: LongArray
+    exponent: int
+
+    __repr__ = one_line
+
+    @property
+    def num_sets(self) -> int:
+        """Number of sets with a positive value."""
+        return len(self.start)
+
+    def members(self, k: int) -> IntArray:
+        """Return the vertices of set `k`."""
+        return self.order[self.start[k] : self.stop[k]]
+
+    @property
+    def values(self) -> FloatArray:
+        """The values of all sets, rounded."""
+        digits = self.digits if self.digits.ndim == 2 else self.digits[:, None]
+        total = np.zeros(self.num_sets)
+        for column in reversed(range(digits.shape[1])):
+            total += np.ldexp(digits[:, column].astype(np.float64), self.exponent + 32 * column)
+        return total
+
+    def value(self, k: int) -> Fraction:
+        """Return the value of set `k`, exactly."""
+        return scaled(as_integer(np.atleast_1d(self.digits[k])), self.exponent)
+
+
+def as_integer(digits: Iterable[int]) -> int:
+    """Return the number with these digits in base 2^32, lowest first."""
+    total = 0
+    for k, digit in enumerate(digits):
+        total += int(digit) << (32 * k)
+    return total
+
+
+def scaled(numerator: int, exponent: int) -> Fraction:
+    """Return ``numerator * 2**exponent``."""
+    return Fraction(numerator) * Fraction(2) ** exponent
+
+
+def packing_of(raw: Any) -> CutPacking:
+    """Return the packing in what the compiled core returns."""
+    _, _, exponent, num_digits, arrays, _ = raw
+    values = arrays[5] if num_digits == 0 else arrays[5].reshape(-1, num_digits)
+    order, start, stop, parent = arrays[1:5]
+    return CutPacking(order, start, stop, parent, values, exponent - 1)

@@ -1,0 +1,92 @@
+"""Energies, matrices and images as the arrays of an Ising model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import ModelError
+from planaris.models.arrays import as_edges, as_finite, as_real
+from planaris.typing import Array, ArrayLike, FloatArray, IntArray
+
+
+def binary_energy(
+    node_costs: ArrayLike, edges: ArrayLike, pair_costs: ArrayLike
+) -> tuple[IntArray, FloatArray, FloatArray, float]:
+    """Return (edges, couplings, fields, offset) of the same energy (SK08 Theorem 1)."""
+    nodes = as_real("node_costs", node_costs)
+    nodes = nodes.reshape(0, 2) if nodes.shape == (0,) else nodes
+    if nodes.ndim != 2 or nodes.shape[1] != 2:
+        msg = f"`node_costs` must have shape (n, 2), got {nodes.shape}"
+        raise ModelError(msg)
+    pairs = as_edges(edges, len(nodes))
+    costs = as_real("pair_costs", pair_costs)
+    costs = costs.reshape(0, 2, 2) if costs.shape == (0,) else costs
+    if costs.shape != (len(pairs), 2, 2):
+        msg = f"`pair_costs` must have shape ({len(pairs)}, 2, 2), got {costs.shape}"
+        raise ModelError(msg)
+    for name, given in (("node_costs", nodes), ("pair_costs", costs)):
+        as_finite(name, given.ravel(), given.size)
+    both = costs[:, 0, 0] + costs[:, 1, 1]
+    split = costs[:, 0, 1] + costs[:, 1, 0]
+    tilt = costs[:, 1, 1] - costs[:, 0, 0]
+    swap = costs[:, 1, 0] - costs[:, 0, 1]
+    fields = (nodes[:, 0] - nodes[:, 1]) / 2
+    np.subtract.at(fields, pairs[:, 0], (tilt + swap) / 4)
+    np.subtract.at(fields, pairs[:, 1], (tilt - swap) / 4)
+    offset = -float(nodes.sum() / 2 + (both + split).sum() / 4)
+    return pairs, (split - both) / 4, fields, offset
+
+
+def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
+    """Return (edges, couplings, number of spins) of a symmetric or upper-triangular matrix."""
+    from scipy.sparse import coo_array, issparse, tril, triu
+
+    given: Any = matrix if issparse(matrix) else np.atleast_2d(as_real("matrix", matrix))
+    coo = coo_array(given)
+    if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
+        msg = f"`matrix` must be square, got shape {coo.shape}"
+        raise ModelError(msg)
+    diagonal = coo.diagonal()
+    if np.any(diagonal != 0):
+        at = int(np.flatnonzero(diagonal)[0])
+        msg = f"`matrix` must have an empty diagonal, got {diagonal[at]} at ({at}, {at})"
+        raise ModelError(msg)
+    upper, lower = coo_array(triu(coo, 1)), coo_array(tril(coo, -1))
+    if lower.nnz and abs(upper - lower.T).max() != 0:  # NaN is not symmetric either
+        msg = "`matrix` must be symmetric or upper triangular; pass (A + A.T) / 2 to make it so"
+        raise ModelError(msg)
+    upper.sum_duplicates()
+    edges = np.column_stack([upper.row, upper.col])
+    return edges, upper.data.astype(np.float64), coo.shape[0]
+
+
+def image_grid(
+    fields: ArrayLike, right: ArrayLike, down: ArrayLike
+) -> tuple[FloatArray, Array, FloatArray, Array]:
+    """Return (fields, edges, couplings, positions) of a grid, row by row."""
+    h = as_real("fields", fields)
+    if h.ndim != 2:
+        msg = f"`fields` must be an image of shape (H, W), got shape {h.shape}"
+        raise ModelError(msg)
+    rows, columns = h.shape
+    pixel = np.arange(h.size, dtype=np.int32).reshape(h.shape)
+    edges = np.concatenate(
+        [
+            np.column_stack([pixel[:, :-1].ravel(), pixel[:, 1:].ravel()]),
+            np.column_stack([pixel[:-1].ravel(), pixel[1:].ravel()]),
+        ]
+    )
+    flat = []
+    for name, value, shape in (
+        ("right", right, (rows, max(columns - 1, 0))),
+        ("down", down, (max(rows - 1, 0), columns)),
+    ):
+        given = as_real(name, value)
+        if given.ndim and given.shape != shape:
+            msg = f"`{name}` must be a number or have shape {shape}, got {given.shape}"
+            raise ModelError(msg)
+        flat.append(np.broadcast_to(given, shape).ravel())
+    y, x = np.divmod(np.arange(h.size), max(columns, 1))
+    return h.ravel(), edges, np.concatenate(flat), np.column_stack([x, -y])

@@ -1,0 +1,97 @@
+"""Ways to eliminate one vector of couplings, from the fastest to the safest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planaris.planar.entries import Entries
+from planaris.planar.gauge import gauge_spins
+from planaris.progress import ProgressCallback
+from planaris.typing import BoolArray, FloatArray, Int8Array
+
+if TYPE_CHECKING:
+    from planaris.planar.plan import Plan
+
+WEAK_COUPLING = 3.0
+"""Up to here no gauge is tried first: entries are of one size, more or less."""
+
+UNSCALED_COUPLING = 1.0
+"""Up to here neither gauge nor scaling is of use to signed sums and samples."""
+
+MODERATE_COUPLING = 8.0
+"""Up to here elimination is tried without scaling first."""
+
+MOAT_SLACK = 1.0
+"""Sets of faces are not waited for while entries grow by no more than e to this power."""
+
+
+def attempts(
+    plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
+) -> Iterator[tuple[Entries, bool]]:
+    """Yield entries, and whether to calculate with them in double-double.
+
+    The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
+    ground state tells how to scale and in which order to eliminate; on other surfaces rows are
+    scaled by an assignment and pivots are searched for.
+    """
+    largest = np.abs(couplings).max(initial=0.0)
+    if largest <= WEAK_COUPLING:
+        yield _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8)), False
+    if plan.genus:
+        spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+        entries = _entries(plan, couplings, spins)
+        if WEAK_COUPLING < largest <= MODERATE_COUPLING:
+            yield entries, False
+        entries = _assigned(plan, entries, progress)
+    else:
+        split = plan._split
+        chords = np.zeros(split.num_edges - plan.num_edges)
+        padded = np.concatenate([couplings, chords])
+        spins, unsatisfied = gauge_spins(split, padded, progress=progress)
+        entries = _entries(plan, couplings, spins)
+        if WEAK_COUPLING < largest <= MODERATE_COUPLING:
+            yield entries, False
+        scale, order, deepest = plan._elimination.order_by_moats(
+            unsatisfied.certificate, entries.gauged, unsatisfied.join, MOAT_SLACK
+        )
+        entries = replace(entries, scale=scale, order=order, deepest=deepest)
+    if entries.in_double_range:
+        yield entries, False
+    yield entries, True
+
+
+def assigned_entries(
+    plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
+) -> Entries:
+    """Return entries whose joins may change their signs: scaled by an assignment, no order."""
+    if np.abs(couplings).max(initial=0.0) <= UNSCALED_COUPLING:
+        return _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
+    spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+    return _assigned(plan, _entries(plan, couplings, spins), progress)
+
+
+def _entries(plan: Plan, couplings: FloatArray, spins: Int8Array) -> Entries:
+    """Return the entries relative to a gauge state, rows not scaled."""
+    relative = np.where(agreements(plan, spins), couplings, -couplings)
+    gauged = np.concatenate([relative, np.zeros(plan._split.num_edges - plan.num_edges)])
+    return Entries(spins, gauged, np.zeros(2 * len(gauged)), plan._elimination.signs)
+
+
+def _assigned(plan: Plan, entries: Entries, progress: ProgressCallback | None) -> Entries:
+    return replace(entries, scale=plan._elimination.scaling(entries.gauged, progress=progress))
+
+
+def agreements(plan: Plan, spins: Int8Array) -> BoolArray:
+    """Return which edges join equal spins."""
+    u, v = plan.embedding.edges[:, 0], plan.embedding.edges[:, 1]
+    return np.asarray(spins[u] == spins[v])
+
+
+def log_constant(plan: Plan, entries: Entries) -> float:
+    """Return log Z - log Pf: the gauge state and the flips of every component."""
+    return plan.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())

@@ -1,0 +1,175 @@
+"""log Z and edge marginals of one vector of couplings."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planaris.errors import MethodError
+from planaris.kernels.pfaffian import Factorization
+from planaris.planar.attempts import agreements, attempts, log_constant
+from planaris.planar.entries import Entries
+from planaris.planar.estimate import (
+    EPSILON,
+    SAFETY,
+    SignedSum,
+    estimate_log_pfaffian,
+    is_sound,
+    precision_name,
+)
+from planaris.progress import ProgressCallback
+from planaris.result import LogPartition, Marginals, Stats
+from planaris.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from planaris.planar.plan import Plan
+
+SIGNED_SUM_ERROR = 1e-9
+"""Error of log Z up to which a sum of signed Pfaffians is still taken for exact."""
+
+MARGINAL_ERROR = 1e-9
+"""Residual of the inverse above which marginals are computed again in double-double."""
+
+
+def log_partition_of(
+    plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
+) -> LogPartition:
+    """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
+    options: dict[str, Any] = {"threads": threads, "progress": progress}
+    for entries, wide in attempts(plan, couplings, progress):
+        total, stats = _sum_pfaffians(plan, entries, wide=wide, **options)
+        size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
+        constant = log_constant(plan, entries)
+        # What cancels in a signed sum is lost in any precision.
+        enough = SIGNED_SUM_ERROR if wide and plan.genus else 0.0
+        found = log_partition_from(
+            plan, total.log_value, total.error, constant, size, stats, enough=enough
+        )
+        if found is not None:
+            return found
+    return bounds_of(plan, couplings, log_constant(plan, entries), stats)
+
+
+def log_partition_from(
+    plan: Plan,
+    log_sum: float,
+    error: float,
+    constant: float,
+    size: float,
+    stats: Stats,
+    *,
+    enough: float = 0.0,
+) -> LogPartition | None:
+    """Return log Z from the logarithm of the sum over cuts, or None if that is not good enough.
+
+    ``size`` is the sum of the numbers that were exponentiated: what their rounding alone does.
+    An error of up to ``enough`` is taken in any case.
+    """
+    value = log_sum + constant
+    # The gauge state itself has weight one, so the sum is at least one.
+    possible = math.isfinite(log_sum) and log_sum >= -error - 1e-9 * plan.num_edges
+    if not possible or not error <= max(1e-13 * (abs(value) + plan.num_edges) + 1e-12, enough):
+        return None
+    error = SAFETY * error + EPSILON * (size + 8.0 + abs(value))
+    # log Z minus the log weight of the gauge state, without their cancellation.
+    excess = log_sum + plan.embedding.num_components * math.log(2.0)
+    stats = {**stats, "error": error, "excess": excess}
+    return LogPartition(value, value - error, value + error, True, "planar", stats)
+
+
+def _sum_pfaffians(
+    plan: Plan, entries: Entries, *, wide: bool, **options: Any
+) -> tuple[SignedSum, Stats]:
+    total = SignedSum()
+    stats: Stats = {}
+    for flips in plan._flips:
+        turned = entries.with_signs(flips)
+        found, error, stats = estimate_log_pfaffian(plan._elimination, turned, wide=wide, **options)
+        # Signs are counted relative to the term of the empty cut, the product of all joins.
+        sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
+        total.add(found.log_magnitude, sign if plan.genus else 1, error)
+    return total.scaled(4.0**plan.genus), stats
+
+
+def bounds_of(plan: Plan, couplings: FloatArray, lower: float, stats: Stats) -> LogPartition:
+    """Return what holds without elimination: one state below, all states above."""
+    upper = float(np.abs(couplings).sum()) + plan.num_spins * math.log(2.0)
+    slack = EPSILON * (float(np.abs(couplings).sum()) + plan.num_spins)
+    stats = {**stats, "error": upper - lower}
+    return LogPartition(lower, lower - slack, upper + slack, False, "planar", stats)
+
+
+def marginals_of(
+    plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
+) -> Marginals:
+    """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
+    options: dict[str, Any] = {"threads": threads, "progress": progress}
+    for entries, wide in attempts(plan, couplings, progress):
+        uncut, error, log_sum = _uncut(plan, entries, wide=wide, **options)
+        if error <= MARGINAL_ERROR:
+            break
+    else:
+        msg = (
+            "the marginals of these couplings cannot be computed to nine digits; "
+            "`log_partition` still bounds their partition function"
+        )
+        raise MethodError(msg, error=error)
+    log_partition = log_constant(plan, entries) + log_sum
+    # The entries are exponentials of rounded numbers.
+    error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
+    agree = agreements(plan, entries.spins)
+    return marginals_from(plan, uncut, error, log_partition, agree, wide=wide)
+
+
+def marginals_from(
+    plan: Plan,
+    uncut: FloatArray,
+    error: float,
+    log_partition: float,
+    agree: BoolArray,
+    *,
+    wide: bool,
+) -> Marginals:
+    """Return marginals from the probabilities that edges are not cut relative to a state."""
+    uncut = np.clip(uncut[: plan.num_edges], 0.0, 1.0)
+    stats: Stats = {
+        "error": 4 * error + 4 * EPSILON,
+        "precision": precision_name(wide),
+        "log_partition": log_partition,
+    }
+    edges = np.where(agree, uncut, 1.0 - uncut)
+    return Marginals(np.full(plan.num_spins, 0.5), edges, True, "planar", stats)
+
+
+def _uncut(
+    plan: Plan, entries: Entries, *, wide: bool, **options: Any
+) -> tuple[FloatArray, float, float]:
+    """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
+    parts, total = [], SignedSum()
+    for flips in plan._flips:
+        turned = entries.with_signs(flips)
+        factors = factorize(plan, turned, wide=wide, **options)
+        if factors is None:
+            return np.zeros(0), math.inf, 0.0
+        uncut, residual = factors.uncut(**options)
+        found = factors.log_pfaffian
+        sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
+        total.add(found.log_magnitude, sign if plan.genus else 1, residual)
+        parts.append(uncut)
+    if plan.genus == 0:
+        return parts[0], total.error, total.log_value
+    if not math.isfinite(total.error):  # nothing is left of the signed sum
+        return np.zeros(0), math.inf, 0.0
+    weights = total.weights()
+    return weights @ np.array(parts), total.error, total.scaled(4.0**plan.genus).log_value
+
+
+def factorize(plan: Plan, entries: Entries, *, wide: bool, **options: Any) -> Factorization | None:
+    """Return the factors, or None where double has too narrow a range."""
+    factors = plan._elimination.factorize(
+        entries.face, entries.scale, entries.signs, order=entries.order, wide=wide, **options
+    )
+    sound = is_sound(factors.log_pfaffian, wide=wide, ordered=entries.is_ordered)
+    return factors if sound else None

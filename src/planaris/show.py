@@ -1,0 +1,44 @@
+"""How results look when they are printed: one line each, however large their arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+SHORT = 6
+"""Arrays with at most this many entries are written out."""
+
+
+def one_line(result: Any) -> str:
+    """Return a dataclass or named tuple in one line; larger arrays by type and shape.
+
+    Examples
+    --------
+    >>> from planaris.result import GroundState
+    >>> GroundState(np.ones(3, np.int8), -1.0, -1.0, -1.0, True, "by hand")
+    GroundState(spins=[1, 1, 1], energy=-1.0, lower=-1.0, upper=-1.0, exact=True, method='by hand')
+    >>> print(one_line(GroundState(np.ones(900, np.int8), -1.0, -2.0, -1.0, False, "by hand")))
+    GroundState(spins=int8[900], energy=-1.0, lower=-2.0, upper=-1.0, exact=False, method='by hand')
+    """
+    if dataclasses.is_dataclass(result):
+        names = [field.name for field in dataclasses.fields(result) if field.repr]
+    else:
+        names = list(result._fields)
+    shown = (f"{name}={_short(getattr(result, name))}" for name in names)
+    return f"{type(result).__name__}({', '.join(shown)})"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        if value.ndim < 2 and value.size <= SHORT:
+            return repr(value.tolist())
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, list | tuple) and len(value) > 0:
+        if any(isinstance(item, np.ndarray) for item in value):
+            return f"[{len(value)} arrays]"
+        return repr(value) if len(value) <= SHORT else f"[{len(value)} entries]"
+    return repr(value)

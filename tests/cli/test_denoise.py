@@ -1,0 +1,83 @@
+"""``planaris denoise`` as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.io.images import read_mask, write_image
+
+
+def denoise(*arguments: str | Path, code: int = 0) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", "from planaris.cli.main import run; run()", "denoise", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, rng: np.random.Generator) -> dict[str, Path]:
+    clean, noisy = pl.generate.noisy_image((50, 70), rng, noise=0.25)
+    guide = np.where(clean > 0, 0.7, 0.3) + rng.normal(0, 0.05, clean.shape)
+    paths = {name: tmp_path / f"{name}.png" for name in ("clean", "noisy", "guide")}
+    write_image(clean > 0, paths["clean"])
+    write_image(noisy > 0, paths["noisy"])
+    write_image(np.stack([guide] * 3, axis=-1), paths["guide"])
+    return paths
+
+
+def test_an_image_is_cleaned_with_a_proof(pictures: dict[str, Path]) -> None:
+    out, _ = denoise(pictures["noisy"], "--truth", pictures["clean"], "--json")
+    found = json.loads(out)
+    assert found["proved_optimal"]
+    assert found["method"] == "graph-cut"
+    assert found["wrong_after"] < 0.5 * found["wrong_before"]
+    written = read_mask(found["image"])
+    assert (written != read_mask(pictures["clean"])).mean() == pytest.approx(found["wrong_after"])
+
+
+def test_a_guide_makes_it_better(pictures: dict[str, Path], tmp_path: Path) -> None:
+    target = tmp_path / "out.png"
+    out, _ = denoise(
+        pictures["noisy"],
+        "--guide",
+        pictures["guide"],
+        "--truth",
+        pictures["clean"],
+        "-o",
+        target,
+        "--json",
+    )
+    found = json.loads(out)
+    assert found["method"] == "planar"
+    assert found["wrong_after"] < 0.02
+    assert target.exists()
+
+
+def test_what_does_not_fit_is_refused(pictures: dict[str, Path]) -> None:
+    noisy = pictures["noisy"]
+    assert "must not be the image itself" in denoise(noisy, "-o", noisy, code=1)[1]
+    assert "needs evidence" in denoise(noisy, "--method", "two-step", code=1)[1]
+    text = noisy.with_name("text.png")
+    text.write_text("no image")
+    assert "not an image" in denoise(text, code=1)[1]
+    small = noisy.with_name("small.png")
+    write_image(np.eye(3), small)
+    assert "as many pixels" in denoise(noisy, "--truth", small, code=1)[1]
+    assert not noisy.with_name("noisy-clean.png.part").exists()
+
+
+def test_noise_may_be_given(pictures: dict[str, Path]) -> None:
+    out, _ = denoise(pictures["noisy"], "--p", "0.05", "--q", "0.25", "--method", "local-lp")
+    assert "0.05" in out
+    assert "0.25" in out

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planaris.errors import ModelError
+from planaris.experiments.figure import Settings
+from planaris.experiments.store import Store, encode, trial_key
+from toy_figure import FIGURE
+
+SETTINGS = Settings()
+TESTS = Path(__file__).parents[2]
+
+RUN = """
+from pathlib import Path
+import sys
+from toy_figure import FIGURE
+from planaris.experiments.figure import Settings
+from planaris.experiments.runner import run_figure
+from planaris.experiments.store import Store
+if __name__ == "__main__":
+    run_figure(FIGURE, Settings(), Store(Path(sys.argv[1])), jobs=int(sys.argv[2]))
+"""
+
+WRITE = """
+from pathlib import Path
+import sys
+from toy_figure import FIGURE
+from planaris.experiments.store import Store
+if __name__ == "__main__":
+    for k in range(200):
+        Store(Path(sys.argv[1])).append(FIGURE, {"writer": sys.argv[2], "k": k}, {"x": "y" * k})
+"""
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+def start(code, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(TESTS)} | environment,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+    )
+
+
+def kill(process):
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_reads_back_what_was_appended(store):
+    store.append(FIGURE, {"seed": 1}, {"x": np.float64(0.1), "spins": np.array([1, -1])})
+    assert store.read(FIGURE) == {trial_key(FIGURE, {"seed": 1}): {"x": 0.1, "spins": [1, -1]}}
+    assert Store(store.folder / "nothing").read(FIGURE) == {}
+
+
+def test_the_key_covers_all_that_matters_and_not_the_place_of_a_file():
+    key = trial_key(FIGURE, {"seed": 1})
+    assert key != trial_key(FIGURE, {"seed": 2})
+    assert key != trial_key(replace(FIGURE, version=2), {"seed": 1})
+    assert key != trial_key(replace(FIGURE, name="other"), {"seed": 1})
+    assert key == trial_key(FIGURE, {"seed": np.int64(1), "path": "/anywhere"})
+
+
+@pytest.mark.parametrize("value", [float("nan"), np.inf, object()])
+def test_refuses_what_json_cannot_say(store, value):
+    with pytest.raises(ModelError, match="a trial must hold"):
+        store.append(FIGURE, {"seed": 1}, {"deep": [{"x": value}]})
+    assert store.read(FIGURE) == {}
+
+
+def test_a_record_cut_anywhere_is_left_out_and_the_next_one_is_not(store):
+    for seed in range(2):
+        store.append(FIGURE, {"seed": seed}, {"x": seed, "text": "ü\n"})
+    whole = store.path(FIGURE.name).read_bytes()
+    first = whole.index(b"\n") + 1
+    for length in range(first, len(whole)):
+        store.path(FIGURE.name).write_bytes(whole[:length])
+        assert [record["x"] for record in store.read(FIGURE).values()] == [0]
+        store.append(FIGURE, {"seed": 2}, {"x": 2})
+        # Without its newline alone a record is whole, once the next one has put it there.
+        expected = [0, 1, 2] if length == len(whole) - 1 else [0, 2]
+        assert [record["x"] for record in store.read(FIGURE).values()] == expected
+
+
+def test_a_flipped_bit_is_noticed(store):
+    store.append(FIGURE, {"seed": 0}, {"x": 0})
+    whole = store.path(FIGURE.name).read_bytes()
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        store.path(FIGURE.name).write_bytes(damaged)
+        assert store.read(FIGURE) == {}
+
+
+def test_a_line_that_is_no_trial_is_left_out(store):
+    store.folder.mkdir()
+    store.path(FIGURE.name).write_bytes(b"\n\xff\xfe\n" + encode({"record": 1}) + b"{}\n[]\n")
+    assert store.read(FIGURE) == {}
+
+
+def test_two_writers_at_once(store):
+    writers = [start(WRITE, store.folder, name) for name in "ab"]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=60)
+        assert writer.returncode == 0, errors
+    assert len(store.read(FIGURE)) == 400
+    assert len(store.path(FIGURE.name).read_bytes().splitlines()) == 400
+
+
+@pytest.mark.parametrize(("jobs", "kills"), [(1, 20), (2, 3)])
+def test_a_killed_run_loses_only_trials_in_flight_and_redoes_none(store, tmp_path, jobs, kills):
+    dice = random.Random(jobs)
+    log = tmp_path / "log"
+    setting = {"TOY_TRIALS": "400", "TOY_PAUSE": "0.01", "TOY_LOG": str(log)}
+    log.touch()
+    for _ in range(kills):
+        before, stored = len(runs(log)), seeds(store)
+        process = start(RUN, store.folder, jobs, **setting)
+        wait_for_runs(log, before, process)
+        time.sleep(dice.uniform(0, 0.2))
+        kill(process)
+        ran = runs(log)[before:]
+        assert not stored & set(ran), "a stored trial ran again"
+        assert len(set(ran) - seeds(store)) <= jobs + 1  # in flight, and one being written
+        assert stored <= seeds(store)
+    process = start(RUN, store.folder, jobs, **setting)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert seeds(store) == set(range(400))
+    assert len(runs(log)) <= 400 + kills * (jobs + 1)
+
+
+def test_a_full_disk_stops_the_run_and_leaves_all_before_it(store):
+    for seed in range(3):
+        store.append(FIGURE, {"seed": seed}, {"x": seed})
+    whole = store.path(FIGURE.name).read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The kernel writes what fits, then refuses: a real short write.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 40, hard))
+    try:
+        with pytest.raises(OSError, match=r"No space left|too large"):
+            store.append(FIGURE, {"seed": 3}, {"x": 3})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert store.path(FIGURE.name).read_bytes() == whole
+    store.append(FIGURE, {"seed": 3}, {"x": 3})
+    assert len(store.read(FIGURE)) == 4
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="needs root for a tmpfs")
+def test_a_full_file_system(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs here: {mounted.stderr.strip()}")
+    try:
+        store = Store(disk / "results")
+        with pytest.raises(OSError, match="No space left"):
+            fill(store)
+        kept = store.read(FIGURE)
+        assert 20 < len(kept) < 70
+        assert store.path(FIGURE.name).read_bytes().endswith(b"}\n")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def fill(store):
+    for seed in range(1000):
+        store.append(FIGURE, {"seed": seed}, {"x": "x" * 999})
+
+
+def runs(log):
+    return [int(line.split()[0]) for line in log.read_text().splitlines()]
+
+
+def seeds(store):
+    environment = {"seed": 0, "pause": 0.01}
+    held = store.read(FIGURE)
+    keys = {trial_key(FIGURE, environment | {"seed": seed}): seed for seed in range(400)}
+    return {keys[key] for key in held}
+
+
+def wait_for_runs(log, before, process, seconds=60):
+    end = time.monotonic() + seconds
+    while len(runs(log)) <= before:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.005)

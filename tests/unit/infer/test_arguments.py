@@ -1,0 +1,50 @@
+"""What the verbs refuse, and in which words."""
+
+import dimod
+import networkx as nx
+import numpy as np
+import pytest
+
+import planaris as pl
+
+PAIR = pl.IsingModel([(0, 1)], [1.0])
+VERBS = [pl.ground_state, pl.log_partition, pl.marginals, lambda model: pl.sample(model, 1)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("given", "way"),
+    [
+        (nx.path_graph(3), "from_networkx"),
+        (dimod.BinaryQuadraticModel("SPIN"), "from_bqm"),
+        (np.eye(3), "from_matrix"),
+        ("model.uai", "read_model"),
+        ([(0, 1)], "IsingModel"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_the_way_to_make_one(verb, given, way):
+    with pytest.raises(pl.errors.ModelError, match=way):
+        verb(given)
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), "1"])
+def test_time_limits_are_positive_numbers(limit):
+    with pytest.raises(pl.errors.MethodError, match="time_limit"):
+        pl.ground_state(PAIR, time_limit=limit)
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, "2", None])
+def test_numbers_of_samples_are_integers(count):
+    with pytest.raises(pl.errors.ModelError, match="num_samples"):
+        pl.sample(PAIR, count)
+
+
+def test_a_seed_is_as_good_as_a_generator_everywhere():
+    for_seed = pl.generate.spin_glass(5, 3)
+    for_rng = pl.generate.spin_glass(5, np.random.default_rng(3))
+    assert np.array_equal(for_seed.couplings, for_rng.couplings)
+    plan = pl.plan(for_rng)
+    drawn = [plan.sample(for_rng.couplings, 4, rng) for rng in (7, np.random.default_rng(7))]
+    assert np.array_equal(*drawn)
+    drawn = [pl.treewidth.sample(for_rng, 4, rng) for rng in (7, np.random.default_rng(7))]
+    assert np.array_equal(*drawn)

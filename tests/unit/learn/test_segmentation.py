@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import ModelError
+from planaris.generate import noisy_mask, shape_mask
+from planaris.learn import PlanarCRF, segment_image
+from planaris.learn.perfect import bound_probabilities
+from planaris.learn.segmentation import read_strokes
+from planaris.reference import enumerate_states
+
+
+def scene(rng, shape=(30, 34)):
+    """A two-coloured image with its mask and a stroke of each kind."""
+    mask = np.zeros(shape, dtype=bool)
+    mask[8:22, 9:25] = True
+    image = np.where(mask[:, :, None], [0.8, 0.6, 0.2], [0.2, 0.3, 0.6])
+    image = np.clip(image + 0.05 * rng.standard_normal(image.shape), 0, 1)
+    strokes = np.zeros((*shape, 3))
+    strokes[14:16, 12:20] = [1, 1, 1]
+    strokes[2:4, 3:30] = [1, 0, 0]
+    return image, mask, strokes
+
+
+def test_strokes_lead_to_the_mask_with_proof(rng):
+    image, mask, strokes = scene(rng)
+    found = segment_image(image, strokes)
+    np.testing.assert_array_equal(found.mask, mask)
+    assert found.exact
+    assert found.method == "graph-cut"
+    assert np.all(found.lower <= found.upper)
+    assert np.all(found.uncertainty[14:16, 12:20] == 0)
+
+
+def test_without_strokes_the_sign_is_that_of_the_border(rng):
+    image, mask, _ = scene(rng)
+    for picture in (image, 1.0 - image):
+        found = segment_image(picture)
+        assert (found.mask == mask).mean() > 0.99
+        assert found.exact
+        assert found.uncertainty.mean() < 0.2
+
+
+def test_a_trained_crf_segments(rng):
+    masks = [shape_mask((25, 25), rng, split_corners=True) for _ in range(3)]
+    images = [noisy_mask(m, 2.0, rng) for m in masks]
+    crf = PlanarCRF("margin", peg="corners").fit(images[:2], masks[:2])
+    found = segment_image(images[2], crf=crf)
+    wrong = np.mean(found.mask != masks[2])
+    assert min(wrong, 1 - wrong) < 0.05
+    np.testing.assert_array_equal(found.lower, found.upper)
+    assert crf.num_samples == 100  # not changed
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (5, 1), (4, 4)])
+def test_constant_and_thin_images(shape):
+    found = segment_image(np.full(shape, 0.3))
+    assert found.mask.shape == shape
+    assert not found.mask.any()
+    assert np.all((found.uncertainty >= 0) & (found.uncertainty <= 1))
+
+
+def test_bounds_hold_the_exact_probabilities(rng):
+    fields = 0.5 * rng.standard_normal((3, 4))
+    right, down = rng.random((3, 3)), rng.random((2, 4))
+    model = pl.IsingModel.from_image(fields, right, down)
+    exact = enumerate_states(model).nodes.reshape(3, 4)
+    low, high = bound_probabilities(fields, right, down, num_samples=1500, seed=3)
+    np.testing.assert_array_equal(low, high)  # small: all chains meet
+    np.testing.assert_allclose(low, exact, atol=5 * 0.5 / 1500**0.5)
+    short = bound_probabilities(fields, right, down, num_samples=1500, seed=3, max_sweeps=4)
+    assert np.all(short[0] <= low)
+    assert np.all(low <= short[1])
+
+
+def test_strong_couplings_stay_open():
+    low, high = bound_probabilities(np.zeros((6, 6)), np.full((6, 5), 9.0), np.full((5, 6), 9.0))
+    np.testing.assert_array_equal(low, 0.0)
+    np.testing.assert_array_equal(high, 1.0)
+
+
+def test_what_is_refused(rng):
+    image, _, strokes = scene(rng)
+    with pytest.raises(ModelError, match="both kinds"):
+        segment_image(image, np.zeros_like(strokes))
+    with pytest.raises(ModelError, match="size"):
+        segment_image(image, strokes[:-1])
+    with pytest.raises(ModelError, match="together"):
+        segment_image(image, strokes, crf=PlanarCRF())
+    with pytest.raises(ModelError, match="pixels"):
+        segment_image(np.zeros((0, 3)))
+    with pytest.raises(ModelError, match="num_samples"):
+        segment_image(image, num_samples=0)
+    with pytest.raises(ModelError, match="negative"):
+        bound_probabilities(np.zeros((1, 2)), np.array([[-1.0]]), np.zeros((0, 2)))
+    with pytest.raises(ModelError, match="scribbles"):
+        read_strokes(np.zeros((2, 2, 4)))

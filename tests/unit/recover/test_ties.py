@@ -1,0 +1,83 @@
+"""Ground states drawn at random: all of them, evenly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import planaris as pl
+from degenerate import K5, SMALL
+from planaris.errors import TooLargeError
+from planaris.recover import Marginal, estimators, observe, sample_ground_states, ties
+from planaris.reference import enumerate_states
+
+
+def count(states: np.ndarray, among: np.ndarray) -> np.ndarray:
+    index = {tuple(row): k for k, row in enumerate(among.tolist())}
+    return np.bincount([index[tuple(row)] for row in states.tolist()], minlength=len(index))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pl.generate.spin_glass(3, np.random.default_rng(4), disorder="bimodal"),
+        pl.IsingModel(K5, -1.0),
+        pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0], [0.5, 0.0, -0.5]),
+        pl.IsingModel([(0, 1), (2, 3)], [1.0, -1.0], num_spins=5),
+    ],
+    ids=["planar", "not planar", "with fields", "isolated spin"],
+)
+def test_draws_are_uniform_over_all_ground_states(
+    model: pl.IsingModel, rng: np.random.Generator
+) -> None:
+    optima = enumerate_states(model).ground_states
+    assert len(optima) > 1
+    states, how = sample_ground_states(model, 200 * len(optima), rng)
+    assert how in ("planar", "treewidth")
+    # A fixed seed: passes unless draws are uneven.
+    assert chisquare(count(states, optima)).pvalue > 1e-4
+
+
+def test_perturbed_couplings_reach_only_ground_states(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    monkeypatch.setattr(ties, "EXACT_SPINS", 0)
+    model = pl.generate.spin_glass(4, rng, disorder="bimodal")
+    states, how = sample_ground_states(model, 50, rng)
+    best = enumerate_states(model).energy
+    assert how == "perturbation"
+    assert model.energy(states).tolist() == [best] * 50
+    # A twofold tie falls evenly: a node with two bad edges of four.
+    star = pl.IsingModel(
+        [(0, k) for k in range(1, 5)] + [(1, 2), (2, 3), (3, 4)], [-1, -1, 1, 1] + [5] * 3
+    )
+    drawn, _ = sample_ground_states(star, 400, rng)
+    share = float((drawn[:, 0] == drawn[:, 1]).mean())
+    assert 0.38 < share < 0.62  # five standard deviations of 400 coins
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_odd_models_give_ground_states(name: str, rng: np.random.Generator) -> None:
+    model = SMALL[name]()
+    if not np.array_equal(model.couplings, np.round(model.couplings)) or model.has_fields:
+        return
+    states, _ = sample_ground_states(model, 4, rng)
+    best = enumerate_states(model).energy
+    np.testing.assert_allclose(model.energy(states), best, rtol=1e-12)
+
+
+def test_marginals_that_do_not_fit_are_bounded_instead(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    seen = observe(pl.generate.square_lattice(5), 1, 0.1, 0.3, rng)
+    exact = Marginal(0.1, 0.3).recover(seen)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise TooLargeError("too wide", bytes_needed=1)
+
+    monkeypatch.setattr(estimators, "marginals", refuse)
+    found = Marginal(0.1, 0.3, time_limit=5.0).recover(seen)
+    assert (exact.exact, found.exact) == (True, False)
+    assert found.method != exact.method
+    assert np.abs(found.beliefs - exact.beliefs).mean() < 0.1
