@@ -2,9 +2,10 @@
 .DEFAULT_GOAL := help
 CORE := $(shell find cpp -name '*.?pp') CMakeLists.txt pyproject.toml tools/setup.sh
 RUN := .venv/bin/
+FUZZ_RUNS ?= 500000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help demo test lint pytest cpp-test stubs cli-reference docs wheel-test bench clean
+.PHONY: help demo test lint pytest cpp-test cpp-tsan fuzz stubs cli-reference docs wheel-test bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +30,27 @@ cpp-test: .venv/.ready
 	  -DPLANARIS_SANITIZE=address,undefined > /dev/null
 	$(RUN)cmake --build build/sanitize
 	$(RUN)ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+
+# The tests that start threads; under ThreadSanitizer everything is ten times slower.
+cpp-tsan: .venv/.ready  ## the C++ tests under the thread sanitizer
+	$(RUN)cmake -G Ninja -S . -B build/tsan -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \
+	  -DPLANARIS_PYTHON=OFF -DPLANARIS_TESTS=ON -DCMAKE_BUILD_TYPE=Debug \
+	  -DPLANARIS_SANITIZE=thread > /dev/null
+	$(RUN)cmake --build build/tsan
+	$(RUN)ctest --test-dir build/tsan --output-on-failure -j $(JOBS)
+
+# Needs clang; FUZZ_RUNS executions per target, corpora are kept under build/fuzz.
+fuzz: .venv/.ready  ## coverage-guided fuzzing of the text and array kernels
+	CXX=clang++ $(RUN)cmake -G Ninja -S . -B build/fuzz -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \
+	  -DPLANARIS_PYTHON=OFF -DPLANARIS_FUZZ=ON -DCMAKE_BUILD_TYPE=Debug \
+	  -DPLANARIS_SANITIZE=address,undefined > /dev/null
+	$(RUN)cmake --build build/fuzz
+	for target in $(basename $(notdir $(wildcard cpp/fuzz/fuzz_*.cpp))); do \
+	  mkdir -p build/fuzz/corpus/$$target && \
+	  build/fuzz/$$target -runs=$(FUZZ_RUNS) -timeout=5 -rss_limit_mb=1024 -max_len=512 \
+	    -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	    build/fuzz/corpus/$$target cpp/fuzz/corpus/$${target#fuzz_} || exit 1; \
+	done
 
 stubs: .venv/.ready  ## regenerate src/planaris/_core.pyi
 	$(RUN)python -m nanobind.stubgen -m planaris._core -o src/planaris/_core.pyi

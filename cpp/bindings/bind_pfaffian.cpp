@@ -25,17 +25,18 @@ struct PfaffianPlan {
 };
 
 std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
-                       In2<double> centres, int32_t leaf_size) {
+                       In2<double> centres, int32_t leaf_size, const Progress& progress) {
   const RotationView view{{edges.data(), edges.size()},
                           {rotation.data(), rotation.size()},
                           {offsets.data(), offsets.size()}};
   const std::span<const double> spots{centres.data(), centres.size()};
+  Control control = make_control(progress);
   nb::gil_scoped_release release;
   Faces faces = trace_faces(view);
   if (!spots.empty() && spots.size() != 2 * (faces.offsets.size() - 1)) {
     throw std::invalid_argument("centres must hold two coordinates per face, or nothing");
   }
-  FrontTree tree = dissect_faces(faces, spots, leaf_size);
+  FrontTree tree = dissect_faces(faces, spots, leaf_size, control);
   std::vector<int8_t> signs = kasteleyn_signs(view, faces);
   return std::make_shared<PfaffianPlan>(std::move(faces), std::move(tree), std::move(signs));
 }
@@ -285,7 +286,8 @@ void bind_pfaffian(nb::module_& m) {
         nb::arg("progress") = nb::none());
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
-           nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"))
+           nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"),
+           nb::arg("progress") = nb::none())
       .def("signs",
            [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
       .def("scaling", &scaling, nb::arg("gauged").noconvert(), nb::arg("progress") = nb::none())

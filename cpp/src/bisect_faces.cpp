@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <future>
 #include <numeric>
 #include <thread>
@@ -19,6 +21,13 @@ struct Manner {
   std::span<const double> centres;
   int32_t leaf_size;
   int spare_threads;
+  Control* control;         // null on threads that are not the caller's
+  std::atomic<bool>* stop;  // set when the caller's thread has to stop
+
+  void poll() const {
+    if (control != nullptr) control->poll_now();
+    if (stop->load(std::memory_order_relaxed)) throw Interrupted();
+  }
 };
 
 // Some faces, as a graph of their own.
@@ -137,6 +146,7 @@ int32_t dissect(Part part, Manner manner, GraphBisection& bisection, Dissection&
     d.order.insert(d.order.end(), part.face.begin(), part.face.end());
     return add_node(d, begin, -1, -1);
   }
+  manner.poll();
   auto [first, second] = split(part, choose_sides(part, manner, bisection));
   const bool shared = part.graph.count() > kWorthAThread && manner.spare_threads-- > 0;
   part = {};
@@ -145,24 +155,39 @@ int32_t dissect(Part part, Manner manner, GraphBisection& bisection, Dissection&
     const int32_t right = dissect(std::move(second), manner, bisection, d);
     return add_node(d, begin, left, right);
   }
-  auto other = std::async(std::launch::async, [&second = second, manner] {
+  Manner apart = manner;
+  apart.control = nullptr;
+  auto other = std::async(std::launch::async, [&second = second, apart] {
     GraphBisection own;
+    own.poll = [apart] { apart.poll(); };
     Dissection result;
-    dissect(std::move(second), manner, own, result);
+    dissect(std::move(second), apart, own, result);
     return result;
   });
-  const int32_t left = dissect(std::move(first), manner, bisection, d);
+  int32_t left = -1;
+  try {
+    left = dissect(std::move(first), manner, bisection, d);
+    while (other.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+      manner.poll();
+    }
+  } catch (...) {
+    *manner.stop = true;  // the other thread is waited for when `other` goes
+    throw;
+  }
   append(d, other.get());
   return add_node(d, begin, left, static_cast<int32_t>(d.range.size()) - 1);
 }
 
 }  // namespace
 
-Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size) {
+Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
+                        Control& control) {
   Dissection d;
+  std::atomic<bool> stop{false};
   GraphBisection bisection;
+  bisection.poll = [&control] { control.poll_now(); };
   const int threads = std::bit_width(std::max(std::thread::hardware_concurrency(), 1u) - 1);
-  dissect(whole(faces), {centres, leaf_size, threads}, bisection, d);
+  dissect(whole(faces), {centres, leaf_size, threads, &control, &stop}, bisection, d);
   return d;
 }
 

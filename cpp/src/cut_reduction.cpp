@@ -87,6 +87,20 @@ class Reducer {
     for (int32_t v = n - 1; v >= 0; --v) queue_.push_back(v);
   }
 
+  // Degrees count neighbours: loops and parallel edges would break that.
+  void require_simple() const {
+    std::vector<int32_t> seen(gone_.size(), -1);
+    for (int32_t v = 0; v < static_cast<int32_t>(gone_.size()); ++v) {
+      seen[v] = v;
+      for (int32_t h = graph_.first(v); h >= 0; h = graph_.next(h)) {
+        if (seen[graph_.target(h)] == v) {
+          throw std::invalid_argument("edges must join different spins, each pair once");
+        }
+        seen[graph_.target(h)] = v;
+      }
+    }
+  }
+
   void run(Control& control) {
     while (!queue_.empty()) {
       control.poll();
@@ -239,7 +253,11 @@ CutReduction reduce_cut(int32_t num_spins, std::span<const int32_t> edges,
     if (v < 0 || v >= num_spins) throw std::invalid_argument("edge names no spin");
   }
   if (edges.size() != 2 * couplings.size()) throw std::invalid_argument("one coupling per edge");
+  for (const double coupling : couplings) {
+    if (!std::isfinite(coupling)) throw std::invalid_argument("couplings must be finite");
+  }
   Reducer reducer(num_spins, edges, couplings, keep_zero_edges);
+  reducer.require_simple();
   reducer.run(control);
   return reducer.take();
 }

@@ -131,14 +131,28 @@ void improve_spins(int32_t num_spins, std::span<const int32_t> edges,
   if (static_cast<int32_t>(spins.size()) != num_spins) throw std::invalid_argument("spins");
   const Adjacency graph(num_spins, edges, couplings);
   Flipper flipper(graph, spins);
-  flipper.descend(control);
+  // Any state will do when the time is over: single flips only lower the energy.
+  try {
+    flipper.descend(control);
+  } catch (const DeadlinePassed&) {
+    return;
+  }
   if (num_spins < 3) return;
   std::vector<int8_t> best = spins;
+  const int32_t polls = num_spins / 4096;  // a step looks at every spin
   std::vector<int64_t> free_at(num_spins, 0);
   double fall = 0, best_fall = 0;
   uint64_t state = seed * 2 + 1;
   for (int64_t step = 1; step <= tabu_steps; ++step) {
-    control.poll(static_cast<double>(step) / static_cast<double>(tabu_steps));
+    try {
+      if (polls > 0) {
+        control.poll_now();
+      } else {
+        control.poll();
+      }
+    } catch (const DeadlinePassed&) {
+      break;
+    }
     int32_t chosen = -1;
     double gain = -std::numeric_limits<double>::infinity();
     for (int32_t v = 0; v < num_spins; ++v) {

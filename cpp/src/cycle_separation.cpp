@@ -27,7 +27,8 @@ using odd::Walk;
 constexpr double kIntegral = 1e-9;
 
 // All triangles, each found once from its edge that comes last.
-void collect_triangles(const Instance& in, double limit, std::vector<Cycle>& out) {
+void collect_triangles(const Instance& in, double limit, Control& control,
+                       std::vector<Cycle>& out) {
   const odd::Graph& g = in.graph;
   const int32_t n = g.num_vertices();
   std::vector<int32_t> edge_to(n, -1);
@@ -35,17 +36,23 @@ void collect_triangles(const Instance& in, double limit, std::vector<Cycle>& out
   const auto before = [&g](int32_t u, int32_t v) {
     return g.degree(u) != g.degree(v) ? g.degree(u) < g.degree(v) : u < v;
   };
+  std::vector<Arc> ahead;
+  std::vector<size_t> begin(1, 0);
   for (int32_t u = 0; u < n; ++u) {
-    const auto arcs_of = [&g](int32_t v) {
-      return std::span(g.arcs).subspan(g.offsets[v], g.degree(v));
-    };
-    for (const Arc& arc : arcs_of(u)) {
-      if (before(u, arc.to)) edge_to[arc.to] = arc.edge[0];
+    for (const Arc& arc : std::span(g.arcs).subspan(g.offsets[u], g.degree(u))) {
+      if (before(u, arc.to)) ahead.push_back(arc);
     }
+    begin.push_back(ahead.size());
+  }
+  const auto arcs_of = [&](int32_t v) {
+    return std::span(ahead).subspan(begin[v], begin[v + 1] - begin[v]);
+  };
+  for (int32_t u = 0; u < n; ++u) {
+    control.poll();
+    for (const Arc& arc : arcs_of(u)) edge_to[arc.to] = arc.edge[0];
     for (const Arc& arc : arcs_of(u)) {
-      if (!before(u, arc.to)) continue;
       for (const Arc& far : arcs_of(arc.to)) {
-        if (!before(arc.to, far.to) || edge_to[far.to] < 0) continue;
+        if (edge_to[far.to] < 0) continue;
         const int32_t e[3] = {arc.edge[0], far.edge[0], edge_to[far.to]};
         const double x[3] = {in.x[e[0]], in.x[e[1]], in.x[e[2]]};
         const double all_odd = 3 - x[0] - x[1] - x[2];
@@ -315,7 +322,7 @@ CycleCuts separate_cycles(int32_t num_spins, std::span<const int32_t> edges,
   const Instance in(num_spins, edges, x);
   const double limit = 1 - options.min_violation;
   std::vector<Cycle> cycles;
-  collect_triangles(in, limit, cycles);
+  collect_triangles(in, limit, control, cycles);
   // In a nearly complete graph all chordless cycles are triangles.
   const bool dense = 4.0 * static_cast<double>(x.size()) > 0.8 * num_spins * (num_spins - 1.0) * 2;
   if (options.budget > 0 && !(dense && !cycles.empty())) {

@@ -1,6 +1,7 @@
 #include "planaris/drawing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -252,6 +253,12 @@ Drawing embed_drawing(int32_t num_vertices, std::span<const int32_t> edges,
                       std::span<const double> positions, Control& control) {
   if (positions.size() != 2 * static_cast<size_t>(num_vertices)) {
     throw std::invalid_argument("two coordinates per vertex are needed");
+  }
+  for (size_t h = 0; h < edges.size(); ++h) {
+    if (edges[h] == edges[h ^ 1]) throw std::invalid_argument("an edge joins a vertex with itself");
+  }
+  for (const double value : positions) {
+    if (!std::isfinite(value)) throw std::invalid_argument("coordinates must be finite");
   }
   require_vertices(num_vertices, edges);
   return Sweep(num_vertices, edges, positions, control).run();

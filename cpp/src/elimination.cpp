@@ -150,6 +150,7 @@ class Eliminator {
     expand_offsets(cards.subspan(split_), s.subspan(split_), inner_);
     int64_t entry = 0;
     for (const int64_t base : outer_) {
+      control_.poll();
       for (const int64_t step : inner_) visit(entry++, base + step);
     }
   }

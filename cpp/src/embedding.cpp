@@ -4,15 +4,25 @@
 #include <stdexcept>
 #include <string>
 
+#include "planaris/graph.hpp"
+
 namespace planaris {
 
 namespace {
 
 // next[h]: the half-edge clockwise after h around its tail.
 std::vector<int32_t> clockwise_next(const RotationView& r) {
+  if (r.rotation.size() != r.edges.size() || r.offsets.empty() || r.offsets.front() != 0 ||
+      r.offsets.back() != r.num_half_edges()) {
+    throw std::invalid_argument("offsets must run from 0 to the number of half-edges");
+  }
   std::vector<int32_t> next(r.num_half_edges(), -1);
   for (int32_t v = 0; v < r.num_vertices(); ++v) {
     const int32_t begin = r.offsets[v], end = r.offsets[v + 1];
+    if (begin < 0 || end < begin || end > r.num_half_edges()) {
+      throw std::invalid_argument("offsets must not fall, as they do at vertex " +
+                                  std::to_string(v));
+    }
     for (int32_t k = begin; k < end; ++k) {
       const int32_t h = r.rotation[k];
       if (h < 0 || h >= r.num_half_edges() || r.tail(h) != v) {
@@ -53,6 +63,7 @@ Faces trace_faces(const RotationView& r) {
 }
 
 std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges) {
+  require_vertices(num_vertices, edges);
   std::vector<int32_t> parent(num_vertices);
   std::iota(parent.begin(), parent.end(), 0);
   const auto find = [&parent](int32_t v) {

@@ -112,8 +112,9 @@ void lay_out_fronts(const Dissection& d, const Faces& faces, FrontTree& tree) {
 
 }  // namespace
 
-FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size) {
-  const Dissection d = bisect_faces(faces, centres, std::max(leaf_size, 1));
+FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
+                        Control& control) {
+  const Dissection d = bisect_faces(faces, centres, std::max(leaf_size, 1), control);
   FrontTree tree;
   tree.left = d.left;
   tree.right = d.right;

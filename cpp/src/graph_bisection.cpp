@@ -200,6 +200,7 @@ void GraphBisection::match(const WeightedGraph& graph, const std::vector<uint8_t
 
 WeightedGraph GraphBisection::coarsen(const WeightedGraph& graph, const std::vector<uint8_t>& side,
                                       std::vector<int32_t>& to_coarse) {
+  poll();
   match(graph, side);
   const int32_t n = graph.count();
   to_coarse.assign(n, -1);
@@ -326,6 +327,7 @@ int32_t GraphBisection::gain_of(const WeightedGraph& graph, const std::vector<ui
 // Gains and the weight of arcs to the other side are computed once and kept up to date, so that
 // after the first look at the graph only its cut is worked on.
 int64_t GraphBisection::refine(const WeightedGraph& graph, std::vector<uint8_t>& side, int passes) {
+  poll();
   const int32_t n = graph.count();
   gain_.resize(n);
   outside_.resize(n);

@@ -74,7 +74,6 @@ class Elimination {
         keep_(keep), fronts_(fronts), parallel_([this](int count, const std::function<void(int)>& body) {
           team_.parallel_for(count, body);
         }) {
-    if (options.threads <= 1) parallel_ = nullptr;
   }
 
   LogPfaffian run() {

@@ -26,11 +26,9 @@ class Sweep {
   Sweep(const FrontTree& tree, const KasteleynEntries& entries, const Factors<T>& factors,
         int threads, Control& control)
       : tree_(tree), entries_(entries), factors_(factors), team_(threads, control) {
-    if (threads > 1) {
-      parallel_ = [this](int count, const std::function<void(int)>& body) {
-        team_.parallel_for(count, body);
-      };
-    }
+    parallel_ = [this](int count, const std::function<void(int)>& body) {
+      team_.parallel_for(count, body);
+    };
   }
 
   UncutProbabilities probabilities() {

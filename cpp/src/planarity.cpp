@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "planaris/graph.hpp"
 
@@ -19,7 +20,10 @@ LeftRight::LeftRight(int32_t num_vertices, std::span<const int32_t> edges, Contr
 
 void LeftRight::build_adjacency(std::span<const int32_t> edges) {
   offsets_.assign(n_ + 1, 0);
-  for (const int32_t v : edges) ++offsets_[v + 1];
+  for (size_t h = 0; h < edges.size(); ++h) {
+    if (edges[h] == edges[h ^ 1]) throw std::invalid_argument("an edge joins a vertex with itself");
+    ++offsets_[edges[h] + 1];
+  }
   std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
   std::vector<int32_t> place(offsets_.begin(), offsets_.end() - 1);
   arcs_.resize(edges.size());

@@ -82,13 +82,30 @@ void Team::worker_loop(int worker, const Run& run) {
   }
 }
 
+// A large front keeps a thread busy for long: between its parts it looks whether to stop.
+void Team::check_here() {
+  if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
+  if (std::this_thread::get_id() == caller_) control_.poll_now();
+}
+
 void Team::help(Job& job) {
-  for (int k = job.next++; k < job.count; k = job.next++) (*job.body)(k);
+  try {
+    for (int k = job.next++; k < job.count; k = job.next++) {
+      check_here();
+      (*job.body)(k);
+    }
+  } catch (...) {
+    job.next = job.count;  // what is left is not done, and nobody will look at it
+    fail(std::current_exception());
+  }
 }
 
 void Team::parallel_for(int count, const std::function<void(int)>& body) {
   if (threads_ == 1 || count < 2) {
-    for (int k = 0; k < count; ++k) body(k);
+    for (int k = 0; k < count; ++k) {
+      check_here();
+      body(k);
+    }
     return;
   }
   Job job{&body, count};
@@ -101,6 +118,7 @@ void Team::parallel_for(int count, const std::function<void(int)>& body) {
   std::unique_lock lock(mutex_);
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
   changed_.wait(lock, [&job] { return job.helpers == 0; });
+  if (stop_) throw Interrupted();
 }
 
 }  // namespace planaris

@@ -148,12 +148,12 @@ static void leaves_and_threads_change_nothing() {
       Control control;
       Factors<double> factors;
       const LogPfaffian found =
-          eliminate<double>(dissect_faces(faces, centres, leaf), {face, join, signs},
+          eliminate<double>(dissect_faces(faces, centres, leaf, control), {face, join, signs},
                             {0.1, threads}, control, &factors);
       CHECK(std::fabs(found.log_magnitude + sum + std::log(2.0) - std::log(total)) < 1e-13);
       CHECK(found.stats.left_over == 0);
       CHECK(found.stats.pivots == 5);
-      const FrontTree tree = dissect_faces(faces, centres, leaf);
+      const FrontTree tree = dissect_faces(faces, centres, leaf, control);
       const KasteleynEntries entries{face, join, signs};
       Fronts<double> fronts;
       eliminate<double>(tree, entries, {0.1, threads}, control, &factors, &fronts);
@@ -183,7 +183,8 @@ static void moats_give_an_order() {
     for (double& x : value) x *= beta;
     const std::vector<int32_t> order{left, right}, start{0, 1}, stop{1, 2}, parent{-1, -1};
     const std::vector<int32_t> unsatisfied{1};
-    const FrontTree tree = dissect_faces(faces, {}, 1);
+    Control dissecting;
+    const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
     const Moats moats{order, start, stop, parent, value};
     const MoatOrder found = moat_order(tree, faces, moats, g, unsatisfied, 0.0);
     CHECK(found.deepest == value[1]);
@@ -214,7 +215,9 @@ static void moats_give_an_order() {
   const std::vector<double> g(5, 0.0), value{1.0};
   bool refused = false;
   try {
-    moat_order(dissect_faces(faces, {}, 1), faces, {wrong, zero, one, top, value}, g, none, 0.0);
+    Control dissecting;
+    moat_order(dissect_faces(faces, {}, 1, dissecting), faces, {wrong, zero, one, top, value}, g,
+               none, 0.0);
   } catch (const std::invalid_argument&) {
     refused = true;
   }
@@ -226,7 +229,8 @@ static void batches_equal_their_rows() {
   const Faces faces = two_triangles(edges);
   const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
   const std::vector<int8_t> signs = kasteleyn_signs({edges, rotation, offsets}, faces);
-  const FrontTree tree = dissect_faces(faces, {}, 1);
+  Control dissecting;
+  const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
   const std::vector<double> join(10, 0.0);
   std::vector<double> face(70);
   std::mt19937 random(5);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "planaris/control.hpp"
 #include "planaris/embedding.hpp"
 
 namespace planaris {
@@ -22,6 +23,7 @@ struct Dissection {
 
 // Halves along the longer extent of the faces' centres (two coordinates each), the cut then
 // improved by single moves; without centres by multilevel bisection of the dual graph.
-Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size);
+Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
+                        Control& control);
 
 }  // namespace planaris

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "planaris/control.hpp"
 #include "planaris/embedding.hpp"
 
 namespace planaris {
@@ -40,7 +41,8 @@ struct FrontTree {
 
 // `centres` holds two coordinates per face, by which faces are cut in halves until at most
 // `leaf_size` are left; without centres, the dual graph is bisected instead.
-FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size);
+FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
+                        Control& control);
 
 // Signs of the joins, one per edge: around every vertex but one per component the product of the
 // entries that a walk meets is -1, which makes every term of the Pfaffian of a plane graph

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace planaris {
@@ -25,6 +26,9 @@ class GraphBisection {
   // The side (0 or 1) of every vertex; both sides hold a vertex if there are two, and each is
   // connected within every component of the graph. A function of the graph alone.
   std::vector<uint8_t> run(const WeightedGraph& graph);
+
+  // Called now and then; stops the work by throwing.
+  std::function<void()> poll = [] {};
 
   // Improves given sides, on all levels; finds them if there are none.
   void improve(const WeightedGraph& graph, std::vector<uint8_t>& side);

@@ -30,13 +30,14 @@ class Team {
   void work(std::vector<std::vector<int32_t>> successors, std::vector<int32_t> waits,
             const Run& run);
 
-  // Inside a task: runs body(0 … count - 1) with the help of idle threads.
+  // Inside a task: runs body(0 … count - 1) with the help of idle threads; throws when the work
+  // has to stop.
   void parallel_for(int count, const std::function<void(int)>& body);
 
   // Inside a task, from any thread: throws when the work has to stop.
   void check(int worker, double fraction = -1.0) {
     if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
-    if (worker == 0) control_.poll(fraction);
+    if (worker == 0) control_.poll_now(fraction);  // the clock is nothing beside a front
   }
 
  private:
@@ -49,10 +50,12 @@ class Team {
 
   void worker_loop(int worker, const Run& run);
   void help(Job& job);
+  void check_here();
   void fail(std::exception_ptr error);
 
   int threads_;
   Control& control_;
+  std::thread::id caller_ = std::this_thread::get_id();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<int32_t> ready_, waits_;

@@ -28,7 +28,7 @@ LEAST_LOGIT = -500.0
 
 
 class Stop(Exception):
-    """Raised inside the optimiser when time is up."""
+    """Raised inside the optimiser when nothing is gained any more."""
 
 
 class Decomposition:
@@ -41,7 +41,8 @@ class Decomposition:
     subgraphs : list of numpy.ndarray
         Edges of every subgraph; together they hold every edge with a coupling.
     deadline : float
-        Value of ``time.monotonic()`` at which to stop.
+        Value of ``time.monotonic()`` at which to stop; ``TimeoutError`` if that is before the
+        subgraphs are prepared.
     callback : callable, optional
         See :data:`Callback`.
     """
@@ -55,7 +56,8 @@ class Decomposition:
         callback: Callback | None = None,
     ) -> None:
         self.bare, self.deadline, self.callback = bare, deadline, callback
-        self.pieces = Pieces(bare, subgraphs)
+        self.pieces = Pieces(bare, subgraphs, deadline=deadline)
+        self.seconds = 0.0
         count = np.bincount(self.pieces.edge, minlength=bare.num_edges)
         missing = np.flatnonzero((count == 0) & (bare.couplings != 0))
         if len(missing):
@@ -112,13 +114,16 @@ class Decomposition:
 
     def value(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the bound (less the model's constant) and its gradient by (y, logits)."""
-        if time.monotonic() > self.deadline and self.evaluations:
-            raise Stop
+        started = time.monotonic()
+        # One more evaluation, and after it the proof, which takes about two.
+        if self.evaluations and started + 3 * self.seconds > self.deadline:
+            raise TimeoutError
         y, logits = np.split(x, [len(self.y)])
         rho = self.rho(logits)
         theta = self.couplings(y, rho)
-        values = self.pieces.evaluate(theta)
+        values = self.pieces.evaluate(theta, deadline=self.deadline)
         self.evaluations += 1
+        self.seconds = time.monotonic() - started
         edge, piece = self.pieces.edge, self.pieces.piece
         mean = self._mean_moments(values, rho)
         bound = float(rho @ values.logs)
@@ -196,7 +201,9 @@ class Decomposition:
                 solve: Any = optimize.minimize
                 solve(self.value, x, jac=True, method="L-BFGS-B", callback=after, options=options)
         except Stop:
-            return "time_limit" if time.monotonic() > self.deadline else "optimal"
+            return "optimal"
+        except TimeoutError:
+            return "time_limit"
         except MethodError:
             # A planar piece has grown couplings that no precision handles; the best point stays.
             return "precision"
@@ -218,13 +225,13 @@ class Decomposition:
         smaller = Decomposition(
             self.bare,
             [self.pieces.subgraphs[r] for r in keep.tolist()],
-            deadline=self.deadline,
             callback=self.callback,
         )
         theta = self.couplings(self.y, rho)
         smaller.y = theta[np.isin(self.pieces.piece, keep)]
         smaller.logits = np.log(rho[keep])
-        smaller.value(np.concatenate([smaller.y, smaller.logits]))
+        smaller.evaluate_start()
+        smaller.deadline = self.deadline
         if smaller.upper > self.upper + 1e-3 * least * abs(self.upper):
             return self
         smaller.steps, smaller.evaluations = self.steps, self.evaluations + 1
@@ -245,9 +252,9 @@ class Decomposition:
         larger = Decomposition(
             self.bare,
             [*self.pieces.subgraphs, *subgraphs],
-            deadline=self.deadline,
             callback=self.callback,
         )
+        larger.deadline = self.deadline
         larger.y = np.concatenate([theta, *(mean[s] for s in subgraphs)])
         fresh = np.full(len(subgraphs), weight / max(len(subgraphs), 1))
         larger.logits = np.log(np.concatenate([(1 - weight) * rho, fresh]))
@@ -256,12 +263,14 @@ class Decomposition:
         return larger
 
 
-def joined(first: Decomposition, second: Decomposition, weight: float) -> Decomposition:
+def joined(
+    first: Decomposition, second: Decomposition, weight: float, deadline: float = math.inf
+) -> Decomposition:
     """Return a decomposition over the subgraphs of both, ``weight`` of it being the first."""
     both = Decomposition(
         first.bare,
         [*first.pieces.subgraphs, *second.pieces.subgraphs],
-        deadline=first.deadline,
+        deadline=deadline,
         callback=first.callback,
     )
     rhos = first.rho(), second.rho()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import replace
 
 import numpy as np
 
 from planaris.bounds.trw import trw
+from planaris.memory import available_bytes
 from planaris.models import IsingModel
 from planaris.result import LogPartition
 
@@ -61,14 +64,18 @@ def trw_over_cycles(model: IsingModel, *, time_limit: float | None = None) -> Lo
     """
     from planaris.relax import entropy_bound
 
+    started = time.monotonic()
     share = None if time_limit is None else 0.2 * time_limit
     trees = trw(model, time_limit=share)
     if trees.exact or "rho" not in trees.stats:
         return trees
     # Without fields the trees leave out one spin, whose edges all of them hold.
     rho = np.clip(trees.stats["rho"], 0.0, 1.0) if model.has_fields else "uniform"
-    share = None if time_limit is None else 0.8 * time_limit
-    found = entropy_bound(model, rho=rho, time_limit=share)
+    left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
+    n = model.num_spins
+    if isinstance(rho, str) and (24.0 * n * n > available_bytes() or 1e-10 * n**3 > left):
+        return replace(trees, method="trw+cycle")  # the uniform tree takes an inverse of n × n
+    found = entropy_bound(model, rho=rho, time_limit=None if time_limit is None else left)
     upper = min(found.upper, trees.upper)
     lower = min(max(found.lower, trees.lower), upper)
     return replace(found, value=upper, lower=lower, upper=upper, method="trw+cycle")

@@ -5,9 +5,11 @@ All are arrays of edges of a :class:`planaris.bounds.bare.Bare` model.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from planaris.bounds.bare import Bare
+from planaris.bounds.bare import Bare, check_clock
 from planaris.bounds.clusters import grow_clusters
 from planaris.kernels import planarity
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
@@ -37,7 +39,9 @@ def lattice_shape(bare: Bare) -> tuple[int, int] | None:
     return (rows, columns) if len(edges) == 2 * n - rows - columns else None
 
 
-def lattice_family(bare: Bare, shape: tuple[int, int], *, stride: int = 1) -> list[LongArray]:
+def lattice_family(
+    bare: Bare, shape: tuple[int, int], *, stride: int = 1, deadline: float = math.inf
+) -> list[LongArray]:
     """Return GJ06's subgraphs: two neighbouring columns (or rows) cut out, and the star.
 
     The field spin sees the outer spins of the two or three parts that each cut leaves. A
@@ -47,6 +51,7 @@ def lattice_family(bare: Bare, shape: tuple[int, int], *, stride: int = 1) -> li
     family = []
     for width, along in ((columns, False), (rows, True)):
         for j in sorted({*range(0, width - 1, stride), width - 2}):
+            check_clock(deadline)
             cuts = [k for k in (j - 1, j + 1) if 0 <= k < width - 1]
             family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
     family.append(np.flatnonzero(bare.at_apex))
@@ -124,11 +129,17 @@ def _cut_lattice(
 
 
 def planar_family(
-    bare: Bare, rng: np.random.Generator, *, least: int = 2, most: int = 64
+    bare: Bare,
+    rng: np.random.Generator,
+    *,
+    least: int = 2,
+    most: int = 64,
+    deadline: float = math.inf,
 ) -> list[LongArray]:
     """Return maximal planar subgraphs that hold every edge at least once (as ``most`` allows).
 
-    Each prefers edges that the ones before left out, heavy ones first.
+    Each prefers edges that the ones before left out, heavy ones first. ``TimeoutError`` when
+    they are not found before ``deadline``, a value of ``time.monotonic()``.
     """
     family: list[LongArray] = []
     count = np.zeros(bare.num_edges)
@@ -137,21 +148,24 @@ def planar_family(
     while len(family) < most and (len(family) < least or not count.all()):
         noise = rng.random(bare.num_edges)
         order = np.argsort(count - 0.3 * weight - 0.3 * noise, kind="stable")
-        chosen = maximal_planar(bare.num_spins, bare.edges, order)
+        chosen = maximal_planar(bare.num_spins, bare.edges, order, deadline=deadline)
         family.append(np.flatnonzero(chosen))
         count += chosen
     if not count.all():
         # What is left goes into forests, which always fit.
-        family += tree_family(bare, np.flatnonzero(count == 0))
+        family += tree_family(bare, np.flatnonzero(count == 0), deadline=deadline)
     return family
 
 
-def maximal_planar(num_spins: int, edges: IntArray, order: LongArray) -> BoolArray:
+def maximal_planar(
+    num_spins: int, edges: IntArray, order: LongArray, *, deadline: float = math.inf
+) -> BoolArray:
     """Add edges in the given order while the graph stays planar, halving groups that fail."""
     chosen = np.zeros(len(edges), dtype=bool)
     groups = [order]
     tests = PLANARITY_BUDGET // max(len(edges), 1) + 1
     while groups and tests > 0:
+        check_clock(deadline)
         group = groups.pop()
         trial = chosen.copy()
         trial[group] = True
@@ -200,14 +214,22 @@ def spanning_forest(bare: Bare, weight: FloatArray) -> LongArray:
 
 
 def tree_family(
-    bare: Bare, targets: LongArray | None = None, *, most: int = 256
+    bare: Bare,
+    targets: LongArray | None = None,
+    *,
+    most: int = 256,
+    deadline: float = math.inf,
 ) -> list[LongArray]:
-    """Return spanning forests, each with all apex edges, that hold every target edge."""
+    """Return spanning forests, each with all apex edges, that hold every target edge.
+
+    ``TimeoutError`` when that takes longer than to ``deadline``.
+    """
     family: list[LongArray] = []
     count = np.zeros(bare.num_edges)
     wanted = np.arange(bare.num_edges) if targets is None else targets
     scale = np.abs(bare.couplings) / max(float(np.abs(bare.couplings).max(initial=0.0)), 1e-300)
     for _ in range(most):
+        check_clock(deadline)
         tree = spanning_forest(bare, -count + 0.5 * scale)
         family.append(tree)
         count[tree] += 1

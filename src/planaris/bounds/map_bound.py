@@ -62,17 +62,20 @@ def map_bound(
         spins = np.ones(model.num_spins, dtype=np.int8)
         energy = float(model.energy(spins))
         return GroundState(spins, energy, energy, energy, True, "map-bound")
-    family = [s for s in planar_subgraphs(bare, subgraphs, rng) if len(s)]
-    master = _Master(bare, family)
+    half = math.inf if time_limit is None else started + 0.6 * time_limit
+    try:
+        family = [s for s in planar_subgraphs(bare, subgraphs, rng, deadline=half) if len(s)]
+    except TimeoutError:  # the sizes of all couplings are all that can be said
+        family, deadline = [np.arange(bare.num_edges)], -math.inf
+    master = _Master(bare, family, deadline)
     for rounds in range(max_rounds + 1):
         master.price()
         done = master.best - master.value <= tolerance * (1 + abs(master.best))
-        if done or rounds == max_rounds or time.monotonic() > deadline:
+        if done or rounds == max_rounds or not master.solve():
             break
-        master.solve()
     size = float(np.abs(bare.couplings).sum())
     lower = -master.best - model.offset - 64 * EPSILON * len(family) * (size + abs(model.offset))
-    spins = _model_state(model, bare, master.states)
+    spins = _model_state(model, bare, master.states, deadline)
     energy = float(model.energy(spins))
     return GroundState(
         spins=spins,
@@ -88,8 +91,8 @@ def map_bound(
 class _Master:
     """Mixtures of states on every subgraph that agree on shared edges, by column generation."""
 
-    def __init__(self, bare: Bare, family: list[LongArray]) -> None:
-        self.bare, self.family = bare, family
+    def __init__(self, bare: Bare, family: list[LongArray], deadline: float) -> None:
+        self.bare, self.family, self.deadline = bare, family, deadline
         count = np.bincount(np.concatenate(family), minlength=bare.num_edges)
         share = bare.couplings / np.maximum(count, 1)
         self.split = [share[s] for s in family]
@@ -99,7 +102,8 @@ class _Master:
         self.best, self.value = math.inf, -math.inf
         self.plans = [_state_solver(bare, s) for s in family]
         # One state of the whole model, in every mixture, makes the master feasible.
-        self.add_state(_improved(bare, np.ones(bare.num_spins, dtype=np.int8)))
+        start = time.monotonic() + 0.1 * max(deadline - time.monotonic(), 0.0)
+        self.add_state(_improved(bare, np.ones(bare.num_spins, dtype=np.int8), start))
 
     def add_state(self, spins: Int8Array) -> None:
         """Give every subgraph this state of the whole model as a column."""
@@ -112,10 +116,13 @@ class _Master:
     def price(self) -> None:
         """Solve every subgraph for the present split: a bound, and a new column each.
 
-        The split is pulled towards the best one so far, which keeps the duals from jumping.
+        When the time is over, the sizes of a subgraph's couplings bound what is left.
         """
         total = 0.0
         for r, solve in enumerate(self.plans):
+            if time.monotonic() > self.deadline:
+                total += float(np.abs(self.split[r]).sum()) * (1 + 1e-12)
+                continue
             value, moments, spins = solve(self.split[r])
             total += value
             self.columns[r].append(moments)
@@ -123,10 +130,19 @@ class _Master:
         if total < self.best:
             self.best, self.best_split = total, self.split
 
-    def solve(self) -> None:
-        """Maximise θ·τ over mixtures of the columns; the duals are the next split."""
+    def solve(self) -> bool:
+        """Maximise θ·τ over mixtures of the columns; the duals are the next split.
+
+        They are pulled towards the best split so far, which keeps them from jumping. Returns
+        False when there was no time for it.
+        """
         from scipy.optimize import linprog
         from scipy.sparse import coo_array
+
+        # A third: the program is assembled before, and subgraphs are solved after it.
+        left = (self.deadline - time.monotonic()) / 3
+        if left <= 0:
+            return False
 
         m = self.bare.num_edges
         rows, columns, values, kinds = [], [], [], []
@@ -160,7 +176,10 @@ class _Master:
             b_eq=right,
             bounds=[(None, None)] * m + [(0.0, None)] * place,
             method="highs",
+            options={} if left == math.inf else {"time_limit": left},
         )
+        if found.status != 0:
+            return False
         self.value = -float(found.fun)
         duals = np.asarray(found.eqlin.marginals)[:offset]
         ends = np.cumsum([len(s) for s in self.family])
@@ -168,6 +187,7 @@ class _Master:
         self.split = self._balanced(
             [0.5 * a + 0.5 * b for a, b in zip(raw, self.best_split, strict=True)]
         )
+        return True
 
     def _balanced(self, split: list[FloatArray]) -> list[FloatArray]:
         """Return the split with what is missing from θ shared out evenly."""
@@ -199,18 +219,25 @@ def _state_solver(bare: Bare, members: LongArray) -> Any:
     return solve
 
 
-def _improved(bare: Bare, spins: Int8Array) -> Int8Array:
+def _improved(bare: Bare, spins: Int8Array, deadline: float) -> Int8Array:
     from planaris.kernels.cuts import improve_spins
 
     edges = np.ascontiguousarray(bare.edges)
     return improve_spins(
-        bare.num_spins, edges, bare.couplings, spins, tabu_steps=4 * bare.num_spins
+        bare.num_spins,
+        edges,
+        bare.couplings,
+        spins,
+        tabu_steps=4 * bare.num_spins,
+        seconds=max(deadline - time.monotonic(), 0.01),
     )
 
 
-def _model_state(model: IsingModel, bare: Bare, states: list[Int8Array]) -> Int8Array:
+def _model_state(
+    model: IsingModel, bare: Bare, states: list[Int8Array], deadline: float
+) -> Int8Array:
     """Return the best of some states, after a local search."""
     u, v = bare.edges.T
     best = max(states, key=lambda s: float(bare.couplings @ (s[u] * s[v])))
-    spins = _improved(bare, best)
+    spins = _improved(bare, best, deadline)
     return (spins[:-1] * spins[-1]).astype(np.int8) if model.has_fields else spins

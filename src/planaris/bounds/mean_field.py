@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
 from planaris.result import Bounds, LogPartition, MeanField
 from planaris.typing import FloatArray, LongArray
+
+CLUSTER_SECONDS = 4e-4
+"""Per spin, for clusters of width 8 to be found, planned and swept over once."""
 
 
 def mean_field(
@@ -86,8 +90,10 @@ def mean_field(
         )
     deadline = math.inf if time_limit is None else started + time_limit
     rng = np.random.default_rng(0) if rng is None else rng
+    if clusters == "width" and CLUSTER_SECONDS * model.num_spins > deadline - started:
+        clusters = "spins"  # there is no time for more
     search = _Search(model, _as_clusters(model, clusters, width), deadline, callback)
-    for start in _starts(model, restarts, rng):
+    for start in _starts(model, restarts, rng, deadline):
         search.climb(start, max_sweeps, tolerance)
         if time.monotonic() > deadline:
             break
@@ -219,10 +225,12 @@ class _Search:
         return bound, error, means, used
 
 
-def _starts(model: IsingModel, restarts: int, rng: np.random.Generator) -> list[FloatArray]:
-    """Return no order at all, a good state, random states."""
+def _starts(
+    model: IsingModel, restarts: int, rng: np.random.Generator, deadline: float
+) -> Iterator[FloatArray]:
+    """Yield no order at all, a good state, random states."""
     n = model.num_spins
-    starts = [np.zeros(n)]
+    yield np.zeros(n)
     joined = fields2bias(model, all_spins=True)[0] if model.has_fields else model
     for k in range(restarts if n else 0):
         spins = rng.choice(np.array([-1, 1], dtype=np.int8), joined.num_spins)
@@ -234,11 +242,11 @@ def _starts(model: IsingModel, restarts: int, rng: np.random.Generator) -> list[
                 spins,
                 tabu_steps=4 * n,
                 seed=k,
+                seconds=max((deadline - time.monotonic()) / 2, 0.0),
             )
         if model.has_fields:
             spins = (spins[:-1] * spins[-1]).astype(np.int8)
-        starts.append(0.95 * spins.astype(np.float64))
-    return starts
+        yield 0.95 * spins.astype(np.float64)
 
 
 # -- clusters -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from planaris.bounds.families import (
     planar_family,
     strip_family,
 )
-from planaris.bounds.report import bound_result, trivial
+from planaris.bounds.report import bound_result, out_of_time, trivial
 from planaris.bounds.reweighted import MAX_ROUNDS
-from planaris.bounds.trw import MAX_GROWN, tree_decomposition
+from planaris.bounds.trw import MAX_GROWN, tree_decomposition, trw
 from planaris.errors import MethodError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
@@ -75,12 +76,20 @@ def pdc(
     """
     started = time.monotonic()
     bare = as_bare(model)
-    if (found := solve_easy(model, bare, "pdc")) is not None:
-        return found
-    family = planar_subgraphs(bare, subgraphs, rng)
     deadline = math.inf if time_limit is None else started + time_limit
-    state = Decomposition(bare, family, deadline=deadline, callback=callback)
-    status = state.minimise(max_iterations, tolerance)
+    if (found := solve_easy(model, bare, "pdc", deadline=deadline)) is not None:
+        return found
+    # Preparing subgraphs may take all the time: trees, which are quick, then stand in.
+    half = math.inf if time_limit is None else started + 0.6 * time_limit
+    try:
+        family = planar_subgraphs(bare, subgraphs, rng, deadline=half)
+        state = Decomposition(bare, family, deadline=half, callback=callback)
+        state.pieces.evaluate(state.couplings(state.y, state.rho()), deadline=half)
+        state.deadline = deadline
+        status = state.minimise(max_iterations, tolerance)
+    except TimeoutError:
+        found = trw(model, time_limit=max(deadline - time.monotonic(), 1e-3))
+        return replace(found, method="pdc", stats={**found.stats, "status": "time_limit"})
     stats = {"status": status, "seconds": time.monotonic() - started}
     return bound_result(model, state, "pdc", stats)
 
@@ -117,46 +126,63 @@ def planar_and_trees(
     """
     started = time.monotonic()
     bare = as_bare(model)
-    if (found := solve_easy(model, bare, "pdc+trw")) is not None:
-        return found
     left = math.inf if time_limit is None else time_limit
-    trees, few = (
-        tree_decomposition(
-            bare,
-            max_iterations=max_iterations,
-            max_rounds=rounds,
-            tolerance=tolerance,
-            deadline=started + share * left,
-            callback=callback,
-        )[0]
-        # All trees for their own bound, few of them to be mixed with planar subgraphs.
-        for rounds, share in ((MAX_ROUNDS, 0.2), (MAX_GROWN, 0.25))
-    )
-    family = planar_subgraphs(bare, subgraphs, rng)
-    planar = Decomposition(bare, family, deadline=started + 0.6 * left, callback=callback)
-    status = planar.minimise(max_iterations, tolerance)
-    best = min(trees, planar, key=lambda state: state.upper)
-    if time.monotonic() < started + left:
-        # Weight on the tighter of the two, as the other one would only be diluted.
-        lead = 0.8 if planar.upper < trees.upper else 0.2
-        both = joined(planar, few, lead)
-        both.deadline = started + left
-        status = both.minimise(max_iterations, tolerance)
-        best = min(best, both, key=lambda state: state.upper)
-    stats = {"status": status, "seconds": time.monotonic() - started}
-    stats |= {"upper_planar": planar.certified(), "upper_trees": trees.certified()}
+    if (found := solve_easy(model, bare, "pdc+trw", deadline=started + left)) is not None:
+        return found
+    try:
+        trees, few = (
+            tree_decomposition(
+                bare,
+                max_iterations=max_iterations,
+                max_rounds=rounds,
+                tolerance=tolerance,
+                deadline=started + share * left,
+                callback=callback,
+            )[0]
+            # All trees for their own bound, few of them to be mixed with planar subgraphs.
+            for rounds, share in ((MAX_ROUNDS, 0.2), (MAX_GROWN, 0.25))
+        )
+    except TimeoutError:
+        return out_of_time(model, bare, "pdc+trw", started)
+    best, status = trees, "time_limit"
+    uppers = {"upper_trees": trees.certified()}
+    try:
+        family = planar_subgraphs(bare, subgraphs, rng, deadline=started + 0.5 * left)
+        planar = Decomposition(bare, family, deadline=started + 0.6 * left, callback=callback)
+        status = planar.minimise(max_iterations, tolerance)
+        best = min(trees, planar, key=lambda state: state.upper)
+        if planar.upper < math.inf:
+            uppers["upper_planar"] = planar.certified()
+            # Weight on the tighter of the two, as the other one would only be diluted.
+            both = joined(planar, few, 0.8 if planar.upper < trees.upper else 0.2, started + left)
+            status = both.minimise(max_iterations, tolerance)
+            best = min(best, both, key=lambda state: state.upper)
+    except TimeoutError:
+        status = "time_limit"
+    best.deadline = started + left
+    stats = {"status": status, "seconds": time.monotonic() - started, **uppers}
     return bound_result(model, best, "pdc+trw", stats)
 
 
-def solve_easy(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
-    """Return the result for trivial models, and the exact one for planar models."""
+def solve_easy(
+    model: IsingModel, bare: Bare, method: str, *, deadline: float = math.inf
+) -> LogPartition | None:
+    """Return the result for trivial models, and the exact one for planar models.
+
+    An interval where the exact one is not there by ``deadline``, a value of ``time.monotonic()``.
+    """
     if (found := trivial(model, bare, method)) is not None:
         return found
     members = np.flatnonzero(bare.couplings)
     edges = np.ascontiguousarray(bare.edges[members])
     if not planarity.is_planar(bare.num_spins, edges):
         return None
-    exact: LogPartition = plan((bare.num_spins, edges)).log_partition(bare.couplings[members])
+    left = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
+    exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
+        bare.couplings[members], time_limit=left
+    )
+    if exact.stats.get("status") == "time_limit":
+        return out_of_time(model, bare, method, time.monotonic())
     slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
     return LogPartition(
         exact.value + bare.constant,
@@ -169,9 +195,16 @@ def solve_easy(model: IsingModel, bare: Bare, method: str) -> LogPartition | Non
 
 
 def planar_subgraphs(
-    bare: Bare, subgraphs: str | list[ArrayLike], rng: np.random.Generator | None = None
+    bare: Bare,
+    subgraphs: str | list[ArrayLike],
+    rng: np.random.Generator | None = None,
+    *,
+    deadline: float = math.inf,
 ) -> list[LongArray]:
-    """Return the subgraphs that a name stands for, or the given ones, checked."""
+    """Return the subgraphs that a name stands for, or the given ones, checked.
+
+    ``TimeoutError`` when they are not found by ``deadline``, a value of ``time.monotonic()``.
+    """
     if not isinstance(subgraphs, str):
         return [_as_members(bare, k, given) for k, given in enumerate(subgraphs)]
     if subgraphs not in FAMILIES:
@@ -182,10 +215,11 @@ def planar_subgraphs(
         msg = "`subgraphs='lattice'` needs a square lattice, its spins numbered row by row"
         raise MethodError(msg)
     if subgraphs == "planar" or shape is None:
-        return planar_family(bare, np.random.default_rng(0) if rng is None else rng)
+        generator = np.random.default_rng(0) if rng is None else rng
+        return planar_family(bare, generator, deadline=deadline)
     # On large lattices every second pair is as good, for half the time.
     stride = 2 if subgraphs == "auto" and max(shape) > 12 else 1
-    family = lattice_family(bare, shape, stride=stride)
+    family = lattice_family(bare, shape, stride=stride, deadline=deadline)
     if subgraphs == "auto":
         family += strip_family(bare, shape, 2, every_field=True)
     return family

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from planaris.bounds.bare import EPSILON, LOG2, Bare
+from planaris.bounds.bare import EPSILON, LOG2, Bare, check_clock
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.forest import Forest
@@ -66,7 +66,9 @@ class Pieces:
         Edges of every subgraph.
     """
 
-    def __init__(self, bare: Bare, subgraphs: list[LongArray]) -> None:
+    def __init__(
+        self, bare: Bare, subgraphs: list[LongArray], *, deadline: float = math.inf
+    ) -> None:
         self.bare = bare
         self.subgraphs = [np.asarray(s, dtype=np.int64) for s in subgraphs]
         sizes = np.array([len(s) for s in self.subgraphs], dtype=np.int64)
@@ -77,7 +79,9 @@ class Pieces:
         cones = [r for r, s in enumerate(self.subgraphs) if _is_forest(bare, s[rest[s]])]
         others = [r for r in range(len(sizes)) if r not in set(cones)]
         self.solvers: list[Solver] = [_Cones(self, np.array(cones))] if cones else []
-        self.solvers += [_best_solver(self, r) for r in others]
+        for r in others:
+            check_clock(deadline)
+            self.solvers.append(_best_solver(self, r))
 
     def seconds(self) -> float:
         """Estimate the time of one evaluation."""
@@ -90,11 +94,13 @@ class Pieces:
         """Return the places of a piece's edges in flat arrays."""
         return np.arange(self.offsets[piece], self.offsets[piece + 1])
 
-    def evaluate(self, couplings: FloatArray) -> Values:
-        """Return the values of all pieces for flat couplings."""
+    def evaluate(self, couplings: FloatArray, *, deadline: float = math.inf) -> Values:
+        """Return the values of all pieces for flat couplings; ``TimeoutError`` when late."""
         logs, errors = np.zeros(len(self)), np.zeros(len(self))
         moments = np.zeros(len(self.edge))
         for solver in self.solvers:
+            if not isinstance(solver, _Cones):  # those are quick, and something must be known
+                check_clock(deadline)
             found = solver.evaluate(couplings[solver.members])
             logs[solver.pieces], errors[solver.pieces] = found.logs, found.errors
             moments[solver.members] = found.moments

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from planaris.bounds.mean_field import mean_field
 from planaris.models import IsingModel
 from planaris.result import Bounds, LogPartition, Stats
 from planaris.typing import FloatArray
+
+MEAN_FIELD_SECONDS = 2e-5
+"""Per spin, to prepare mean field over single spins."""
 
 
 def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
@@ -27,12 +32,42 @@ def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
     return None
 
 
+def _independent_lower(model: IsingModel) -> float:
+    """Return the mean-field bound of spins that follow their own fields, rounded down."""
+    size = np.abs(model.fields)
+    means = np.tanh(model.fields)
+    logs = size + np.log1p(np.exp(-2.0 * size))
+    pairs = model.couplings * means[model.edges[:, 0]] * means[model.edges[:, 1]]
+    bound = math.fsum([*logs.tolist(), *pairs.tolist(), model.offset])
+    total = float(logs.sum() + np.abs(pairs).sum() + np.abs(model.couplings).sum())
+    return bound - 8 * EPSILON * (total + abs(model.offset) + 1)
+
+
+def out_of_time(model: IsingModel, bare: Bare, method: str, started: float) -> LogPartition:
+    """Return what holds without any subgraph: sizes above, one pass of mean field below."""
+    upper = bare.crude_upper()
+    lower = _independent_lower(model)
+    stats: Stats = {
+        "status": "time_limit",
+        "nodes": np.full(model.num_spins, 0.5),
+        "edges": np.full(model.num_edges, 0.5),
+        "seconds": time.monotonic() - started,
+    }
+    return LogPartition(upper, min(lower, upper), upper, False, method, stats)
+
+
 def bound_result(
     model: IsingModel, state: Decomposition, method: str, stats: Stats
 ) -> LogPartition:
     """Return the certified bound of a decomposition, with a quick lower bound."""
+    if state.upper == math.inf:
+        return out_of_time(model, state.bare, method, time.monotonic())
     upper = state.certified()
-    below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1)
+    left = state.deadline - time.monotonic()
+    below: Any = None
+    if MEAN_FIELD_SECONDS * model.num_spins <= max(left, 0.1):
+        limit = None if left == math.inf else max(left, 0.1)
+        below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1, time_limit=limit)
     nodes, edges = shared_marginals(model, state)
     pieces = state.pieces
     weights = state.rho()
@@ -49,9 +84,9 @@ def bound_result(
         "evaluations": state.evaluations,
         "trace": state.trace,
     }
-    proof = Bounds(below.certificate.lower, state.proof())
+    proof = Bounds(None if below is None else below.certificate.lower, state.proof())
     stats = {**details, **stats}
-    lower = min(below.lower, upper)
+    lower = min(_independent_lower(model) if below is None else below.lower, upper)
     return LogPartition(upper, lower, upper, False, method, stats, certificate=proof)
 
 

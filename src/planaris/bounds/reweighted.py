@@ -38,7 +38,8 @@ class TreeMixture:
     bare : Bare
         A model with fields: every spin is joined to the apex.
     deadline : float
-        Value of ``time.monotonic()`` at which to stop.
+        Value of ``time.monotonic()`` at which to stop; ``TimeoutError`` if that is before
+        there are trees.
     """
 
     def __init__(self, bare: Bare, *, deadline: float = math.inf) -> None:
@@ -50,7 +51,7 @@ class TreeMixture:
         self.field_spin = np.where(ends[:, 0] == bare.apex, ends[:, 1], ends[:, 0])
         self.fields = np.zeros(bare.num_spins)
         self.fields[self.field_spin] = bare.couplings[self.joined]
-        self.trees = tree_family(bare)
+        self.trees = tree_family(bare, deadline=deadline)
         self.weights = np.full(len(self.trees), 1.0 / len(self.trees))
         self.rho = self._appearance()
         self.messages = np.zeros(2 * len(self.away))
@@ -127,7 +128,8 @@ class TreeMixture:
 
     def decomposition(self, callback: Callback | None = None) -> Decomposition:
         """Return the split as a decomposition, evaluated."""
-        state = Decomposition(self.bare, self.trees, deadline=self.deadline, callback=callback)
+        state = Decomposition(self.bare, self.trees, callback=callback)
+        state.deadline = self.deadline
         edge, piece = state.pieces.edge, state.pieces.piece
         is_field: BoolArray = self.bare.at_apex
         place = np.zeros(self.bare.num_edges, dtype=np.int64)

@@ -11,7 +11,7 @@ from planaris.bounds.bare import Bare, as_bare
 from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.families import spanning_forest, tree_family
 from planaris.bounds.label_trees import label_trw
-from planaris.bounds.report import bound_result, trivial
+from planaris.bounds.report import bound_result, out_of_time, trivial
 from planaris.bounds.reweighted import MAX_ROUNDS, mix_trees
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition
@@ -81,14 +81,17 @@ def trw(
     if (found := trivial(model, bare, "trw")) is not None:
         return found
     deadline = math.inf if time_limit is None else started + time_limit
-    state, status = tree_decomposition(
-        bare,
-        max_iterations=max_iterations,
-        max_rounds=max_rounds,
-        tolerance=tolerance,
-        deadline=deadline,
-        callback=callback,
-    )
+    try:
+        state, status = tree_decomposition(
+            bare,
+            max_iterations=max_iterations,
+            max_rounds=max_rounds,
+            tolerance=tolerance,
+            deadline=deadline,
+            callback=callback,
+        )
+    except TimeoutError:
+        return out_of_time(model, bare, "trw", started)
     stats = {"status": status, "seconds": time.monotonic() - started}
     return bound_result(model, state, "trw", stats)
 
@@ -138,7 +141,8 @@ def grow_trees(
     callback: Callback | None = None,
 ) -> tuple[Decomposition, str]:
     """Minimise over trees by quasi-Newton steps, add the best tree, repeat."""
-    state = Decomposition(bare, tree_family(bare), deadline=deadline, callback=callback)
+    family = tree_family(bare, deadline=deadline)
+    state = Decomposition(bare, family, deadline=deadline, callback=callback)
     status, best = "optimal", state
     for rounds in range(max_rounds + 1):
         left = max_iterations - state.steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -42,6 +43,9 @@ app.command()(segment)
 app.command("reproduce")(reproduce_figures)
 app.command()(bench)
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 
 def run() -> None:
     """Run the command line; errors are one line on stderr and exit code 1."""
@@ -52,5 +56,13 @@ def run() -> None:
     except (OSError, UnicodeDecodeError) as error:
         sys.exit(f"planaris: {error}")
     except KeyboardInterrupt:
-        sys.stderr.write("planaris: interrupted\n")
-        sys.exit(130)
+        _stop_interrupted()
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # typer has seen it first, and said nothing
+            _stop_interrupted()
+        raise
+
+
+def _stop_interrupted() -> NoReturn:
+    sys.stderr.write("planaris: interrupted\n")
+    sys.exit(INTERRUPTED)

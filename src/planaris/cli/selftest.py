@@ -1,9 +1,11 @@
-"""``planaris selftest``: planaris against oracles, for as long as you like."""
+"""``planaris selftest``: planaris against oracles, limits and faults, for as long as you like."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +14,17 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from planaris.errors import FileFormatError
 from planaris.io import read_model
-from planaris.selftest import check_model
+from planaris.selftest import check_model, sections
 from planaris.selftest.models import Case
-from planaris.selftest.sections import Section, soak
+from planaris.selftest.sections import Section, Tell
 
 MINUTE = 1 / 60
+SOAK_SHARE = 0.5
+"""Of the time, for random models; the other sections are as long as their counts."""
+
+BEGIN, END = "<!-- selftest: begin -->", "<!-- selftest: end -->"
 
 
 def selftest(
@@ -26,8 +33,9 @@ def selftest(
     jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.")] = 0,
     out: Annotated[str, typer.Option(help="Folder for models that fail.")] = "selftest-failures",
     model: Annotated[str | None, typer.Option(help="Check one model file only.")] = None,
+    write: Annotated[str | None, typer.Option(help="Markdown file whose table to renew.")] = None,
 ) -> None:
-    """Run random models of every kind through every method, and compare with oracles.
+    """Check planaris: against oracles, at its limits, under faults, on damaged input.
 
     Models that fail are made smaller and written out. Exit code 0 when nothing failed, 1
     otherwise.
@@ -36,29 +44,72 @@ def selftest(
         verdict = check_model(Case("a file", read_model(model)))
         sys.stdout.write("\n".join(verdict.contradictions or ["no contradiction"]) + "\n")
         raise typer.Exit(int(bool(verdict.contradictions)))
-    workers = jobs or os.cpu_count() or 1
+    plan = _plan(hours, seed, jobs or os.cpu_count() or 1, Path(out))
+    found: list[Section] = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("random models", total=1.0)
-        section = soak(
-            3600 * hours,
-            seed,
-            jobs=workers,
-            folder=Path(out),
-            tell=lambda share: bar.update(task, completed=share),
-        )
-    _show([section])
-    raise typer.Exit(int(bool(section.faults)))
+        for title, run in plan:
+            task = bar.add_task(title, total=1.0)
+            found.append(run(lambda share, task=task: bar.update(task, completed=share)))  # type: ignore[misc]
+            bar.update(task, completed=1.0)
+    _show(found)
+    if write is not None:
+        _write(Path(write), found)
+    raise typer.Exit(int(any(section.faults for section in found)))
 
 
-def _show(sections: list[Section]) -> None:
+def _plan(
+    hours: float, seed: int, workers: int, folder: Path
+) -> list[tuple[str, Callable[[Tell], Section]]]:
+    """Return the sections, their counts in proportion to the time."""
+    times = max(1, round(hours))
+    return [
+        (
+            "random models",
+            lambda tell: sections.soak(
+                3600 * hours * SOAK_SHARE, seed, jobs=workers, folder=folder, tell=tell
+            ),
+        ),
+        ("certificates", lambda tell: sections.corrupted(round(20 + 1000 * hours), tell=tell)),
+        ("time limits", lambda tell: sections.time_limits(times, tell=tell)),
+        ("interrupts", lambda tell: sections.interrupts(times, tell=tell)),
+        ("threads", lambda tell: sections.concurrency(times, seed, tell=tell)),
+        ("readers", lambda tell: sections.readers(round(2000 + 10**6 * hours), seed, tell=tell)),
+        ("store", lambda tell: sections.store_faults(round(3 + 20 * hours), seed, tell=tell)),
+    ]
+
+
+def _show(found: list[Section]) -> None:
     console = Console()
     table = Table("what", "tried", "faults", "seconds", box=None)
-    for section in sections:
+    for section in found:
         table.add_row(
             section.name, str(section.tried), str(len(section.faults)), f"{section.seconds:.0f}"
         )
     console.print(table)
-    for section in sections:
-        console.print(", ".join(f"{name} {count}" for name, count in section.details.items()))
+    for section in found:
+        details = ", ".join(f"{name} {count}" for name, count in section.details.items())
+        console.print(f"{section.name}: {details}")
         for fault in section.faults[:20]:
-            console.print(fault)
+            console.print(fault, markup=False)
+
+
+def _write(path: Path, found: list[Section]) -> None:
+    """Put the table between the markers of a page; the page is replaced as a whole."""
+    text = path.read_text()
+    if BEGIN not in text or END not in text:
+        msg = f"`{path}` must hold the lines {BEGIN} and {END}, between which the table goes"
+        raise FileFormatError(msg)
+    rows = [
+        f"| {s.name} | {s.promise} | {s.tried:,} | {len(s.faults)} | {s.seconds:.0f} s |"
+        for s in found
+    ]
+    head = [
+        "| what | what must hold | tried | faults | time |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    said = f"`planaris selftest` on {date.today().isoformat()}, {os.cpu_count()} cores:"
+    table = "\n".join([BEGIN, said, "", *head, *rows, END])
+    before, after = text[: text.index(BEGIN)], text[text.index(END) + len(END) :]
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(before + table + after)
+    temporary.replace(path)

@@ -86,7 +86,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
             return relax.branch_and_cut(
                 field, time_limit=limits.patience(), prove=limits.prove, progress=limits.progress
             )
-        return treewidth.ground_state(field, plan=plan, progress=limits.progress)
+        return treewidth.ground_state(
+            field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+        )
     ising, inverse = converted
     found = ground_state(
         ising,
@@ -155,11 +157,13 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
             return found
     model, inverse = part.with_fields()
     if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
-        found = cuts.graph_cut(model, progress=limits.progress)
+        found = cuts.graph_cut(model, time_limit=limits.remaining(), progress=limits.progress)
         return found if inverse is None else lift_ground_state(found, inverse, part.model)
     plan = fitting_elimination(model, "ground_state", limits)
     if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
-        found = treewidth.ground_state(model, plan=plan, progress=limits.progress)
+        found = treewidth.ground_state(
+            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+        )
         return found if inverse is None else lift_ground_state(found, inverse, part.model)
     return relax.branch_and_cut(
         part.model,

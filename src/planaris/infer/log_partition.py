@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris import bounds, treewidth
 from planaris.embed import Embedding
-from planaris.errors import TooLargeError
+from planaris.errors import TimeLimitError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
@@ -70,7 +70,7 @@ def log_partition(
     if method == "auto":
         plan = None if embedding is not None else cheap_elimination(model, "log_partition", limits)
         if plan is not None:
-            return treewidth.log_partition(model, plan=plan, progress=progress)
+            return _eliminate(model, plan, limits)
         split = split_model(model, embedding)
         if len(split.parts) == 1 and split.parts[0].embedding is None:
             return _eliminate_or_enclose(model, limits)
@@ -86,13 +86,10 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
     converted = None if method == "treewidth" else as_ising(field, known)
     if converted is None and method in _ANY_LABELS:
         return _ANY_LABELS[method](field, limits)
+    if converted is None and method == "treewidth":
+        return _treewidth(field, limits)
     if converted is None:
-        try:
-            return _treewidth(field, limits)
-        except TooLargeError:
-            if method == "treewidth":
-                raise
-            return _interval(field, limits)
+        return _eliminate_or_enclose(field, limits)
     ising, inverse = converted
     found = log_partition(
         ising,
@@ -140,7 +137,12 @@ def _by_parts(
 
 
 def _planar(part: Part, limits: Limits) -> LogPartition:
-    found: LogPartition = part.plan.log_partition(part.model.couplings, progress=limits.progress)
+    found: LogPartition = part.plan.log_partition(
+        part.model.couplings,
+        time_limit=limits.remaining(),
+        memory_limit=limits.memory_limit,
+        progress=limits.progress,
+    )
     return found
 
 
@@ -153,11 +155,19 @@ def _cheapest(part: Part, limits: Limits) -> LogPartition:
     return found if inverse is None else lift_log_partition(found, inverse)
 
 
-def _eliminate_or_enclose(model: IsingModel, limits: Limits) -> LogPartition:
+def _eliminate_or_enclose(model: Model, limits: Limits) -> LogPartition:
     plan = fitting_elimination(model, "log_partition", limits)
-    if plan is not None:
-        return treewidth.log_partition(model, plan=plan, progress=limits.progress)
-    return _interval(model, limits)
+    return _interval(model, limits) if plan is None else _eliminate(model, plan, limits)
+
+
+def _eliminate(model: Model, plan: treewidth.EliminationPlan, limits: Limits) -> LogPartition:
+    """Eliminate where that was estimated to fit; if it does not end in time, say what is known."""
+    try:
+        return treewidth.log_partition(
+            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+        )
+    except TimeLimitError:
+        return _interval(model, limits)
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:

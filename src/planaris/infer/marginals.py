@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError, TooLargeError
+from planaris.errors import MethodError, TimeLimitError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.log_partition import BOUNDS
@@ -51,7 +51,8 @@ def marginals(
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds, after which an elimination stops with an error and a bound with what it has.
+        Seconds, after which ``"auto"`` and bounds return what they have (estimates), and a
+        forced exact method raises :class:`~planaris.errors.TimeLimitError`.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -72,7 +73,7 @@ def marginals(
     if method == "auto":
         try:
             return _auto(model, embedding, limits)
-        except TooLargeError:
+        except (TooLargeError, TimeLimitError):
             # Nothing exact fits: estimates, marked as such, with the interval for log Z.
             return _FORCED["interval"](model, limits)
     if method == "planar":
@@ -85,7 +86,9 @@ def _auto(model: IsingModel, embedding: Embedding | None, limits: Limits) -> Mar
         return _by_parts(split_model(model, embedding), _cheapest, limits)
     plan = cheap_elimination(model, "marginals", limits) if _may_eliminate(model) else None
     if plan is not None:
-        return treewidth.marginals(model, plan=plan, progress=limits.progress)
+        return treewidth.marginals(
+            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+        )
     return _by_parts(split_model(model), _cheapest, limits)
 
 
@@ -151,7 +154,13 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
     """Return the correlations of one spin of a part with all others."""
     if part.embedding is not None:
         try:
-            return part.plan.spin_correlations(part.model.couplings, root, progress=limits.progress)
+            return part.plan.spin_correlations(
+                part.model.couplings,
+                root,
+                time_limit=limits.remaining(),
+                memory_limit=limits.memory_limit,
+                progress=limits.progress,
+            )
         except MethodError:  # too cold for nine digits
             if fitting_elimination(part.model, "marginals", limits) is None:
                 raise
@@ -161,7 +170,12 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
 
 
 def _planar(part: Part, limits: Limits) -> Marginals:
-    found: Marginals = part.plan.marginals(part.model.couplings, progress=limits.progress)
+    found: Marginals = part.plan.marginals(
+        part.model.couplings,
+        time_limit=limits.remaining(),
+        memory_limit=limits.memory_limit,
+        progress=limits.progress,
+    )
     return found
 
 

@@ -49,7 +49,7 @@ def sample(
     embedding : Embedding, optional
         Rotation system of the graph (with the bias spin as last vertex when there are fields).
     time_limit : float, optional
-        Seconds, after which an elimination stops with an error.
+        Seconds, after which :class:`~planaris.errors.TimeLimitError` is raised.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -81,7 +81,14 @@ def sample(
         return _by_parts(all_planar(model, embedding), num_samples, generator, limits)
     plan = None if embedding is not None else cheap_elimination(model, "sample", limits)
     if plan is not None:
-        return treewidth.sample(model, num_samples, generator, plan=plan, progress=progress)
+        return treewidth.sample(
+            model,
+            num_samples,
+            generator,
+            plan=plan,
+            time_limit=limits.remaining(),
+            progress=progress,
+        )
     return _by_parts(split_model(model, embedding), num_samples, generator, limits)
 
 
@@ -137,7 +144,14 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
 def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
     if part.embedding is not None:
         try:
-            return part.plan.sample(part.model.couplings, size, rng, progress=limits.progress)
+            return part.plan.sample(
+                part.model.couplings,
+                size,
+                rng,
+                time_limit=limits.remaining(),
+                memory_limit=limits.memory_limit,
+                progress=limits.progress,
+            )
         except MethodError:  # too cold for Pfaffians
             if fitting_elimination(part.model, "sample", limits) is None:
                 raise

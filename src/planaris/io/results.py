@@ -98,7 +98,8 @@ def read_map(source: Source) -> LongArray:
     numbers, line = _solution(source, ("MAP", "MPE"))
     count = _count(source, numbers, 0, line, "the number of variables")
     labels = numbers[1:]
-    if len(labels) != count or np.any(labels != np.floor(labels)) or np.any(labels < 0):
+    whole = (labels == np.floor(labels)) & (labels >= 0) & (labels < 2**31)
+    if len(labels) != count or not whole.all():
         refuse(source, line, f"{count} labels", f"{labels.tolist()[:8]}")
     return labels.astype(np.int64)
 

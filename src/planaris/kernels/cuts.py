@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from planaris import _core
 from planaris.typing import FloatArray, Int8Array, IntArray
 
+FOREVER = float("inf")
+
 CutReduction = _core.CutReduction
 """A smaller model with the same minimum energy, and the way back."""
 
@@ -68,16 +70,27 @@ def separate_cycles(
     budget: int = 48,
     exact_below: int = 0,
     threads: int | None = None,
+    seconds: float = FOREVER,
 ) -> CycleCuts:
     """Find violated cycle inequalities of ``x[e] = P(s_u != s_v)``.
 
     A quick search settles ``budget`` spins around each spin; when it finds no more than
     ``exact_below`` cycles, an exact search follows, which finds a cycle violated by more than
-    ``min_violation`` whenever there is one (up to 1e-9 per edge of the cycle).
+    ``min_violation`` whenever there is one (up to 1e-9 per edge of the cycle). When the time is
+    over it finds nothing.
     """
     workers = (os.cpu_count() or 1) if threads is None else threads
     found = _core.separate_cycles(
-        num_spins, edges, x, min_violation, max_cuts, max_per_edge, budget, exact_below, workers
+        num_spins,
+        edges,
+        x,
+        min_violation,
+        max_cuts,
+        max_per_edge,
+        budget,
+        exact_below,
+        workers,
+        seconds,
     )
     return CycleCuts(*found)
 
@@ -118,6 +131,7 @@ def improve_spins(
     *,
     tabu_steps: int = 0,
     seed: int = 0,
+    seconds: float = FOREVER,
 ) -> Int8Array:
-    """Return a state at least as good, by single flips and then tabu search."""
-    return _core.improve_spins(num_spins, edges, couplings, spins, tabu_steps, seed)
+    """Return a state at least as good, by single flips and then tabu search, within seconds."""
+    return _core.improve_spins(num_spins, edges, couplings, spins, tabu_steps, seed, seconds)

@@ -68,10 +68,16 @@ class Elimination:
     """The symbolic part: faces, signs, dissection. Immutable; threads may share it."""
 
     def __init__(
-        self, edges: IntArray, rotation: IntArray, offsets: IntArray, centres: FloatArray
+        self,
+        edges: IntArray,
+        rotation: IntArray,
+        offsets: IntArray,
+        centres: FloatArray,
+        *,
+        progress: ProgressCallback | None = None,
     ) -> None:
         spots = np.ascontiguousarray(centres, dtype=np.float64)
-        self._core = _core.PfaffianPlan(edges, rotation, offsets, spots, LEAF_FACES)
+        self._core = _core.PfaffianPlan(edges, rotation, offsets, spots, LEAF_FACES, progress)
         self.signs: Int8Array = self._core.signs()
         """Kasteleyn sign of every edge."""
 

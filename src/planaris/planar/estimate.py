@@ -123,7 +123,7 @@ class SignedSum:
     def weights(self) -> FloatArray:
         """Return every term divided by the sum."""
         _, terms = self._terms()
-        return np.asarray(terms / terms.sum())
+        return np.asarray(terms / math.fsum(terms.tolist()))
 
     @property
     def log_value(self) -> float:

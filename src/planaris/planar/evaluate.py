@@ -49,7 +49,7 @@ def log_partition_of(
         )
         if found is not None:
             return found
-    return _bounds(plan, couplings, entries, stats)
+    return bounds_of(plan, couplings, log_constant(plan, entries), stats)
 
 
 def log_partition_from(
@@ -93,9 +93,8 @@ def _sum_pfaffians(
     return total.scaled(4.0**plan.genus), stats
 
 
-def _bounds(plan: Plan, couplings: FloatArray, entries: Entries, stats: Stats) -> LogPartition:
+def bounds_of(plan: Plan, couplings: FloatArray, lower: float, stats: Stats) -> LogPartition:
     """Return what holds without elimination: one state below, all states above."""
-    lower = log_constant(plan, entries)
     upper = float(np.abs(couplings).sum()) + plan.num_spins * math.log(2.0)
     slack = EPSILON * (float(np.abs(couplings).sum()) + plan.num_spins)
     stats = {**stats, "error": upper - lower}

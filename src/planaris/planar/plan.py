@@ -7,7 +7,9 @@ becomes the mean of 4^h signed ones. See docs/theory/pfaffian.md.
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from functools import cached_property
 from typing import Any
 
@@ -15,17 +17,24 @@ import numpy as np
 
 from planaris.embed import Embedding, embed, split_faces
 from planaris.embed.homology import sign_structures
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, within
 from planaris.kernels.pfaffian import Elimination
+from planaris.memory import check_memory
 from planaris.models import IsingModel
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
+from planaris.planar.evaluate import bounds_of
 from planaris.planar.faces import face_centres
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressCallback, ProgressOption, until, watch
+from planaris.result import LogPartition
 from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
+
+BYTES = {"log Z": 30.0, "marginals": 100.0, "correlations": 110.0, "samples": 110.0}
+"""Memory per edge and per bit of their number: separators of m edges are of size sqrt(m).
+Measured on lattices of 200² and 400², with half as much again to spare."""
 
 MAX_GENUS = 6
 """4^6 = 4096 eliminations."""
@@ -89,8 +98,32 @@ class Plan:
 
     @cached_property
     def _elimination(self) -> Elimination:
+        return self._dissect(None)
+
+    def _dissect(self, progress: ProgressCallback | None) -> Elimination:
         s = self._split
-        return Elimination(s.edges, s.rotation, s.offsets, self._centres)
+        return Elimination(s.edges, s.rotation, s.offsets, self._centres, progress=progress)
+
+    def _prepare(self, progress: ProgressCallback | None) -> None:
+        """Dissect now, so that it may be stopped."""
+        if progress is not None and "_elimination" not in self.__dict__:
+            self.__dict__["_elimination"] = self._dissect(progress)
+
+    def _late(self, couplings: FloatArray) -> LogPartition:
+        """Return what the state of all spins up says: it needs no elimination."""
+        lower = self.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
+        return bounds_of(self, couplings, lower, {"status": "time_limit"})
+
+    def _check_memory(self, task: str, memory_limit: int | None) -> None:
+        """Refuse what the fronts of the elimination would not leave room for."""
+        m = max(self._split.num_edges, 2)
+        needed = BYTES[task] * m * math.log2(m)
+        if task == "samples":
+            needed *= 4.0**self.genus
+        instead = "use planaris.ground_state or bounds, or a machine with more memory"
+        check_memory(
+            needed, f"{task} of {self.num_spins} spins", instead, memory_limit=memory_limit
+        )
 
     @cached_property
     def _flips(self) -> Int8Array:
@@ -127,6 +160,8 @@ class Plan:
         couplings: ArrayLike,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Any:
         """Compute the natural logarithm of the partition function.
@@ -137,6 +172,10 @@ class Plan:
             One coupling per edge of the embedding; every row of a batch is evaluated.
         threads : int, optional
             Default: the processors this process may use.
+        time_limit : float, optional
+            Seconds for all of it; if that is not enough, intervals are returned.
+        memory_limit : int, optional
+            Bytes; default: half of the memory. More is refused before it is taken.
         progress : bool or callable, optional
             See :func:`planaris.progress.watch`.
 
@@ -146,9 +185,15 @@ class Plan:
             Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error;
             a value that cannot be trusted comes as an interval with ``exact=False``.
         """
-        values = self._as_couplings(couplings)
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("log Z", memory_limit)
         with watch("log Z", progress) as callback:
-            found = log_partitions(self, values, _threads(threads), callback)
+            tell = until(deadline, callback)
+            try:
+                self._prepare(tell)
+                found = log_partitions(self, values, _threads(threads), tell)
+            except TimeoutError:
+                found = [self._late(row) for row in values]
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- marginals ----------------------------------------------------------------------------
@@ -158,6 +203,8 @@ class Plan:
         couplings: ArrayLike,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Any:
         """Compute P(s_u = s_v) of every edge.
@@ -166,8 +213,10 @@ class Plan:
         ----------
         couplings : array_like of float, shape (m,) or (k, m)
             One coupling per edge of the embedding; every row of a batch is evaluated.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Returns
         -------
@@ -181,9 +230,13 @@ class Plan:
         >>> pair.marginals([1.0]).edges.round(6).tolist()
         [0.880797]
         """
-        values = self._as_couplings(couplings)
-        with watch("marginals", progress) as callback:
-            found = marginals(self, values, _threads(threads), callback)
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("marginals", memory_limit)
+        late = within(time_limit, "the marginals were not computed")
+        with watch("marginals", progress) as callback, late:
+            tell = until(deadline, callback)
+            self._prepare(tell)
+            found = marginals(self, values, _threads(threads), tell)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def correlations(
@@ -192,6 +245,8 @@ class Plan:
         pairs: ArrayLike,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> FloatArray:
         """Compute ⟨s_u s_v⟩ of chosen pairs of spins, joined by an edge or not.
@@ -205,8 +260,10 @@ class Plan:
             One coupling per edge of the embedding.
         pairs : array_like of int, shape (k, 2)
             Pairs of spins.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Examples
         --------
@@ -216,10 +273,14 @@ class Plan:
         """
         from planaris.planar.correlations import pair_correlations
 
-        values = self._as_couplings(couplings)
-        with watch("correlations", progress) as callback:
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("correlations", memory_limit)
+        late = within(time_limit, "the correlations were not computed")
+        with watch("correlations", progress) as callback, late:
+            tell = until(deadline, callback)
+            self._prepare(tell)
             return pair_correlations(
-                self, values[0], pairs, threads=_threads(threads), progress=callback
+                self, values[0], pairs, threads=_threads(threads), progress=tell
             )
 
     def spin_correlations(
@@ -228,6 +289,8 @@ class Plan:
         spin: int,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> FloatArray:
         """Compute ⟨s_u s_v⟩ of one spin u with every spin v.
@@ -241,8 +304,10 @@ class Plan:
             One coupling per edge of the embedding.
         spin : int
             The spin u.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Examples
         --------
@@ -252,10 +317,14 @@ class Plan:
         """
         from planaris.planar.correlations import spin_correlations
 
-        values = self._as_couplings(couplings)
-        with watch("correlations", progress) as callback:
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("correlations", memory_limit)
+        late = within(time_limit, "the correlations were not computed")
+        with watch("correlations", progress) as callback, late:
+            tell = until(deadline, callback)
+            self._prepare(tell)
             return spin_correlations(
-                self, values[0], int(spin), threads=_threads(threads), progress=callback
+                self, values[0], int(spin), threads=_threads(threads), progress=tell
             )[0]
 
     # -- samples ------------------------------------------------------------------------------
@@ -267,6 +336,8 @@ class Plan:
         rng: Rng = None,
         *,
         threads: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Int8Array:
         """Draw independent exact samples.
@@ -281,8 +352,10 @@ class Plan:
             Number of samples.
         rng : numpy.random.Generator, int or None
             The samples are a function of its state and the couplings alone.
-        threads, progress
+        threads, memory_limit, progress
             As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
 
         Returns
         -------
@@ -298,10 +371,14 @@ class Plan:
         if size < 0:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
-        values = self._as_couplings(couplings)
+        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
+        self._check_memory("samples", memory_limit)
         rng = np.random.default_rng(rng)
-        with watch("samples", progress) as callback:
-            options = {"threads": _threads(threads), "progress": callback}
+        late = within(time_limit, "the samples were not drawn")
+        with watch("samples", progress) as callback, late:
+            tell = until(deadline, callback)
+            self._prepare(tell)
+            options: dict[str, Any] = {"threads": _threads(threads), "progress": tell}
             found = np.stack([draw(self, J, int(size), rng, **options) for J in values])
         return found[0] if np.ndim(couplings) <= 1 else found
 
@@ -326,6 +403,10 @@ class Plan:
             msg = f"`couplings` must be finite, got {values[at]} at edge {at[-1]}"
             raise ModelError(msg, index=at[-1])
         return np.atleast_2d(values)
+
+
+def _deadline(time_limit: float | None) -> float:
+    return math.inf if time_limit is None else time.monotonic() + time_limit
 
 
 def _threads(threads: int | None) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.errors import TooLargeError
+from planaris.memory import check_memory
 from planaris.models import IsingModel
 from planaris.typing import FloatArray, Int8Array
 
@@ -48,6 +49,7 @@ def all_states(num_spins: int) -> Int8Array:
             "use method='auto' instead"
         )
         raise TooLargeError(msg, bytes_needed=needed)
+    check_memory(10.0 * num_spins * 2**num_spins, f"all states of {num_spins} spins", "use fewer")
     codes = np.arange(2**num_spins, dtype=np.int64)
     shifts = np.arange(num_spins - 1, -1, -1, dtype=np.int64)
     return (2 * (codes[:, None] >> shifts & 1) - 1).astype(np.int8)
@@ -61,6 +63,8 @@ def enumerate_states(model: IsingModel) -> Enumeration:
     >>> found.energy, len(found.ground_states), round(found.log_partition, 6)
     (-1.0, 6, 2.797846)
     """
+    needed = 2.0 ** min(model.num_spins, MAX_SPINS) * (10 * model.num_spins + 10 * model.num_edges)
+    check_memory(needed, f"brute force over {model.num_spins} spins", "use method='auto'")
     states = all_states(model.num_spins)
     log_weights = model.log_weight(states)
     best = log_weights.max()

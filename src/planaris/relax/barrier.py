@@ -10,7 +10,14 @@ import numpy as np
 import scipy
 
 from planaris.kernels.cuts import CycleCuts
-from planaris.relax.entropies import SIGNS, Derivatives, log_det, moment_matrix, moment_places
+from planaris.relax.entropies import (
+    SIGNS,
+    Derivatives,
+    LogDetEntropy,
+    log_det,
+    moment_matrix,
+    moment_places,
+)
 from planaris.typing import FloatArray, IntArray
 
 
@@ -69,10 +76,14 @@ class BarrierSolver:
         self.z = np.zeros(len(theta))
         self.upper, self.value = np.inf, -np.inf
         self.steps, self.deadline = 0, np.inf
+        # A first guess, for dense and for sparse factorisations; then as measured.
+        dense = polytope.psd or isinstance(entropy, LogDetEntropy)
+        size = float(len(theta))
+        self.step_seconds = 1.5e-10 * size**3 if dense else 3e-7 * size**1.5
 
     def late(self) -> bool:
-        """Tell whether the time is up."""
-        return time.monotonic() > self.deadline
+        """Tell whether the time is up, or too short for another step."""
+        return time.monotonic() + self.step_seconds > self.deadline
 
     def _barrier(self, z: FloatArray) -> tuple[float, FloatArray, FloatArray, Derivatives | None]:
         """Return Σ log slack (+ log det M1), its gradient, the slacks, and M1's derivatives."""
@@ -102,6 +113,9 @@ class BarrierSolver:
 
     def _center(self, weight: float, precision: float) -> None:
         for _ in range(60):
+            started = time.monotonic()
+            if started + self.step_seconds > self.deadline:
+                break
             f, g, h = self.entropy(self.z)
             b, gb, slack, inner = self._barrier(self.z)
             gradient = self.theta + g + weight * gb
@@ -125,6 +139,7 @@ class BarrierSolver:
             else:
                 break
             self.z = trial
+            self.step_seconds = time.monotonic() - started
             if decrement < precision * weight or self.late():
                 break
         self._bound(weight)

@@ -22,6 +22,9 @@ from planaris.typing import FloatArray, Int8Array, IntArray
 
 BOUNDS = ("auto", "cycles", "semidefinite")
 
+START_SHARE = 0.2
+"""Of the time limit, for a first state."""
+
 Fixings = tuple[tuple[int, int], ...]
 """Edges held at a value: (edge, 0 or 1)."""
 
@@ -72,6 +75,7 @@ class BranchAndCut(CycleRelaxation):
         self.counter = itertools.count()
         self.finished = np.inf  # lowest bound of a part that was closed
         self.root_fixings: Fixings = ()
+        self.limit = np.inf
 
     # -- parts of the search space ----------------------------------------------------------
 
@@ -139,7 +143,11 @@ class BranchAndCut(CycleRelaxation):
                 return bound, False
             if stalled > (6 if at_root else 2):
                 return bound, False
-            cuts = self.separate(self.lp.x, min_violation=1e-3 if stalled else 1e-4)
+            cuts = self.separate(
+                self.lp.x,
+                min_violation=1e-3 if stalled else 1e-4,
+                seconds=max(limit - self.seconds(), 0.0),
+            )
             if not len(cuts):
                 return bound, False
             self.purge(patience=5 if at_root else 3)
@@ -148,8 +156,9 @@ class BranchAndCut(CycleRelaxation):
 
     def try_round(self, rounds: int) -> None:
         """Look for a better state near the values of the program."""
-        steps = 4 * self.form.num_spins if rounds % 4 == 0 else 0
-        self.offer(self.form.round(self.lp.x, tabu_steps=min(steps, 4000), seed=self.nodes))
+        steps = min(4 * self.form.num_spins, 4000) if rounds % 4 == 0 else 0
+        left = self.limit - self.seconds()
+        self.offer(self.form.round(self.lp.x, tabu_steps=steps, seed=self.nodes, seconds=left))
 
     def choose_edge(self) -> int:
         """Return the edge to branch on, by pseudo-costs checked with short dual simplex runs."""
@@ -168,6 +177,8 @@ class BranchAndCut(CycleRelaxation):
         best, best_score = int(ranked[0]), -1.0
         basis, before, values = self.lp.get_basis(), self.lp.objective, np.array(x)
         for edge in dict.fromkeys([int(ranked[0]), *unsure]):
+            if self.seconds() > self.limit:
+                break
             rises = [self._probe(edge, value, before, basis) for value in (0, 1)]
             for value, rise in enumerate(rises):
                 self.costs.learn(edge, value, float(values[edge]), rise)
@@ -183,7 +194,8 @@ class BranchAndCut(CycleRelaxation):
         held = np.array(lower), np.array(upper)
         lower[edge] = upper[edge] = value
         self.lp.set_bounds(lower, upper)
-        status = self.lp.solve(iteration_limit=40)
+        left = None if self.limit == np.inf else self.limit - self.seconds()
+        status = self.lp.solve(iteration_limit=40, seconds=left)
         rise = self.energy - before if status == "infeasible" else self.lp.objective - before
         self.lp.set_bounds(*held)
         self.lp.set_basis(basis)
@@ -193,6 +205,7 @@ class BranchAndCut(CycleRelaxation):
 
     def search(self, *, limit: float, report: Any) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""
+        self.limit = limit
         self.start_states()
         self.open = [Node(-np.inf, next(self.counter), ())]
         while self.open:
@@ -265,8 +278,11 @@ class BranchAndCut(CycleRelaxation):
         rng = np.random.default_rng(self.seed)
         steps = min(20 * self.form.num_spins, 20000)
         for k in range(8):
+            left = START_SHARE * self.limit - self.seconds()
+            if k and left <= 0:
+                break
             spins: Int8Array = rng.choice(np.array([-1, 1], dtype=np.int8), self.form.num_spins)
-            self.offer(self.form.improve(spins, tabu_steps=steps, seed=k))
+            self.offer(self.form.improve(spins, tabu_steps=steps, seed=k, seconds=left))
 
 
 def _is_dense(form: CutForm) -> bool:

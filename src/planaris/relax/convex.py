@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.errors import MethodError, TooLargeError
 from planaris.kernels.cuts import CycleCuts, improve_spins, separate_cycles
+from planaris.memory import check_memory
 from planaris.models import IsingModel
 from planaris.relax.barrier import BarrierSolver, Polytope
 from planaris.relax.cut_form import with_field_spin
@@ -27,6 +28,8 @@ from planaris.typing import FloatArray, IntArray
 POLYTOPES = ("local", "psd", "cycle", "marginal")
 MAX_MARGINAL_SPINS = 14
 MAX_LOG_DET_SPINS = 60
+STATE_SECONDS = 0.1
+"""For a state to bound log Z from below."""
 
 
 def entropy_bound(
@@ -87,6 +90,7 @@ def entropy_bound(
     program = EntropyProgram(model, entropy, polytope, tolerance=tolerance, threads=threads)
     limit = np.inf if time_limit is None else time_limit
     if isinstance(rho, str):
+        _check_inverse(model.num_spins)
         rho_values = uniform_tree_probabilities(model.num_spins, model.edges)
     else:
         rho_values = np.asarray(rho, dtype=np.float64)
@@ -239,7 +243,9 @@ class EntropyProgram:
         n = model.num_spins
         edges, couplings = with_field_spin(model)
         start = np.append(np.where(self.z[:n] < 0, -1, 1), 1).astype(np.int8)
-        state = improve_spins(n + 1, edges, couplings, start, tabu_steps=4 * n)
+        state = improve_spins(
+            n + 1, edges, couplings, start, tabu_steps=4 * n, seconds=STATE_SECONDS
+        )
         lower = float(model.log_weight((state[:-1] * state[-1]).astype(np.int8)))
         upper = self.upper + model.offset
         return LogPartition(
@@ -275,6 +281,12 @@ def _check_size(n: int, *, full: bool, marginal: bool) -> None:
             f"got {n}; use entropy='trw' with polytope='cycle'"
         )
         raise TooLargeError(msg, bytes_needed=8 * (n * n // 2) ** 2)
+
+
+def _check_inverse(n: int) -> None:
+    """Refuse the n × n inverse behind a uniform spanning tree before it is made."""
+    instead = "give `rho`, or use planaris.log_partition(model, method='trw')"
+    check_memory(24.0 * n * n, f"the uniform spanning tree of {n} spins", instead)
 
 
 def _all_pairs(n: int, edges: IntArray) -> IntArray:

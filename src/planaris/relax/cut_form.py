@@ -104,15 +104,25 @@ class CutForm:
         lifted = self.reduction.lift_spins(small)
         return np.asarray(lifted[:-1] * lifted[-1])
 
-    def round(self, x: FloatArray, *, tabu_steps: int = 0, seed: int = 0) -> Int8Array:
+    def round(
+        self, x: FloatArray, *, tabu_steps: int = 0, seed: int = 0, seconds: float = math.inf
+    ) -> Int8Array:
         """Return spins of the reduced model near the values ``x``, improved locally."""
         spins = round_disagreements(self.num_spins, self.edges, x)
-        return self.improve(spins, tabu_steps=tabu_steps, seed=seed)
+        return self.improve(spins, tabu_steps=tabu_steps, seed=seed, seconds=seconds)
 
-    def improve(self, spins: Int8Array, *, tabu_steps: int = 0, seed: int = 0) -> Int8Array:
+    def improve(
+        self, spins: Int8Array, *, tabu_steps: int = 0, seed: int = 0, seconds: float = math.inf
+    ) -> Int8Array:
         """Improve spins of the reduced model by local search."""
         return improve_spins(
-            self.num_spins, self.edges, self.couplings, spins, tabu_steps=tabu_steps, seed=seed
+            self.num_spins,
+            self.edges,
+            self.couplings,
+            spins,
+            tabu_steps=tabu_steps,
+            seed=seed,
+            seconds=max(seconds, 0.0),
         )
 
     def completed(self) -> CutForm:

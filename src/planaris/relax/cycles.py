@@ -159,14 +159,17 @@ class CycleRelaxation:
         while True:
             status = self.lp.solve(seconds=None if time_limit is None else limit - self.seconds())
             self.lower = max(self.lower, self.bound())
-            self.offer(self.form.round(self.lp.x))
+            self.offer(self.form.round(self.lp.x, seconds=limit - self.seconds()))
             if status == "stopped":
                 self.record(rounds, 0)
                 return "time_limit"
             if self.closed(self.lower):
                 self.record(rounds, 0)
                 return "closed"
-            cuts = self.separate(self.lp.x)
+            cuts = self.separate(self.lp.x, seconds=max(limit - self.seconds(), 0.0))
+            if self.seconds() > limit:
+                self.record(rounds, 0)
+                return "time_limit"
             rows = None if len(cuts) else self.more_rows(families)
             self.record(rounds, len(cuts) if rows is None else len(rows[3]))
             if not len(cuts) and rows is None:

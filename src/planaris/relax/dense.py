@@ -88,7 +88,9 @@ class DenseSearch:
     def search(self, *, limit: float, report: Any) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""
         n = self.form.num_spins
-        for _ in range(10):
+        for k in range(10):
+            if k and self.seconds() > 0.2 * limit:
+                break
             self.offer(self.rng.choice(np.array([-1, 1], dtype=np.int8), n))
         self.open = [DenseNode(-np.inf, next(self.counter), np.eye(n))]
         with _one_blas_thread():

@@ -68,7 +68,8 @@ def local_lp(
         lp.add_rows(
             np.arange(0, 6 * m + 1, 3), columns.ravel(), values.ravel() * 1.0, sides.ravel()
         )
-    status = lp.solve(seconds=time_limit)
+    left = None if time_limit is None else time_limit - (time.monotonic() - started)
+    status = lp.solve(seconds=left)
     base = math.fsum([-model.offset, *(-0.5 * cost).tolist()])
     lower = base + lp.safe_bound() - 4 * UNIT * abs(base)
     away, apart = lp.x[:n], lp.x[n:]

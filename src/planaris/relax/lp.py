@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import PlanarisError
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
+
+SLICE = 0.5
+"""Seconds for which HiGHS runs without looking up; Python sees signals in between."""
 
 UNIT = 2.0**-53
 """Unit roundoff of double precision."""
@@ -63,6 +67,7 @@ class GrowingLP:
             solver.HighsModelStatus.kIterationLimit,
             solver.HighsModelStatus.kObjectiveBound,
         )
+        self._out_of_time = solver.HighsModelStatus.kTimeLimit
         self._basic = int(solver.HighsBasisStatus.kBasic)
         self._highs: Any = solver.Highs()
         for name, value in (
@@ -157,16 +162,12 @@ class GrowingLP:
             self.objective = float(self.cost @ self.x)
             return "optimal"
         highs = self._highs
-        limit = math.inf if seconds is None else highs.getRunTime() + max(seconds, 0.01)
-        highs.setOptionValue("time_limit", limit)
         highs.setOptionValue("presolve", "on" if presolve else "off")
         highs.setOptionValue(
             "simplex_iteration_limit", 2**31 - 1 if iteration_limit is None else iteration_limit
         )
-        highs.run()
-        status = highs.getModelStatus()
+        status = self._run(math.inf if seconds is None else max(seconds, 0.01))
         info = highs.getInfo()
-        self.iterations += max(int(info.simplex_iteration_count), 0)
         self.objective = self.scale * float(info.objective_function_value)
         if status == self._infeasible:
             return "infeasible"
@@ -179,6 +180,18 @@ class GrowingLP:
             return "optimal" if status == self._ok else "stopped"
         msg = f"the linear program could not be solved: HiGHS says {status}"
         raise PlanarisError(msg, status=str(status))
+
+    def _run(self, seconds: float) -> Any:
+        """Run HiGHS in slices, each from the basis of the one before: Ctrl-C comes in between."""
+        highs, deadline = self._highs, time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            highs.setOptionValue("time_limit", highs.getRunTime() + min(max(left, 0.01), SLICE))
+            highs.run()
+            self.iterations += max(int(highs.getInfo().simplex_iteration_count), 0)
+            status = highs.getModelStatus()
+            if status != self._out_of_time or time.monotonic() >= deadline:
+                return status
 
     def basic_rows(self) -> BoolArray:
         """Return which rows are slack in the basis, so that they can go without harm."""

@@ -107,11 +107,14 @@ class MessageSolver:
                 break
         return bound
 
-    def tighten(self, bound: float, count: int) -> int:
+    def tighten(self, bound: float, count: int, limit: float = np.inf) -> int:
         """Add triplets that raise the bound; return how many."""
         gain = max(1e-4 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
         added = 0
-        for trio in triplets_to_add(self.engine, self.cards, count=count, min_gain=gain):
+        deadline = self.started + limit
+        for trio in triplets_to_add(
+            self.engine, self.cards, count=count, min_gain=gain, deadline=deadline
+        ):
             added += self.engine.add_triplet(*trio)
         return added
 
@@ -140,8 +143,8 @@ class MessageSolver:
                 return "time_limit"
             room = max_triplets - self.engine.num_triplets
             count = min(max(20, self.num_variables // 4), room)
-            if count <= 0 or not self.tighten(self.lower, count):
-                return "stalled"
+            if count <= 0 or not self.tighten(self.lower, count, limit):
+                return "time_limit" if self.seconds() > limit else "stalled"
 
     def proof(self) -> Any:
         """Return a certificate of the bound, where one was kept."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
 
 import numpy as np
 
@@ -17,32 +19,43 @@ Triplets = list[tuple[int, int, int]]
 
 
 def triplets_to_add(
-    engine: MessagePassing, cards: IntArray, *, count: int, min_gain: float
+    engine: MessagePassing,
+    cards: IntArray,
+    *,
+    count: int,
+    min_gain: float,
+    deadline: float = math.inf,
 ) -> Triplets:
     """Return triplets that are sure to raise the bound, the best first.
 
     Triangles of the graph are scored exactly by the rise of their block step; when they are
     exhausted, frustrated cycles of the k-projection graph are triangulated (Sontag, Choe,
     Li 2012): a cycle that prefers an odd number of disagreements, each edge by at least g,
-    raises the bound by at least g.
+    raises the bound by at least g. After ``deadline`` (a value of ``time.monotonic()``) what has
+    been found is returned.
     """
     edges = engine.edges()
     tables = [
         engine.edge_slacks(e).reshape(cards[u], cards[v]) for e, (u, v) in enumerate(edges.tolist())
     ]
-    found = _triangles(edges, tables, count, min_gain)
-    if len(found) < count:
-        found += _frustrated_cycles(engine, cards, edges, tables, count - len(found), min_gain)
+    found = _triangles(edges, tables, count, min_gain, deadline)
+    if len(found) < count and time.monotonic() < deadline:
+        left = count - len(found)
+        found += _frustrated_cycles(engine, cards, edges, tables, left, min_gain, deadline)
     return found
 
 
-def _triangles(edges: IntArray, tables: list[FloatArray], count: int, min_gain: float) -> Triplets:
+def _triangles(
+    edges: IntArray, tables: list[FloatArray], count: int, min_gain: float, deadline: float
+) -> Triplets:
     index = {(u, v): e for e, (u, v) in enumerate(edges.tolist())}
     ahead: dict[int, set[int]] = {}
     for u, v in index:
         ahead.setdefault(u, set()).add(v)
     scored = []
     for u, v in index:
+        if time.monotonic() > deadline:
+            break
         for w in ahead[u] & ahead.get(v, set()):
             uv, uw, vw = tables[index[u, v]], tables[index[u, w]], tables[index[v, w]]
             loose = uv.min() + uw.min() + vw.min()
@@ -80,6 +93,7 @@ def _frustrated_cycles(
     tables: list[FloatArray],
     count: int,
     min_gain: float,
+    deadline: float,
 ) -> Triplets:
     slacks = np.split(engine.node_slacks(), np.cumsum(cards)[:-1])
     # Partitions "label a against the rest"; with two labels both are the same partition.
@@ -88,6 +102,8 @@ def _frustrated_cycles(
     owner = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
     ends, weights = [], []
     for (u, v), table in zip(edges.tolist(), tables, strict=True):
+        if time.monotonic() > deadline:
+            return []
         if not (len(parts[u]) and len(parts[v])):
             continue
         weight = _preferences(table, parts[u], parts[v])
@@ -99,13 +115,19 @@ def _frustrated_cycles(
     pairs, strength = np.concatenate(ends).astype(np.int32), np.concatenate(weights)
     found: Triplets = []
     level = float(np.abs(strength).max(initial=0.0))
-    while level > min_gain and len(found) < count:
+    while level > min_gain and len(found) < count and time.monotonic() < deadline:
         level /= 2
         strong = np.abs(strength) > max(level, min_gain)
         x = (strength[strong] > 0).astype(np.float64)
         ends_now = np.ascontiguousarray(pairs[strong])
         cuts = separate_cycles(
-            int(first[-1]), ends_now, x, min_violation=0.5, max_per_edge=1, max_cuts=count
+            int(first[-1]),
+            ends_now,
+            x,
+            min_violation=0.5,
+            max_per_edge=1,
+            max_cuts=count,
+            seconds=max(deadline - time.monotonic(), 0.0),
         )
         for k in range(len(cuts)):
             around = ends_now[cuts.edges[cuts.offsets[k] : cuts.offsets[k + 1]]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,3 +88,93 @@ def _keep(seed: int, verdict: Verdict, folder: Path) -> Path:
     small = shrink(bare, fails) if fails(bare) else case
     found = check_model(small).contradictions or verdict.contradictions
     return write_failure(small, found, folder, f"failure-{seed}")
+
+
+def corrupted(count: int, *, tell: Tell) -> Section:
+    """Change a number of every kind of saved result, ``count`` times each."""
+    from planaris.selftest.corruption import KINDS, corrupt_kind
+
+    section = Section("certificates corrupted", "a changed number is refused, or still true")
+    with _timed(section):
+        for k, kind in enumerate(KINDS):
+            _collect(section, corrupt_kind(kind, count), kind)
+            tell((k + 1) / len(KINDS))
+    return section
+
+
+def time_limits(rounds: int, *, tell: Tell) -> Section:
+    """Stop every method of every verb on models that take longer."""
+    from planaris.selftest.deadlines import METHODS, break_limit
+
+    section = Section("time limits", "kept to 10 % or 0.5 s, and the interval holds")
+    with _timed(section):
+        for k in range(rounds * len(METHODS)):
+            verb, method = METHODS[k % len(METHODS)]
+            _collect(section, [break_limit(verb, method, k // len(METHODS))], verb)
+            tell((k + 1) / (rounds * len(METHODS)))
+    return section
+
+
+def interrupts(rounds: int, *, tell: Tell) -> Section:
+    """Interrupt every kernel in a process of its own."""
+    from planaris.selftest.interrupts import WORK, in_a_process
+
+    section = Section("interrupts", "Ctrl-C ends a kernel within a second; the process goes on")
+    with _timed(section):
+        for k in range(rounds * len(WORK)):
+            name = list(WORK)[k % len(WORK)]
+            _collect(section, [in_a_process(name, 0.5 + 0.5 * (k // len(WORK) % 5))], "kernels")
+            tell((k + 1) / (rounds * len(WORK)))
+    return section
+
+
+def concurrency(rounds: int, first: int, *, tell: Tell) -> Section:
+    """Compare threads and processes with one thread in one process."""
+    from planaris.selftest.concurrency import compare_threads, compare_workers
+
+    section = Section("threads and processes", "1, 2 or 4, forked or spawned: the same bits")
+    with _timed(section):
+        _collect(section, compare_threads(5 * rounds), "threads")
+        tell(0.5)
+        _collect(section, compare_workers(range(first, first + 20 * rounds)), "processes")
+        tell(1.0)
+    return section
+
+
+def readers(count: int, first: int, *, tell: Tell) -> Section:
+    """Damage files of every format."""
+    from planaris.selftest.hostile import read_damaged
+
+    section = Section("readers, files damaged", "an answer or a planaris error, within 5 s")
+    with _timed(section):
+        for k in range(10):
+            _collect(section, read_damaged(max(count // 10, 1), first + k), "files")
+            tell((k + 1) / 10)
+    return section
+
+
+def store_faults(times: int, first: int, *, tell: Tell) -> Section:
+    """Kill writers of a store, and cut off its last record."""
+    from planaris.selftest.faults import kill_writers
+
+    section = Section("store, writers killed", "nothing that was acknowledged is lost")
+    with _timed(section):
+        for k in range(times):
+            _collect(section, kill_writers(1, first + k), "kills")
+            tell((k + 1) / times)
+    return section
+
+
+@contextmanager
+def _timed(section: Section) -> Iterator[None]:
+    started = time.monotonic()
+    yield
+    section.seconds = time.monotonic() - started
+
+
+def _collect(section: Section, findings: Iterable[str | None], label: str) -> None:
+    for fault in findings:
+        section.tried += 1
+        section.details[label] += 1
+        if fault is not None:
+            section.faults.append(f"{label}: {fault}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,6 +11,7 @@ import numpy as np
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
+from planaris.memory import available_bytes, readable
 from planaris.models import IsingModel
 from planaris.treewidth.flatten import (
     Model,
@@ -79,9 +79,7 @@ class EliminationPlan:
     pairwise: PairwiseForm | None = field(default=None, repr=False, kw_only=True)
 
 
-def default_memory_limit() -> int:
-    """Return half of this machine's memory, in bytes."""
-    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 2
+default_memory_limit = available_bytes
 
 
 def plan_elimination(
@@ -313,16 +311,8 @@ def refuse_if_too_large(plan: EliminationPlan, memory_limit: int | None) -> None
         return
     at_least = "" if plan.complete else "at least "
     msg = (
-        f"elimination needs {at_least}{plan.bytes} bytes ({_readable(plan.bytes)}), because its "
+        f"elimination needs {at_least}{plan.bytes} bytes ({readable(plan.bytes)}), because its "
         f"best order has width {at_least}{plan.width}; `memory_limit` is {limit} bytes "
-        f"({_readable(limit)}). {_INSTEAD[plan.task]}"
+        f"({readable(limit)}). {_INSTEAD[plan.task]}"
     )
     raise TooLargeError(msg, bytes_needed=plan.bytes, width=plan.width, order=plan.order)
-
-
-def _readable(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.3g} PiB"

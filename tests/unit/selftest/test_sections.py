@@ -1,0 +1,80 @@
+"""The sections of the self-test find nothing, and would find something."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from planaris.cli import selftest as command
+from planaris.cli.main import app
+from planaris.selftest import concurrency, faults, hostile, sections
+from planaris.selftest.sections import Section
+
+
+def quiet(share: float) -> None:
+    assert 0.0 <= share <= 1.0
+
+
+def test_threads_share_a_plan():
+    assert list(concurrency.compare_threads(5)) == [None] * 15
+
+
+def test_workers_give_the_same_bits():
+    found = list(concurrency.compare_workers(range(6)))
+    assert found == [None] * len(found)
+
+
+def test_a_difference_is_noticed(monkeypatch):
+    calls = iter(range(100))
+    monkeypatch.setattr(concurrency, "_evaluate", lambda *_: next(calls))
+    assert any(concurrency.compare_threads(1))
+
+
+def test_writers_killed_lose_nothing():
+    assert list(faults.kill_writers(3, seed=5)) == [None] * 3
+
+
+def test_a_lost_record_is_noticed(monkeypatch):
+    monkeypatch.setattr(faults, "_truncate", lambda path, count: path.write_bytes(b""))
+    monkeypatch.setattr(faults, "_run_until_killed", lambda folder, pair, delay: [3, 3])
+    assert faults._missing(faults.toy(), {}, [0, 1], [1, 2]) == "3 of 3 records were lost"
+
+
+def test_a_reader_that_fails_is_noticed(monkeypatch):
+    def broken(text):
+        raise KeyError(text)
+
+    monkeypatch.setattr(hostile, "_readers", lambda folder: [("toy", broken, b"1 2 3")])
+    assert all("KeyError" in str(fault) for fault in hostile.read_damaged(3))
+
+
+def test_sections_count(monkeypatch):
+    section = sections.readers(100, 0, tell=quiet)
+    assert section.tried == 100
+    assert not section.faults
+    monkeypatch.setattr("planaris.selftest.corruption.corrupt_kind", lambda *_: iter(["no"]))
+    assert sections.corrupted(1, tell=quiet).faults
+
+
+@pytest.mark.parametrize("faulty", [False, True])
+def test_the_command_writes_its_table(tmp_path, monkeypatch, faulty):
+    section = Section("soak", "it holds", tried=1234, faults=["oh"] if faulty else [], seconds=2.0)
+    monkeypatch.setattr(command, "_plan", lambda *_: [("soak", lambda tell: section)])
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{command.BEGIN}\nstale\n{command.END}\nafter\n")
+    done = CliRunner().invoke(app, ["selftest", "--write", str(page)])
+    assert done.exit_code == int(faulty)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "stale" not in text
+    assert f"| soak | it holds | 1,234 | {int(faulty)} | 2 s |" in text
+
+
+def test_a_page_without_a_place_for_the_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_plan", lambda *_: [])
+    page = tmp_path / "page.md"
+    page.write_text("nothing")
+    done = CliRunner().invoke(app, ["selftest", "--write", str(page)])
+    assert done.exit_code != 0
+    assert page.read_text() == "nothing"

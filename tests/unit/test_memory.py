@@ -1,0 +1,85 @@
+"""Memory: what would not fit is refused before it is taken, under a hard limit of the system."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import planaris as pl
+from planaris.errors import TooLargeError
+from planaris.memory import available_bytes
+from planaris.planar import plan
+from planaris.selftest.interrupts import cube, lattice
+
+START = """
+import resource
+import numpy as np
+import planaris as pl
+from planaris import IsingModel
+from planaris.errors import TooLargeError
+from planaris.selftest.interrupts import cube, lattice
+from planaris.reference import enumerate_states
+from planaris.relax import entropy_bound
+
+def small(model):
+    return pl.ground_state(model).energy
+
+small(IsingModel([(0, 1)], [1.0]))
+now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + ROOM, now + ROOM))
+try:
+    WORK
+except TooLargeError as error:
+    print(error.bytes_needed)
+else:
+    print("done")
+assert small(IsingModel([(0, 1)], [1.0])) == -1.0
+"""
+
+WORK = {
+    "planar log Z": ("m = lattice(300); pl.log_partition(m, 'planar')", 60),
+    "planar marginals": ("m = lattice(300); pl.marginals(m, 'planar')", 200),
+    "planar samples": ("m = lattice(300); pl.sample(m, 1, 0, 'planar')", 200),
+    "elimination": ("pl.log_partition(lattice(26, fields=True), 'treewidth')", 300),
+    "elimination of labels": (
+        "pl.ground_state(pl.MarkovRandomField.from_ising(cube(6)), 'treewidth')",
+        300,
+    ),
+    "brute force": ("pl.log_partition(lattice(4), 'brute-force')", 20),
+    "dense relaxation": ("entropy_bound(cube(14))", 150),
+    "log determinant": ("pl.log_partition(cube(4), 'logdet')", 50),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_refused_before_it_is_taken(name):
+    work, mebibytes = WORK[name]
+    code = textwrap.dedent(START).replace("WORK", work).replace("ROOM", f"{mebibytes} * 2**20")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > mebibytes * 2**20 / 2
+
+
+@pytest.mark.parametrize("task", ["log_partition", "marginals"])
+def test_a_given_limit_counts(task):
+    model = lattice(50)
+    with pytest.raises(TooLargeError, match="memory_limit") as refusal:
+        getattr(pl, task)(model, "planar", memory_limit=100_000)
+    assert refusal.value.bytes_needed > 100_000
+    with pytest.raises(TooLargeError):
+        plan(model).sample(model.couplings, 1, None, memory_limit=100_000)
+    with pytest.raises(TooLargeError):
+        getattr(pl, task)(cube(5), "treewidth", memory_limit=100_000)
+
+
+def test_there_is_some_memory():
+    assert 2**20 < available_bytes() < 2**60
