@@ -14,7 +14,7 @@ from planaris.errors import TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
-from planaris.infer.reduce import Model, as_ising, check_model, pick_method
+from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -64,6 +64,7 @@ def log_partition(
     (2.797846, True)
     """
     check_model(model)
+    check_method(method, ("auto", "planar", *_FORCED))
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -77,7 +78,7 @@ def log_partition(
         return _by_parts(split, _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
+    return _FORCED[method](model, limits)
 
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:
