@@ -75,7 +75,8 @@ def test_samples_are_reproducible(maxcut_file):
 def test_info(maxcut_file, uai_file):
     out, _ = planaris("info", maxcut_file, "--json")
     facts = json.loads(out)
-    assert (facts["spins"], facts["planar_with_fields"]) == (3, True)
+    assert (facts["spins"], facts["planar_with_fields"], facts["frustrated"]) == (3, True, True)
+    assert facts["exact_methods"] == ["treewidth", "planar"]
     out, _ = planaris("info", uai_file)
     assert "MarkovRandomField" in out
 
