@@ -22,7 +22,8 @@ Format = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Method = Annotated[str, typer.Option(help="Force a method instead of choosing by structure.")]
 TimeLimit = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Return what is proved by then.")
+    float | None,
+    typer.Option(metavar="SECONDS", help="Return what is proved by then; default: 60 for bounds."),
 ]
 Out = Annotated[
     str, typer.Option("--out", "-o", metavar="FILE", help="Write the result here, not to stdout.")

@@ -47,7 +47,8 @@ def ground_state(
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds; what is proved by then is returned.
+        Seconds; what is proved by then is returned. Default: as long as an exact method takes,
+        and 60 seconds for branch and cut.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     prove : bool

@@ -16,7 +16,7 @@ from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
 from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
-from planaris.progress import ProgressOption
+from planaris.progress import ProgressOption, watch
 from planaris.reference import enumerate_states
 from planaris.result import AsIsing, LogPartition
 
@@ -49,7 +49,8 @@ def log_partition(
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds; what is proved by then is returned.
+        Seconds; what is proved by then is returned. Default: as long as an exact method takes,
+        and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -162,7 +163,15 @@ def _eliminate_or_enclose(model: IsingModel, limits: Limits) -> LogPartition:
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:
-    return bounds.interval(model, limits.patience())
+    seconds = limits.patience()
+    before = limits.seconds()
+    with watch("bounds on log Z", limits.progress) as bar:
+
+        def tell(_: float) -> None:
+            if bar is not None:
+                bar(min((limits.seconds() - before) / seconds, 1.0))
+
+        return bounds.interval(model, seconds, callback=tell)
 
 
 def _treewidth(model: Model, limits: Limits) -> LogPartition:

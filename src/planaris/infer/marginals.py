@@ -52,6 +52,7 @@ def marginals(
         there are fields).
     time_limit : float, optional
         Seconds, after which an elimination stops with an error and a bound with what it has.
+        Default: as long as an exact method takes, and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
