@@ -124,6 +124,10 @@ class IsingModel:
         """
         fields = fields or {}
         edges, index = number_labels("couplings", couplings)
+        for label, other in couplings:
+            if label == other:
+                msg = f"`couplings` must join different spins, got the self-loop {label!r}"
+                raise ModelError(msg, label=label)
         for label in fields:
             index.setdefault(label, len(index))
         h = [fields.get(label, 0.0) for label in index]

@@ -69,3 +69,8 @@ def test_what_is_said_about_a_lower_triangle_keeps_its_couplings():
     with pytest.raises(ModelError, match=r"A \+ A\.T if its entries"):
         IsingModel.from_matrix(lower)
     assert IsingModel.from_matrix(lower + lower.T).couplings.tolist() == [2.0]
+
+
+def test_self_loops_in_a_dictionary_are_named_by_their_label():
+    with pytest.raises(ModelError, match="self-loop 'a'"):
+        IsingModel.from_couplings({("a", "b"): 1.0, ("a", "a"): 1.0})
