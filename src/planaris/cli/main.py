@@ -14,6 +14,7 @@ from planaris.cli.denoise import denoise
 from planaris.cli.info import info
 from planaris.cli.map import map_state
 from planaris.cli.mar import mar
+from planaris.cli.play import play
 from planaris.cli.pr import pr
 from planaris.cli.reproduce import reproduce_figures
 from planaris.cli.sample import sample_states
@@ -55,6 +56,7 @@ app.command()(verify)
 app.command()(denoise)
 app.command()(selftest)
 app.command()(demo)
+app.command()(play)
 app.command()(segment)
 app.command("reproduce")(reproduce_figures)
 app.command()(bench)

@@ -11,6 +11,9 @@ from planaris.errors import FileFormatError, ModelError, missing_extra
 from planaris.typing import ArrayLike, BoolArray, FloatArray
 from planaris.writing import open_whole
 
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+"""Formats that are read."""
+
 MAX_PIXELS = 100_000_000
 """Larger images are refused before they are decoded."""
 
@@ -23,7 +26,7 @@ def read_image(
     Parameters
     ----------
     path : path
-        Any format that pillow reads.
+        One of :data:`FORMATS`; others, some of which start programs to be read, are refused.
     grey : bool
         Return grey levels, shape (H, W), instead of colours, shape (H, W, 3). Images stored
         grey come as (H, W) in any case.
@@ -77,7 +80,7 @@ def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:
 def _open(path: str | os.PathLike[str]) -> Any:
     image_module = _pillow()
     try:
-        image = image_module.open(path)
+        image = image_module.open(path, formats=FORMATS)
         if image.width * image.height > MAX_PIXELS:
             msg = f"{path}: an image of {image.width}×{image.height} pixels is too large"
             raise FileFormatError(msg, path=str(path), line=None)

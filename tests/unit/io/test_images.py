@@ -46,3 +46,10 @@ def test_what_is_refused(tmp_path):
         read_mask(tmp_path / "missing.png")
     with pytest.raises(ModelError, match="values"):
         write_image(np.zeros((2, 2, 2)), tmp_path / "x.png")
+
+
+def test_formats_that_start_programs_are_refused(tmp_path):
+    path = tmp_path / "x.png"
+    path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n")
+    with pytest.raises(FileFormatError):
+        read_image(path)

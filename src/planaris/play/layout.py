@@ -1,0 +1,105 @@
+"""Where to draw the spins of a graph that came without positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris.embed import Embedding
+from planaris.errors import CrossingError, NotPlanarError
+from planaris.typing import FloatArray, IntArray
+
+MAX_PRETTY = 200
+"""Larger graphs get no layout that takes cubic time."""
+
+
+def lay_out(num_vertices: int, edges: IntArray) -> FloatArray:
+    """Return positions between -1 and 1; without crossings where the graph is planar.
+
+    Distances in the picture follow those in the graph where that crosses nothing; other planar
+    graphs are drawn on a grid by the method of Chrobak and Payne.
+
+    Examples
+    --------
+    >>> ring = np.array([(0, 1), (1, 2), (2, 3), (3, 0)], dtype=np.int32)
+    >>> lay_out(4, ring).shape
+    (4, 2)
+    """
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(num_vertices))
+    graph.add_edges_from(edges.tolist())
+    pieces = [sorted(piece) for piece in nx.connected_components(graph)]
+    pieces.sort(key=lambda piece: (-len(piece), piece))
+    drawn = [_lay_out_connected(graph.subgraph(piece), piece) for piece in pieces]
+    positions = np.zeros((num_vertices, 2))
+    for piece, spots in zip(pieces, _side_by_side(drawn), strict=True):
+        positions[piece] = spots
+    size = np.abs(positions).max(initial=0.0)
+    return positions / size if size > 0 else positions
+
+
+def _lay_out_connected(graph: object, members: list[int]) -> FloatArray:
+    """Lay out a connected graph in a square of side about √n."""
+    import networkx as nx
+
+    count = len(members)
+    if count <= 2:
+        return np.array([(0.0, 0.0), (1.0, 0.0)])[:count]
+    rank = {v: k for k, v in enumerate(members)}
+    pairs = np.array([(rank[u], rank[v]) for u, v in graph.edges], dtype=np.int32)  # type: ignore[attr-defined]
+    spots = None
+    if count <= MAX_PRETTY:
+        spots = _as_array(nx.kamada_kawai_layout(graph), members)
+        if _crosses(pairs, spots):
+            spots = None if _is_planar(pairs, count) else spots
+    if spots is None and _is_planar(pairs, count):
+        spots = _as_array(nx.planar_layout(graph), members)
+    if spots is None:
+        spots = _as_array(
+            nx.spring_layout(graph, seed=0, iterations=30 if count <= 500 else 8), members
+        )
+    spots = spots - spots.min(axis=0)
+    return np.asarray(spots * (np.sqrt(count) / max(spots.max(), 1e-12)))
+
+
+def _as_array(layout: dict[int, FloatArray], members: list[int]) -> FloatArray:
+    return np.array([layout[v] for v in members], dtype=np.float64)
+
+
+def _crosses(pairs: IntArray, spots: FloatArray) -> bool:
+    try:
+        Embedding.from_coordinates(pairs, spots)
+    except CrossingError:
+        return True
+    return False
+
+
+def _is_planar(pairs: IntArray, count: int) -> bool:
+    try:
+        Embedding.from_graph(pairs, num_vertices=count)
+    except NotPlanarError:
+        return False
+    return True
+
+
+def _side_by_side(drawn: list[FloatArray]) -> list[FloatArray]:
+    """Put the pieces into rows of about the width of the whole."""
+    width = np.sqrt(sum(float(np.prod(np.ptp(spots, axis=0) + 1.5)) for spots in drawn)) + 1.0
+    x = y = height = 0.0
+    placed = []
+    for spots in drawn:
+        extent = np.ptp(spots, axis=0) + 1.5
+        if x > 0 and x + extent[0] > width:
+            x, y, height = 0.0, y - height, 0.0
+        placed.append(spots - [spots[:, 0].min(), spots[:, 1].max()] + [x, y])
+        x, height = x + extent[0], max(height, extent[1])
+    centre = (
+        [
+            (min(s[:, k].min() for s in placed) + max(s[:, k].max() for s in placed)) / 2
+            for k in range(2)
+        ]
+        if placed
+        else [0.0, 0.0]
+    )
+    return [spots - centre for spots in placed]

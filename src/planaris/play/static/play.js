@@ -1,0 +1,608 @@
+"use strict";
+// One state, one request at a time: whoever asks again while an answer is under way makes that
+// answer stale; it is dropped and the newest state is asked instead.
+
+const $ = id => document.getElementById(id);
+const UP = "#f2efe6", DOWN = "#2c4a6e", FACE = "#edae49", BROKEN = "#d1495b", WALL = "#00a0b4";
+const HOT = [0xc4, 0x45, 0x3c], MILD = [0xf2, 0xef, 0xe6], COLD = [0x2c, 0x4a, 0x6e];
+const LATTICES = ["square", "triangular", "honeycomb", "torus"];
+const EXAMPLE = "# the Petersen graph: not planar\n" +
+  "0 1 1\n1 2 -1\n2 3 1\n3 4 1\n4 0 -1\n0 5 1\n1 6 -1\n2 7 1\n3 8 1\n4 9 1\n" +
+  "5 7 1\n7 9 -1\n9 6 1\n6 8 1\n8 5 -1\n";
+
+const state = {
+  view: "ground-state", edits: [], text: EXAMPLE, picture: null, sampleSeed: 1, spin: null,
+  drawn: null, drawnKey: "", ground: null, groundKey: "", answer: null, first: null, join: false,
+};
+
+// -- what is asked -----------------------------------------------------------------------------
+
+const number = id => Number($(id).value);
+const temperature = () => Number((10 ** number("temperature")).toPrecision(3));
+
+function source() {
+  const kind = $("kind").value;
+  if (kind === "edges") return { kind, text: state.text };
+  if (kind === "image") {
+    return { kind, ...greyLevels(number("size")), smoothness: number("smoothness"),
+      data: number("data"), contrast: number("contrast") };
+  }
+  const seed = Math.min(Math.max(Math.trunc(number("seed")) || 0, 0), 2147483647);
+  return { kind, rows: number("size"), columns: number("size"), disorder: $("disorder").value,
+    negative: number("negative"), seed };
+}
+
+function preview() {
+  const canvas = $("preview"), from = state.picture || examplePicture();
+  const scale = 120 / Math.max(from.width, from.height);
+  canvas.width = Math.max(1, Math.round(from.width * scale));
+  canvas.height = Math.max(1, Math.round(from.height * scale));
+  canvas.getContext("2d").drawImage(from, 0, 0, canvas.width, canvas.height);
+}
+
+function greyLevels(side) {
+  const from = state.picture || examplePicture();
+  const scale = Math.min(side / Math.max(from.width, from.height), 1);
+  const columns = Math.max(1, Math.round(from.width * scale));
+  const rows = Math.max(1, Math.round(from.height * scale));
+  const canvas = document.createElement("canvas");
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, columns, rows);
+  context.imageSmoothingQuality = "high";
+  context.drawImage(from, 0, 0, columns, rows);
+  const pixels = context.getImageData(0, 0, columns, rows).data;
+  let bytes = "";
+  for (let i = 0; i < pixels.length; i += 4) {
+    bytes += String.fromCharCode(
+      Math.round(0.299 * pixels[i] + 0.587 * pixels[i + 1] + 0.114 * pixels[i + 2]));
+  }
+  return { rows, columns, grey: btoa(bytes) };
+}
+
+let example = null;
+function examplePicture() {
+  if (example) return example;
+  example = document.createElement("canvas");
+  example.width = example.height = 200;
+  const context = example.getContext("2d");
+  const image = context.createImageData(200, 200);
+  let seed = 7;
+  const noise = () => { seed = (seed * 16807) % 2147483647; return seed / 2147483647; };
+  for (let y = 0; y < 200; y++) {
+    for (let x = 0; x < 200; x++) {
+      const inside = Math.hypot(x - 80, y - 90) < 52 || (Math.abs(x - 145) < 28 && Math.abs(y - 130) < 42);
+      const grey = (inside ? 165 : 90) + 260 * (noise() - 0.5) + 200 * (noise() - 0.5);
+      image.data.set([grey, grey, grey, 255], 4 * (200 * y + x));
+    }
+  }
+  context.putImageData(image, 0, 0);
+  return example;
+}
+
+async function ask(question, body) {
+  const reply = await fetch(`api/${question}`, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  });
+  const answer = await reply.json();
+  if (!reply.ok) throw new Error(answer.error || reply.statusText);
+  return answer;
+}
+
+let busy = false, again = false, timer = 0;
+
+function refresh(delay = 0) {
+  clearTimeout(timer);
+  setStatus("busy");
+  timer = setTimeout(run, delay);
+}
+
+async function run() {
+  if (busy) { again = true; return; }
+  busy = true;
+  do {
+    again = false;
+    try {
+      await step();
+    } catch (error) {
+      if (!again) show(null, error instanceof TypeError ? "planaris play is not running any more" : error.message);
+    }
+  } while (again);
+  busy = false;
+}
+
+async function step() {
+  const body = { source: source(), edits: state.edits, temperature: temperature() };
+  const key = JSON.stringify([body.source, body.edits]), view = state.view;
+  if (key !== state.drawnKey) {
+    const drawn = await ask("model", { ...body, temperature: 1 });
+    if (again) return;
+    state.drawn = drawn;
+    state.drawnKey = key;
+    state.answer = null;
+    state.first = null;
+    if (state.spin >= drawn.positions.length) state.spin = null;
+    paint();
+  }
+  if (view === "sample" && state.groundKey !== key && state.drawn.surface === "planar") {
+    const ground = await ask("ground-state", body);
+    if (again) return;
+    keepGround(ground.spins, key);
+  }
+  const extra = view === "sample" ? { sample_seed: state.sampleSeed }
+    : view === "marginals" && state.spin !== null ? { spin: state.spin } : {};
+  const answer = await ask(view, { ...body, ...extra });
+  if (again) return;
+  if (view === "ground-state") keepGround(answer.spins, key);
+  if (view === "domain-wall") keepGround(answer.ground, key);
+  show({ ...answer, view });
+}
+
+function keepGround(spins, key) {
+  state.ground = spins;
+  state.groundKey = key;
+}
+
+// -- what is said ------------------------------------------------------------------------------
+
+const digits = (x, n = 10) => x === null || x === undefined ? "?" : String(Number(x.toPrecision(n)));
+const time = s => s < 1 ? `${Number((1000 * s).toPrecision(2))} ms` : `${Number(s.toPrecision(3))} s`;
+
+function setStatus(name) {
+  $("status").dataset.state = name;
+  $("status").setAttribute("aria-busy", String(name === "busy"));
+}
+
+function show(answer, problem) {
+  state.answer = answer;
+  if (problem) {
+    $("verdict").textContent = problem;
+    $("numbers").textContent = $("proof").textContent = "\u00a0";
+    setStatus("error");
+  } else {
+    $("verdict").textContent = verdict(answer);
+    $("numbers").textContent = numbers(answer);
+    $("proof").textContent = `${answer.certificate}${answer.check_seconds === undefined ? "" : ` · checked in ${time(answer.check_seconds)}`} · ${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges, ${state.drawn.surface}`;
+    setStatus(answer.exact ? "exact" : "interval");
+  }
+  $("status").dataset.count = String(Number($("status").dataset.count) + 1);
+  paint();
+}
+
+function verdict(answer) {
+  const checked = answer.checked === null ? "" : answer.checked ? " · certificate checked" : " · not proved a second way";
+  const how = `${answer.method}${checked} · ${time(answer.seconds)}`;
+  if (answer.exact) return `exact · ${how}`;
+  if (answer.lower === undefined) return `estimate, with no bound on its error · ${how}`;
+  return `interval [${digits(answer.lower, 9)}, ${digits(answer.upper, 9)}] · ${how}`;
+}
+
+function numbers(answer) {
+  const at = `at T = ${digits(answer.temperature, 3)}`;
+  const n = Math.max(state.drawn.positions.length, 1);
+  if (answer.view === "log-partition") {
+    const width = answer.upper - answer.lower;
+    const inner = answer.exact
+      ? `log Z = ${digits(answer.value, 14)} ± ${digits(width / 2, 2)} ${at}`
+      : `log Z between ${digits(answer.lower, 12)} and ${digits(answer.upper, 12)} ${at}`;
+    const around = answer.interval;
+    return around && answer.exact
+      ? `${inner}; ${around.method}: [${digits(around.lower, 10)}, ${digits(around.upper, 10)}]` : inner;
+  }
+  if (answer.view === "marginals") {
+    if (answer.nodes === null) return `P(s_u = s_v) of every edge ${at}`;
+    return answer.held === null ? `P(s = +1) of every spin ${at}`
+      : `P(s = +1) ${at} when spin ${answer.held} is up; click another spin`;
+  }
+  const energy = `energy ${digits(answer.energy)} (${digits(answer.energy / n, 6)} per spin)`;
+  if (answer.view === "domain-wall") return `${energy}; the wall costs ${digits(answer.wall_energy)}`;
+  if (answer.view === "sample") {
+    const magnet = [...answer.spins].reduce((sum, c) => sum + (c === "+" ? 1 : -1), 0) / n;
+    return `${energy}, magnetisation ${digits(magnet, 3)} ${at}; press Sample for another`;
+  }
+  const broken = countBroken(answer.spins);
+  return `${energy}, ${broken} unsatisfied edges, ${state.drawn.faces.length} frustrated faces`;
+}
+
+const product = (spins, [u, v]) => spins[u] === spins[v] ? 1 : -1;
+const countBroken = spins => state.drawn.edges.reduce(
+  (count, edge, k) => count + (state.drawn.couplings[k] * product(spins, edge) < 0), 0);
+
+// -- what is drawn -----------------------------------------------------------------------------
+
+const view = { x: [], y: [], spacing: 1, unit: 1 };
+
+function place(width, height) {
+  const spots = state.drawn.positions;
+  let left = Infinity, right = -Infinity, low = Infinity, high = -Infinity;
+  for (const [x, y] of spots) {
+    left = Math.min(left, x); right = Math.max(right, x);
+    low = Math.min(low, y); high = Math.max(high, y);
+  }
+  const unit = typicalLength();
+  const pad = 0.9 * unit;
+  const scale = Math.min(width / (right - left + 2 * pad), height / (high - low + 2 * pad));
+  const midX = (left + right) / 2, midY = (low + high) / 2;
+  view.x = spots.map(([x]) => width / 2 + scale * (x - midX));
+  view.y = spots.map(([, y]) => height / 2 - scale * (y - midY));
+  view.unit = unit;
+  view.spacing = scale * unit;
+}
+
+function typicalLength() {
+  if (state.drawn.shape) return 1;
+  const spots = state.drawn.positions;
+  const lengths = state.drawn.edges.slice(0, 500)
+    .map(([u, v]) => Math.hypot(spots[u][0] - spots[v][0], spots[u][1] - spots[v][1]))
+    .filter(length => length > 0).sort((a, b) => a - b);
+  return lengths.length ? lengths[lengths.length >> 1] : 1;
+}
+
+function heat(p) {
+  const [from, to, t] = p < 0.5 ? [COLD, MILD, 2 * p] : [MILD, HOT, 2 * p - 1];
+  const mix = k => Math.round(from[k] + (to[k] - from[k]) * t);
+  return `rgb(${mix(0)},${mix(1)},${mix(2)})`;
+}
+const HEAT = Array.from({ length: 65 }, (_, k) => heat(k / 64));
+const heatOf = p => HEAT[Math.round(64 * Math.min(Math.max(p, 0), 1))];
+
+function paint() {
+  const canvas = $("picture"), ratio = window.devicePixelRatio || 1;
+  const width = canvas.clientWidth, height = canvas.clientHeight;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  legend();
+  if (!state.drawn || !state.drawn.positions.length) return;
+  place(width, height);
+  const answer = state.answer, marginals = answer && answer.view === "marginals";
+  const grid = ["square", "torus", "image"].includes(state.drawn.kind);
+  const heat = marginals && grid && answer.nodes !== null;
+  const cells = heat || (grid && view.spacing < 10);
+  if (cells) drawSpins(context, true);
+  const crowded = answer && answer.view === "sample" && view.spacing < 6;
+  if (!marginals && !crowded) drawFaces(context);
+  if (marginals && !heat) drawPairs(context, answer);
+  else if (!heat) drawEdges(context, cells);
+  if (answer && answer.spins) drawState(context, answer);
+  if (!cells) drawSpins(context, false);
+  drawMarks(context);
+  canvas.setAttribute("aria-label", `${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges. ${$("verdict").textContent}. ${$("numbers").textContent}`);
+}
+
+function segments(context, edges) {
+  const wraps = state.drawn.kind === "torus" ? 0.45 * view.spacing : 0;
+  const far = wraps ? 1.5 * view.spacing : Infinity;
+  const last = state.drawn.shape ? 2 * state.drawn.shape[0] * state.drawn.shape[1] : 0;
+  context.beginPath();
+  for (const k of edges) {
+    const [u, v] = state.drawn.edges[k];
+    const dx = view.x[v] - view.x[u], dy = view.y[v] - view.y[u];
+    if (k < last && (Math.abs(dx) > far || Math.abs(dy) > far)) {
+      const ex = -Math.sign(Math.round(dx)) * wraps, ey = -Math.sign(Math.round(dy)) * wraps;
+      context.moveTo(view.x[u], view.y[u]);
+      context.lineTo(view.x[u] + ex, view.y[u] + ey);
+      context.moveTo(view.x[v], view.y[v]);
+      context.lineTo(view.x[v] - ex, view.y[v] - ey);
+    } else {
+      context.moveTo(view.x[u], view.y[u]);
+      context.lineTo(view.x[v], view.y[v]);
+    }
+  }
+  context.stroke();
+}
+
+function drawFaces(context) {
+  context.fillStyle = FACE;
+  context.globalAlpha = 0.5;
+  context.beginPath();
+  for (const face of state.drawn.faces) {
+    face.forEach((v, k) => k ? context.lineTo(view.x[v], view.y[v]) : context.moveTo(view.x[v], view.y[v]));
+    context.closePath();
+  }
+  context.fill();
+  context.globalAlpha = 1;
+}
+
+function drawEdges(context, cells) {
+  if (cells && view.spacing < 6) return;
+  const all = state.drawn.couplings, kept = [[], []];
+  all.forEach((J, k) => { if (J !== 0) kept[J < 0 ? 1 : 0].push(k); });
+  context.strokeStyle = "#8b949e";
+  context.lineWidth = Math.min(Math.max(0.05 * view.spacing, 0.6), 2);
+  segments(context, kept[0]);
+  context.setLineDash([Math.max(0.13 * view.spacing, 2), Math.max(0.1 * view.spacing, 1.5)]);
+  segments(context, kept[1]);
+  context.setLineDash([]);
+}
+
+function drawState(context, answer) {
+  const broken = [], walls = [], ground = answer.view !== "ground-state" && state.groundKey === state.drawnKey ? state.ground : null;
+  state.drawn.edges.forEach((edge, k) => {
+    const sign = product(answer.spins, edge);
+    if (state.drawn.couplings[k] * sign < 0) broken.push(k);
+    if (ground && product(ground, edge) !== sign) walls.push(k);
+  });
+  context.lineCap = "round";
+  context.strokeStyle = BROKEN;
+  context.lineWidth = Math.min(Math.max(0.13 * view.spacing, 1), 5);
+  if (answer.view !== "sample" || view.spacing >= 6) segments(context, broken);
+  context.strokeStyle = WALL;
+  context.lineWidth = Math.min(Math.max(0.17 * view.spacing, 1.5), 6);
+  context.beginPath();
+  for (const k of walls) {
+    const [u, v] = state.drawn.edges[k];
+    let dx = view.x[v] - view.x[u], dy = view.y[v] - view.y[u];
+    const length = Math.hypot(dx, dy), midX = view.x[u] + dx / 2, midY = view.y[u] + dy / 2;
+    if (length < 1e-9 || (state.drawn.kind === "torus" && length > 1.8 * view.spacing)) continue;
+    const half = Math.min(0.5 * length, 0.6 * view.spacing) / length;
+    dx *= half; dy *= half;
+    context.moveTo(midX - dy, midY + dx);
+    context.lineTo(midX + dy, midY - dx);
+  }
+  context.stroke();
+  context.lineCap = "butt";
+}
+
+function drawPairs(context, answer) {
+  if (answer.nodes !== null && view.spacing < 6) return;
+  const groups = HEAT.map(() => []);
+  answer.pairs.forEach((p, k) => groups[Math.round(64 * Math.min(Math.max(p, 0), 1))].push(k));
+  context.lineWidth = Math.min(Math.max((answer.nodes === null ? 0.45 : 0.2) * view.spacing, 1.5), 12);
+  groups.forEach((edges, k) => {
+    if (!edges.length) return;
+    context.strokeStyle = HEAT[k];
+    segments(context, edges);
+  });
+}
+
+function drawSpins(context, cells) {
+  const answer = state.answer, groups = new Map();
+  const bare = answer && answer.nodes === null;
+  const colour = !answer ? () => "#b9bec4"
+    : answer.spins ? v => answer.spins[v] === "+" ? UP : DOWN
+    : answer.nodes ? v => heatOf(answer.nodes[v])
+    : () => "#b9bec4";
+  if (bare && view.spacing < 12) return;
+  state.drawn.positions.forEach((_, v) => {
+    const name = colour(v);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(v);
+  });
+  const side = cells ? view.spacing + 0.5 : 0;
+  const radius = Math.min(Math.max(0.3 * view.spacing, 1.2), 13);
+  for (const [name, spins] of groups) {
+    context.fillStyle = name;
+    if (cells) {
+      for (const v of spins) context.fillRect(view.x[v] - side / 2, view.y[v] - side / 2, side, side);
+      continue;
+    }
+    context.beginPath();
+    for (const v of spins) {
+      context.moveTo(view.x[v] + radius, view.y[v]);
+      context.arc(view.x[v], view.y[v], radius, 0, 2 * Math.PI);
+    }
+    context.fill();
+    if (view.spacing > 9) {
+      context.strokeStyle = DOWN;
+      context.lineWidth = 1;
+      context.stroke();
+    }
+  }
+}
+
+function drawMarks(context) {
+  const held = state.answer && state.answer.view === "marginals" ? state.answer.held : null;
+  for (const v of [held, state.first]) {
+    if (v === null || v === undefined) continue;
+    context.strokeStyle = WALL;
+    context.lineWidth = 3;
+    context.beginPath();
+    context.arc(view.x[v], view.y[v], Math.max(0.42 * view.spacing, 6), 0, 2 * Math.PI);
+    context.stroke();
+  }
+}
+
+function legend() {
+  const marginals = state.view === "marginals";
+  const items = marginals ? [["scale", "probability of up (spins) and of equal (edges), from 0 to 1"]]
+    : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
+  if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
+  if (!marginals && state.view !== "log-partition") items.push(["line broken", "unsatisfied edge"]);
+  if (state.view === "sample" || state.view === "domain-wall") items.push(["line wall", "domain wall against the ground state"]);
+  $("legend").replaceChildren(...items.map(([kind, text]) => {
+    const item = document.createElement("li"), key = document.createElement("span");
+    key.className = `key ${kind}`;
+    item.append(key, text);
+    return item;
+  }));
+}
+
+// -- what is clicked ---------------------------------------------------------------------------
+
+function nearestSpin(x, y) {
+  let best = null, least = Math.max(0.38 * view.spacing, 9) ** 2;
+  view.x.forEach((px, v) => {
+    const d = (px - x) ** 2 + (view.y[v] - y) ** 2;
+    if (d < least) { least = d; best = v; }
+  });
+  return best;
+}
+
+function nearestEdge(x, y) {
+  let best = null, least = Math.max(0.3 * view.spacing, 8) ** 2;
+  state.drawn.edges.forEach(([u, v], k) => {
+    const ax = view.x[u], ay = view.y[u], dx = view.x[v] - ax, dy = view.y[v] - ay;
+    const t = Math.min(Math.max(((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy || 1), 0), 1);
+    const d = (ax + t * dx - x) ** 2 + (ay + t * dy - y) ** 2;
+    if (d < least) { least = d; best = k; }
+  });
+  return best;
+}
+
+function setCoupling(u, v, J) {
+  const pair = [Math.min(u, v), Math.max(u, v)];
+  state.edits = state.edits.filter(edit => edit[0] !== pair[0] || edit[1] !== pair[1]);
+  state.edits.push([...pair, J]);
+  editsChanged();
+}
+
+function editsChanged() {
+  const count = state.edits.length;
+  $("edits").textContent = !count ? "No edits."
+    : `${count} edit${count > 1 ? "s" : ""}, last: J(${state.edits[count - 1][0]}, ${state.edits[count - 1][1]}) = ${digits(state.edits[count - 1][2], 4)}`;
+  refresh();
+}
+
+function clicked(event) {
+  if (!state.drawn || !state.drawn.positions.length) return;
+  const box = $("picture").getBoundingClientRect();
+  const x = event.clientX - box.left, y = event.clientY - box.top, spin = nearestSpin(x, y);
+  if (event.shiftKey || state.join) {
+    if (spin === null) return;
+    if (state.first === null || state.first === spin) {
+      state.first = state.first === spin ? null : spin;
+      paint();
+    } else {
+      const first = state.first;
+      state.first = null;
+      setCoupling(first, spin, number("edit-j") || 0);
+    }
+    return;
+  }
+  if (spin !== null && state.view === "marginals") {
+    state.spin = spin;
+    refresh();
+    return;
+  }
+  const edge = spin === null || view.spacing < 20 ? nearestEdge(x, y) : null;
+  if (edge !== null) setCoupling(...state.drawn.edges[edge], -state.drawn.couplings[edge]);
+}
+
+function hovered(event) {
+  if (!state.drawn || !state.drawn.positions.length) return;
+  const box = $("picture").getBoundingClientRect();
+  const x = event.clientX - box.left, y = event.clientY - box.top;
+  const spin = nearestSpin(x, y), edge = spin === null ? nearestEdge(x, y) : null, answer = state.answer;
+  let text = "\u00a0";
+  if (spin !== null) {
+    const name = state.drawn.labels ? ` (${state.drawn.labels[spin]})` : "";
+    const field = state.drawn.fields ? `, field ${digits(state.drawn.fields[spin], 4)}` : "";
+    const value = answer && answer.spins ? `, s = ${answer.spins[spin] === "+" ? "+1" : "−1"}`
+      : answer && answer.nodes ? `, P(s = +1) = ${digits(answer.nodes[spin], 4)}` : "";
+    text = `spin ${spin}${name}${field}${value}`;
+  } else if (edge !== null) {
+    const pair = answer && answer.pairs ? `, P(equal) = ${digits(answer.pairs[edge], 4)}` : "";
+    text = `edge ${state.drawn.edges[edge].join("–")}, J = ${digits(state.drawn.couplings[edge], 4)}${pair}`;
+  }
+  $("readout").textContent = text;
+}
+
+// -- controls ----------------------------------------------------------------------------------
+
+function labels() {
+  const kind = $("kind").value, group = LATTICES.includes(kind) ? "lattice" : kind;
+  for (const part of document.querySelectorAll("[data-for]")) {
+    part.hidden = !part.dataset.for.split(" ").includes(group);
+  }
+  const side = number("size"), share = number("negative");
+  $("size-out").textContent = kind === "image" ? `longest side ${side}` : `${side} × ${side}`;
+  const magnet = $("disorder").value === "ferromagnet";
+  $("negative").disabled = magnet;
+  $("negative-out").textContent = magnet ? "none"
+    : $("disorder").value === "bimodal" ? `${Math.round(100 * share)} % are −1` : `width ${share.toFixed(2)}, mean ${(1 - share).toFixed(2)}`;
+  for (const id of ["smoothness", "data", "contrast"]) $(`${id}-out`).textContent = number(id).toFixed(2);
+  $("temperature-out").textContent = String(temperature());
+}
+
+function modelChanged(delay) {
+  state.edits = [];
+  state.first = null;
+  state.spin = null;
+  $("edits").textContent = "No edits.";
+  labels();
+  refresh(delay);
+}
+
+function choose(name) {
+  if (name === "sample" && state.view === "sample") state.sampleSeed += 1;
+  state.view = name;
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.view === name));
+  }
+  refresh();
+}
+
+function complain(text) {
+  clearTimeout(timer);
+  show(null, text);
+}
+
+async function useImage() {
+  const file = $("image-file").files[0];
+  if (!file) return;
+  try {
+    state.picture = await createImageBitmap(file);
+    preview();
+    modelChanged(0);
+  } catch {
+    complain("this file is not an image that the browser can read");
+  }
+}
+
+async function useEdgeFile() {
+  const file = $("edge-file").files[0];
+  if (!file) return;
+  if (file.size > 1000000) { complain("an edge list has at most 1,000,000 bytes here"); return; }
+  $("edge-text").value = state.text = await file.text();
+  modelChanged(0);
+}
+
+function listen() {
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.addEventListener("click", () => choose(button.dataset.view));
+  }
+  $("kind").addEventListener("change", () => {
+    if ($("kind").value === "image") {
+      $("size").value = String(Math.max(number("size"), 64));
+      preview();
+    }
+    modelChanged(0);
+  });
+  $("disorder").addEventListener("change", () => modelChanged(0));
+  $("size").addEventListener("input", () => modelChanged(120));
+  for (const id of ["negative", "seed"]) {
+    $(id).addEventListener("input", () => { labels(); refresh(120); });
+  }
+  for (const id of ["temperature", "smoothness", "data", "contrast"]) {
+    $(id).addEventListener("input", () => { labels(); refresh(120); });
+  }
+  $("new-seed").addEventListener("click", () => {
+    $("seed").value = String(1 + Math.floor(Math.random() * 999999));
+    refresh();
+  });
+  $("image-file").addEventListener("change", useImage);
+  $("edge-file").addEventListener("change", useEdgeFile);
+  $("use-edges").addEventListener("click", () => { state.text = $("edge-text").value; modelChanged(0); });
+  $("set-edge").addEventListener("click", () => setCoupling(
+    Math.trunc(number("edit-u")), Math.trunc(number("edit-v")), number("edit-j") || 0));
+  $("join").addEventListener("click", () => {
+    state.join = !state.join;
+    state.first = null;
+    $("join").setAttribute("aria-pressed", String(state.join));
+    paint();
+  });
+  $("undo").addEventListener("click", () => { state.edits.pop(); editsChanged(); });
+  $("clear").addEventListener("click", () => { state.edits = []; editsChanged(); });
+  $("panel").addEventListener("submit", event => event.preventDefault());
+  $("picture").addEventListener("click", clicked);
+  $("picture").addEventListener("pointermove", hovered);
+  new ResizeObserver(() => paint()).observe($("picture"));
+}
+
+$("edge-text").value = EXAMPLE;
+listen();
+modelChanged(0);
