@@ -22,7 +22,8 @@ HEAD = """# Command line
 
 `planaris` reads models in the formats of [UAI](formats/uai.md), [max-cut](formats/maxcut.md),
 [edge lists](formats/edge_list.md) and [QUBO](formats/qubo.md), plain or compressed; `-` is stdin.
-Results go to stdout, what is proved about them to stderr.
+Results go to stdout, what is proved about them to stderr. `planaris --version` says
+which version this is.
 
 | exit code | meaning |
 | --- | --- |
@@ -95,7 +96,8 @@ def _text(parameter: inspect.Parameter, info: Any) -> str:
     default = parameter.default
     if default is inspect.Parameter.empty or default is None or isinstance(default, bool):
         return said
-    return f"{said} Default: `{default}`."
+    shown = info.show_default if isinstance(info.show_default, str) else f"`{default}`"
+    return f"{said} Default: {shown}."
 
 
 if __name__ == "__main__":

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import planaris as pl
+from command import planaris
 from planaris.io import read_map, read_mar, read_pr, write_uai
 
 TRIANGLE = "3 3\n1 2 1\n2 3 1\n1 3 1\n"
 CHAIN = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n 1 3\n4\n 1 2 5 1\n"  # weights 1 2 15 3
-
-
-def planaris(*arguments: str, stdin: str | None = None, code: int = 0) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", "from planaris.cli.main import run; run()", *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout, done.stderr
 
 
 @pytest.fixture
@@ -88,7 +75,8 @@ def test_samples_are_reproducible(maxcut_file):
 def test_info(maxcut_file, uai_file):
     out, _ = planaris("info", maxcut_file, "--json")
     facts = json.loads(out)
-    assert (facts["spins"], facts["planar_with_fields"]) == (3, True)
+    assert (facts["spins"], facts["planar_with_fields"], facts["frustrated"]) == (3, True, True)
+    assert facts["exact_methods"] == ["treewidth", "planar"]
     out, _ = planaris("info", uai_file)
     assert "MarkovRandomField" in out
 
@@ -133,3 +121,25 @@ def test_demo_leaves_a_picture(tmp_path):
     out, _ = planaris("demo", "--out", str(tmp_path / "demo"))
     assert (tmp_path / "demo" / "planaris.png").stat().st_size > 10_000
     assert "planaris.png" in out
+
+
+def test_json_goes_to_the_file_that_is_named(uai_file, tmp_path):
+    target = tmp_path / "answer.json"
+    out, _ = planaris("map", uai_file, "--json", "--out", target)
+    assert out == ""
+    assert json.loads(target.read_text())["exact"]
+
+
+def test_version_and_files_that_are_not_there(uai_file, tmp_path):
+    assert planaris("--version")[0].startswith("planaris 0.")
+    _, err = planaris("map", tmp_path / "no.uai", code=1)
+    assert err == f"planaris: {tmp_path / 'no.uai'}: No such file or directory\n"
+    _, err = planaris("map", uai_file, "--certificate", tmp_path / "no" / "proof.json", code=1)
+    assert err == f"planaris: {tmp_path / 'no' / 'proof.json'}: No such file or directory\n"
+
+
+def test_an_unknown_method_is_named_before_the_model_is_converted(tmp_path):
+    file = tmp_path / "three-labels.uai"
+    file.write_text("MARKOV\n1\n3\n1\n1 0\n3\n 1 2 3\n")
+    assert "got 'foo'" in planaris("map", file, "--method", "foo", code=1)[1]
+    assert "not asked here" in planaris("pr", file, "--method", "graph-cut", code=1)[1]

@@ -5,11 +5,11 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
+from command import COMMAND
 from planaris.experiments import FIGURES
 
 RING = ("reproduce", "ring-cost", "--quick", "--jobs", "2")
@@ -17,7 +17,7 @@ RING = ("reproduce", "ring-cost", "--quick", "--jobs", "2")
 
 def planaris(*arguments, cwd, **options):
     return subprocess.run(
-        [sys.executable, "-c", "from planaris.cli.main import run; run()", *arguments],
+        [*COMMAND, *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -33,7 +33,7 @@ def stored(folder):
 
 def start(cwd, **options):
     return subprocess.Popen(
-        [sys.executable, "-c", "from planaris.cli.main import run; run()", *RING],
+        [*COMMAND, *RING],
         cwd=cwd,
         start_new_session=True,
         **options,

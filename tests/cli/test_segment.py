@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from command import planaris
 from planaris.generate import noisy_mask, shape_mask
 from planaris.io.images import read_image, read_mask, write_image
 from planaris.learn import PlanarCRF
-
-
-def planaris(*arguments, code=0):
-    done = subprocess.run(
-        [sys.executable, "-c", "from planaris.cli.main import run; run()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout, done.stderr
 
 
 @pytest.fixture

@@ -10,11 +10,13 @@ from rich.table import Table
 
 from planaris import treewidth
 from planaris.cli.options import Certificate, Evidence, Format, Json, ModelFile, load, print_json
+from planaris.cuts import is_submodular
 from planaris.embed import prove_planarity
 from planaris.infer.parts import num_components, split_model
 from planaris.infer.reduce import as_ising
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result.files import save_result
+from planaris.treewidth import default_memory_limit
 
 
 def info(
@@ -26,7 +28,9 @@ def info(
 ) -> None:
     """Say what a model is: size, planarity, treewidth, parts, and what fits it.
 
-    The certificate is a plane rotation system, or a subdivision of K5 or K3,3.
+    Exact methods are those that fit the whole model; without one its parts may still be solved
+    exactly, or answers are intervals. The certificate is a plane rotation system, or a
+    subdivision of K5 or K3,3.
     """
     model, _ = load(file, format, evidence)
     if certificate is not None:
@@ -38,7 +42,8 @@ def info(
         return
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), str(value))
+        shown = (", ".join(value) or "none") if isinstance(value, list) else str(value)
+        table.add_row(name.replace("_", " "), shown)
     Console().print(table)
 
 
@@ -61,7 +66,12 @@ def describe(model: IsingModel | MarkovRandomField) -> dict[str, Any]:
     plan = treewidth.plan_elimination(model)
     facts["treewidth_at_most"] = plan.width if plan.complete else f"more than {plan.width}"
     facts["table_bytes"] = plan.bytes
-    return facts if ising is None else facts | _describe_ising(ising)
+    fits = ["treewidth"] if plan.complete and plan.bytes <= default_memory_limit() else []
+    if ising is not None:
+        facts |= _describe_ising(ising)
+        fits += ["planar"] if facts["planar_with_fields"] else []
+        fits += [] if facts["frustrated"] else ["graph-cut (ground states)"]
+    return facts | {"exact_methods": fits}
 
 
 def _describe_ising(model: IsingModel) -> dict[str, Any]:
@@ -77,4 +87,5 @@ def _describe_ising(model: IsingModel) -> dict[str, Any]:
             f"{part.model.num_spins} spins, {part.model.num_edges} edges" for part in hard
         ],
         "ferromagnetic": bool(np.all(model.couplings >= 0)),
+        "frustrated": not is_submodular(model),
     }

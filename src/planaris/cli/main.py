@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+from importlib.metadata import version
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -29,6 +30,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"planaris {version('planaris')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Exact and certified inference for Ising models and Markov random fields."""
+
+
 app.command()(info)
 app.command("map")(map_state)
 app.command()(pr)
@@ -53,7 +71,10 @@ def run() -> None:
         app()
     except PlanarisError as error:
         sys.exit(f"planaris: {error}")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        known = error.filename is not None and error.strerror is not None
+        sys.exit(f"planaris: {error.filename}: {error.strerror}" if known else f"planaris: {error}")
+    except UnicodeDecodeError as error:
         sys.exit(f"planaris: {error}")
     except KeyboardInterrupt:
         _stop_interrupted()

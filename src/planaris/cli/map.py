@@ -55,7 +55,8 @@ def map_state(
                 "exact": result.exact,
                 "method": result.method,
                 "stats": {k: v for k, v in result.stats.items() if k != "assignment"},
-            }
+            },
+            out,
         )
     else:
         write_map(labels, out)

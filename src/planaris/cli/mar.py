@@ -55,7 +55,8 @@ def mar(
                 "exact": result.exact,
                 "method": result.method,
                 "stats": result.stats,
-            }
+            },
+            out,
         )
     else:
         write_mar(nodes, out)

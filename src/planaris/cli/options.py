@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import typer
 
 from planaris.errors import PlanarisError
 from planaris.io import read_evidence, read_model
+from planaris.io.files import write_text
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.condition import Conditioning
 
@@ -22,7 +22,8 @@ Format = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Method = Annotated[str, typer.Option(help="Force a method instead of choosing by structure.")]
 TimeLimit = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Return what is proved by then.")
+    float | None,
+    typer.Option(metavar="SECONDS", help="Return what is proved by then; default: 60 for bounds."),
 ]
 Out = Annotated[
     str, typer.Option("--out", "-o", metavar="FILE", help="Write the result here, not to stdout.")
@@ -50,10 +51,9 @@ def load(
     return model.condition(read_evidence(evidence))
 
 
-def print_json(values: dict[str, Any]) -> None:
-    """Print a JSON object to stdout; arrays become lists, infinities strings."""
-    json.dump(_plain(values), sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+def print_json(values: dict[str, Any], out: str = "-") -> None:
+    """Print a JSON object to stdout or a file; arrays become lists, infinities strings."""
+    write_text(out, json.dumps(_plain(values), indent=2, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -54,7 +54,8 @@ def pr(
                 "exact": result.exact,
                 "method": result.method,
                 "stats": result.stats,
-            }
+            },
+            out,
         )
     else:
         write_pr(result.value, out)

@@ -27,6 +27,6 @@ def sample_states(
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:
-        print_json({"task": "SAMPLE", "seed": seed, "states": states})
+        print_json({"task": "SAMPLE", "seed": seed, "states": states}, out)
         return
     write_text(out, "".join(" ".join(map(str, row)) + "\n" for row in states.tolist()))

@@ -36,7 +36,10 @@ def segment(
     seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
     json: Json = False,
 ) -> None:
-    """Write IMAGE-mask.png, IMAGE-overlay.png and IMAGE-uncertainty.png."""
+    """Segment an image into foreground and background, and say how sure that is.
+
+    Writes IMAGE-mask.png, IMAGE-overlay.png and IMAGE-uncertainty.png.
+    """
     whole = read_image(image)
     small = read_image(image, max_side=max_side)
     strokes = None if scribbles is None else _read_strokes(scribbles, whole, small)

@@ -28,7 +28,9 @@ BEGIN, END = "<!-- selftest: begin -->", "<!-- selftest: end -->"
 
 
 def selftest(
-    hours: Annotated[float, typer.Option(help="How long to go on.")] = MINUTE,
+    hours: Annotated[
+        float, typer.Option(help="How long to go on.", show_default="one minute")
+    ] = MINUTE,
     seed: Annotated[int, typer.Option(help="First seed of the random models.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.")] = 0,
     out: Annotated[str, typer.Option(help="Folder for models that fail.")] = "selftest-failures",

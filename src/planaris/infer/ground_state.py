@@ -12,7 +12,7 @@ from planaris.embed import Embedding
 from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, check_model, pick_method
+from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -47,7 +47,8 @@ def ground_state(
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds; what is proved by then is returned.
+        Seconds; what is proved by then is returned. Default: as long as an exact method takes,
+        and 60 seconds for branch and cut.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     prove : bool
@@ -65,6 +66,7 @@ def ground_state(
     (-4.5, True, 'planar')
     """
     check_model(model)
+    check_method(method, ("auto", "planar", *_FORCED))
     limits = Limits(time_limit, memory_limit, progress, prove=prove)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -72,7 +74,7 @@ def ground_state(
         return _by_parts(split_model(model, embedding), _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
+    return _FORCED[method](model, limits)
 
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundState:

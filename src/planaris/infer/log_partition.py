@@ -14,9 +14,9 @@ from planaris.errors import TimeLimitError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
-from planaris.infer.reduce import Model, as_ising, check_model, pick_method
+from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
-from planaris.progress import ProgressOption
+from planaris.progress import ProgressOption, watch
 from planaris.reference import enumerate_states
 from planaris.result import AsIsing, LogPartition
 
@@ -49,7 +49,8 @@ def log_partition(
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds; what is proved by then is returned.
+        Seconds; what is proved by then is returned. Default: as long as an exact method takes,
+        and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -64,6 +65,7 @@ def log_partition(
     (2.797846, True)
     """
     check_model(model)
+    check_method(method, ("auto", "planar", *_FORCED))
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -77,7 +79,7 @@ def log_partition(
         return _by_parts(split, _cheapest, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
+    return _FORCED[method](model, limits)
 
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:
@@ -171,7 +173,15 @@ def _eliminate(model: Model, plan: treewidth.EliminationPlan, limits: Limits) ->
 
 
 def _interval(model: Model, limits: Limits) -> LogPartition:
-    return bounds.interval(model, limits.patience())
+    seconds = limits.patience()
+    before = limits.seconds()
+    with watch("bounds on log Z", limits.progress) as bar:
+
+        def tell(_: float) -> None:
+            if bar is not None:
+                bar(min((limits.seconds() - before) / seconds, 1.0))
+
+        return bounds.interval(model, seconds, callback=tell)
 
 
 def _treewidth(model: Model, limits: Limits) -> LogPartition:

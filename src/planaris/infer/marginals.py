@@ -16,7 +16,7 @@ from planaris.infer.log_partition import BOUNDS
 from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.pseudomarginals import by_clamping, from_bound
-from planaris.infer.reduce import Model, as_ising, check_model, pick_method
+from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -52,7 +52,8 @@ def marginals(
         there are fields).
     time_limit : float, optional
         Seconds, after which ``"auto"`` and bounds return what they have (estimates), and a
-        forced exact method raises :class:`~planaris.errors.TimeLimitError`.
+        forced exact method raises :class:`~planaris.errors.TimeLimitError`. Default: as long as
+        an exact method takes, and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     progress : bool or callable, optional
@@ -67,6 +68,7 @@ def marginals(
     ([0.8808, 0.676], [0.7311])
     """
     check_model(model)
+    check_method(method, ("auto", "planar", *_FORCED))
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
@@ -78,7 +80,7 @@ def marginals(
             return _FORCED["interval"](model, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
-    return pick_method(method, _FORCED, "auto", "planar")(model, limits)
+    return _FORCED[method](model, limits)
 
 
 def _auto(model: IsingModel, embedding: Embedding | None, limits: Limits) -> Marginals:

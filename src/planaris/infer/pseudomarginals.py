@@ -10,6 +10,7 @@ import numpy as np
 from planaris import bounds
 from planaris.infer.limits import Limits
 from planaris.models import IsingModel
+from planaris.progress import watch
 from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
 
@@ -42,7 +43,17 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
     """
     each = max(limits.patience() / max(2 * model.num_spins, 1), LEAST_SECONDS)
     first = bounds.interval(model, each)
-    found = bounds.clamped_marginals(model, bound=lambda held: bounds.interval(held, each))
+    done = 0
+    with watch("intervals of marginals", limits.progress) as bar:
+
+        def enclose(held: IsingModel) -> LogPartition:
+            nonlocal done
+            done += 1
+            if bar is not None:
+                bar(done / (2 * model.num_spins + 1))
+            return bounds.interval(held, each)
+
+        found = bounds.clamped_marginals(model, bound=enclose)
     low, high = _edge_bounds(model, found.lower, found.upper)
     given: Any = first.stats.get("edges")
     edges = (low + high) / 2 if given is None else np.clip(np.asarray(given), low, high)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from typing import TypeVar
+from collections.abc import Collection
 
 from planaris.errors import MethodError, ModelError
 from planaris.models import Inverse, IsingModel, MarkovRandomField, mrf2ising
@@ -13,9 +12,6 @@ Model = IsingModel | MarkovRandomField
 
 ANY_FIELD = ("auto", "treewidth")
 """Methods that take any Markov random field; the others need an Ising model."""
-
-
-_Solver = TypeVar("_Solver")
 
 
 PURPOSE = {
@@ -73,12 +69,6 @@ def check_method(method: str, known: Collection[str]) -> None:
     else:
         msg = f"`method` must be one of {names}, got {method!r}"
     raise MethodError(msg)
-
-
-def pick_method(method: str, solvers: Mapping[str, _Solver], *others: str) -> _Solver:
-    """Return the solver of that name; see :func:`check_method`."""
-    check_method(method, (*others, *solvers))
-    return solvers[method]
 
 
 def as_ising(field: MarkovRandomField, method: str) -> tuple[IsingModel, Inverse] | None:

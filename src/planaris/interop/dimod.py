@@ -289,6 +289,7 @@ def _in_labels(refusal: NotPlanarError, bqm: Any) -> NotPlanarError:
     bare = split_model(model).bare.edges[refusal.kuratowski_edges]
     names = model.labels
     interactions = [tuple(names[v] for v in edge if v < model.num_spins) for edge in bare.tolist()]
+    interactions.sort(key=len)  # what can be done about it first: linear biases
     msg = (
         f"`bqm` must be planar, with linear biases on one face only, but {len(interactions)} of "
         f"its biases form a subdivided {refusal.evidence['kind']} (see `interactions`): "

@@ -10,11 +10,13 @@ import os
 import sys
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
 
 from planaris.errors import FileFormatError
 from planaris.kernels.text import ScanError
+from planaris.writing import open_whole
 
 Source: TypeAlias = str | os.PathLike[str] | IO[Any]
 """A path, ``"-"`` for standard input or output, or an open stream."""
@@ -97,10 +99,15 @@ def write_text(target: Source, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
         return
-    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-    opener = openers.get(Path(target).suffix.lower(), open)
-    with opener(target, "wb") as file:
-        file.write(text.encode())
+    compressors: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+        ".bz2": bz2.compress,
+    }
+    compress = compressors.get(Path(target).suffix.lower(), bytes)
+    data = compress(text.encode())
+    with open_whole(target) as file:
+        file.write(data)
 
 
 def refuse(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import FileFormatError, ModelError, missing_extra
 from planaris.typing import ArrayLike, BoolArray, FloatArray
+from planaris.writing import open_whole
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 """Formats that are read."""
@@ -63,13 +63,8 @@ def write_image(values: ArrayLike, path: str | os.PathLike[str]) -> None:
         msg = f"`values` must have shape (H, W) or (H, W, 3), got {array.shape}"
         raise ModelError(msg)
     pixels = np.rint(np.clip(np.nan_to_num(array), 0.0, 1.0) * 255).astype(np.uint8)
-    target = Path(path)
-    partial = target.with_name(target.name + ".part")
-    try:
-        image_module.fromarray(pixels).save(partial, format="PNG")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with open_whole(path) as file:
+        image_module.fromarray(pixels).save(file, format="PNG")
 
 
 def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -131,6 +131,11 @@ def as_vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]
         msg = f"`{name}` names vertex {bad}, but vertices are 0 to {bound - 1}"
         raise ModelError(msg, vertex=bad)
     return np.ascontiguousarray(array, np.int32)
+
+
+def is_ready(values: Any) -> TypeGuard[IntArray]:
+    """Tell whether these are numbers in the type of the core already."""
+    return isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1
 
 
 def as_weights(weights: ArrayLike) -> LongArray | FloatArray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from planaris import _core
 from planaris.errors import InfeasibleError, within
 from planaris.kernels.cut_packing import CutPacking, as_integer, packing_of
-from planaris.kernels.join_graph import JoinGraph, as_vertices, odd_component_error
+from planaris.kernels.join_graph import JoinGraph, as_vertices, is_ready, odd_component_error
 from planaris.progress import ProgressCallback
 from planaris.show import one_line
 from planaris.typing import Array, IntArray, LongArray
@@ -367,7 +367,7 @@ class TJoinSolver:
     ) -> Joins:
         """Return a lightest T-join of each of several sets of odd vertices."""
         # Ready arrays are checked together, which is faster than one by one.
-        sets = [v if _is_ready(v) else self._vertices(v) for v in odd]
+        sets = [v if is_ready(v) else self._vertices(v) for v in odd]
         offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         together = self._vertices(np.concatenate([np.zeros(0, np.int32), *sets]))
         with within(time_limit, "not all sets were joined"):
@@ -395,7 +395,3 @@ class TJoinSolver:
         ]
         objectives = np.array([graph.objective(x, core.exponent) for x in numerators])
         return Joins(begins, edges, numerators, core.exponent, objectives)
-
-
-def _is_ready(values: Any) -> TypeGuard[IntArray]:
-    return isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1

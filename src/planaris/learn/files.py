@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.errors import FileFormatError, ModelError
 from planaris.learn.optimize import Training
+from planaris.writing import open_whole
 
 if TYPE_CHECKING:
     from planaris.learn.crf import PlanarCRF
@@ -45,14 +45,8 @@ def save_crf(crf: PlanarCRF, path: str | os.PathLike[str]) -> None:
     }
     for name in HISTORY:
         arrays[f"history_{name}"] = np.array([h[name] for h in trained.history])
-    target = Path(path)
-    partial = target.with_name(target.name + ".part")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **arrays)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with open_whole(path) as file:
+        np.savez(file, **arrays)
 
 
 def load_crf(kind: type[PlanarCRF], path: str | os.PathLike[str]) -> PlanarCRF:
@@ -79,7 +73,8 @@ def load_crf(kind: type[PlanarCRF], path: str | os.PathLike[str]) -> PlanarCRF:
     except FileNotFoundError:
         raise
     except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
-        _refuse(path, f"something else ({error})", error)
+        # NumPy's own words advise to unpickle the file: they are kept out of sight.
+        _refuse(path, "something else", error)
     crf.coef_, crf.classes_ = weights, values["classes"]
     crf.n_features_in_ = len(weights)
     crf.training_ = Training(weights, objective, lower, bool(converged), history)

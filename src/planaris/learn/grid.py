@@ -16,6 +16,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.learn.logistic import fit_logistic
 from planaris.models import IsingModel
+from planaris.models.arrays import as_real
 from planaris.typing import ArrayLike, FloatArray, Int8Array
 
 ImageFeatures = Callable[[FloatArray], FloatArray]
@@ -198,9 +199,11 @@ def fit_grid_crf(
 
 def as_image(name: str, image: ArrayLike) -> FloatArray:
     """Return an image (H, W) or (H, W, C) of finite numbers."""
-    x = np.asarray(image, dtype=np.float64)
+    x = as_real(name, image)
     if x.ndim not in (2, 3):
         msg = f"`{name}` must have shape (H, W) or (H, W, C), got {x.shape}"
+        if x.ndim == 1 and name == "X[0]":
+            msg += "; `X` is a list of images: pass [image] for one"
         raise ModelError(msg)
     if not np.isfinite(x).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])

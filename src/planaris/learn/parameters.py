@@ -33,6 +33,6 @@ class Parameters:
         changed = (
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if value != defaults[name].default
+            if repr(value) != repr(defaults[name].default)  # arrays do not compare
         )
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -1,7 +1,10 @@
-"""Energies, matrices and images as the arrays of an Ising model."""
+"""Energies, graphs, matrices and images as the arrays of an Ising model."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,6 +42,50 @@ def binary_energy(
     return pairs, (split - both) / 4, fields, offset
 
 
+def graph_arrays(
+    graph: Any, weight: str, bias: str, pos: Any
+) -> tuple[list[tuple[int, int]], FloatArray, FloatArray, Any, list[Hashable]]:
+    """Return (edges, couplings, fields, positions, labels) of a networkx graph."""
+    if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
+        msg = f"`graph` must be a networkx graph, got {type(graph).__name__}"
+        raise ModelError(msg)
+    index = {label: k for k, label in enumerate(graph.nodes)}
+    data = list(graph.edges(data=weight, default=1.0))
+    for u, v, _ in data:
+        if u == v:
+            msg = (
+                f"`graph` must have no self-loops, got one at {u!r}: s * s = 1, so it is a "
+                "constant; graph.remove_edges_from(list(nx.selfloop_edges(graph))) drops it"
+            )
+            raise ModelError(msg, label=u)
+    couplings = _attributes(weight, [((u, v), w) for u, v, w in data])
+    fields = _attributes(bias, [(v, graph.nodes[v].get(bias, 0.0)) for v in index])
+    where = graph.nodes(data=pos) if isinstance(pos, str) else (pos or {})
+    spot_of = dict(where)
+    spots = [spot_of.get(label) for label in index]
+    positions = spots if spots and all(spot is not None for spot in spots) else None
+    return [(index[u], index[v]) for u, v, _ in data], couplings, fields, positions, list(index)
+
+
+def _attributes(name: str, given: list[tuple[Any, Any]]) -> FloatArray:
+    """Return the values of an attribute, all finite numbers; the first other one is named."""
+    array = np.array([value for _, value in given]) if given else np.zeros(0)
+    if array.ndim == 1 and array.dtype.kind in "iufb" and np.isfinite(array).all():
+        return array.astype(np.float64)
+    for label, value in given:
+        if not _is_finite(value):
+            msg = f"`graph` must have finite numbers as {name!r}, got {value!r} at {label!r}"
+            raise ModelError(msg, label=label)
+    return np.array([float(value) for _, value in given])
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
     """Return (edges, couplings, number of spins) of a symmetric or upper-triangular matrix."""
     from scipy.sparse import coo_array, issparse, tril, triu
@@ -55,7 +102,10 @@ def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
         raise ModelError(msg)
     upper, lower = coo_array(triu(coo, 1)), coo_array(tril(coo, -1))
     if lower.nnz and abs(upper - lower.T).max() != 0:  # NaN is not symmetric either
-        msg = "`matrix` must be symmetric or upper triangular; pass (A + A.T) / 2 to make it so"
+        msg = (
+            "`matrix` must be symmetric or upper triangular; pass (A + A.T) / 2 if rounding is all "
+            "that it lacks, A + A.T if its entries (u, v) and (v, u) add up to the coupling"
+        )
         raise ModelError(msg)
     upper.sum_duplicates()
     edges = np.column_stack([upper.row, upper.col])

@@ -20,7 +20,7 @@ from planaris.models.arrays import (
     merge_parallel_edges,
     number_labels,
 )
-from planaris.models.foreign import binary_energy, image_grid, matrix_couplings
+from planaris.models.foreign import binary_energy, graph_arrays, image_grid, matrix_couplings
 from planaris.typing import ArrayLike, FloatArray, IntArray
 
 MAX_TOTAL = 4e307
@@ -124,6 +124,10 @@ class IsingModel:
         """
         fields = fields or {}
         edges, index = number_labels("couplings", couplings)
+        for label, other in couplings:
+            if label == other:
+                msg = f"`couplings` must join different spins, got the self-loop {label!r}"
+                raise ModelError(msg, label=label)
         for label in fields:
             index.setdefault(label, len(index))
         h = [fields.get(label, 0.0) for label in index]
@@ -181,17 +185,10 @@ class IsingModel:
 
         Edge attribute ``weight`` is the coupling (default 1), node attribute ``bias`` the
         field (default 0); ``pos`` is a node attribute or a dict of coordinates, used when
-        every node has one.
+        every node has one. Parallel edges, and the two directions of a directed graph, add.
         """
-        index = {label: k for k, label in enumerate(graph.nodes)}
-        data = list(graph.edges(data=weight, default=1.0))
-        edges = [(index[u], index[v]) for u, v, _ in data]
-        fields = [graph.nodes[label].get(bias, 0.0) for label in index]
-        where = graph.nodes(data=pos) if isinstance(pos, str) else (pos or {})
-        spot_of = dict(where)
-        spots = [spot_of.get(label) for label in index]
-        positions: Any = spots if spots and all(p is not None for p in spots) else None
-        return cls(edges, [w for *_, w in data], fields, positions=positions, labels=list(index))
+        edges, couplings, fields, positions, names = graph_arrays(graph, weight, bias, pos)
+        return cls(edges, couplings, fields, positions=positions, labels=names)
 
     @classmethod
     def from_matrix(cls, matrix: Any, fields: ArrayLike | None = None) -> IsingModel:
@@ -235,6 +232,9 @@ class IsingModel:
     @classmethod
     def from_bqm(cls, bqm: Any, *, beta: float = 1.0) -> IsingModel:
         """Build a model whose energy is ``beta`` times that of a dimod quadratic model."""
+        if not (hasattr(bqm, "vartype") and hasattr(bqm, "to_numpy_vectors")):
+            msg = f"`bqm` must be a dimod.BinaryQuadraticModel, got {type(bqm).__name__}"
+            raise ModelError(msg)
         spin = bqm.spin if bqm.vartype.name != "SPIN" else bqm
         names = list(spin.variables)
         linear, (u, v, quadratic), offset = spin.to_numpy_vectors(variable_order=names)

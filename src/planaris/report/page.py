@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -13,6 +11,7 @@ from typing import Any
 
 from planaris.report.parts import Picture, Section, Table, Verdict
 from planaris.report.svg import to_svg
+from planaris.writing import open_whole
 
 MARKS = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -64,17 +63,8 @@ def render_page(
 def write_page(path: Path, html: str) -> None:
     """Write a page; whoever looks meanwhile sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(html)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with open_whole(path) as file:
+        file.write(html.encode())
 
 
 def anchor(name: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from planaris.errors import FileFormatError
 from planaris.result.proofs import PROOFS
 from planaris.typing import Array
+from planaris.writing import open_whole
 
 FORMAT = "planaris-result"
 VERSION = 1
@@ -50,16 +50,9 @@ def save_result(result: Any, path: str | os.PathLike[str]) -> None:
     """
     body = {"answer": ANSWERS[type(result).__name__], **_body(result)}
     document = {"format": FORMAT, "version": VERSION, "sha256": digest(body), "body": body}
-    target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(document, stream, allow_nan=False, separators=(",", ":"))
-            stream.write("\n")
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    text = json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
+    with open_whole(path) as file:
+        file.write(text.encode())
 
 
 def load_result(path: str | os.PathLike[str]) -> Any:

@@ -158,7 +158,7 @@ def ground_state(
     with watch("elimination", progress) as tell, run.timed():
         assignment, value, error = run.max(progress=tell)
     if value == -math.inf:
-        _refuse_infeasible("a most probable state")
+        _refuse_infeasible("most probable state")
     return run.ground_state(assignment, value, error)
 
 

@@ -300,7 +300,7 @@ _INSTEAD: dict[Task, str] = {
         "planaris.ground_state(model, method='cycle-lp'), 'mplp' or 'branch-and-cut' gives an "
         "interval"
     ),
-    "sample": "a planar or submodular model may be sampled by another method",
+    "sample": "planar models, and those on a surface (`embedding`), are sampled by Pfaffians",
 }
 
 

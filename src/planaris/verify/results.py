@@ -116,7 +116,10 @@ def _kinds(certificate: Any) -> str:
 def _check_labels(model: MarkovRandomField, result: GroundState) -> None:
     labels = np.asarray(result.assignment)
     if labels.shape != (model.num_variables,) or labels.dtype.kind not in "iu":
-        msg = f"`assignment` must hold {model.num_variables} labels"
+        msg = (
+            f"`assignment` must hold {model.num_variables} labels, got {labels.size}: the result "
+            "is of another model, or of this one under other evidence"
+        )
         raise VerificationError(msg, claimed=labels.shape, found=(model.num_variables,))
     if np.any((labels < 0) | (labels >= model.cardinalities)):
         msg = "`assignment` must hold labels of the variables"

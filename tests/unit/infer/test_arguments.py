@@ -48,3 +48,15 @@ def test_a_seed_is_as_good_as_a_generator_everywhere():
     assert np.array_equal(*drawn)
     drawn = [pl.treewidth.sample(for_rng, 4, rng) for rng in (7, np.random.default_rng(7))]
     assert np.array_equal(*drawn)
+
+
+@pytest.mark.parametrize("method", ["interval", "clamped"])
+def test_bounds_tell_how_far_they_are(method):
+    rng = np.random.default_rng(0)
+    pairs = [(u, v) for u in range(32) for v in range(u)]
+    dense = pl.IsingModel(pairs, rng.standard_normal(len(pairs)), rng.standard_normal(32))
+    told = []
+    pl.marginals(dense, method, time_limit=0.5, progress=told.append)
+    assert told
+    assert told == sorted(told)
+    assert 0 <= told[0] <= told[-1] <= 1

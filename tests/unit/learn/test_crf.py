@@ -425,3 +425,19 @@ def test_progress_is_told(rng):
     images, masks = data(rng)
     partial(PlanarCRF, progress=told.append)("margin").fit(images, masks)
     assert told[-1] == 1.0
+
+
+def test_an_image_where_a_list_of_images_is_wanted_is_told_so():
+    with pytest.raises(ModelError, match="list of images"):
+        PlanarCRF().fit(np.zeros((4, 5)), np.zeros((4, 5)))
+
+
+def test_parameters_that_do_not_compare_are_printed():
+    assert "features=array" in repr(PlanarCRF(features=np.array(["bias", "smooth"])))
+
+
+def test_a_file_that_is_no_crf_is_refused_without_advice_to_unpickle(tmp_path):
+    path = tmp_path / "other.npz"
+    path.write_text("MARKOV")
+    with pytest.raises(FileFormatError, match=r"something else$"):
+        PlanarCRF.load(path)

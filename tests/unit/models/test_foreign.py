@@ -1,0 +1,76 @@
+"""Graphs and quadratic models of other packages: what is refused is told by its own names."""
+
+from fractions import Fraction
+
+import dimod
+import networkx as nx
+import numpy as np
+import pytest
+
+from planaris import IsingModel
+from planaris.errors import ModelError
+
+
+def graph_with(**attributes):
+    graph = nx.Graph()
+    graph.add_edge("a", ("x", 1), **attributes)
+    return graph
+
+
+@pytest.mark.parametrize("value", ["1", None, float("nan"), float("inf"), 1j, [1.0], 10**400])
+def test_a_weight_that_is_no_number_is_named_with_its_edge(value):
+    with pytest.raises(ModelError, match=r"'weight'.*\('a', \('x', 1\)\)"):
+        IsingModel.from_networkx(graph_with(weight=value))
+
+
+def test_a_bias_that_is_no_number_is_named_with_its_node():
+    graph = graph_with(weight=1.0)
+    graph.nodes["a"]["bias"] = "strong"
+    with pytest.raises(ModelError, match=r"'bias'.*'strong' at 'a'"):
+        IsingModel.from_networkx(graph)
+
+
+def test_numbers_of_any_kind_are_weights():
+    for value in (2, True, np.float32(0.5), Fraction(1, 4)):
+        assert IsingModel.from_networkx(graph_with(weight=value)).couplings == [float(value)]
+
+
+def test_self_loops_are_named_by_their_node():
+    graph = graph_with(weight=1.0)
+    graph.add_edge("a", "a")
+    with pytest.raises(ModelError, match="self-loops, got one at 'a'"):
+        IsingModel.from_networkx(graph)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))  # as the message says
+    assert IsingModel.from_networkx(graph).num_edges == 1
+
+
+@pytest.mark.parametrize("kind", [nx.MultiGraph, nx.DiGraph, nx.MultiDiGraph])
+def test_parallel_edges_and_directions_add(kind):
+    graph = kind([("a", "b", {"weight": 1.0}), ("b", "a", {"weight": 2.0})])
+    assert IsingModel.from_networkx(graph).couplings.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("given", [[(0, 1)], None, np.eye(2)])
+def test_what_is_no_graph_is_refused(given):
+    with pytest.raises(ModelError, match="networkx graph"):
+        IsingModel.from_networkx(given)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, dimod.DiscreteQuadraticModel(), dimod.ConstrainedQuadraticModel(), nx.Graph()]
+)
+def test_other_models_of_dimod_are_refused(given):
+    with pytest.raises(ModelError, match="BinaryQuadraticModel"):
+        IsingModel.from_bqm(given)
+
+
+def test_what_is_said_about_a_lower_triangle_keeps_its_couplings():
+    lower = np.array([[0.0, 0.0], [2.0, 0.0]])
+    with pytest.raises(ModelError, match=r"A \+ A\.T if its entries"):
+        IsingModel.from_matrix(lower)
+    assert IsingModel.from_matrix(lower + lower.T).couplings.tolist() == [2.0]
+
+
+def test_self_loops_in_a_dictionary_are_named_by_their_label():
+    with pytest.raises(ModelError, match="self-loop 'a'"):
+        IsingModel.from_couplings({("a", "b"): 1.0, ("a", "a"): 1.0})
