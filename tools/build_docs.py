@@ -28,6 +28,7 @@ CONTENTS = """
 
 quickstart
 conventions
+reliability
 architecture
 gallery/index
 ```
