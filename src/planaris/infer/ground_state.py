@@ -18,8 +18,11 @@ from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.result import GroundState, PartProof
 
+QUICK_SECONDS = 0.5
+"""Eliminations up to this are done at once; before longer ones branch and cut has a try."""
+
 ELIMINATION_SECONDS = 10.0
-"""Longest elimination that is preferred to branch and cut."""
+"""Longest elimination that is preferred to a long branch and cut."""
 
 
 def ground_state(
@@ -162,16 +165,22 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
         found = cuts.graph_cut(model, time_limit=limits.remaining(), progress=limits.progress)
         return found if inverse is None else lift_ground_state(found, inverse, part.model)
     plan = fitting_elimination(model, "ground_state", limits)
-    if plan is not None and plan.seconds <= ELIMINATION_SECONDS:
-        found = treewidth.ground_state(
-            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-        )
-        return found if inverse is None else lift_ground_state(found, inverse, part.model)
+    if plan is None or plan.seconds > ELIMINATION_SECONDS:
+        return _branch_and_cut(part, limits, limits.patience())
+    if plan.seconds > QUICK_SECONDS:
+        # Weakly frustrated models are cut in no time; no longer than the elimination would take.
+        found = _branch_and_cut(part, limits, min(plan.seconds, limits.patience(0.5)))
+        if found.exact:
+            return found
+    found = treewidth.ground_state(
+        model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+    )
+    return found if inverse is None else lift_ground_state(found, inverse, part.model)
+
+
+def _branch_and_cut(part: Part, limits: Limits, seconds: float) -> GroundState:
     return relax.branch_and_cut(
-        part.model,
-        time_limit=limits.patience(),
-        prove=limits.prove,
-        progress=limits.progress,
+        part.model, time_limit=seconds, prove=limits.prove, progress=limits.progress
     )
 
 

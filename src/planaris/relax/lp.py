@@ -166,7 +166,9 @@ class GrowingLP:
         highs.setOptionValue(
             "simplex_iteration_limit", 2**31 - 1 if iteration_limit is None else iteration_limit
         )
-        status = self._run(math.inf if seconds is None else max(seconds, 0.01))
+        # A presolved program starts afresh in every slice: longer ones let it come to an end.
+        growth = 2.0 if presolve else 1.0
+        status = self._run(math.inf if seconds is None else max(seconds, 0.01), growth)
         info = highs.getInfo()
         self.objective = self.scale * float(info.objective_function_value)
         if status == self._infeasible:
@@ -181,17 +183,20 @@ class GrowingLP:
         msg = f"the linear program could not be solved: HiGHS says {status}"
         raise PlanarisError(msg, status=str(status))
 
-    def _run(self, seconds: float) -> Any:
+    def _run(self, seconds: float, growth: float) -> Any:
         """Run HiGHS in slices, each from the basis of the one before: Ctrl-C comes in between."""
-        highs, deadline = self._highs, time.monotonic() + seconds
+        highs, deadline, slice_seconds = self._highs, time.monotonic() + seconds, SLICE
         while True:
             left = deadline - time.monotonic()
-            highs.setOptionValue("time_limit", highs.getRunTime() + min(max(left, 0.01), SLICE))
+            highs.setOptionValue(
+                "time_limit", highs.getRunTime() + min(max(left, 0.01), slice_seconds)
+            )
             highs.run()
             self.iterations += max(int(highs.getInfo().simplex_iteration_count), 0)
             status = highs.getModelStatus()
             if status != self._out_of_time or time.monotonic() >= deadline:
                 return status
+            slice_seconds *= growth
 
     def basic_rows(self) -> BoolArray:
         """Return which rows are slack in the basis, so that they can go without harm."""
