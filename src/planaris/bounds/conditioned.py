@@ -14,6 +14,9 @@ from planaris.models import MarkovRandomField
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
 
+SEARCH_SECONDS = 0.02
+"""Time to look for an order with which a cutset is judged."""
+
 MAX_TERM_SECONDS = 0.05
 """Estimated time of one term above which more variables are fixed."""
 
@@ -30,11 +33,15 @@ class ConditionedSum:
         Any discrete model, zeros included.
     state : numpy.ndarray
         Assignment to start from, the heaviest one known.
+    deadline : float
+        Value of ``time.monotonic()`` by which a cutset must be found.
     """
 
-    def __init__(self, mrf: MarkovRandomField, state: LongArray) -> None:
+    def __init__(
+        self, mrf: MarkovRandomField, state: LongArray, *, deadline: float = math.inf
+    ) -> None:
         self.mrf = mrf
-        self.cutset = find_cutset(mrf)
+        self.cutset = find_cutset(mrf, deadline)
         self.x = np.asarray(state, dtype=np.int64).copy()
         self.seen: dict[bytes, float] = {}
         self.lower = -math.inf
@@ -49,7 +56,9 @@ class ConditionedSum:
         evidence = dict(zip(self.cutset.tolist(), self.x[self.cutset].tolist(), strict=True))
         smaller, _ = self.mrf.condition(evidence)
         if self.order is None:
-            self.order = plan_elimination(smaller, task="log_partition")
+            self.order = plan_elimination(
+                smaller, task="log_partition", search_seconds=SEARCH_SECONDS
+            )
         found = treewidth.log_partition(smaller, plan=self.order).lower
         self.seen[key] = found
         total = float(np.logaddexp(self.lower, found))
@@ -81,16 +90,19 @@ class ConditionedSum:
                 self.x[v] = old
 
 
-def find_cutset(mrf: MarkovRandomField) -> LongArray:
+def find_cutset(mrf: MarkovRandomField, deadline: float = math.inf) -> LongArray:
     """Return variables whose removal leaves a model that elimination solves quickly.
 
-    The variables of most neighbours go first, a twentieth of the rest at a time.
+    The variables of most neighbours go first, a twentieth of the rest at a time; all of them
+    when time is over.
     """
     cutset = np.zeros(0, dtype=np.int64)
     while True:
         evidence = dict.fromkeys(cutset.tolist(), 0)
         smaller, way = mrf.condition(evidence)
-        plan = plan_elimination(smaller, task="log_partition")
+        if time.monotonic() > deadline:
+            return np.arange(mrf.num_variables)
+        plan = plan_elimination(smaller, task="log_partition", search_seconds=SEARCH_SECONDS)
         if plan.complete and plan.seconds <= MAX_TERM_SECONDS:
             return cutset
         degree = _num_neighbours(smaller)

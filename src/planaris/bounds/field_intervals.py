@@ -55,7 +55,8 @@ def enclose_field(
         if clock.left() <= 0:
             break
         _lower_upper(mrf, order, level, clock)
-        total = ConditionedSum(mrf, state) if total is None else total
+        if total is None:
+            total = ConditionedSum(mrf, state, deadline=clock.deadline)
         last = level == len(BUCKET_ENTRIES) - 1
         total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
         clock.offer("cutset", lower=min(total.lower, clock.upper))
