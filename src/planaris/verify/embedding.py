@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from planaris.errors import VerificationError
-from planaris.typing import Array
+from planaris.verify.demands import components
 
 
 def check_plane(embedding: Any) -> int:
@@ -63,8 +61,8 @@ def check_plane(embedding: Any) -> int:
     clockwise = np.empty(size, dtype=np.int64)
     clockwise[rotation] = rotation[before]
     half_edges = np.arange(size)
-    num_faces, face_of = _components(size, half_edges, clockwise[half_edges ^ 1])
-    num_components, component_of = _components(n, edges[:, 0], edges[:, 1])
+    num_faces, face_of = components(size, half_edges, clockwise[half_edges ^ 1])
+    num_components, component_of = components(n, edges[:, 0], edges[:, 1])
     _, a_half_edge = np.unique(face_of, return_index=True)
     count = np.bincount(component_of, minlength=num_components)  # V
     count -= np.bincount(component_of[edges[:, 0]], minlength=num_components)  # E
@@ -76,9 +74,3 @@ def check_plane(embedding: Any) -> int:
         msg = f"the rotation system must be plane, got genus {genus} by Euler's formula"
         raise VerificationError(msg, genus=genus)
     return num_faces + int(isolated.sum())
-
-
-def _components(size: int, a: Array, b: Array) -> tuple[int, Array]:
-    links = coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(size, size))
-    count, label = connected_components(links, directed=False)
-    return int(count), label

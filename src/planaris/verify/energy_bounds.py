@@ -12,13 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from planaris.errors import VerificationError
 from planaris.models import IsingModel
 from planaris.result import CutTree, Flow, TJoinProof
 from planaris.typing import Array, FloatArray
+from planaris.verify.demands import components, require, whole_numbers
 from planaris.verify.tjoin import packing_value
 
 CLOSED = 1e-9
@@ -94,20 +92,20 @@ def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
     unsatisfied edges of any state are a T-join; they weigh at least the value of the packing.
     """
     count = len(model.edges)
-    walk, offsets = _whole(proof.walk, "walk"), _whole(proof.offsets, "offsets")
-    _require(np.array_equal(np.sort(walk), np.arange(2 * count)), "walks use each half-edge once")
+    walk, offsets = whole_numbers(proof.walk, "walk"), whole_numbers(proof.offsets, "offsets")
+    require(np.array_equal(np.sort(walk), np.arange(2 * count)), "walks use each half-edge once")
     ends_fit = len(offsets) > 0 and (offsets[0], offsets[-1]) == (0, len(walk))
-    _require(ends_fit and bool(np.all(np.diff(offsets) > 0)), "walks are runs of half-edges")
+    require(ends_fit and bool(np.all(np.diff(offsets) > 0)), "walks are runs of half-edges")
     tails, heads = model.edges.ravel()[walk], model.edges[:, ::-1].ravel()[walk]
     following = np.arange(1, len(walk) + 1)
     following[offsets[1:] - 1] = offsets[:-1]
-    _require(np.array_equal(heads, tails[following]), "walks are closed")
+    require(np.array_equal(heads, tails[following]), "walks are closed")
     walk_of = np.empty(len(walk), dtype=np.int64)
     walk_of[walk] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     size = len(offsets) - 1
     negatives = np.bincount(walk_of[np.repeat(model.couplings < 0, 2)], minlength=size)
-    free = _whole(proof.free, "free")
-    _require(free.size == 0 or (free.min() >= 0 and free.max() < size), "free walks exist")
+    free = whole_numbers(proof.free, "free")
+    require(free.size == 0 or (free.min() >= 0 and free.max() < size), "free walks exist")
     odd = np.flatnonzero(negatives % 2)
     weights = np.abs(model.couplings)
     value = packing_value(size, walk_of.reshape(-1, 2), weights, odd, proof, boundary=free)
@@ -133,8 +131,8 @@ def _by_flow(model: BareModel, proof: Flow) -> EnergyBound:
         np.add.at(fields, edges[from_field, 0], couplings[from_field])
         edges, couplings = edges[~from_field], couplings[~from_field]
     strength = np.abs(couplings)
-    _require(flow.shape == strength.shape, "there is one flow per edge")
-    _require(bool(np.all(np.abs(flow) <= strength)), "no flow exceeds its coupling")
+    require(flow.shape == strength.shape, "there is one flow per edge")
+    require(bool(np.all(np.abs(flow) <= strength)), "no flow exceeds its coupling")
     into = np.where(couplings < 0, -1.0, 1.0) * flow
     rest = fields + np.bincount(edges[:, 1], into, model.num_vertices)
     rest -= np.bincount(edges[:, 0], flow, model.num_vertices)
@@ -146,8 +144,8 @@ def _by_flow(model: BareModel, proof: Flow) -> EnergyBound:
 
 
 def _by_tree(model: BareModel, proof: CutTree) -> EnergyBound:
-    offsets, edges = _whole(proof.offsets, "offsets"), _whole(proof.edges, "edges")
-    odd = _whole(proof.odd, "odd") != 0
+    offsets, edges = whole_numbers(proof.offsets, "offsets"), whole_numbers(proof.edges, "edges")
+    odd = whole_numbers(proof.odd, "odd") != 0
     _check_rows(model, offsets, edges, odd)
     sides = 1.0 - np.add.reduceat(np.append(odd, False).astype(float), offsets[:-1])
     rows = (offsets, edges, np.where(odd, -1.0, 1.0), sides)
@@ -157,40 +155,40 @@ def _by_tree(model: BareModel, proof: CutTree) -> EnergyBound:
         box = _implied(model, fixings)
         if box is not None:
             lowest = min(lowest, _leaf_bound(model, proof, node, rows, box))
-    _require(lowest < math.inf, "some leaf holds a state")
+    require(lowest < math.inf, "some leaf holds a state")
     return EnergyBound([*base, lowest], room=CLOSED * float(np.abs(model.couplings).sum()))
 
 
 def _check_rows(model: BareModel, offsets: Array, edges: Array, odd: Array) -> None:
     """Every row's edges must meet each vertex evenly, and F must be odd."""
     runs = len(offsets) > 0 and (offsets[0], offsets[-1]) == (0, len(edges))
-    _require(runs and bool(np.all(np.diff(offsets) > 0)), "rows are runs of edges")
+    require(runs and bool(np.all(np.diff(offsets) > 0)), "rows are runs of edges")
     inside = len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(model.edges))
-    _require(bool(inside) and len(odd) == len(edges), "rows name edges of the model")
+    require(bool(inside) and len(odd) == len(edges), "rows name edges of the model")
     row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     met = (row[:, None] * model.num_vertices + model.edges[edges]).ravel()
     _, times = np.unique(met, return_counts=True)
-    _require(bool(np.all(times % 2 == 0)), "the edges of a row meet every vertex evenly")
+    require(bool(np.all(times % 2 == 0)), "the edges of a row meet every vertex evenly")
     flipped = np.bincount(row[odd], minlength=len(offsets) - 1)
-    _require(bool(np.all(flipped % 2 == 1)), "an odd number of edges of a row is flipped")
+    require(bool(np.all(flipped % 2 == 1)), "an odd number of edges of a row is flipped")
 
 
 def _leaves(model: BareModel, proof: CutTree) -> Any:
     """Yield (leaf, decisions on the way there), every node visited once."""
-    edge_of, child = _whole(proof.branch_edge, "branch_edge"), _whole(proof.child, "child")
-    child = child.reshape(-1, 2)
-    _require(len(edge_of) == len(child) > 0, "every node has an edge and two children")
+    edge_of = whole_numbers(proof.branch_edge, "branch_edge")
+    child = whole_numbers(proof.child, "child").reshape(-1, 2)
+    require(len(edge_of) == len(child) > 0, "every node has an edge and two children")
     seen = np.zeros(len(edge_of), dtype=bool)
     stack: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())]
     while stack:
         node, fixings = stack.pop()
-        _require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
+        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
         seen[node] = True
         edge = int(edge_of[node])
         if edge < 0:
             yield node, fixings
             continue
-        _require(edge < len(model.edges), "decisions are about edges of the model")
+        require(edge < len(model.edges), "decisions are about edges of the model")
         stack += [(int(child[node, value]), (*fixings, (edge, value))) for value in (0, 1)]
 
 
@@ -205,8 +203,7 @@ def _implied(model: BareModel, fixings: Any) -> tuple[FloatArray, FloatArray] | 
     # Two copies of every vertex, one for each spin: a decision joins copies.
     rows = np.concatenate([ends[:, 0], ends[:, 0] + n])
     columns = np.concatenate([ends[:, 1] + apart, ends[:, 1] + n - apart])
-    links = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(2 * n, 2 * n))
-    label = connected_components(links, directed=False)[1]
+    _, label = components(2 * n, rows, columns)
     if np.any(label[:n] == label[n:]):
         return None
     u, v = model.edges[:, 0], model.edges[:, 1]
@@ -220,14 +217,14 @@ def _leaf_bound(
 ) -> float:
     """Σ λ b + Σ_e min over the box of (c - A'λ)_e x_e, rounded down."""
     offsets, edges, signs, sides = rows
-    begins = _whole(proof.row_offsets, "row_offsets")
-    _require(len(begins) == len(np.atleast_1d(proof.branch_edge)) + 1, "every node has its rows")
+    begins = whole_numbers(proof.row_offsets, "row_offsets")
+    require(len(begins) == len(np.atleast_1d(proof.branch_edge)) + 1, "every node has its rows")
     first, last = int(begins[node]), int(begins[node + 1])
-    _require(0 <= first <= last <= len(proof.rows), "rows of a node are a run")
-    used = _whole(proof.rows, "rows")[first:last]
+    require(0 <= first <= last <= len(proof.rows), "rows of a node are a run")
+    used = whole_numbers(proof.rows, "rows")[first:last]
     weight = np.asarray(proof.multipliers, dtype=np.float64)[first:last]
-    _require(len(used) == len(weight) and bool(np.all(weight >= 0)), "multipliers are >= 0")
-    _require(used.size == 0 or (used.min() >= 0 and used.max() < len(sides)), "rows exist")
+    require(len(used) == len(weight) and bool(np.all(weight >= 0)), "multipliers are >= 0")
+    require(used.size == 0 or (used.min() >= 0 and used.max() < len(sides)), "rows exist")
     lengths = np.diff(offsets)[used]
     start = np.repeat(offsets[:-1][used] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     place = start + np.arange(int(lengths.sum())) if len(used) else np.zeros(0, dtype=np.int64)
@@ -245,17 +242,3 @@ def _leaf_bound(
     terms = [*(weight * sides[used]).tolist(), *worst.tolist()]
     total = math.fsum(terms)
     return total - 2.02 * _UNIT * (math.fsum(map(abs, terms)) + abs(total))
-
-
-def _whole(values: Any, name: str) -> Array:
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.zeros(array.shape, dtype=np.int64)
-    _require(array.dtype.kind in "iub", f"`{name}` holds whole numbers")
-    return array.astype(np.int64)
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        msg = f"the proof is broken: it must hold that {what}"
-        raise VerificationError(msg)

@@ -60,9 +60,9 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
 
 def proved_bound(model: IsingModel, certificate: Any) -> EnergyBound | None:
     """Return the bound on the energies of a model that a certificate proves, if all of it does."""
-    bare = BareModel.of(model)
     if certificate is None:
         return None
+    bare = BareModel.of(model)
     if not isinstance(certificate, list):
         bounds = [energy_bound(bare, certificate)]
     else:

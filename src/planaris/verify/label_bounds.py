@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from planaris.errors import VerificationError
 from planaris.models import MarkovRandomField
 from planaris.models.encode import mrf2pairwise
 from planaris.result import LabelTree
 from planaris.typing import Array, BoolArray, FloatArray
+from planaris.verify.demands import require
 
 _UNIT = 2.0**-53
 
@@ -40,9 +40,9 @@ def label_bound(model: MarkovRandomField, proof: LabelTree) -> float:
 
 def _messages(proof: LabelTree, node: int) -> FloatArray:
     begins = np.asarray(proof.message_offsets, dtype=np.int64)
-    _require(len(begins) == len(np.atleast_1d(proof.branch_variable)) + 1, "every node has a run")
+    require(len(begins) == len(np.atleast_1d(proof.branch_variable)) + 1, "every node has a run")
     first, last = int(begins[node]), int(begins[node + 1])
-    _require(0 <= first <= last <= len(proof.messages), "messages of a node are a run")
+    require(0 <= first <= last <= len(proof.messages), "messages of a node are a run")
     return np.asarray(proof.messages, dtype=np.float64)[first:last]
 
 
@@ -50,18 +50,18 @@ def _leaves(problem: _Tables, proof: LabelTree) -> Iterator[tuple[int, list[Bool
     """Yield (leaf, labels left), every node visited once."""
     variable, label = (np.asarray(a).ravel() for a in (proof.branch_variable, proof.branch_label))
     child = np.asarray(proof.child).reshape(-1, 2)
-    _require(len(variable) == len(label) == len(child) > 0, "every node has two children")
+    require(len(variable) == len(label) == len(child) > 0, "every node has two children")
     seen = np.zeros(len(child), dtype=bool)
     stack = [(0, [np.ones(k, dtype=bool) for k in problem.cards])]
     while stack:
         node, alive = stack.pop()
-        _require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
+        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
         seen[node] = True
         i, a = int(variable[node]), int(label[node])
         if i < 0:
             yield node, alive
             continue
-        _require(i < len(alive) and 0 <= a < len(alive[i]), "decisions are about labels")
+        require(i < len(alive) and 0 <= a < len(alive[i]), "decisions are about labels")
         only, rest = alive[i] & (np.arange(len(alive[i])) == a), alive[i].copy()
         rest[a] = False
         stack.append((int(child[node, 0]), [*alive[:i], only, *alive[i + 1 :]]))
@@ -75,13 +75,13 @@ class _Tables:
         self.cards = [int(k) for k in field.cardinalities]
         count = len(self.cards)
         self.edges = [(int(u), int(v)) for u, v in np.asarray(proof.edges).reshape(-1, 2)]
-        _require(all(0 <= u < v < count for u, v in self.edges), "edges are pairs of variables")
+        require(all(0 <= u < v < count for u, v in self.edges), "edges are pairs of variables")
         self.place = {pair: e for e, pair in enumerate(self.edges)}
-        _require(len(self.place) == len(self.edges), "edges are listed once")
+        require(len(self.place) == len(self.edges), "edges are listed once")
         self.triplets = [tuple(map(int, t)) for t in np.asarray(proof.triplets).reshape(-1, 3)]
         for i, j, k in self.triplets:
             pairs = ((i, j), (i, k), (j, k))
-            _require(all(pair in self.place for pair in pairs), "triplets have their edges")
+            require(all(pair in self.place for pair in pairs), "triplets have their edges")
         self.constant: list[float] = []
         self.nodes = [np.zeros(k) for k in self.cards]
         self.node_size = [np.zeros(k) for k in self.cards]
@@ -98,7 +98,7 @@ class _Tables:
             self.node_size[scope[0]] += np.abs(energy)
         else:
             u, v = sorted(scope)
-            _require((u, v) in self.place, "every pair with a table has an edge")
+            require((u, v) in self.place, "every pair with a table has an edge")
             turned = energy if scope == (u, v) else energy.T
             self.tables[self.place[u, v]] += turned
             self.table_size[self.place[u, v]] += np.abs(turned)
@@ -136,7 +136,7 @@ class _Tables:
         for e, (u, v) in enumerate(self.edges):
             for axis, i in enumerate((u, v)):
                 m = messages[at : at + self.cards[i]]
-                _require(len(m) == self.cards[i], "there is a message for every label")
+                require(len(m) == self.cards[i], "there is a message for every label")
                 at += self.cards[i]
                 parts.move_to_node(e, axis, i, m)
         for i, j, k in self.triplets:
@@ -144,12 +144,12 @@ class _Tables:
             for a, b in ((i, j), (i, k), (j, k)):
                 size = self.cards[a] * self.cards[b]
                 table = messages[at : at + size]
-                _require(len(table) == size, "there is a table for every pair of a triplet")
+                require(len(table) == size, "there is a table for every pair of a triplet")
                 at += size
                 given.append(table.reshape(self.cards[a], self.cards[b]))
                 parts.move_to_edge(self.place[a, b], given[-1])
             parts.given.append(given)
-        _require(at == len(messages) and bool(np.isfinite(messages).all()), "messages fit")
+        require(at == len(messages) and bool(np.isfinite(messages).all()), "messages fit")
         return parts
 
     def _consistent(self, alive: list[BoolArray]) -> list[BoolArray] | None:
@@ -203,9 +203,3 @@ class _Parts:
 def _slop(size: Any, terms: int) -> Any:
     """Bound the rounding of sums; nothing is charged where the sum is infinite."""
     return np.where(np.isfinite(size), 1.01 * _UNIT * (terms + 8) * size, 0.0)
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        msg = f"the proof is broken: it must hold that {what}"
-        raise VerificationError(msg)

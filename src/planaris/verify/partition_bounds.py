@@ -10,6 +10,7 @@ import numpy as np
 from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result import AsIsing, Bounds, Decomposition, HeavyState, LogPartition, MeanField
+from planaris.verify.demands import components, require
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import Finding
@@ -56,13 +57,13 @@ def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed |
     begins = np.asarray(proof.piece_offsets, dtype=np.int64)
     edges = np.asarray(proof.edges, dtype=np.int64)
     couplings = np.asarray(proof.couplings, dtype=np.float64)
-    _require(len(begins) == len(weights) + 1, "every piece has a run of edges")
+    require(len(begins) == len(weights) + 1, "every piece has a run of edges")
     ends = (begins[0], begins[-1]) == (0, len(edges)) and len(edges) == len(couplings)
-    _require(ends and bool(np.all(np.diff(begins) >= 0)), "pieces are runs of edges")
+    require(ends and bool(np.all(np.diff(begins) >= 0)), "pieces are runs of edges")
     inside = len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(bare.edges))
-    _require(bool(inside) and bool(np.all(weights >= 0)), "pieces have edges and weights >= 0")
+    require(bool(inside) and bool(np.all(weights >= 0)), "pieces have edges and weights >= 0")
     rest = abs(math.fsum([*weights.tolist(), -1.0]))
-    _require(rest <= 1e-9, "the weights of the pieces add up to one")
+    require(rest <= 1e-9, "the weights of the pieces add up to one")
     piece = np.repeat(np.arange(len(weights)), np.diff(begins))
     total = np.bincount(edges, weights[piece] * couplings, len(bare.edges))
     size = float(weights[piece] @ np.abs(couplings))
@@ -70,7 +71,7 @@ def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed |
     values, slack = [], 8 * _UNIT * (len(weights) + 4) * (size + 1.0) + 2 * rest * size
     for k, weight in enumerate(weights.tolist()):
         run = slice(int(begins[k]), int(begins[k + 1]))
-        _require(len(np.unique(edges[run])) == len(edges[run]), "a piece has an edge once")
+        require(len(np.unique(edges[run])) == len(edges[run]), "a piece has an edge once")
         part = IsingModel(bare.edges[edges[run]], couplings[run], num_spins=bare.num_vertices)
         found = recompute(part, task="sum")
         if found is None:
@@ -91,13 +92,13 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
     fields = np.asarray(proof.fields, dtype=np.float64)
     count = model.num_edges
     inside = kept.size == 0 or (kept.min() >= 0 and kept.max() < count)
-    _require(bool(inside) and fields.shape == (model.num_spins,), "q has edges of the model")
+    require(bool(inside) and fields.shape == (model.num_spins,), "q has edges of the model")
     is_kept = np.zeros(count, dtype=bool)
     is_kept[kept] = True
-    label = _components(model.num_spins, model.edges[is_kept])
+    _, label = components(model.num_spins, *model.edges[is_kept].T)
     u, v = model.edges[:, 0], model.edges[:, 1]
     apart = label[u] != label[v]
-    _require(bool(np.all(is_kept | apart)), "edges left out join spins that q keeps apart")
+    require(bool(np.all(is_kept | apart)), "edges left out join spins that q keeps apart")
     q = IsingModel(
         model.edges[is_kept], model.couplings[is_kept], fields, num_spins=model.num_spins
     )
@@ -119,7 +120,7 @@ def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
     """Return the log weight of a state."""
     spins = np.asarray(proof.spins)
     right = spins.shape == (model.num_spins,) and bool(np.all(np.abs(spins) == 1))
-    _require(right, "the state has one spin of ±1 each")
+    require(right, "the state has one spin of ±1 each")
     terms = energy_terms(model, spins)
     return Recomputed(0.0 - math.fsum(terms), 2.0**-50 * math.fsum(map(abs, terms)))
 
@@ -128,18 +129,3 @@ _PROVERS: dict[str, dict[type, Any]] = {
     "lower end": {MeanField: mean_field_bound, HeavyState: state_bound},
     "upper end": {Decomposition: decomposition_bound},
 }
-
-
-def _components(count: int, edges: Any) -> Any:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    ones = np.ones(len(edges), dtype=np.int8)
-    links = coo_array((ones, (edges[:, 0], edges[:, 1])), shape=(count, count))
-    return connected_components(links, directed=False)[1]
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        msg = f"the proof is broken: it must hold that {what}"
-        raise VerificationError(msg)

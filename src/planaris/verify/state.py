@@ -16,7 +16,7 @@ from planaris.models import IsingModel
 from planaris.result import GroundState, LogPartition
 from planaris.typing import Array, FloatArray
 from planaris.verify.energy_bounds import CLOSED
-from planaris.verify.ground_state import check_certificate
+from planaris.verify.ground_state import check_certificate, energy_terms
 
 MAX_ENUMERATED = 18
 """Models of up to this many spins are enumerated."""
@@ -33,7 +33,7 @@ def exact_energy(model: IsingModel, spins: Array) -> float:
     >>> exact_energy(model, np.array([1, 1, 1]))
     -1.0
     """
-    return 0.0 - math.fsum(_terms(model, spins))  # 0.0 - x: never minus zero
+    return 0.0 + math.fsum(energy_terms(model, spins))  # 0.0 + x: never minus zero
 
 
 def check_ground_state(model: IsingModel, result: GroundState) -> None:
@@ -67,6 +67,11 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
     Traceback (most recent call last):
     planaris.errors.VerificationError: `energy` is claimed to be -2.0, but the spins have 2.0
     """
+    check_state(model, result)
+
+
+def check_state(model: IsingModel, result: GroundState) -> bool:
+    """Do what :func:`check_ground_state` does; return whether the certificate proves the claim."""
     spins = np.asarray(result.spins)
     if spins.shape != (model.num_spins,):
         msg = f"`spins` must have shape ({model.num_spins},), got {spins.shape}"
@@ -94,10 +99,10 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
             f"[{result.lower}, {result.upper}]"
         )
         raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
-    if result.certificate is not None:
-        check_certificate(model, result)
+    proved = check_certificate(model, result)
     if model.num_spins <= MAX_ENUMERATED:
         _check_minimum(model, result, slack)
+    return proved
 
 
 def _check_minimum(model: IsingModel, result: GroundState, slack: float) -> None:
@@ -165,12 +170,6 @@ def check_log_partition(
             f"but lies in [{low}, {high}]"
         )
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=(low, high))
-
-
-def _terms(model: IsingModel, spins: Array) -> list[float]:
-    s = np.asarray(spins, dtype=np.float64)
-    pairs = model.couplings * s[model.edges[:, 0]] * s[model.edges[:, 1]]
-    return [*pairs.tolist(), *(model.fields * s).tolist(), model.offset]
 
 
 def _magnitudes(model: IsingModel) -> FloatArray:
