@@ -132,10 +132,7 @@ class Elimination {
     const auto [first, last] = cut.tasks[task];
     for (int32_t node = first; node <= last; ++node) {
       team_.check(worker, w.done * team_.threads() / tree_.work.back());
-      w.done += tree_.work[node];
-      if (!tree_.is_leaf(node)) {
-        w.done -= tree_.work[tree_.left[node]] + tree_.work[tree_.right[node]];
-      }
+      w.done += tree_.own_work(node);
       if (first == last && !tree_.is_leaf(node)) {
         auto &left = handed_[cut.task_of_root[tree_.left[node]]],
              &right = handed_[cut.task_of_root[tree_.right[node]]];

@@ -64,10 +64,7 @@ class Sweep {
     w.stack.clear();
     w.stack.push_back(std::move(handed_[task]));
     for (int32_t node = last; node >= first; --node) {
-      w.done += tree_.work[node];
-      if (!tree_.is_leaf(node)) {
-        w.done -= tree_.work[tree_.left[node]] + tree_.work[tree_.right[node]];
-      }
+      w.done += tree_.own_work(node);
       team_.check(worker, w.done * team_.threads() / tree_.work.back());
       const Left<T> left = std::move(w.stack.back());
       w.stack.pop_back();

@@ -37,6 +37,10 @@ struct FrontTree {
   }
   int32_t rows(int32_t node) const { return own_rows(node) + boundary_rows(node); }
   bool is_leaf(int32_t node) const { return left[node] < 0; }
+  // Multiplications of a node's own front, about.
+  double own_work(int32_t node) const {
+    return is_leaf(node) ? work[node] : work[node] - work[left[node]] - work[right[node]];
+  }
 };
 
 // `centres` holds two coordinates per face, by which faces are cut in halves until at most

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from planaris.embed import Embedding, embed, split_faces
 from planaris.embed.homology import sign_structures
-from planaris.errors import MethodError, ModelError, within
+from planaris.errors import MethodError, ModelError, TimeLimitError, within
 from planaris.kernels.pfaffian import Elimination
 from planaris.memory import check_memory
 from planaris.models import IsingModel
@@ -185,15 +187,12 @@ class Plan:
             Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error;
             a value that cannot be trusted comes as an interval with ``exact=False``.
         """
-        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
-        self._check_memory("log Z", memory_limit)
-        with watch("log Z", progress) as callback:
-            tell = until(deadline, callback)
-            try:
-                self._prepare(tell)
+        values = self._as_couplings(couplings)
+        try:
+            with self._working("log Z", time_limit, memory_limit, progress) as tell:
                 found = log_partitions(self, values, _threads(threads), tell)
-            except TimeoutError:
-                found = [self._late(row) for row in values]
+        except TimeLimitError:
+            found = [self._late(row) for row in values]
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- marginals ----------------------------------------------------------------------------
@@ -230,12 +229,8 @@ class Plan:
         >>> pair.marginals([1.0]).edges.round(6).tolist()
         [0.880797]
         """
-        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
-        self._check_memory("marginals", memory_limit)
-        late = within(time_limit, "the marginals were not computed")
-        with watch("marginals", progress) as callback, late:
-            tell = until(deadline, callback)
-            self._prepare(tell)
+        values = self._as_couplings(couplings)
+        with self._working("marginals", time_limit, memory_limit, progress) as tell:
             found = marginals(self, values, _threads(threads), tell)
         return found[0] if np.ndim(couplings) <= 1 else found
 
@@ -273,12 +268,8 @@ class Plan:
         """
         from planaris.planar.correlations import pair_correlations
 
-        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
-        self._check_memory("correlations", memory_limit)
-        late = within(time_limit, "the correlations were not computed")
-        with watch("correlations", progress) as callback, late:
-            tell = until(deadline, callback)
-            self._prepare(tell)
+        values = self._as_couplings(couplings)
+        with self._working("correlations", time_limit, memory_limit, progress) as tell:
             return pair_correlations(
                 self, values[0], pairs, threads=_threads(threads), progress=tell
             )
@@ -317,12 +308,8 @@ class Plan:
         """
         from planaris.planar.correlations import spin_correlations
 
-        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
-        self._check_memory("correlations", memory_limit)
-        late = within(time_limit, "the correlations were not computed")
-        with watch("correlations", progress) as callback, late:
-            tell = until(deadline, callback)
-            self._prepare(tell)
+        values = self._as_couplings(couplings)
+        with self._working("correlations", time_limit, memory_limit, progress) as tell:
             return spin_correlations(
                 self, values[0], int(spin), threads=_threads(threads), progress=tell
             )[0]
@@ -371,18 +358,30 @@ class Plan:
         if size < 0:
             msg = f"`size` must not be negative, got {size}"
             raise ModelError(msg)
-        values, deadline = self._as_couplings(couplings), _deadline(time_limit)
-        self._check_memory("samples", memory_limit)
+        values = self._as_couplings(couplings)
         rng = np.random.default_rng(rng)
-        late = within(time_limit, "the samples were not drawn")
-        with watch("samples", progress) as callback, late:
-            tell = until(deadline, callback)
-            self._prepare(tell)
+        with self._working("samples", time_limit, memory_limit, progress) as tell:
             options: dict[str, Any] = {"threads": _threads(threads), "progress": tell}
             found = np.stack([draw(self, J, int(size), rng, **options) for J in values])
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- what they share ----------------------------------------------------------------------
+
+    @contextmanager
+    def _working(
+        self,
+        task: str,
+        time_limit: float | None,
+        memory_limit: int | None,
+        progress: ProgressOption,
+    ) -> Iterator[ProgressCallback | None]:
+        """Refuse what does not fit, dissect, and yield what stops a kernel when time is over."""
+        deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+        self._check_memory(task, memory_limit)
+        with watch(task, progress) as callback, within(time_limit, f"the {task} were not computed"):
+            tell = until(deadline, callback)
+            self._prepare(tell)
+            yield tell
 
     def _as_couplings(self, couplings: ArrayLike) -> FloatArray:
         try:
@@ -403,10 +402,6 @@ class Plan:
             msg = f"`couplings` must be finite, got {values[at]} at edge {at[-1]}"
             raise ModelError(msg, index=at[-1])
         return np.atleast_2d(values)
-
-
-def _deadline(time_limit: float | None) -> float:
-    return math.inf if time_limit is None else time.monotonic() + time_limit
 
 
 def _threads(threads: int | None) -> int:
