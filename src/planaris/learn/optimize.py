@@ -149,11 +149,8 @@ def minimise_smooth(
     record = _Record(tol, max_iter, progress)
 
     def objective(weights: FloatArray) -> tuple[float, FloatArray]:
-        plane = risk(weights)
-        value = plane.at(weights) + regularization * float(weights @ weights) / 2
-        gradient = plane.slope + regularization * weights
-        # F(v) ≥ F(w) + ⟨∇F(w), v - w⟩ + ½ λ ‖v - w‖² for every v.
-        record.add(weights, value, value - float(gradient @ gradient) / (2 * regularization))
+        value, gradient = _regularised(risk(weights), weights, regularization)
+        record.add(weights, value, _convex_bound(value, gradient, regularization))
         if record.finished:
             raise _FinishedError
         return value, gradient
@@ -173,6 +170,19 @@ def minimise_smooth(
             break
         weights = record.weights
     return record.result()
+
+
+def _regularised(
+    plane: Plane, weights: FloatArray, regularization: float
+) -> tuple[float, FloatArray]:
+    """Return ``½ λ ‖w‖² + plane(w)`` and its gradient."""
+    value = plane.at(weights) + regularization * float(weights @ weights) / 2
+    return value, plane.slope + regularization * weights
+
+
+def _convex_bound(value: float, gradient: FloatArray, regularization: float) -> float:
+    """Bound the minimum: F(v) ≥ F(w) + ⟨∇F(w), v - w⟩ + ½ λ ‖v - w‖² for every v."""
+    return value - float(gradient @ gradient) / (2 * regularization)
 
 
 class _FinishedError(Exception):
@@ -212,20 +222,19 @@ def minimise_by_bundle(
     record = _Record(tol, max_iter, progress)
     model = _Model(len(start), regularization)
 
-    def evaluate(weights: FloatArray) -> tuple[float, Plane]:
+    def evaluate(weights: FloatArray) -> tuple[float, FloatArray]:
         plane = risk(weights)
         model.add(plane)
-        return plane.at(weights) + regularization * float(weights @ weights) / 2, plane
+        return _regularised(plane, weights, regularization)
 
     centre = np.asarray(start, dtype=np.float64).copy()
-    best, plane = evaluate(centre)
+    best, gradient = evaluate(centre)
     record.add(centre, best, model.lower_bound())
-    gradient = plane.slope + regularization * centre
     # Polyak's step length for the lower bound zero: objective / ‖gradient‖.
     rho = float(gradient @ gradient) / max(best, 1e-300)
     while not record.finished:
         weights, predicted = model.step(centre, rho)
-        value, plane = evaluate(weights)
+        value, _ = evaluate(weights)
         record.add(weights, value, model.lower_bound())
         expected = best - predicted
         if value <= best - SERIOUS * expected:
@@ -236,7 +245,6 @@ def minimise_by_bundle(
             rho *= 2.0  # the model is bad as far out as this
         if rho < 1e-9 * regularization:
             rho = 0.0
-        rho = max(rho, 0.0)
     return record.result()
 
 
@@ -295,11 +303,8 @@ def minimise_by_subgradient(
     weights = np.asarray(start, dtype=np.float64).copy()
     length: float | None = None
     while not record.finished:
-        plane = risk(weights)
-        objective = plane.at(weights) + regularization * float(weights @ weights) / 2
-        gradient = plane.slope + regularization * weights
-        bound = objective - float(gradient @ gradient) / (2 * regularization)
-        record.add(weights, objective, bound)
+        objective, gradient = _regularised(risk(weights), weights, regularization)
+        record.add(weights, objective, _convex_bound(objective, gradient, regularization))
         size = float(np.linalg.norm(gradient))
         if size == 0.0:
             break
