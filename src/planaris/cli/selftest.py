@@ -6,16 +6,18 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from planaris.errors import FileFormatError
 from planaris.io import read_model
+from planaris.report.marked import insert_between
+from planaris.report.page import write_page
 from planaris.selftest import check_model, sections
 from planaris.selftest.models import Case
 from planaris.selftest.sections import Section, Tell
@@ -51,12 +53,16 @@ def selftest(
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         for title, run in plan:
             task = bar.add_task(title, total=1.0)
-            found.append(run(lambda share, task=task: bar.update(task, completed=share)))  # type: ignore[misc]
+            found.append(run(partial(_advance, bar, task)))
             bar.update(task, completed=1.0)
     _show(found)
     if write is not None:
         _write(Path(write), found)
     raise typer.Exit(int(any(section.faults for section in found)))
+
+
+def _advance(bar: Progress, task: TaskID, share: float) -> None:
+    bar.update(task, completed=share)
 
 
 def _plan(
@@ -97,10 +103,6 @@ def _show(found: list[Section]) -> None:
 
 def _write(path: Path, found: list[Section]) -> None:
     """Put the table between the markers of a page; the page is replaced as a whole."""
-    text = path.read_text()
-    if BEGIN not in text or END not in text:
-        msg = f"`{path}` must hold the lines {BEGIN} and {END}, between which the table goes"
-        raise FileFormatError(msg)
     rows = [
         f"| {s.name} | {s.promise} | {s.tried:,} | {len(s.faults)} | {s.seconds:.0f} s |"
         for s in found
@@ -110,8 +112,5 @@ def _write(path: Path, found: list[Section]) -> None:
         "| --- | --- | ---: | ---: | ---: |",
     ]
     said = f"`planaris selftest` on {date.today().isoformat()}, {os.cpu_count()} cores:"
-    table = "\n".join([BEGIN, said, "", *head, *rows, END])
-    before, after = text[: text.index(BEGIN)], text[text.index(END) + len(END) :]
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(before + table + after)
-    temporary.replace(path)
+    table = "\n".join([said, "", *head, *rows])
+    write_page(path, insert_between(path.read_text(encoding="utf-8"), BEGIN, END, table))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,12 +13,12 @@ import networkx as nx
 import numpy as np
 
 from planaris.embed import embed
-from planaris.errors import FileFormatError
 from planaris.generate import random_triangulation, side_chain_model, spin_glass
 from planaris.infer import ground_state, log_partition
 from planaris.kernels.planarity import embed_planar
 from planaris.models import IsingModel
 from planaris.relax import branch_and_cut
+from planaris.report.marked import insert_between
 
 BEGIN, END = "<!-- planaris bench: begin -->", "<!-- planaris bench: end -->"
 PATIENCE = 60.0
@@ -83,11 +82,7 @@ def insert_table(text: str, table: str) -> str:
     >>> "old" in insert_table(f"a {BEGIN} old {END} b", "new")
     False
     """
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    if len(pattern.findall(text)) != 1:
-        msg = f"the file must have one pair of lines '{BEGIN}' and '{END}'"
-        raise FileFormatError(msg, line=None)
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{table}\n\n{END}", text)
+    return insert_between(text, BEGIN, END, f"\n{table}\n")
 
 
 def update_file(path: Path, table: str) -> None:

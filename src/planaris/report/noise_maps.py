@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planaris.typing import ArrayLike, IntArray
+from planaris.typing import Array, ArrayLike, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def draw_bad_nodes(axes: Axes, truth: ArrayLike, bad: ArrayLike) -> None:
     from matplotlib.colors import to_rgb
 
     y, wrong = np.asarray(truth), np.asarray(bad, dtype=bool)
-    picture = np.where(y[..., None] > 0, 0.72, 0.92) * np.ones(3)
+    picture = _grey(y)
     picture[wrong & (y < 0)] = to_rgb(RED)
     picture[wrong & (y > 0)] = to_rgb(BLUE)
     axes.imshow(picture, interpolation="nearest")
@@ -60,9 +60,13 @@ def draw_bad_edges(axes: Axes, truth: ArrayLike, edges: IntArray, bad: ArrayLike
     across = np.stack([np.diff(row, axis=1)[:, 0], np.diff(column, axis=1)[:, 0]], axis=1) / 2
     flat = y.ravel()
     equal = flat[chosen[:, 0]] == flat[chosen[:, 1]]
-    grey = np.where(y[..., None] > 0, 0.72, 0.92) * np.ones(3)
-    axes.imshow(grey, interpolation="nearest")
+    axes.imshow(_grey(y), interpolation="nearest")
     for kind, colour in ((equal, RED), (~equal, BLUE)):
         ends = np.stack([middle[kind] - across[kind], middle[kind] + across[kind]], axis=1)
         axes.add_collection(LineCollection(list(ends), colors=colour, linewidths=1.2))
     axes.set_axis_off()
+
+
+def _grey(truth: Array) -> FloatArray:
+    """Return the mask as a picture in two greys."""
+    return np.where(truth[..., None] > 0, 0.72, 0.92) * np.ones(3)

@@ -21,16 +21,16 @@ SCRIPT = "from planaris.selftest.interrupts import main; main()"
 """For ``python -c``, with the name of the work and the seconds before the signal."""
 
 
-def lattice(n: int, *, fields: bool = False) -> IsingModel:
+def lattice(n: int, *, fields: bool = False, seed: int = 0) -> IsingModel:
     """Return a Gaussian spin glass."""
-    grid, rng = square_lattice(n, n), np.random.default_rng(0)
+    grid, rng = square_lattice(n, n), np.random.default_rng(seed)
     h = rng.normal(size=n * n) if fields else None
     return IsingModel(grid.edges, rng.normal(size=len(grid.edges)), h)
 
 
-def cube(n: int) -> IsingModel:
+def cube(n: int, *, seed: int = 0) -> IsingModel:
     """Return a spin glass with fields in three dimensions."""
-    place, rng = np.arange(n**3).reshape(n, n, n), np.random.default_rng(0)
+    place, rng = np.arange(n**3).reshape(n, n, n), np.random.default_rng(seed)
     ends = [
         np.stack([np.take(place, range(n - 1), k), np.take(place, range(1, n), k)], -1)
         for k in range(3)

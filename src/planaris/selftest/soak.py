@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,9 +86,16 @@ def soak_seed(seed: int) -> Verdict:
 def check_model(case: Case) -> Verdict:
     """Run every method on a model and compare; an unexpected error counts as a contradiction."""
     verdict = Verdict(case.kind)
-    for task in (_check_states, _check_sums, _check_marginals, _check_samples):
+    best = _truth(case, task="max")
+    total = _truth(case, task="sum", marginals=True)
+    for task, truth in (
+        (_check_states, best),
+        (_check_sums, total),
+        (_check_marginals, total),
+        (_check_samples, best),
+    ):
         try:
-            task(case, verdict)
+            task(case, verdict, truth)
         except Exception as error:
             verdict.contradictions.append(f"{task.__name__}: {type(error).__name__}: {error}")
     return verdict
@@ -119,8 +127,7 @@ def _truth(case: Case, **options: Any) -> Recomputed:
     return found
 
 
-def _check_states(case: Case, verdict: Verdict) -> None:
-    truth = _truth(case, task="max")
+def _check_states(case: Case, verdict: Verdict, truth: Recomputed) -> None:
     if truth.value == -math.inf:
         _expect_infeasible(case, verdict)
         return
@@ -149,9 +156,7 @@ def _check_states(case: Case, verdict: Verdict) -> None:
         _ask(
             verdict,
             f"ground_state {method}",
-            lambda method=method, options=options: ground_state(  # type: ignore[misc]
-                case.model, method, time_limit=SECONDS, **options
-            ),
+            partial(ground_state, case.model, method, time_limit=SECONDS, **options),
             judge_proof if method in ("auto", "planar") else judge,
         )
     _ask(
@@ -173,9 +178,7 @@ def _expect_infeasible(case: Case, verdict: Verdict) -> None:
         verdict.contradictions.append(f"ground_state: {found.energy!r} of an impossible model")
 
 
-def _check_sums(case: Case, verdict: Verdict) -> None:
-    truth = _truth(case, task="sum")
-
+def _check_sums(case: Case, verdict: Verdict, truth: Recomputed) -> None:
     def judge(found: Any) -> str | None:
         if not found.lower <= found.value <= found.upper:
             return f"value {found.value!r} outside [{found.lower!r}, {found.upper!r}]"
@@ -195,15 +198,12 @@ def _check_sums(case: Case, verdict: Verdict) -> None:
         _ask(
             verdict,
             f"log_partition {method}",
-            lambda method=method, options=options, limit=limit: log_partition(  # type: ignore[misc]
-                case.model, method, time_limit=limit, **options
-            ),
+            partial(log_partition, case.model, method, time_limit=limit, **options),
             judge,
         )
 
 
-def _check_marginals(case: Case, verdict: Verdict) -> None:
-    truth = _truth(case, task="sum", marginals=True)
+def _check_marginals(case: Case, verdict: Verdict, truth: Recomputed) -> None:
     if truth.value == -math.inf or truth.slack > 1e-6:
         return
     slack = 1e-8 + 100 * truth.slack
@@ -222,16 +222,14 @@ def _check_marginals(case: Case, verdict: Verdict) -> None:
         _ask(
             verdict,
             f"marginals {method}",
-            lambda method=method, options=options: marginals(  # type: ignore[misc]
-                case.model, method, time_limit=SECONDS, **options
-            ),
+            partial(marginals, case.model, method, time_limit=SECONDS, **options),
             judge,
         )
 
 
-def _check_samples(case: Case, verdict: Verdict) -> None:
+def _check_samples(case: Case, verdict: Verdict, truth: Recomputed) -> None:
     """Draw a few states: of the right shape, possible, and the same for the same generator."""
-    if _truth(case, task="max").value == -math.inf:
+    if truth.value == -math.inf:
         return
 
     def judge(found: Any) -> str | None:

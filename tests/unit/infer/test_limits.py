@@ -14,28 +14,14 @@ from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLarg
 from planaris.generate import square_lattice
 from planaris.planar import plan
 from planaris.reference import enumerate_states
+from planaris.selftest.interrupts import cube
+from planaris.selftest.interrupts import lattice as glass
 from planaris.selftest.models import make_case
 
 LIMIT = 0.25
 STATES = ("auto", "qpbo", "local-lp", "cycle-lp", "mplp", "branch-and-cut", "pdc")
 BOUNDS = ("interval", "trw", "pdc", "planar+tree", "trw+cycle", "mean-field")
 EXACT = ("planar", "treewidth", "graph-cut")
-
-
-def glass(n: int, *, fields: bool, seed: int = 0) -> IsingModel:
-    lattice, rng = square_lattice(n, n), np.random.default_rng(seed)
-    h = rng.normal(size=n * n) if fields else None
-    return IsingModel(lattice.edges, rng.normal(size=len(lattice.edges)), h)
-
-
-def cube(n: int) -> IsingModel:
-    place, rng = np.arange(n**3).reshape(n, n, n), np.random.default_rng(1)
-    pairs = [
-        np.stack([np.take(place, range(n - 1), k), np.take(place, range(1, n), k)], -1)
-        for k in range(3)
-    ]
-    edges = np.concatenate([p.reshape(-1, 2) for p in pairs])
-    return IsingModel(edges, rng.normal(size=len(edges)), rng.normal(size=n**3))
 
 
 def dense(n: int, seed: int = 0) -> IsingModel:
@@ -52,7 +38,7 @@ def potts(n: int) -> MarkovRandomField:
 
 HARD = {
     "lattice with fields": lambda: glass(150, fields=True),
-    "cube": lambda: cube(16),
+    "cube": lambda: cube(16, seed=1),
     "dense": lambda: dense(100),
     "cold": lambda: make_case(23).model,
 }
