@@ -186,15 +186,15 @@ class _Weighted(Estimator):
 class Marginal(_Weighted):
     """Give every node its more probable label: the optimal estimator.
 
-    Exact by elimination or planar; where neither fits, by the pseudomarginals of a planar
-    decomposition, and ``exact`` is False.
+    Exact by elimination or planar; where neither fits, by the pseudomarginals of a bound on
+    log Z, and ``exact`` is False.
 
     Parameters
     ----------
     p, q : float, optional
         Noise of edges and nodes; what is not given is estimated by maximum likelihood.
     time_limit : float, optional
-        Seconds for the decomposition; default 60.
+        Seconds in all; default: as long as an exact method takes, and 60 for bounds.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class Marginal(_Weighted):
         self, observations: Observations, model: IsingModel, rng: np.random.Generator
     ) -> Recovery:
         try:
-            found = marginals(model)
+            found = marginals(model, time_limit=self.time_limit)
             return _believe(np.asarray(found.nodes), found.exact, found.method)
         except MethodError:  # too cold for nine digits, too wide to eliminate
             limit = 60.0 if self.time_limit is None else self.time_limit

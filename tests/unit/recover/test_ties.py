@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 import planaris as pl
 from degenerate import K5, SMALL
-from planaris.errors import TooLargeError
+from planaris.errors import MethodError
 from planaris.recover import Marginal, estimators, observe, sample_ground_states, ties
 from planaris.reference import enumerate_states
 
@@ -67,14 +69,25 @@ def test_odd_models_give_ground_states(name: str, rng: np.random.Generator) -> N
     np.testing.assert_allclose(model.energy(states), best, rtol=1e-12)
 
 
-def test_marginals_that_do_not_fit_are_bounded_instead(
+def test_marginals_that_do_not_fit_are_bounded_in_the_time_given(
+    rng: np.random.Generator,
+) -> None:
+    seen = observe(pl.generate.square_lattice(45), 1, 0.05, 0.2, rng)
+    begun = time.perf_counter()
+    found = Marginal(0.05, 0.2, time_limit=1.0).recover(seen)
+    assert time.perf_counter() - begun < 20  # without the limit: a minute
+    assert (found.exact, found.method) == (False, "interval")
+    assert np.mean(found.labels != 1) < 0.05
+
+
+def test_marginals_that_are_refused_are_bounded_instead(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     seen = observe(pl.generate.square_lattice(5), 1, 0.1, 0.3, rng)
     exact = Marginal(0.1, 0.3).recover(seen)
 
     def refuse(*_: object, **__: object) -> None:
-        raise TooLargeError("too wide", bytes_needed=1)
+        raise MethodError("too cold")
 
     monkeypatch.setattr(estimators, "marginals", refuse)
     found = Marginal(0.1, 0.3, time_limit=5.0).recover(seen)
