@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "planaris/rank_update.hpp"
 #include "planaris/team.hpp"
@@ -201,7 +202,7 @@ class Sweep {
                           w.inverse[size_t(row) * n + w.index[tree_.face_rows[j]]];
           sum += i < j ? to_double(value) : -to_double(value);
         }
-        w.excess = std::max(w.excess, std::isfinite(sum) ? std::fabs(sum) : 1e300);
+        w.excess = std::max(w.excess, std::isfinite(sum) ? std::fabs(sum) : std::numeric_limits<double>::infinity());
       }
     }
   }

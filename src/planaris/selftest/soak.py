@@ -24,7 +24,8 @@ from planaris.errors import (
 )
 from planaris.infer import ground_state, log_partition, marginals, sample
 from planaris.models import IsingModel
-from planaris.selftest.models import Case, make_case
+from planaris.planar import plan
+from planaris.selftest.models import Case, Model, make_case
 from planaris.verify import check_result
 from planaris.verify.elimination import Recomputed, recompute
 
@@ -92,7 +93,8 @@ def check_model(case: Case) -> Verdict:
         (_check_states, best),
         (_check_sums, total),
         (_check_marginals, total),
-        (_check_samples, best),
+        (_check_correlations, total),
+        (_check_samples, total),
     ):
         try:
             task(case, verdict, truth)
@@ -207,14 +209,18 @@ def _check_marginals(case: Case, verdict: Verdict, truth: Recomputed) -> None:
     if truth.value == -math.inf or truth.slack > 1e-6:
         return
     slack = 1e-8 + 100 * truth.slack
-    nodes = truth.marginals or []
+    nodes, edges = _true_marginals(case.model, truth)
 
     def judge(found: Any) -> str | None:
-        for v, (claimed, table) in enumerate(zip(found.nodes, nodes, strict=True)):
-            got = np.asarray(claimed)
-            got = np.array([1 - got, got]) if got.ndim == 0 else got
-            if found.exact and not np.abs(got - table).max() <= slack:
-                return f"P(x_{v}) = {got.tolist()}, but it is {table.tolist()}"
+        for what, tables, claims in (
+            ("variable", nodes, found.nodes),
+            ("edge", edges, found.edges),
+        ):
+            for k, (table, got) in enumerate(zip(tables, claims, strict=True)):
+                if not (np.all(got >= -1e-12) and np.all(got <= 1 + 1e-12)):
+                    return f"marginal {got!r} of {what} {k} is not a probability"
+                if found.exact and not np.abs(got - table).max() <= slack:
+                    return f"marginal {got!r} of {what} {k}, but it is {table!r}"
         return None
 
     for method in PROBABILITIES:
@@ -227,21 +233,77 @@ def _check_marginals(case: Case, verdict: Verdict, truth: Recomputed) -> None:
         )
 
 
-def _check_samples(case: Case, verdict: Verdict, truth: Recomputed) -> None:
-    """Draw a few states: of the right shape, possible, and the same for the same generator."""
-    if truth.value == -math.inf:
+def _true_marginals(model: Model, truth: Recomputed) -> tuple[list[Any], list[Any]]:
+    """Return the oracle's marginals in the shape that planaris gives them."""
+    nodes, factors = truth.marginals or [], truth.factor_marginals or []
+    if isinstance(model, IsingModel):
+        equal = [np.trace(table) for table in factors[: model.num_edges]]
+        return [table[1] for table in nodes], equal
+    kept = iter(factors)
+    sizes = [len(model.scope(k)) for k in range(model.num_factors)]
+    return nodes, [next(kept) if size else np.ones(()) for size in sizes]
+
+
+def _check_correlations(case: Case, verdict: Verdict, truth: Recomputed) -> None:
+    """Compare ⟨s_u s_v⟩ of pairs that no edge joins, where a plan gives them."""
+    model = case.model
+    if not isinstance(model, IsingModel) or model.has_fields or model.num_spins < 2:
         return
+    graph = model if case.embedding is None else case.embedding
+    rng = np.random.default_rng(model.num_edges)
+    pairs = np.array([rng.choice(model.num_spins, 2, replace=False) for _ in range(3)])
+    joined = IsingModel(
+        np.vstack([model.edges, pairs]),
+        np.append(model.couplings, np.zeros(len(pairs))),
+        num_spins=model.num_spins,
+    )
+    again = recompute(joined, task="sum", marginals=True)
+    if again is None or again.slack > 1e-6:
+        return
+    _, equal = _true_marginals(joined, again)
+    place = {frozenset(edge): k for k, edge in enumerate(joined.edges.tolist())}
+    expected = np.array([2 * equal[place[frozenset(pair)]] - 1 for pair in pairs.tolist()])
 
     def judge(found: Any) -> str | None:
-        again = sample(case.model, 3, np.random.default_rng(1))
-        if not np.array_equal(found, again):
-            return "the same generator gave other states"
-        if isinstance(case.model, IsingModel):
-            return None if np.all(np.abs(found) == 1) else "a spin is not ±1"
-        weights = np.asarray(case.model.log_weight(found))
-        return None if np.all(weights > -math.inf) else "an impossible state was drawn"
+        close = np.abs(found - expected).max() <= 1e-7 + 200 * again.slack
+        return None if close else f"⟨ss⟩ = {found.tolist()}, but it is {expected.tolist()}"
 
-    _ask(verdict, "sample", lambda: sample(case.model, 3, np.random.default_rng(1)), judge)
+    _ask(
+        verdict,
+        "correlations",
+        lambda: plan(graph).correlations(model.couplings, pairs, time_limit=SECONDS),
+        judge,
+    )
+
+
+def _check_samples(case: Case, verdict: Verdict, truth: Recomputed) -> None:
+    """Draw a few states: of the right shape, likely, and the same for the same generator."""
+    if truth.value == -math.inf:
+        return
+    model = case.model
+    ising = isinstance(model, IsingModel)
+    cards = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities
+    # All states below this weight together have less than exp(-40) of the probability.
+    least = truth.value - truth.slack - 40.0 - float(np.log(cards).sum())
+
+    def judge(draw: Callable[[], Any], found: Any) -> str | None:
+        if not np.array_equal(found, draw()):
+            return "the same generator gave other states"
+        if ising and not np.all(np.abs(found) == 1):
+            return "a spin is not ±1"
+        weights = -model.energy(found) if ising else np.asarray(model.log_weight(found))
+        if not np.all(weights >= least - 1e-12 * _scale(case)):
+            return f"drew log weights {weights.tolist()} where log Z is {truth.value!r}"
+        return None
+
+    for method in ("auto", "planar", "treewidth"):
+        draw = partial(_draw, case, method)
+        _ask(verdict, f"sample {method}", draw, partial(judge, draw))
+
+
+def _draw(case: Case, method: str) -> Any:
+    rng, options = np.random.default_rng(1), _embedding(case, method)
+    return sample(case.model, 3, rng, method, time_limit=SECONDS, **options)
 
 
 def _embedding(case: Case, method: str) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Random models of every kind through every method: no contradiction, and one would be seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.selftest import soak
+from planaris.selftest.models import KINDS, Case, make_case
+
+ONCE_WRONG = {
+    "torus at β = 1000: lost contributions of singular structures to edge marginals": 100343,
+}
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)), ids=list(KINDS))
+def test_methods_agree(kind: int) -> None:
+    for seed in range(kind, 8 * len(KINDS), len(KINDS)):
+        assert soak.soak_seed(seed).contradictions == [], seed
+
+
+@pytest.mark.parametrize("name", ONCE_WRONG)
+def test_models_that_were_once_wrong(name: str) -> None:
+    assert soak.soak_seed(ONCE_WRONG[name]).contradictions == []
+
+
+def spoil_edges(found: Any) -> Any:
+    edges = np.array(found.edges)
+    edges[-1] = np.nan
+    return replace(found, edges=edges)
+
+
+def spoil_energy(found: Any) -> Any:
+    return replace(found, lower=found.lower + 1.0, upper=found.upper + 1.0)
+
+
+def spoil_sum(found: Any) -> Any:
+    return replace(found, upper=found.value - 1e-3, value=found.value - 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("verb", "spoil"),
+    [
+        ("marginals", spoil_edges),
+        ("ground_state", spoil_energy),
+        ("log_partition", spoil_sum),
+        ("sample", lambda found: np.where(np.arange(found.size).reshape(found.shape) % 2, 1, -1)),
+    ],
+)
+def test_wrong_answers_are_seen(monkeypatch: pytest.MonkeyPatch, verb: str, spoil: Any) -> None:
+    sound = getattr(soak, verb)
+    monkeypatch.setattr(soak, verb, lambda *args, **options: spoil(sound(*args, **options)))
+    model = make_case(10).model
+    assert isinstance(model, pl.IsingModel)
+    cold = Case("cold", model.with_couplings(100 * model.couplings))
+    assert any(verb in fault for fault in soak.check_model(cold).contradictions)
