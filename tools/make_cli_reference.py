@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-from planaris.cli.main import app
+from planaris.cli.app import make_app
 
 NAMES = {int: "INTEGER", float: "NUMBER", Path: "PATH"}
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -37,7 +37,7 @@ which version this is.
 
 def reference() -> str:
     """Return the text of the page."""
-    return "\n".join([HEAD, *_commands(app, "planaris")])
+    return "\n".join([HEAD, *_commands(make_app(), "planaris")])
 
 
 def _commands(group: typer.Typer, prefix: str) -> Iterator[str]:

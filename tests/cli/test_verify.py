@@ -10,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 import planaris as pl
-from planaris.cli.main import app
+from planaris.cli.app import make_app
 from planaris.io import write_model
 
 RUN = CliRunner()
+APP = make_app()
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("verb", ["map", "pr", "mar", "info"])
 def test_what_was_saved_passes(folder: Path, model: str, verb: str) -> None:
     file, proof = str(folder / model), str(folder / "r.json")
-    assert RUN.invoke(app, [verb, file, "--certificate", proof]).exit_code == 0
-    found = RUN.invoke(app, ["verify", file, proof, "--json"])
+    assert RUN.invoke(APP, [verb, file, "--certificate", proof]).exit_code == 0
+    found = RUN.invoke(APP, ["verify", file, proof, "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["proved"] is True
 
@@ -41,17 +42,17 @@ def test_what_was_saved_passes(folder: Path, model: str, verb: str) -> None:
 @pytest.mark.parametrize("model", ["dense.coo", "dense.uai"])
 def test_relaxations_leave_proofs(folder: Path, model: str, method: str) -> None:
     file, proof = str(folder / model), str(folder / "r.json")
-    assert RUN.invoke(app, ["map", file, "--method", method, "--certificate", proof]).exit_code in (
+    assert RUN.invoke(APP, ["map", file, "--method", method, "--certificate", proof]).exit_code in (
         0,
         3,
     )
-    found = RUN.invoke(app, ["verify", file, proof, "--json"])
+    found = RUN.invoke(APP, ["verify", file, proof, "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["findings"][1]["status"] == "proved"
 
 
 def test_a_result_of_another_model_is_refused(folder: Path) -> None:
     proof = str(folder / "r.json")
-    assert RUN.invoke(app, ["pr", str(folder / "dense.coo"), "--certificate", proof]).exit_code == 0
-    found = RUN.invoke(app, ["verify", str(folder / "glass.edges"), proof])
+    assert RUN.invoke(APP, ["pr", str(folder / "dense.coo"), "--certificate", proof]).exit_code == 0
+    found = RUN.invoke(APP, ["verify", str(folder / "glass.edges"), proof])
     assert isinstance(found.exception, ValueError)

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from planaris.cli.main import app
+from planaris.cli.app import make_app
 from planaris.generate import spin_glass
 from planaris.io import write_model
 
@@ -103,7 +103,7 @@ def run_console(block: Block) -> None:
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), where
             continue
         assert words[0] == "planaris", f"{where}: neither run nor marked as not run"
-        done = CliRunner().invoke(app, words[1:])
+        done = CliRunner().invoke(make_app(), words[1:])
         assert done.exit_code == 0, f"{where}\n{done.output}\n{done.exception!r}"
         checker = doctest.OutputChecker()
         if expected and not checker.check_output(expected, done.stdout, FLAGS):

@@ -35,10 +35,10 @@ def test_the_reference_of_the_command_line_is_fresh():
 
 
 def test_every_command_is_in_the_reference():
-    from planaris.cli.main import app
+    from planaris.cli.app import make_app
 
     page = (DOCS / "cli.md").read_text()
-    for command in app.registered_commands:
+    for command in make_app().registered_commands:
         assert f"## planaris {command.name or command.callback.__name__}\n" in page
 
 

@@ -41,7 +41,7 @@ def test_the_command_line_says_so_in_one_line(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(5.0)
+    time.sleep(3.0)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planaris.cli import selftest as command
-from planaris.cli.main import app
+from planaris.cli.app import make_app
 from planaris.selftest import concurrency, faults, hostile, sections
 from planaris.selftest.sections import Section
 
@@ -62,7 +62,7 @@ def test_the_command_writes_its_table(tmp_path, monkeypatch, faulty):
     monkeypatch.setattr(command, "_plan", lambda *_: [("soak", lambda tell: section)])
     page = tmp_path / "page.md"
     page.write_text(f"before\n{command.BEGIN}\nstale\n{command.END}\nafter\n")
-    done = CliRunner().invoke(app, ["selftest", "--write", str(page)])
+    done = CliRunner().invoke(make_app(["selftest"]), ["selftest", "--write", str(page)])
     assert done.exit_code == int(faulty)
     text = page.read_text()
     assert text.startswith("before\n")
@@ -75,6 +75,6 @@ def test_a_page_without_a_place_for_the_table_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_plan", lambda *_: [])
     page = tmp_path / "page.md"
     page.write_text("nothing")
-    done = CliRunner().invoke(app, ["selftest", "--write", str(page)])
+    done = CliRunner().invoke(make_app(["selftest"]), ["selftest", "--write", str(page)])
     assert done.exit_code != 0
     assert page.read_text() == "nothing"

@@ -1,0 +1,64 @@
+"""The commands of ``planaris``: one module per verb, imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+COMMANDS = {
+    "info": "info:info",
+    "map": "map:map_state",
+    "pr": "pr:pr",
+    "mar": "mar:mar",
+    "sample": "sample:sample_states",
+    "verify": "verify:verify",
+    "denoise": "denoise:denoise",
+    "selftest": "selftest:selftest",
+    "demo": "demo:demo",
+    "play": "play:play",
+    "segment": "segment:segment",
+    "reproduce": "reproduce:reproduce_figures",
+    "bench": "bench:bench",
+}
+"""Where each command is, as module:function of this package."""
+
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with these commands; each import costs the user time.
+
+    Examples
+    --------
+    >>> [command.name for command in make_app(["pr"]).registered_commands]
+    ['pr']
+    """
+    app = typer.Typer(
+        help="Exact and certified inference for Ising models and Markov random fields.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_main)
+    for name in names:
+        module, function = COMMANDS[name].split(":")
+        app.command(name)(getattr(import_module(f"planaris.cli.{module}"), function))
+    return app
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"planaris {version('planaris')}\n")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Exact and certified inference for Ising models and Markov random fields."""
