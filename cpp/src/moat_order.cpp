@@ -42,7 +42,10 @@ class Order {
   Order(const FrontTree& tree, const Faces& faces, const Moats& moats)
       : tree_(tree), faces_(faces), moats_(moats), leaf_(leaves_of_faces(tree, faces)),
         position_(leaf_.size(), -1), innermost_(leaf_.size(), -1), depth_(leaf_.size(), 0.0),
-        range_(moats.start.size()) {
+        range_(moats.start.size()), has_bridge_(leaf_.size(), false) {
+    for (int32_t leg = 0; leg < static_cast<int32_t>(faces.face_of.size()); leg += 2) {
+      if (face(leg) == face(leg + 1)) has_bridge_[face(leg)] = true;
+    }
     for (size_t k = 0; k < moats.order.size(); ++k) {
       position_[moats.order[k]] = static_cast<int32_t>(k);
     }
@@ -99,7 +102,7 @@ class Order {
   }
 
   // The largest set around `here` but not `there`, less those that `slack` allows to ignore. A
-  // set of one face has nothing inside to wait for.
+  // set of one face has nothing inside to wait for, unless a bridge has that face on both sides.
   int32_t outermost(int32_t here, int32_t there, double slack) const {
     chain_.clear();
     for (int32_t k = innermost_[here]; k >= 0 && !holds(k, there); k = moats_.parent[k]) {
@@ -109,7 +112,9 @@ class Order {
     while (!chain_.empty()) {
       const int32_t k = chain_.back();
       ignored += 2 * moats_.value[k];
-      if (ignored > slack) return moats_.stop[k] - moats_.start[k] > 1 ? k : -1;
+      if (ignored > slack) {
+        return moats_.stop[k] - moats_.start[k] > 1 || has_bridge_[here] ? k : -1;
+      }
       chain_.pop_back();
     }
     return -1;
@@ -121,6 +126,7 @@ class Order {
   std::vector<int32_t> leaf_, position_, innermost_;
   std::vector<double> depth_;
   std::vector<Range> range_;
+  std::vector<bool> has_bridge_;
   mutable std::vector<int32_t> chain_;
 };
 

@@ -145,6 +145,24 @@ def test_extreme_couplings(coupling):
     np.testing.assert_allclose(prepared.spin_correlations(couplings, 5), exact, atol=1e-9)
 
 
+def test_cold_tori_are_right_or_refused():
+    refused = 0
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        torus = torus_lattice(int(rng.integers(4, 8)), 4)
+        signs = np.where(rng.random(torus.num_edges) < rng.choice([0.1, 0.5]), -1.0, 1.0)
+        couplings = signs * float(rng.choice([100.0, 300.0, 1000.0]))
+        model = IsingModel(torus.edges, couplings)
+        expected = pl.marginals(model, "treewidth").edges
+        try:
+            found = Plan(torus).marginals(couplings).edges
+        except MethodError:
+            refused += 1
+        else:
+            np.testing.assert_allclose(found, expected, atol=1e-9, err_msg=str(seed))
+    assert refused < 80
+
+
 def test_what_cancels_is_an_interval():
     # Every state leaves many edges unsatisfied, walls of other classes fewer: signed sums cancel.
     torus = torus_lattice(3, 3)

@@ -111,3 +111,36 @@ def test_underflow_that_two_eliminations_lose_alike(seed):
     by_planes, by_tables = (pl.log_partition(model, m) for m in ("planar", "treewidth"))
     assert by_planes.lower <= by_tables.upper
     assert by_tables.lower <= by_planes.upper
+
+
+def honeycomb_glass(seed: int, rows: int, columns: int) -> tuple[int, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    lattice = pl.generate.honeycomb_lattice(rows, columns)
+    values = rng.choice([-2.0, -1.0, 0.0, 1.0, 2.0], len(lattice.edges))
+    return rows * columns, lattice.edges, values
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_temperature_lies_between_the_ranges_of_numbers(seed):
+    spins, edges, values = honeycomb_glass(seed, 5, 7)
+    for beta in range(60, 420, 20):
+        model = pl.IsingModel(edges, beta * values, num_spins=spins)
+        found = pl.log_partition(model, "planar")
+        expected = pl.log_partition(model, "treewidth")
+        assert found.exact
+        assert found.value == pytest.approx(expected.value, abs=1e-9), beta
+
+
+@pytest.mark.parametrize("beta", [5.0, 20.0, 100.0, 700.0])
+def test_bridges_within_faces_of_cold_glasses(beta, rng):
+    lattice = pl.generate.square_lattice(6)
+    couplings = beta * rng.choice([-1.0, 1.0], len(lattice.edges))
+    core = pl.plan((36, lattice.edges)).log_partition(couplings)
+    hanging = [(int(v), 36 + k) for k, v in enumerate(rng.integers(0, 36, 12))]
+    strengths = beta * rng.choice([-1.0, 1.0], 12)
+    whole = pl.plan((48, np.vstack([lattice.edges, hanging])))
+    found = whole.log_partition(np.append(couplings, strengths))
+    assert core.exact
+    assert found.exact
+    pendant = np.logaddexp(strengths, -strengths).sum()
+    assert found.value == pytest.approx(core.value + pendant, rel=1e-13)

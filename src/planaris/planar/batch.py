@@ -34,10 +34,8 @@ def log_partitions(
     if len(weak):
         found, _, _ = _eliminate(plan, couplings[weak], threads, progress, marginals=False)
         sizes = 2 * np.abs(couplings[weak]).sum(1)
-        largest = np.abs(couplings[weak]).max(1, initial=0.0)
-        rows = zip(weak.tolist(), found, sizes.tolist(), largest.tolist(), strict=True)
-        for k, one, size, top in rows:
-            if is_sound(one, wide=False, ordered=False) and is_calm(one, top):
+        for k, one, size in zip(weak.tolist(), found, sizes.tolist(), strict=True):
+            if is_sound(one, wide=False, ordered=False) and is_calm(one, cold=False):
                 constant = _constant(plan, couplings[k])
                 stats = elimination_stats(one, wide=False)
                 error = calm_error(one)

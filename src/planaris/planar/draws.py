@@ -62,6 +62,16 @@ def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, **options: Any) ->
     if plan.genus == 0:
         factors = factorize(plan, entries, wide=wide, for_samples=True, **options)
         return None if factors is None else lambda uniform: factors.sample(uniform, **options)
+    draw_cut = _surface_sampler(plan, entries, wide=wide, **options)
+    if draw_cut is None or not entries.is_cold:
+        return draw_cut
+    draw_again = _surface_sampler(plan, entries.shaken(), wide=wide, **options)
+    return None if draw_again is None else _agreeing(draw_cut, draw_again)
+
+
+def _surface_sampler(
+    plan: Plan, entries: Entries, *, wide: bool, **options: Any
+) -> CutSampler | None:
     structures = [
         plan._elimination.factorize(
             turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, **options
@@ -71,3 +81,13 @@ def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, **options: Any) ->
     if not wide and min(f.log_pfaffian.smallest_exponent for f in structures) < -900:
         return None
     return lambda uniform: sample_surface(structures, uniform, progress=options["progress"])
+
+
+def _agreeing(first: CutSampler, second: CutSampler) -> CutSampler:
+    """Count what two samplers decide differently among what is undecided."""
+
+    def draw_cut(uniform: FloatArray) -> tuple[Array, int]:
+        (cut, undecided), (again, more) = first(uniform), second(uniform)
+        return cut, undecided + more + int(np.count_nonzero(cut != again))
+
+    return draw_cut

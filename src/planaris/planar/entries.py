@@ -9,11 +9,15 @@ import numpy as np
 from planaris.kernels.pfaffian import NO_ORDER, EliminationOrder
 from planaris.typing import FloatArray, Int8Array
 
+CALM_COUPLING = 8.0
+"""With larger couplings an elimination is always done twice."""
+
 LEAST_LOGARITHM = -340.0
 """Half the logarithm of the least normal double, and some room."""
 
 LARGEST_LOGARITHM = 640.0
-"""How far from zero the logarithms of what matters may lie where elimination follows an order."""
+"""How far from zero the logarithms of entries, divided by a pivot, may lie where elimination
+follows an order."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class Entries:
         return len(self.order.rank) > 0
 
     @property
+    def is_cold(self) -> bool:
+        """Whether couplings are so strong that an elimination is checked by another one."""
+        return bool(np.abs(self.gauged).max(initial=0.0) > CALM_COUPLING)
+
+    @property
     def face(self) -> FloatArray:
         """Logarithm of the factor that a leg brings to the entries of its face."""
         return self.scale - np.repeat(self.gauged, 2)
@@ -62,8 +71,10 @@ class Entries:
         """
         joins = self.scale[0::2] + self.scale[1::2]
         if self.is_ordered:
-            largest = max(2 * self.deepest, np.abs(joins).max(initial=0.0))
-            return bool(largest < LARGEST_LOGARITHM)
+            # A row that is divided by its pivot must not underflow: the row that it is then
+            # multiplied with may be as large as that pivot.
+            pivots = max(2 * self.deepest, np.abs(joins).max(initial=0.0))
+            return bool(2 * self.deepest + pivots < LARGEST_LOGARITHM)
         least = min(2 * self.face.min(initial=0.0), joins.min(initial=0.0))
         return bool(least > LEAST_LOGARITHM)
 

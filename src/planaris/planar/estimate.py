@@ -17,9 +17,6 @@ EPSILON = float(np.finfo(np.float64).eps)
 SAFETY = 16.0
 """Errors are stated this many times larger than estimated: two eliminations may agree by luck."""
 
-CALM_COUPLING = 8.0
-"""With larger couplings an elimination is always done twice."""
-
 CALM_EXPONENT = -8
 """So it is when a row that was handed on had shrunk below two to this power: what is left of a
 sum after cancellation carries a relative error of at most epsilon times four to minus this."""
@@ -38,10 +35,10 @@ def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
     return found.left_over == 0 and in_range and possible and math.isfinite(found.log_magnitude)
 
 
-def is_calm(found: LogPfaffian, largest: float) -> bool:
+def is_calm(found: LogPfaffian, *, cold: bool) -> bool:
     """Tell whether pivots were so large, and couplings so weak, that nothing can have cancelled."""
     calm = found.smallest_exponent >= CALM_EXPONENT and found.worst_ratio >= 0.1
-    return calm and largest <= CALM_COUPLING
+    return calm and not cold
 
 
 def calm_error(found: LogPfaffian) -> float:
@@ -84,7 +81,7 @@ def estimate_log_pfaffian(
     stats = elimination_stats(first, wide=wide)
     if not is_sound(first, wide=wide, ordered=entries.is_ordered):
         return first, math.inf, stats
-    if is_calm(first, float(np.abs(entries.gauged).max(initial=0.0))) and not entries.is_ordered:
+    if is_calm(first, cold=entries.is_cold) and not entries.is_ordered:
         return first, calm_error(first), stats
     shaken = entries.shaken()
     second = run(shaken.face, shaken.scale, shaken.signs, threshold=0.3, **options)
@@ -118,6 +115,8 @@ class SignedSum:
 
     def _terms(self) -> tuple[float, FloatArray]:
         top = max(self._logs)
+        if top == -math.inf:
+            return top, np.zeros(len(self._logs))
         return top, np.array(self._signs) * np.exp(np.array(self._logs) - top)
 
     def weights(self) -> FloatArray:

@@ -32,6 +32,9 @@ SIGNED_SUM_ERROR = 1e-9
 MARGINAL_ERROR = 1e-9
 """Residual of the inverse above which marginals are computed again in double-double."""
 
+STRUCTURE_RESIDUAL = 1e-3
+"""Residual above which the inverse of one of several structures is no inverse."""
+
 
 def log_partition_of(
     plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
@@ -108,6 +111,10 @@ def marginals_of(
     options: dict[str, Any] = {"threads": threads, "progress": progress}
     for entries, wide in attempts(plan, couplings, progress):
         uncut, error, log_sum = _uncut(plan, entries, wide=wide, **options)
+        if error <= MARGINAL_ERROR and plan.genus and entries.is_cold:
+            # Without an order, the inverse may lose what its residual does not show.
+            again, _, _ = _uncut(plan, entries.shaken(), wide=wide, **options)
+            error += float(np.abs(again - uncut).max()) if len(again) else math.inf
         if error <= MARGINAL_ERROR:
             break
     else:
@@ -147,7 +154,7 @@ def _uncut(
     plan: Plan, entries: Entries, *, wide: bool, **options: Any
 ) -> tuple[FloatArray, float, float]:
     """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
-    parts, total = [], SignedSum()
+    parts, residuals, total = [], [], SignedSum()
     for flips in plan._flips:
         turned = entries.with_signs(flips)
         factors = factorize(plan, turned, wide=wide, **options)
@@ -158,9 +165,13 @@ def _uncut(
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
         total.add(found.log_magnitude, sign if plan.genus else 1, residual)
         parts.append(uncut)
+        residuals.append(residual)
     if plan.genus == 0:
         return parts[0], total.error, total.log_value
-    if not math.isfinite(total.error):  # nothing is left of the signed sum
+    # Nothing may be left of the signed sum; and the inverse of a cold structure may leave the
+    # range, so that its share is lost however small its weight is.
+    spoilt = entries.is_cold and max(residuals) > STRUCTURE_RESIDUAL
+    if spoilt or not math.isfinite(total.error):
         return np.zeros(0), math.inf, 0.0
     weights = total.weights()
     return weights @ np.array(parts), total.error, total.scaled(4.0**plan.genus).log_value
