@@ -15,6 +15,7 @@ __all__ = [
     "IsingModel",
     "MarkovRandomField",
     "Plan",
+    "PlanarisError",
     "generate",
     "ground_state",
     "log_partition",
@@ -28,6 +29,7 @@ _HOME = {
     "IsingModel": "models",
     "MarkovRandomField": "models",
     "Plan": "planar",
+    "PlanarisError": "errors",
     "ground_state": "infer",
     "log_partition": "infer",
     "marginals": "infer",
@@ -39,6 +41,8 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(f"planaris.{_HOME[name]}"), name)
+    elif name == "__version__":
+        value = import_module("importlib.metadata").version("planaris")
     else:
         value = _package(name)
     globals()[name] = value

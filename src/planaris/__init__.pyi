@@ -10,6 +10,7 @@ from planaris import relax as relax
 from planaris import treewidth as treewidth
 from planaris import verify as verify
 from planaris.embed import Embedding as Embedding
+from planaris.errors import PlanarisError as PlanarisError
 from planaris.infer import ground_state as ground_state
 from planaris.infer import log_partition as log_partition
 from planaris.infer import marginals as marginals
@@ -18,3 +19,5 @@ from planaris.models import IsingModel as IsingModel
 from planaris.models import MarkovRandomField as MarkovRandomField
 from planaris.planar import Plan as Plan
 from planaris.planar import plan as plan
+
+__version__: str

@@ -10,22 +10,13 @@ import pytest
 
 import planaris as pl
 from planaris.selftest import soak
-from planaris.selftest.models import KINDS, Case, make_case
-
-ONCE_WRONG = {
-    "torus at β = 1000: lost contributions of singular structures to edge marginals": 100343,
-}
+from planaris.selftest.models import KINDS, Case
 
 
 @pytest.mark.parametrize("kind", range(len(KINDS)), ids=list(KINDS))
 def test_methods_agree(kind: int) -> None:
     for seed in range(kind, 8 * len(KINDS), len(KINDS)):
         assert soak.soak_seed(seed).contradictions == [], seed
-
-
-@pytest.mark.parametrize("name", ONCE_WRONG)
-def test_models_that_were_once_wrong(name: str) -> None:
-    assert soak.soak_seed(ONCE_WRONG[name]).contradictions == []
 
 
 def spoil_edges(found: Any) -> Any:
@@ -54,7 +45,6 @@ def spoil_sum(found: Any) -> Any:
 def test_wrong_answers_are_seen(monkeypatch: pytest.MonkeyPatch, verb: str, spoil: Any) -> None:
     sound = getattr(soak, verb)
     monkeypatch.setattr(soak, verb, lambda *args, **options: spoil(sound(*args, **options)))
-    model = make_case(10).model
-    assert isinstance(model, pl.IsingModel)
+    model = pl.generate.spin_glass(3, np.random.default_rng(0))
     cold = Case("cold", model.with_couplings(100 * model.couplings))
     assert any(verb in fault for fault in soak.check_model(cold).contradictions)

@@ -215,7 +215,7 @@ class Plan:
         threads, memory_limit, progress
             As for :meth:`log_partition`.
         time_limit : float, optional
-            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
+            Seconds for all of it; then a :class:`~planaris.errors.TimeLimitError` is raised.
 
         Returns
         -------
@@ -258,7 +258,7 @@ class Plan:
         threads, memory_limit, progress
             As for :meth:`log_partition`.
         time_limit : float, optional
-            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
+            Seconds for all of it; then a :class:`~planaris.errors.TimeLimitError` is raised.
 
         Examples
         --------
@@ -298,7 +298,7 @@ class Plan:
         threads, memory_limit, progress
             As for :meth:`log_partition`.
         time_limit : float, optional
-            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
+            Seconds for all of it; then a :class:`~planaris.errors.TimeLimitError` is raised.
 
         Examples
         --------
@@ -342,7 +342,7 @@ class Plan:
         threads, memory_limit, progress
             As for :meth:`log_partition`.
         time_limit : float, optional
-            Seconds for all of it; then a :class:`planaris.TimeLimitError` is raised.
+            Seconds for all of it; then a :class:`~planaris.errors.TimeLimitError` is raised.
 
         Returns
         -------

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.embed import Embedding, embedding_with_handles, torus_lattice
-from planaris.generate import random_triangulation, square_lattice, triangular_lattice
+from planaris.generate import (
+    honeycomb_lattice,
+    random_triangulation,
+    square_lattice,
+    triangular_lattice,
+)
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.typing import Array, FloatArray
 
@@ -73,6 +78,18 @@ def _planar_model(rng: np.random.Generator) -> Case:
     )
 
 
+def _strip(rng: np.random.Generator) -> Case:
+    """Make a lattice too large to enumerate but narrow, with spins that hang in its faces."""
+    make = (square_lattice, triangular_lattice, honeycomb_lattice)[rng.integers(3)]
+    lattice = make(int(rng.integers(2, 6)), int(rng.integers(4, 13)))
+    edges = np.asarray(lattice.edges)
+    edges = edges[rng.random(len(edges)) < rng.choice([0.9, 1.0])]
+    n, hanging = lattice.num_vertices, int(rng.integers(0, 6))
+    ends = np.column_stack([rng.integers(0, n, hanging), n + np.arange(hanging)])
+    edges = np.concatenate([edges, ends])
+    return Case("strip", IsingModel(edges, _couplings(len(edges), rng), num_spins=n + hanging))
+
+
 def _field_on_a_face(rng: np.random.Generator) -> Case:
     rows, columns = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     lattice = square_lattice(rows, columns)
@@ -92,7 +109,7 @@ def _field_everywhere(rng: np.random.Generator) -> Case:
 
 
 def _torus(rng: np.random.Generator) -> Case:
-    surface = torus_lattice(int(rng.integers(3, 5)), int(rng.integers(3, 5)))
+    surface = torus_lattice(int(rng.integers(3, 5)), int(rng.integers(3, 8)))
     couplings = _couplings(len(surface.edges), rng)
     return Case("torus", IsingModel(surface.edges, couplings), surface)
 
@@ -147,6 +164,7 @@ def _labels(rng: np.random.Generator, *, zeros: float = 0.0, largest: int = 2) -
 
 KINDS: dict[str, Callable[[np.random.Generator], Case]] = {
     "planar": _planar_model,
+    "strip": _strip,
     "field on a face": _field_on_a_face,
     "field everywhere": _field_everywhere,
     "torus": _torus,
