@@ -3,6 +3,7 @@
 from planaris.bounds.clamped import ClampedMarginals, clamped_marginals
 from planaris.bounds.entropies import logdet, trw_over_cycles
 from planaris.bounds.intervals import interval
+from planaris.bounds.left_out import leave_out
 from planaris.bounds.map_bound import map_bound
 from planaris.bounds.mean_field import mean_field
 from planaris.bounds.mixed import planar_and_trees
@@ -13,6 +14,7 @@ __all__ = [
     "ClampedMarginals",
     "clamped_marginals",
     "interval",
+    "leave_out",
     "logdet",
     "map_bound",
     "mean_field",
