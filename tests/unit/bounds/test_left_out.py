@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
-import planaris as pl
 from planaris import IsingModel
 from planaris.bounds import interval, leave_out
 from planaris.bounds.bare import as_bare
@@ -81,14 +82,16 @@ def test_a_late_search_for_the_rest_still_gives_a_planar_one(rng: np.random.Gene
     assert np.array_equal(np.union1d(kept, left), np.flatnonzero(bare.couplings))
 
 
-def test_everybody_has_it(rng: np.random.Generator) -> None:
+def test_everybody_has_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lattice out of reach of elimination: no wider than the couplings left out, or exact."""
+    monkeypatch.setattr("time.monotonic", time.process_time)  # the machine may be busy
     few, more = with_added(rng, 40, 2), with_added(rng, 40, 20, strength=0.3)
-    assert pl.log_partition(few, time_limit=60.0).exact
-    found = interval(more, 5.0)
+    assert interval(few, 60.0).exact
+    found = interval(more, 3.0)
     by = [step["by"] for step in found.stats["trace"]]
     assert "edges left out" in by
-    assert found.gap <= 2 * np.abs(more.couplings[planar_rest(as_bare(more))[1]]).sum() + 1e-6
+    left = planar_rest(as_bare(more))[1]
+    assert found.gap <= 2 * np.abs(more.couplings[left]).sum() + 1e-6
 
 
 def test_degenerate_models() -> None:
