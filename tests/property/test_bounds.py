@@ -17,7 +17,11 @@ from planaris.bounds import (
     trw,
     trw_over_cycles,
 )
+from planaris.bounds.bare import as_bare
+from planaris.bounds.trw import grow_trees
+from planaris.errors import MethodError
 from planaris.reference import enumerate_states
+from planaris.verify import check_result
 
 CHUNKS = 20
 PER_CHUNK = 25
@@ -117,15 +121,43 @@ def test_intervals_hold_wherever_time_runs_out(seed: int, monkeypatch: pytest.Mo
         assert found.upper >= value - slack
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(30))
 def test_the_mixed_bound_is_the_tightest(seed: int) -> None:
+    """No looser than either, nor than what it starts from, in any single model; and proved."""
     rng = np.random.default_rng([8, seed])
     model = random_model(rng, 10)
-    mixed = planar_and_trees(model).upper
-    # Both parts are searched first; what they certify differs by rounding only.
-    room = 1e-9 * (1 + abs(mixed))
-    assert mixed <= trw(model, max_iterations=300).upper + room
-    assert mixed <= pdc(model).upper + room
+    trees, planar = trw(model), pdc(model)
+    rough = pdc(model, max_iterations=int(rng.integers(0, 20)))
+    for mixed in (
+        planar_and_trees(model),
+        planar_and_trees(model, starts=[trees, planar, rough], max_iterations=seed % 3),
+        planar_and_trees(model, starts=[planar]),
+    ):
+        least = min(trees.upper, planar.upper)
+        assert mixed.upper <= least + 1e-12 * (1 + abs(least))
+        if not mixed.exact:
+            assert check_result(model, mixed).proved
+
+
+def test_starts_of_another_model_give_a_bound_of_this_one() -> None:
+    k5 = [(u, v) for u in range(5) for v in range(u)]
+    model, other = IsingModel(k5, 2.0, [1.0] * 5), IsingModel(k5, -0.1, [0.5] * 5, offset=-9.0)
+    value, slack = exact(model)
+    assert planar_and_trees(model, starts=[pdc(other)], max_iterations=0).upper >= value - slack
+    larger = IsingModel([*k5, (4, 5), (0, 5), (1, 5)], 1.0, [1.0] * 6)
+    with pytest.raises(MethodError, match="bounds of this model, which has 15 edges"):
+        planar_and_trees(model, starts=[pdc(larger)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_told_on_the_way_are_those_that_can_be_proved(seed: int) -> None:
+    """Weights that vanish leave huge couplings behind, which must not cancel unseen."""
+    rng = np.random.default_rng([13, seed])
+    pairs = np.argwhere(np.triu(np.ones((14, 14)), 1) > 0)
+    bare = as_bare(IsingModel(pairs, np.round(rng.normal(size=len(pairs)))))
+    state, _ = grow_trees(bare, max_iterations=500, max_rounds=12, tolerance=2e-7)
+    told = state.upper + bare.constant
+    assert state.certified() <= told + 1e-9 * (1 + abs(told))
 
 
 @pytest.mark.parametrize("seed", range(8))

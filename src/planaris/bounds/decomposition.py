@@ -7,6 +7,7 @@ that hold it, with y free and ρ a softmax. So every point of the search is a bo
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -25,6 +26,9 @@ Callback = Callable[[float], None]
 
 
 LEAST_LOGIT = -500.0
+
+LEAST_SHARE = 1e-6
+"""Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
 
 
 class Stop(Exception):
@@ -130,9 +134,9 @@ class Decomposition:
         by_y = rho[piece] * (values.moments - mean[edge])
         by_rho = values.logs - np.bincount(piece, mean[edge] * theta, len(rho))
         by_logits = rho * (by_rho - float(rho @ by_rho))
-        # Couplings that grow far beyond the model's would cancel in Σ ρ θ^r: such points are
-        # compared with the rounding that a proof would have to add.
-        size = float(rho[piece] @ np.abs(theta))
+        # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
+        # are compared with the rounding that a proof would have to add.
+        size = float(rho[piece] @ (np.abs(theta) + np.abs(y)))
         safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
         if safe < self.upper:
             self.upper = safe
@@ -241,14 +245,17 @@ class Decomposition:
     def extended(self, subgraphs: list[LongArray], weight: float = 0.1) -> Decomposition:
         """Return the same bound with more subgraphs, which enter at ``weight`` in all.
 
-        A new subgraph's y is the mean of θ^r of its edges, so that only its weight is new.
+        A new subgraph's y is the mean of θ^r of its edges, so that only its weight is new; the
+        model's coupling where only subgraphs of next to no weight hold the edge, as θ^r is
+        huge there.
         """
         rho = self.rho()
         theta = self.couplings(self.y, rho)
         edge, piece = self.pieces.edge, self.pieces.piece
         share = np.bincount(edge, rho[piece], self.bare.num_edges)
         total = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
-        mean = total / np.where(share > 0, share, 1.0)
+        held = share > LEAST_SHARE
+        mean = np.where(held, total / np.where(held, share, 1.0), self.bare.couplings)
         larger = Decomposition(
             self.bare,
             [*self.pieces.subgraphs, *subgraphs],
@@ -261,6 +268,25 @@ class Decomposition:
         larger.steps, larger.evaluations = self.steps, self.evaluations
         larger.trace = self.trace
         return larger
+
+
+def restored(
+    bare: Bare, proof: Proof, *, deadline: float = math.inf, callback: Callback | None = None
+) -> Decomposition:
+    """Return the decomposition that a proof states, evaluated for the model it is asked for."""
+    begins, edges = np.asarray(proof.piece_offsets), np.asarray(proof.edges)
+    if len(edges) and int(edges.max()) >= bare.num_edges:
+        msg = (
+            f"`starts` must be bounds of this model, which has {bare.num_edges} edges, but one "
+            f"names edge {int(edges.max())}"
+        )
+        raise MethodError(msg)
+    subgraphs = [edges[a:b] for a, b in itertools.pairwise(begins.tolist())]
+    state = Decomposition(bare, subgraphs, deadline=deadline, callback=callback)
+    state.y = np.array(proof.couplings, dtype=np.float64)
+    state.logits = np.log(np.maximum(proof.weights, 1e-300))
+    state.evaluate_start()
+    return state
 
 
 def joined(

@@ -6,6 +6,7 @@ All are arrays of edges of a :class:`planaris.bounds.bare.Bare` model.
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 
@@ -149,6 +150,7 @@ def planar_family(
         noise = rng.random(bare.num_edges)
         order = np.argsort(count - 0.3 * weight - 0.3 * noise, kind="stable")
         chosen = maximal_planar(bare.num_spins, bare.edges, order, deadline=deadline)
+        check_clock(deadline)
         family.append(np.flatnonzero(chosen))
         count += chosen
     if not count.all():
@@ -158,14 +160,22 @@ def planar_family(
 
 
 def maximal_planar(
-    num_spins: int, edges: IntArray, order: LongArray, *, deadline: float = math.inf
+    num_spins: int,
+    edges: IntArray,
+    order: LongArray,
+    *,
+    budget: int = PLANARITY_BUDGET,
+    deadline: float = math.inf,
 ) -> BoolArray:
-    """Add edges in the given order while the graph stays planar, halving groups that fail."""
+    """Add edges in the given order while the graph stays planar, halving groups that fail.
+
+    Ends at ``deadline``, or after tests of ``budget`` edges in all, with a planar graph that may
+    not be maximal.
+    """
     chosen = np.zeros(len(edges), dtype=bool)
     groups = [order]
-    tests = PLANARITY_BUDGET // max(len(edges), 1) + 1
-    while groups and tests > 0:
-        check_clock(deadline)
+    tests = budget // max(len(edges), 1) + 1
+    while groups and tests > 0 and time.monotonic() <= deadline:
         group = groups.pop()
         trial = chosen.copy()
         trial[group] = True

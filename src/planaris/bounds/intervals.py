@@ -13,6 +13,7 @@ from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.enclosure import Enclosure
 from planaris.bounds.families import cluster_family, lattice_shape
 from planaris.bounds.field_intervals import enclose_field
+from planaris.bounds.left_out import enclose_by_rest, planar_rest
 from planaris.bounds.mean_field import mean_field
 from planaris.bounds.pdc import planar_subgraphs, solve_easy
 from planaris.bounds.report import shared_marginals
@@ -103,6 +104,9 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=bare.crude_upper())
+    rest = planar_rest(bare, deadline=clock.share(0.2))
+    if (found := enclose_by_rest(model, bare, *rest, clock)) is not None:
+        return found
     _from_ground_state(model, clock)
     _raise_lower(model, clock, rng, "spins", 1)
     try:

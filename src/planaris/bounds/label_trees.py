@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -107,35 +108,39 @@ class LabelMixture:
         weighted = self.rho[self.edge_of_entry] * self.messages
         return np.asarray(self.node_logs + np.bincount(self.entry, weighted, len(self.node_logs)))
 
+    def _joints(self) -> Iterator[tuple[LongArray, FloatArray]]:
+        """Yield edges of one shape and their pseudomarginals, shape (edges, labels, labels)."""
+        beliefs, logs = self.beliefs(), self.tables().edge_logs
+        shapes = np.diff(self.node_offsets)[self.edges]
+        for a, b in np.unique(shapes, axis=0).tolist():
+            at = np.flatnonzero((shapes == (a, b)).all(1))
+            u, v = self.edges[at].T
+            tables = logs[self.edge_offsets[at][:, None] + np.arange(a * b)].reshape(-1, a, b)
+            forth, back = self.message_offsets[2 * at], self.message_offsets[2 * at + 1]
+            left = beliefs[self.node_offsets[u][:, None] + np.arange(a)]
+            left = left - self.messages[back[:, None] + np.arange(a)]
+            right = beliefs[self.node_offsets[v][:, None] + np.arange(b)]
+            right = right - self.messages[forth[:, None] + np.arange(b)]
+            joint = tables + left[:, :, None] + right[:, None, :]
+            joint = np.exp(joint - joint.max((1, 2), keepdims=True))
+            yield at, joint / joint.sum((1, 2), keepdims=True)
+
     def information(self) -> FloatArray:
         """Return the mutual information of the pseudomarginals of every edge."""
-        beliefs, logs = self.beliefs(), self.tables().edge_logs
         found = np.zeros(len(self.edges))
-        cards = np.diff(self.node_offsets)
-        shapes = cards[self.edges]
-        # All edges of one shape at once.
-        for shape in np.unique(shapes, axis=0):
-            at = np.flatnonzero((shapes == shape).all(1))
-            found[at] = self._information(at, shape, beliefs, logs)
+        for at, joint in self._joints():
+            product = joint.sum(2, keepdims=True) * joint.sum(1, keepdims=True)
+            ratio = np.log(np.maximum(joint, 1e-300)) - np.log(np.maximum(product, 1e-300))
+            found[at] = np.maximum((joint * ratio).sum((1, 2)), 0.0)
         return found
 
-    def _information(
-        self, at: LongArray, shape: LongArray, beliefs: FloatArray, logs: FloatArray
-    ) -> FloatArray:
-        a, b = shape.tolist()
-        u, v = self.edges[at].T
-        tables = logs[self.edge_offsets[at][:, None] + np.arange(a * b)].reshape(-1, a, b)
-        forth, back = self.message_offsets[2 * at], self.message_offsets[2 * at + 1]
-        left = beliefs[self.node_offsets[u][:, None] + np.arange(a)]
-        left = left - self.messages[back[:, None] + np.arange(a)]
-        right = beliefs[self.node_offsets[v][:, None] + np.arange(b)]
-        right = right - self.messages[forth[:, None] + np.arange(b)]
-        joint = tables + left[:, :, None] + right[:, None, :]
-        joint = np.exp(joint - joint.max((1, 2), keepdims=True))
-        joint /= joint.sum((1, 2), keepdims=True)
-        product = joint.sum(2, keepdims=True) * joint.sum(1, keepdims=True)
-        ratio = np.log(np.maximum(joint, 1e-300)) - np.log(np.maximum(product, 1e-300))
-        return np.asarray(np.maximum((joint * ratio).sum((1, 2)), 0.0))
+    def pairs(self) -> list[FloatArray]:
+        """Return the pseudomarginals of the edges, those of the pairwise view."""
+        found: list[FloatArray] = [np.zeros(0)] * len(self.edges)
+        for at, joint in self._joints():
+            for e, table in zip(at.tolist(), joint, strict=True):
+                found[e] = table
+        return found
 
     def improve(self, k: int) -> bool:
         """Add the tree of most information at the weight of round ``k``; return False if done."""
@@ -228,6 +233,7 @@ def label_trw(
     stats = {
         "status": status,
         "nodes": mixture.nodes(),
+        "pairs": mixture.pairs(),
         "rho": mixture.rho,
         "trees": len(mixture.trees),
         "change": mixture.change,

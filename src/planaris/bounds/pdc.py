@@ -1,4 +1,4 @@
-"""Planar decomposition bounds (GJ06), and planar subgraphs with trees in one decomposition."""
+"""Planar decomposition bounds (GJ06)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from planaris.bounds.bare import EPSILON, Bare, as_bare
-from planaris.bounds.decomposition import Callback, Decomposition, joined
+from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.families import (
     lattice_family,
     lattice_shape,
@@ -17,8 +17,7 @@ from planaris.bounds.families import (
     strip_family,
 )
 from planaris.bounds.report import bound_result, out_of_time, trivial
-from planaris.bounds.reweighted import MAX_ROUNDS
-from planaris.bounds.trw import MAX_GROWN, tree_decomposition, trw
+from planaris.bounds.trw import trw
 from planaris.errors import MethodError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
@@ -28,12 +27,15 @@ from planaris.typing import ArrayLike, LongArray
 
 FAMILIES = ("auto", "lattice", "planar")
 
+PLANAR_STEPS = 300
+"""Most steps of the optimiser, unless told."""
+
 
 def pdc(
     model: IsingModel,
     *,
     subgraphs: str | list[ArrayLike] = "auto",
-    max_iterations: int = 300,
+    max_iterations: int = PLANAR_STEPS,
     tolerance: float = 2e-7,
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
@@ -92,76 +94,6 @@ def pdc(
         return replace(found, method="pdc", stats={**found.stats, "status": "time_limit"})
     stats = {"status": status, "seconds": time.monotonic() - started}
     return bound_result(model, state, "pdc", stats)
-
-
-def planar_and_trees(
-    model: IsingModel,
-    *,
-    subgraphs: str | list[ArrayLike] = "auto",
-    max_iterations: int = 300,
-    tolerance: float = 2e-7,
-    time_limit: float | None = None,
-    rng: np.random.Generator | None = None,
-    callback: Callback | None = None,
-) -> LogPartition:
-    """Bound log Z from above by planar subgraphs and trees in one decomposition.
-
-    Parameters
-    ----------
-    model, subgraphs, max_iterations, tolerance, time_limit, rng, callback
-        As for :func:`pdc`; each of the three searches (trees, planar, both) has its own
-        ``max_iterations``.
-
-    Returns
-    -------
-    LogPartition
-        Never looser than either bound with the same settings: both are computed first.
-
-    Examples
-    --------
-    >>> k5 = [(u, v) for u in range(5) for v in range(u)]
-    >>> model = IsingModel(k5, 0.5, [1.0, -1.0, 0.5, 0.0, 0.0])
-    >>> bool(planar_and_trees(model).upper <= pdc(model).upper + 1e-6)
-    True
-    """
-    started = time.monotonic()
-    bare = as_bare(model)
-    left = math.inf if time_limit is None else time_limit
-    if (found := solve_easy(model, bare, "pdc+trw", deadline=started + left)) is not None:
-        return found
-    try:
-        trees, few = (
-            tree_decomposition(
-                bare,
-                max_iterations=max_iterations,
-                max_rounds=rounds,
-                tolerance=tolerance,
-                deadline=started + share * left,
-                callback=callback,
-            )[0]
-            # All trees for their own bound, few of them to be mixed with planar subgraphs.
-            for rounds, share in ((MAX_ROUNDS, 0.2), (MAX_GROWN, 0.25))
-        )
-    except TimeoutError:
-        return out_of_time(model, bare, "pdc+trw", started)
-    best, status = trees, "time_limit"
-    uppers = {"upper_trees": trees.certified()}
-    try:
-        family = planar_subgraphs(bare, subgraphs, rng, deadline=started + 0.5 * left)
-        planar = Decomposition(bare, family, deadline=started + 0.6 * left, callback=callback)
-        status = planar.minimise(max_iterations, tolerance)
-        best = min(trees, planar, key=lambda state: state.upper)
-        if planar.upper < math.inf:
-            uppers["upper_planar"] = planar.certified()
-            # Weight on the tighter of the two, as the other one would only be diluted.
-            both = joined(planar, few, 0.8 if planar.upper < trees.upper else 0.2, started + left)
-            status = both.minimise(max_iterations, tolerance)
-            best = min(best, both, key=lambda state: state.upper)
-    except TimeoutError:
-        status = "time_limit"
-    best.deadline = started + left
-    stats = {"status": status, "seconds": time.monotonic() - started, **uppers}
-    return bound_result(model, best, "pdc+trw", stats)
 
 
 def solve_easy(

@@ -23,11 +23,14 @@ LEAST_GAIN = 1e-4
 MAX_GROWN = 12
 """Trees added by the safe optimiser."""
 
+TREE_STEPS = 500
+"""Most steps of the optimiser, unless told."""
+
 
 def trw(
     model: IsingModel | MarkovRandomField,
     *,
-    max_iterations: int = 500,
+    max_iterations: int = TREE_STEPS,
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 2e-7,
     time_limit: float | None = None,
@@ -99,7 +102,7 @@ def trw(
 def tree_decomposition(
     bare: Bare,
     *,
-    max_iterations: int = 500,
+    max_iterations: int = TREE_STEPS,
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 2e-7,
     deadline: float = math.inf,

@@ -84,10 +84,10 @@ def log_partition(
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
-    known = "auto" if method in _ANY_LABELS else method
+    known = "auto" if method in ANY_LABELS else method
     converted = None if method == "treewidth" else as_ising(field, known)
-    if converted is None and method in _ANY_LABELS:
-        return _ANY_LABELS[method](field, limits)
+    if converted is None and method in ANY_LABELS:
+        return ANY_LABELS[method](field, limits)
     if converted is None and method == "treewidth":
         return _treewidth(field, limits)
     if converted is None:
@@ -206,7 +206,7 @@ def _brute_force(model: IsingModel, limits: Limits) -> LogPartition:
     )
 
 
-_ANY_LABELS: dict[str, Callable[[MarkovRandomField, Limits], LogPartition]] = {
+ANY_LABELS: dict[str, Callable[[MarkovRandomField, Limits], LogPartition]] = {
     "interval": _interval,
     "trw": lambda field, limits: bounds.trw(field, time_limit=limits.remaining()),
     "mean-field": lambda field, limits: bounds.mean_field(field, time_limit=limits.remaining()),

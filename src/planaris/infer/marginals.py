@@ -12,11 +12,11 @@ from planaris.embed import Embedding
 from planaris.errors import MethodError, TimeLimitError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
-from planaris.infer.log_partition import BOUNDS
+from planaris.infer.log_partition import ANY_LABELS, BOUNDS
 from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.pseudomarginals import by_clamping, from_bound
-from planaris.infer.reduce import Model, as_ising, check_method, check_model
+from planaris.infer.pseudomarginals import by_clamping, from_bound, of_labels
+from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
@@ -46,7 +46,8 @@ def marginals(
         ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
         of a bound on log Z (``exact`` is False, ``stats["log_partition"]`` has the bound);
         ``"clamped"`` encloses: ``stats["lower"]`` and ``stats["upper"]`` hold for every
-        P(s_v = +1).
+        P(s_v = +1). Pairwise Markov random fields with any number of labels have the estimates
+        of ``"trw"`` and ``"mean-field"``.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
@@ -100,10 +101,22 @@ def _may_eliminate(model: IsingModel) -> bool:
 
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginals:
-    """Solve as an Ising model where the field is one, by elimination elsewhere."""
-    converted = None if method == "treewidth" else as_ising(field, method)
+    """Solve as an Ising model where the field is one, by elimination or estimates elsewhere."""
+    try:
+        converted = None if method == "treewidth" else as_ising(field, method)
+    except MethodError as reason:
+        if method in _LABEL_ESTIMATES:
+            return _estimate_labels(field, method, limits)
+        names = ", ".join(map(repr, (*ANY_FIELD, *_LABEL_ESTIMATES)))
+        msg = f"`method={method!r}` needs an Ising model: {reason}. Use one of {names}"
+        raise MethodError(msg, **reason.evidence) from reason
     if converted is None:
-        return _treewidth(field, limits)
+        try:
+            return _treewidth(field, limits)
+        except (TooLargeError, TimeLimitError):
+            if method != "auto" or not field.is_pairwise:
+                raise
+            return _estimate_labels(field, "trw", limits)
     ising, inverse = converted
     found = marginals(
         ising,
@@ -216,6 +229,14 @@ def _estimate(name: str) -> Callable[[IsingModel, Limits], Marginals]:
 
     return solve
 
+
+def _estimate_labels(field: MarkovRandomField, name: str, limits: Limits) -> Marginals:
+    found = of_labels(field, ANY_LABELS[name], limits)
+    return _treewidth(field, limits) if found is None else found
+
+
+_LABEL_ESTIMATES = ("trw", "mean-field")
+"""Bounds whose optima are distributions of labels, of pairwise fields."""
 
 _FORCED: dict[str, Callable[[IsingModel, Limits], Marginals]] = {
     "treewidth": _treewidth,

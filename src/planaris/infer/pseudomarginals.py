@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from planaris import bounds
 from planaris.infer.limits import Limits
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import watch
 from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
 
 Bound = Callable[[IsingModel, Limits], LogPartition]
-
-LEAST_SECONDS = 0.02
-"""Time for one of the two intervals that a clamped spin takes, at least."""
+LabelBound = Callable[[MarkovRandomField, Limits], LogPartition]
 
 
 def from_bound(model: IsingModel, bound: Bound, limits: Limits) -> Marginals | None:
@@ -35,38 +34,82 @@ def from_bound(model: IsingModel, bound: Bound, limits: Limits) -> Marginals | N
     return Marginals(nodes, edges, exact=False, method=found.method, stats=stats)
 
 
+def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Marginals | None:
+    """Return the estimates of a bound, a table per variable and per factor of a pairwise field.
+
+    None where the bound has none, as for a field without states.
+    """
+    found = bound(field, limits)
+    if "nodes" not in found.stats:
+        return None
+    nodes: Any = found.stats["nodes"]
+    pairs: Any = found.stats.get("pairs")  # independent variables have none of their own
+    view = field.pairwise_view()
+    factors = []
+    for k in range(field.num_factors):
+        scope, edge = field.scope(k).tolist(), int(view.factor_edge[k])
+        if edge < 0:
+            table = np.asarray(nodes[scope[0]]) if scope else np.ones(())
+        elif pairs is None:
+            table = np.multiply.outer(nodes[scope[0]], nodes[scope[1]])
+        else:
+            table = pairs[edge].T if view.factor_swapped[k] else pairs[edge]
+        factors.append(table)
+    details = {k: v for k, v in found.stats.items() if k not in ("nodes", "pairs")}
+    stats = {**details, "log_partition": found, "seconds": limits.seconds()}
+    return Marginals(nodes, factors, exact=False, method=found.method, stats=stats)
+
+
 def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
     """Enclose P(s_v = +1) of every spin by intervals for log Z with it held (GJ06 section 6).
 
     ``stats["lower"]`` and ``stats["upper"]`` hold, and so do ``edges_lower`` and
-    ``edges_upper``, which follow from them. ``edges`` are estimates inside these.
+    ``edges_upper``, which follow from them. ``edges`` are estimates inside these. Spins that
+    there is no time for are enclosed by what their neighbours can do at most; without fields
+    all are up half of the time.
     """
-    each = max(limits.patience() / max(2 * model.num_spins, 1), LEAST_SECONDS)
-    first = bounds.interval(model, each)
-    done = 0
+    n, patience = model.num_spins, limits.patience()
+    deadline = limits.seconds() + patience
+    first = bounds.interval(model, patience / (n + 1))
+    slowest = 2 * (limits.seconds() - (deadline - patience))
+    lower, upper = _neighbour_bounds(model) if model.has_fields else (np.full(n, 0.5),) * 2
+    given: Any = first.stats.get("nodes")
+    nodes = (lower + upper) / 2 if given is None else np.array(given)
     with watch("intervals of marginals", limits.progress) as bar:
-
-        def enclose(held: IsingModel) -> LogPartition:
-            nonlocal done
-            done += 1
+        for v in range(n) if model.has_fields else ():
+            started = limits.seconds()
+            left = deadline - started
+            if left < slowest / 2:
+                break
+            bound = partial(bounds.interval, time_limit=left / (2 * (n - v)))
+            found = bounds.clamped_marginals(model, [v], bound=bound)
+            nodes[v] = found.nodes[0]
+            lower[v], upper[v] = max(lower[v], found.lower[0]), min(upper[v], found.upper[0])
+            slowest = limits.seconds() - started
             if bar is not None:
-                bar(done / (2 * model.num_spins + 1))
-            return bounds.interval(held, each)
-
-        found = bounds.clamped_marginals(model, bound=enclose)
-    low, high = _edge_bounds(model, found.lower, found.upper)
-    given: Any = first.stats.get("edges")
+                bar((v + 1) / n)
+    low, high = _edge_bounds(model, lower, upper)
+    given = first.stats.get("edges")
     edges = (low + high) / 2 if given is None else np.clip(np.asarray(given), low, high)
-    nodes = np.clip(found.nodes, found.lower, found.upper)
     stats = {
-        "lower": found.lower,
-        "upper": found.upper,
+        "lower": lower,
+        "upper": upper,
         "edges_lower": low,
         "edges_upper": high,
         "log_partition": first,
         "seconds": limits.seconds(),
     }
-    return Marginals(nodes, edges, exact=False, method="clamped", stats=stats)
+    return Marginals(np.clip(nodes, lower, upper), edges, False, "clamped", stats)
+
+
+def _neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:
+    """Return what holds for P(s_v = +1) in any state of the neighbours: fields h ± Σ|J|."""
+    size = np.bincount(model.edges.ravel(), np.repeat(np.abs(model.couplings), 2), model.num_spins)
+    rounding = 64 * float(np.finfo(np.float64).eps) * (1 + size + np.abs(model.fields))
+    # (1 + tanh x) / 2 neither overflows nor leaves [0, 1].
+    low = (1 + np.tanh(model.fields - size - rounding)) / 2
+    high = (1 + np.tanh(model.fields + size + rounding)) / 2
+    return np.maximum(low - 1e-15, 0.0), np.minimum(high + 1e-15, 1.0)
 
 
 def _edge_bounds(

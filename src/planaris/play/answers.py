@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from planaris.bounds import leave_out
 from planaris.embed import Embedding
 from planaris.errors import PlanarisError
 from planaris.infer import ground_state, log_partition, marginals, sample
@@ -15,7 +16,7 @@ from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.planar import Plan
 from planaris.play.fields import refuse
-from planaris.play.intervals import energy_interval, log_partition_interval
+from planaris.play.intervals import energy_interval
 from planaris.play.scenes import Scene, require_lattice
 from planaris.result import GroundState
 from planaris.typing import Array, FloatArray
@@ -276,7 +277,10 @@ def find_log_partition(scene: Scene) -> Answer:
     """Return log Z; of what is not planar also an interval that needs no exact method."""
     cool = scene.tempered
     started = perf_counter()
-    around = None if scene.plane is not None else log_partition_interval(cool, **OPTIONS)
+    planar_but_for_added = scene.plane is None and scene.without_added.plane is not None
+    around = None
+    if planar_but_for_added:
+        around = leave_out(cool.model, max_handles=0, time_limit=INTERVAL_SECONDS)
     around_seconds = perf_counter() - started
     started = perf_counter()
     found = log_partition(

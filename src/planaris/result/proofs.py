@@ -178,8 +178,8 @@ class Decomposition:
 class MeanField:
     """log Z >= mean log weight + entropy of a distribution q of independent clusters.
 
-    q keeps the couplings of some edges of the model and has fields of its own; edges that are
-    left out join different clusters.
+    q keeps the couplings of some edges of the model and has fields of its own; its clusters are
+    what these edges connect.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ METHODS: list[tuple[str, str]] = [
     *(("log_partition", m) for m in ("auto", "planar", "treewidth", "interval", "trw", "pdc")),
     *(("log_partition", m) for m in ("planar+tree", "trw+cycle", "logdet", "mean-field")),
     *(("marginals", m) for m in ("auto", "planar", "treewidth", "interval", "trw", "pdc")),
-    *(("marginals", m) for m in ("planar+tree", "trw+cycle", "mean-field")),
+    *(("marginals", m) for m in ("planar+tree", "trw+cycle", "mean-field", "clamped")),
 ]
 
 

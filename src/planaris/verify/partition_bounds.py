@@ -85,8 +85,8 @@ def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed |
 def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
     """Return E_q log weight + H(q): q keeps some couplings and has fields of its own.
 
-    With q ∝ exp(Σ_kept J s s + Σ f s), this is log Z_q + Σ (h - f) m + Σ_left J m m, as long
-    as no edge that was left out joins spins that q correlates.
+    With q ∝ exp(Σ_kept J s s + Σ f s), this is log Z_q + Σ (h - f) m + Σ_left J E_q s s, where
+    E_q s s = m m for edges between clusters of q.
     """
     kept = np.asarray(proof.edges, dtype=np.int64)
     fields = np.asarray(proof.fields, dtype=np.float64)
@@ -97,19 +97,26 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
     is_kept[kept] = True
     _, label = components(model.num_spins, *model.edges[is_kept].T)
     u, v = model.edges[:, 0], model.edges[:, 1]
-    apart = label[u] != label[v]
-    require(bool(np.all(is_kept | apart)), "edges left out join spins that q keeps apart")
+    apart = ~is_kept & ((label[u] != label[v]) | (model.couplings == 0))
+    # Left out inside a cluster: an edge without coupling, for its marginal.
+    inside_q = np.flatnonzero(~apart)
     q = IsingModel(
-        model.edges[is_kept], model.couplings[is_kept], fields, num_spins=model.num_spins
+        model.edges[inside_q],
+        np.where(is_kept, model.couplings, 0.0)[inside_q],
+        fields,
+        num_spins=model.num_spins,
     )
     found = recompute(q, task="sum", marginals=True, max_entries=2**18)
-    if found is None or found.marginals is None:
+    if found is None or found.marginals is None or found.factor_marginals is None:
         return None
     means = np.array([table[1] - table[0] for table in found.marginals])
+    pairs = means[u] * means[v]
+    for e, table in zip(inside_q.tolist(), found.factor_marginals, strict=False):
+        pairs[e] = table[0, 0] - table[0, 1] - table[1, 0] + table[1, 1]
     left = ~is_kept
     terms = [
         *((model.fields - fields) * means).tolist(),
-        *(model.couplings[left] * means[u[left]] * means[v[left]]).tolist(),
+        *(model.couplings[left] * pairs[left]).tolist(),
     ]
     size = float(np.abs(model.fields).sum() + np.abs(fields).sum() + np.abs(model.couplings).sum())
     value = math.fsum([found.value, *terms, model.offset])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.errors import MethodError
+from planaris.errors import MethodError, TooLargeError
 from planaris.infer.log_partition import BOUNDS
 from planaris.reference import enumerate_states
 
@@ -53,6 +55,30 @@ def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.all(stats["edges_upper"] >= truth.edges - 1e-12)
     assert np.all((stats["lower"] <= found.nodes) & (found.nodes <= stats["upper"]))
     assert not found.exact
+
+
+def test_clamping_keeps_its_time_and_encloses_what_it_does_not_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Time is up after some spins: the others are enclosed by what neighbours can do."""
+    monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
+    rng = np.random.default_rng(5)
+    pairs = np.argwhere(np.triu(rng.random((14, 14)) < 0.6, 1))
+    model = pl.IsingModel(pairs, 0.3 * rng.normal(size=len(pairs)), rng.normal(size=14))
+    truth = enumerate_states(model)
+    for limit in (1e-3, 0.05, 0.2):
+        work = time.process_time()
+        found = pl.marginals(model, method="clamped", time_limit=limit)
+        assert time.process_time() - work < limit + 0.5
+        assert np.all(found.stats["lower"] <= truth.nodes + 1e-12)
+        assert np.all(found.stats["upper"] >= truth.nodes - 1e-12)
+        assert np.all(found.stats["upper"] - found.stats["lower"] < 1.0)
+
+
+def test_clamping_knows_symmetry() -> None:
+    found = pl.marginals(pl.IsingModel(K6, 1.0), method="clamped", time_limit=1.0)
+    assert np.all(found.stats["lower"] == 0.5)
+    assert np.all(found.stats["upper"] == 0.5)
 
 
 def test_planar_models_stay_exact_under_planar_bounds() -> None:
@@ -107,3 +133,56 @@ def test_many_labels_have_bounds_by_name(rng: np.random.Generator) -> None:
     assert pl.log_partition(mrf, method="mean-field").lower <= exact
     found = pl.log_partition(mrf, method="interval")
     assert found.lower <= exact <= found.upper
+
+
+def labelled(rng: np.random.Generator, scale: float = 0.1) -> pl.MarkovRandomField:
+    """Return a pairwise field of 2 to 4 labels with single, double, turned and empty factors."""
+    cards = [2, 3, 4, 3, 3, 2]
+    scopes: list[tuple[int, ...]] = [*K6, (0, 1), *((v,) for v in range(6)), ()]
+    shapes = [tuple(cards[v] for v in scope) for scope in scopes]
+    tables = [np.exp(scale * rng.normal(size=shape)) for shape in shapes]
+    return pl.MarkovRandomField(cards, list(zip(scopes, tables, strict=True)))
+
+
+@pytest.mark.parametrize("method", ["trw", "mean-field"])
+def test_many_labels_have_estimates(method: str, rng: np.random.Generator) -> None:
+    mrf = labelled(rng)
+    found = pl.marginals(mrf, method)
+    truth = pl.marginals(mrf, "treewidth")
+    assert (found.exact, found.method) == (False, method)
+    for mine, exact in zip(found.nodes, truth.nodes, strict=True):
+        assert mine == pytest.approx(exact, abs=0.02)
+    for mine, exact in zip(found.edges, truth.edges, strict=True):
+        assert np.shape(mine) == np.shape(exact)
+        assert mine == pytest.approx(exact, abs=0.03)
+    bound = found.stats["log_partition"]
+    assert bound.lower <= pl.log_partition(mrf, "treewidth").value <= bound.upper
+
+
+def test_estimates_of_labels_are_exact_on_trees(rng: np.random.Generator) -> None:
+    tables = [((v + 1, v), np.exp(rng.normal(size=(3, 3)))) for v in range(4)]
+    mrf = pl.MarkovRandomField([3] * 5, tables)
+    found, truth = pl.marginals(mrf, "trw"), pl.marginals(mrf, "treewidth")
+    for mine, exact in zip(found.edges, truth.edges, strict=True):
+        assert mine == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["pdc", "interval", "planar", "clamped", "logdet"])
+def test_methods_for_spins_refuse_labels(method: str, rng: np.random.Generator) -> None:
+    with pytest.raises(
+        MethodError,
+        match=f"`method='{method}'` needs an Ising model: .* has 4; .*"
+        "Use one of 'auto', 'treewidth', 'trw', 'mean-field'",
+    ):
+        pl.marginals(labelled(rng), method)
+
+
+def test_labels_that_nothing_exact_fits_are_estimated(rng: np.random.Generator) -> None:
+    edges = pl.generate.square_lattice(30).edges.tolist()
+    tables = [(tuple(e), np.exp(rng.normal(size=(4, 4)))) for e in edges]
+    mrf = pl.MarkovRandomField([4] * 900, tables)
+    found = pl.marginals(mrf, time_limit=2.0)
+    assert (found.exact, found.method) == (False, "trw")
+    assert all(table.sum() == pytest.approx(1.0) for table in found.edges)
+    with pytest.raises(TooLargeError):
+        pl.marginals(mrf, "treewidth", memory_limit=2**30)
