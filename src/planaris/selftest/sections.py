@@ -165,6 +165,19 @@ def store_faults(times: int, first: int, *, tell: Tell) -> Section:
     return section
 
 
+def killed_runs(times: int, first: int, *, tell: Tell) -> Section:
+    """Kill a run of experiments again and again, and let the last one finish."""
+    from planaris.selftest.kills import kill_runs
+
+    promise = "no finished trial is lost or run again; results as without kills"
+    section = Section("experiments, run killed and resumed", promise)
+    with _timed(section):
+        for k, fault in enumerate(kill_runs(times, first)):
+            _collect(section, [fault], "kills" if k < times else "whole runs")
+            tell(k / times)
+    return section
+
+
 @contextmanager
 def _timed(section: Section) -> Iterator[None]:
     started = time.monotonic()
