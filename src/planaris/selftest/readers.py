@@ -81,10 +81,9 @@ def make_readers(folder: Path) -> list[Reader]:
         for read, seed in RESULTS
     ]
     found += [_any_model(), _names(folder), _result_file(folder), *_proofs(folder), _store()]
+    found += _crf(folder)
     if find_spec("dimod"):
         found.append(_bqm())
-    if find_spec("sklearn"):
-        found += _crf(folder)
     if find_spec("PIL"):
         found += _images(folder)
     return found

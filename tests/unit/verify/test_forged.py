@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import planaris as pl
 from planaris.errors import VerificationError
-from planaris.result import CutTree, GroundState, MeanField
+from planaris.result import Bounds, CutTree, GroundState, LogPartition, MeanField
+from planaris.result.files import _decode, save_result
+from planaris.selftest.corruption import KINDS, _places
 from planaris.verify import check_certificate, check_result
+from planaris.verify.elimination import recompute
+from planaris.verify.partition_bounds import check_interval
+from planaris.verify.results import _check_field_bound
 
 
 def test_a_leaf_without_a_bound_proves_nothing() -> None:
@@ -54,3 +64,69 @@ def test_numbers_that_overflow_are_refused() -> None:
     claim = replace(honest, certificate=replace(honest.certificate, upper=huge))
     with pytest.raises(VerificationError):
         check_result(model, claim)
+
+
+HUGE = [1e8, 1e16, 1e30, 1e150, 1e300, 1.7e308]
+
+
+def forge(value: Any, rng: np.random.Generator) -> Any:
+    """Return a proof with a few of its numbers replaced, mostly by huge ones."""
+    body = copy.deepcopy(value)
+    places = _places(body)
+    pattern = rng.integers(3)
+    field = places[rng.integers(len(places))][:-1]
+    for place in [places[k] for k in rng.integers(0, len(places), rng.integers(1, 4))]:
+        at = body
+        for key in place[:-1]:
+            at = at[key]
+        if isinstance(at[place[-1]], int):
+            at[place[-1]] += int(rng.choice([-1, 1, 1000]))
+        else:
+            at[place[-1]] = float(rng.choice([-1, 1])) * float(rng.choice(HUGE))
+    if pattern == 0:  # a whole array of one number
+        at = body
+        for key in field:
+            at = at[key]
+        if isinstance(at, list) and all(isinstance(entry, float) for entry in at):
+            at[:] = [float(rng.choice([-1, 1]) * rng.choice(HUGE))] * len(at)
+    return body
+
+
+@pytest.mark.parametrize(
+    "kind", ["flow of a relaxation", "cycles", "cut tree", "labels", "decomposition", "trees"]
+)
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_no_forged_proof_supports_a_false_claim(kind: str, end: str, tmp_path: Path) -> None:
+    """The claim is false by 0.01; oracles that know are not asked, only the proof."""
+    model, solve = KINDS[kind]
+    honest = solve(model)
+    save_result(honest, tmp_path / "r.json")
+    proof = json.loads((tmp_path / "r.json").read_bytes())["body"]["certificate"]
+    rng = np.random.default_rng(5)
+    states = not isinstance(honest, LogPartition)
+    if states and end == "upper":
+        return  # an upper end is a state
+    truth = recompute(model, task="max" if states else "sum")
+    assert truth is not None
+    for _ in range(60 if kind == "trees" else 300):
+        try:
+            forged = _decode(forge(proof if states else proof[end], rng))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            continue
+        with np.errstate(all="ignore"), contextlib.suppress(ValueError, ArithmeticError):
+            if states:
+                lower = 0.01 - truth.value
+                claim = replace(honest, lower=lower, exact=False, certificate=forged)
+                assert not supports(model, claim), forged
+            else:
+                ends = {"lower": truth.value + 0.01, "upper": truth.value - 0.01}
+                bounds = Bounds(**{"lower": None, "upper": None, end: forged})
+                claim = replace(honest, **ends, certificate=bounds)
+                found = check_interval(model, claim)
+                assert all(finding.status != "proved" for finding in found), forged
+
+
+def supports(model: Any, claim: Any) -> bool:
+    if isinstance(model, pl.IsingModel):
+        return check_certificate(model, claim)
+    return _check_field_bound(model, claim)[0]
