@@ -87,7 +87,11 @@ def main() -> None:
 def in_a_process(name: str, delay: float) -> str | None:
     """Interrupt work in a new process; return what was wrong."""
     command = [sys.executable, "-c", SCRIPT, name, str(delay)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired as late:
+        said = (late.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
+        return f"{name}: went on for 300 s after a signal at {delay} s {said}"
     if done.returncode != 0:
         return f"{name}: {done.stderr.strip().splitlines()[-1:]}"
     kind, seconds = done.stdout.split()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from planaris.cli import selftest as command
 from planaris.cli.main import app
-from planaris.selftest import concurrency, faults, hostile, sections
+from planaris.selftest import concurrency, faults, hostile, interrupts, sections
 from planaris.selftest.readers import Reader
 from planaris.selftest.sections import Section
 
@@ -57,6 +59,16 @@ def test_a_reader_that_takes_too_much_is_noticed(monkeypatch):
     monkeypatch.setattr(hostile, "MAX_SECONDS", 0.0)
     slow = Reader("slow", lambda data: sum(range(10**5)), (b"",))
     assert "took" in str(hostile.try_reader(slow, b""))
+
+
+def test_work_that_goes_on_after_a_signal_is_noticed(monkeypatch):
+    def late(*args, **options):
+        raise subprocess.TimeoutExpired("python", 300, stderr=b"busy\nException ignored")
+
+    monkeypatch.setattr(interrupts.subprocess, "run", late)
+    assert "300 s after a signal at 0.5 s ['Exception ignored']" in str(
+        interrupts.in_a_process("bounds", 0.5)
+    )
 
 
 def test_killed_runs_are_counted(monkeypatch):
