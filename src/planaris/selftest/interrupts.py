@@ -78,6 +78,8 @@ def interrupt(name: str, delay: float) -> tuple[str, float]:
 
 def main() -> None:
     """Interrupt the work named on the command line, then use the process again."""
+    # What a shell starts in the background ignores the signal, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     kind, seconds = interrupt(sys.argv[1], float(sys.argv[2]))
     again = ground_state(IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0]))
     assert again.energy == -4.0, "the process is of no more use"
