@@ -3,12 +3,13 @@
 CORE := $(shell find cpp -name '*.?pp') CMakeLists.txt pyproject.toml tools/setup.sh
 RUN := .venv/bin/
 FUZZ_RUNS ?= 500000
+FUZZ_SECONDS ?= 900
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help demo test lint pytest cpp-test cpp-tsan fuzz stubs cli-reference docs wheel-test bench clean
+.PHONY: help demo test lint pytest cpp-test cpp-tsan fuzz fuzz-python stubs cli-reference docs wheel-test bench clean
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: .venv/.demo-ready  ## real results, a picture and a page of figures, under planaris-demo/
 	@$(RUN)planaris demo --out planaris-demo
@@ -32,7 +33,7 @@ cpp-test: .venv/.ready
 	$(RUN)ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
 
 # The tests that start threads; under ThreadSanitizer everything is ten times slower.
-cpp-tsan: .venv/.ready  ## the C++ tests under the thread sanitizer
+cpp-tsan: .venv/.ready  ## the C++ tests and the fuzz corpora under the thread sanitizer
 	$(RUN)cmake -G Ninja -S . -B build/tsan -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \
 	  -DPLANARIS_PYTHON=OFF -DPLANARIS_TESTS=ON -DCMAKE_BUILD_TYPE=Debug \
 	  -DPLANARIS_SANITIZE=thread > /dev/null
@@ -51,6 +52,11 @@ fuzz: .venv/.ready  ## coverage-guided fuzzing of the text and array kernels
 	    -print_final_stats=1 -artifact_prefix=build/fuzz/ \
 	    build/fuzz/corpus/$$target cpp/fuzz/corpus/$${target#fuzz_} || exit 1; \
 	done
+
+# Needs atheris; FUZZ_SECONDS over all readers, corpora are kept under build/fuzz-python.
+fuzz-python: .venv/.ready  ## coverage-guided fuzzing of every reader of files
+	$(RUN)python -m pip --disable-pip-version-check install -q --group fuzz
+	$(RUN)python tools/fuzz_readers.py build/fuzz-python $(FUZZ_SECONDS)
 
 stubs: .venv/.ready  ## regenerate src/planaris/_core.pyi
 	$(RUN)python -m nanobind.stubgen -m planaris._core -o src/planaris/_core.pyi

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import planaris as pl
 from planaris.cli.app import make_app
+from planaris.errors import MethodError
 from planaris.io import write_model
 
 RUN = CliRunner()
@@ -36,6 +37,21 @@ def test_what_was_saved_passes(folder: Path, model: str, verb: str) -> None:
     found = RUN.invoke(APP, ["verify", file, proof, "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["proved"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("MARKOV 1 3 1 1 0 3 1 2 3", "two labels"), ("MARKOV 1 2 1 1 0 2 0 1", "zero")],
+)
+def test_planarity_is_proved_of_ising_models_only(folder: Path, text: str, why: str) -> None:
+    (folder / "other.uai").write_text(text)
+    file, proof = str(folder / "other.uai"), folder / "r.json"
+    found = RUN.invoke(APP, ["info", file, "--certificate", str(proof)])
+    assert isinstance(found.exception, MethodError)
+    assert "`--certificate` proves" in str(found.exception)
+    assert why in str(found.exception)
+    assert not proof.exists()
+    assert RUN.invoke(APP, ["info", file]).exit_code == 0
 
 
 @pytest.mark.parametrize("method", ["branch-and-cut", "cycle-lp", "local-lp", "mplp"])

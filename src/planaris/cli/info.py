@@ -12,6 +12,7 @@ from planaris import treewidth
 from planaris.cli.options import Certificate, Evidence, Format, Json, ModelFile, load, print_json
 from planaris.cuts import is_submodular
 from planaris.embed import prove_planarity
+from planaris.errors import MethodError
 from planaris.infer.parts import num_components, split_model
 from planaris.infer.reduce import as_ising
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
@@ -30,12 +31,11 @@ def info(
 
     Exact methods are those that fit the whole model; without one its parts may still be solved
     exactly, or answers are intervals. The certificate is a plane rotation system, or a
-    subdivision of K5 or K3,3.
+    subdivision of K5 or K3,3; it is for models that are, or convert to, Ising models.
     """
     model, _ = load(file, format, evidence)
     if certificate is not None:
-        ising = model if isinstance(model, IsingModel) else mrf2ising(model)[0]
-        save_result(prove_planarity(ising), certificate)
+        save_result(prove_planarity(_ising(model)), certificate)
     facts = describe(model)
     if json:
         print_json(facts)
@@ -45,6 +45,21 @@ def info(
         shown = (", ".join(value) or "none") if isinstance(value, list) else str(value)
         table.add_row(name.replace("_", " "), shown)
     Console().print(table)
+
+
+def _ising(model: IsingModel | MarkovRandomField) -> IsingModel:
+    """Return the spin model whose graph a certificate is about."""
+    if isinstance(model, IsingModel):
+        return model
+    try:
+        return mrf2ising(model)[0]
+    except MethodError as error:
+        msg = (
+            "`--certificate` proves whether the graph of an Ising model is planar, and this model "
+            f"is none: {error}. Leave the option out to see the other facts; the certificates of "
+            "`map`, `mar` and `pr` are for all models"
+        )
+        raise MethodError(msg, **error.evidence) from error
 
 
 def describe(model: IsingModel | MarkovRandomField) -> dict[str, Any]:

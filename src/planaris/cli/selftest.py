@@ -26,6 +26,8 @@ MINUTE = 1 / 60
 SOAK_SHARE = 0.5
 """Of the time, for random models; the other sections are as long as their counts."""
 
+KILLS = 20
+
 BEGIN, END = "<!-- selftest: begin -->", "<!-- selftest: end -->"
 
 
@@ -83,6 +85,7 @@ def _plan(
         ("threads", lambda tell: sections.concurrency(times, seed, tell=tell)),
         ("readers", lambda tell: sections.readers(round(2000 + 10**6 * hours), seed, tell=tell)),
         ("store", lambda tell: sections.store_faults(round(3 + 20 * hours), seed, tell=tell)),
+        ("runs", lambda tell: sections.killed_runs(KILLS * times, seed, tell=tell)),
     ]
 
 

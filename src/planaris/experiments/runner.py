@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import BrokenExecutor
+from collections.abc import Callable, Generator
+from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -96,22 +96,59 @@ def _results(
     figure: Figure, pending: list[Params], jobs: int, scheduler: str | None
 ) -> Generator[tuple[int, Record | None, str], None, None]:
     """Yield (index, record, error) as trials end."""
-    from joblib import Parallel, delayed
-
     if not pending:
         return
+    if scheduler is not None:
+        yield from _cluster_results(figure, pending, scheduler)
+        return
+    from joblib import Parallel, delayed
+
     work = (delayed(run_trial)(figure.run, params, k, engine()) for k, params in enumerate(pending))
-    with _backend(scheduler):
-        # One trial per message: a kill loses no more than the trials in flight.
-        options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
-        if scheduler is None:
-            options |= {"n_jobs": min(jobs, len(pending)), "pre_dispatch": "2*n_jobs"}
+    # One trial per message: a kill loses no more than the trials in flight.
+    options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
+    try:
+        yield from Parallel(min(jobs, len(pending)), pre_dispatch="2*n_jobs", **options)(work)
+    except BrokenExecutor as error:
+        msg = (
+            "a worker process died: killed, or out of memory. All trials that had ended are "
+            "stored; start again to go on, with fewer --jobs if memory was short"
+        )
+        raise MethodError(msg) from error
+
+
+def _cluster_results(
+    figure: Figure, pending: list[Params], scheduler: str
+) -> Generator[tuple[int, Record | None, str], None, None]:
+    """Yield (index, record, error) as trials end on a Dask cluster, of any size."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise missing_extra(package="distributed", extra="distributed") from error
+    connect: Any = distributed.Client
+    try:
+        client = connect(scheduler, set_as_default=False)
+    except (OSError, ValueError) as error:
+        msg = f"no Dask scheduler answers at {scheduler}: {error}; start one with `dask scheduler`"
+        raise MethodError(msg) from error
+    with client:
+        futures = [
+            client.submit(run_trial, figure.run, params, k, engine(), pure=False)
+            for k, params in enumerate(pending)
+        ]
+        finished: Any = distributed.as_completed
         try:
-            yield from Parallel(**options)(work)
-        except BrokenExecutor as error:
+            for future in finished(futures, loop=client.loop):
+                yield future.result()
+        except (CancelledError, OSError) as error:  # what trials raise is not raised here
             msg = (
-                "a worker process died: killed, or out of memory. All trials that had ended are "
-                "stored; start again to go on, with fewer --jobs if memory was short"
+                f"the Dask scheduler at {scheduler} was lost. All trials that had ended are "
+                "stored; start it and its workers, then this run again to go on"
+            )
+            raise MethodError(msg) from error
+        except distributed.KilledWorker as error:
+            msg = (
+                f"one trial took several workers of {scheduler} down with it: {error}. All trials "
+                "that had ended are stored; start again with more memory per worker"
             )
             raise MethodError(msg) from error
 
@@ -134,19 +171,3 @@ def run_trial(
         return index, None, f"{type(error).__name__}: {error}"
     record.setdefault("seconds", perf_counter() - started)
     return index, record, ""
-
-
-@contextlib.contextmanager
-def _backend(scheduler: str | None) -> Iterator[None]:
-    if scheduler is None:
-        yield
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise missing_extra(package="distributed", extra="distributed") from error
-    from joblib import parallel_config
-
-    connect: Any = Client
-    with connect(scheduler) as client, parallel_config("dask", client=client):
-        yield

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from planaris.errors import PlanarisError, missing_extra
 from planaris.io.files import Source, read_bytes, refuse
 from planaris.models import IsingModel
+
+HEADER = 14
+"""Bytes before the JSON header."""
 
 
 def read_bqm(source: Source) -> IsingModel:
@@ -17,11 +23,48 @@ def read_bqm(source: Source) -> IsingModel:
     dimod = _dimod()
     data = read_bytes(source)
     try:
+        _check_layout(data)
         return IsingModel.from_bqm(dimod.BinaryQuadraticModel.from_file(data))
-    except PlanarisError:
+    except (PlanarisError, MemoryError):
         raise
     except Exception as error:  # dimod raises whatever its parser trips over
         refuse(source, None, "a dimod quadratic model", f"{type(error).__name__}: {error}")
+
+
+def _check_layout(data: bytes) -> None:
+    """Raise for what dimod's compiled code takes on trust: sizes, and variables that are none.
+
+    A file is a magic word, a version, a JSON header, the offset, a row of (first entry, bias) per
+    variable, and for each variable its neighbours with their biases, in order.
+    """
+    length = int.from_bytes(data[10:HEADER], "little")
+    header = json.loads(data[HEADER : HEADER + length])
+    n, m = header["shape"]
+    kinds = [np.dtype(header[name]) for name in ("dtype", "itype", "ntype")]
+    _demand("".join(kind.kind for kind in kinds) in ("fii", "fuu"), "numbers of known kinds")
+    bias, index, place = kinds
+    _demand(isinstance(n, int) and isinstance(m, int) and n >= 0 and m >= 0, "a shape")
+    rows = np.dtype([("first", place), ("bias", bias)])
+    entries = np.dtype([("other", index), ("bias", bias)])
+    start = HEADER + length + bias.itemsize
+    middle = start + n * rows.itemsize
+    _demand(len(data) >= middle + 2 * m * entries.itemsize, "as many bytes as it announces")
+    first = np.frombuffer(data, rows, n, start)["first"].astype(np.int64)
+    found = np.frombuffer(data, entries, 2 * m, middle)
+    degree = np.diff(np.append(first, 2 * m))
+    _demand(bool(np.all(degree >= 0)) and int(degree.sum()) == 2 * m, "runs of neighbours")
+    here, other = np.repeat(np.arange(n), degree), found["other"].astype(np.int64)
+    _demand(bool(np.all((other >= 0) & (other < n) & (other != here))), "variables that exist")
+    # Each pair is there twice; sorted by the other end, the entries are the same again.
+    back = np.lexsort((here, other))
+    same = np.array_equal(other[back], here) and np.array_equal(here[back], other)
+    _demand(same and np.array_equal(found["bias"][back], found["bias"]), "every pair twice, alike")
+
+
+def _demand(condition: bool, what: str) -> None:
+    if not condition:
+        msg = f"there must be {what}"
+        raise ValueError(msg)
 
 
 def write_bqm(model: IsingModel, target: Source) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
 
-from planaris.errors import FileFormatError, ModelError, missing_extra
+from planaris.errors import FileFormatError, ModelError, PlanarisError, missing_extra
+from planaris.memory import check_memory
 from planaris.typing import ArrayLike, BoolArray, FloatArray
 from planaris.writing import open_whole
 
@@ -16,6 +18,8 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 
 MAX_PIXELS = 100_000_000
 """Larger images are refused before they are decoded."""
+BYTES_PER_PIXEL = 40
+"""As decoded, as colours, as bytes and as numbers; those that do not fit are refused as well."""
 
 
 def read_image(
@@ -38,8 +42,9 @@ def read_image(
     image = image.convert("RGB" if colour else "L") if image.mode != "I;16" else image
     if max_side is not None and max(image.size) > max_side:
         image = _shrunk(image, max_side)
-    values = np.asarray(image, dtype=np.float64)
-    return values / (65535.0 if image.mode == "I;16" else 255.0)
+    values = np.array(image, dtype=np.float64)
+    values /= 65535.0 if image.mode == "I;16" else 255.0
+    return values
 
 
 def read_mask(
@@ -80,19 +85,27 @@ def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:
 def _open(path: str | os.PathLike[str]) -> Any:
     image_module = _pillow()
     try:
-        image = image_module.open(path, formats=FORMATS)
-        if image.width * image.height > MAX_PIXELS:
-            msg = f"{path}: an image of {image.width}×{image.height} pixels is too large"
-            raise FileFormatError(msg, path=str(path), line=None)
-        image.load()
-    except FileNotFoundError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is too large is said below
+            image = image_module.open(path, formats=FORMATS)
+        with image:
+            _check_size(path, image)
+            image.load()
+            return image.convert("RGBA").convert("RGB") if image.mode == "P" else image.copy()
+    except (FileNotFoundError, MemoryError, PlanarisError):
         raise
-    except (OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, FileFormatError):
-            raise
+    except Exception as error:  # decoders raise whatever they trip over
         msg = f"{path}: not an image that can be read: {error}"
         raise FileFormatError(msg, path=str(path), line=None) from error
-    return image.convert("RGBA").convert("RGB") if image.mode == "P" else image
+
+
+def _check_size(path: str | os.PathLike[str], image: Any) -> None:
+    pixels = image.width * image.height
+    size = f"{path}: an image of {image.width}×{image.height} pixels"
+    if pixels > MAX_PIXELS:
+        msg = f"{size} is too large"
+        raise FileFormatError(msg, path=str(path), line=None)
+    check_memory(BYTES_PER_PIXEL * pixels, size, "make it smaller first")
 
 
 def _pillow() -> Any:

@@ -27,6 +27,9 @@ from planaris.models import IsingModel
 from planaris.typing import FloatArray, LongArray
 
 FORMATS = ("coo", "qubo", "bq")
+NOTE = "energy = objective + offset"
+NOTED_OFFSET = re.compile(rb"^[c#] offset=(\S+): " + re.escape(NOTE.encode()) + rb"\r?$", re.M)
+"""The comment of :func:`write_qubo`; what others say of an offset in theirs is not known."""
 
 
 def read_coo(source: Source, *, vartype: str | None = None) -> IsingModel:
@@ -79,7 +82,7 @@ def read_coo(source: Source, *, vartype: str | None = None) -> IsingModel:
 
 
 def read_qubo(source: Source, *, format: str | None = None) -> IsingModel:
-    r"""Read a QUBO file; the model's energy is its objective.
+    r"""Read a QUBO file; the model's energy is its objective, plus the offset that we note there.
 
     Parameters
     ----------
@@ -110,10 +113,16 @@ def read_qubo(source: Source, *, format: str | None = None) -> IsingModel:
         pairs = indices(source, table, 1, n, "a variable") - 1
         twice = np.where(pairs[:, 0] == pairs[:, 1], 1.0, 2.0)
         with np.errstate(over="ignore"):
-            return _from_bits(pairs, twice * table.values[:, 2], n, 0.0)
+            return _from_bits(pairs, twice * table.values[:, 2], n, _noted_offset(source, text))
     n, table = _qbsolv_table(source, text)
     pairs = indices(source, table, 0, n - 1, "a variable")
-    return _from_bits(pairs, table.values[:, 2], n, 0.0)
+    return _from_bits(pairs, table.values[:, 2], n, _noted_offset(source, text))
+
+
+def _noted_offset(source: Source, text: bytes) -> float:
+    note = NOTED_OFFSET.search(text)
+    found = {} if note is None else {"offset": note[1].decode("ascii", "replace")}
+    return header_number(source, found, "offset", 0.0)
 
 
 def _qbsolv_table(source: Source, text: bytes) -> tuple[int, Table]:
@@ -170,7 +179,8 @@ def write_qubo(model: IsingModel, target: Source, *, format: str | None = None) 
     """Write a QUBO file whose objective is the model's energy, less a constant.
 
     ``.qubo`` and ``.bq`` files hold no constant, so energies differ from the objective by
-    ``offset`` in the header comment; COO files keep everything (:func:`write_coo`).
+    ``offset`` in the header comment, which :func:`read_qubo` understands and other programs
+    leave out; COO files keep everything (:func:`write_coo`).
 
     >>> write_qubo(IsingModel([(0, 1)], [1.0]), "-", format="qubo")
     c offset=-1.0: energy = objective + offset
@@ -188,7 +198,7 @@ def write_qubo(model: IsingModel, target: Source, *, format: str | None = None) 
     diagonal = 2 * _sum_at(np.concatenate([u, v]).astype(np.int64), both, model.num_spins)
     diagonal = diagonal - 2 * model.fields
     offset = float(model.fields.sum() - model.couplings.sum()) - model.offset
-    if not np.all(np.isfinite(diagonal)):
+    if not (np.all(np.isfinite(diagonal)) and np.isfinite(offset)):
         msg = "`model` has couplings too large for a QUBO; write a .coo file instead"
         raise MethodError(msg)
     shift, share = (0, 4) if kind == "qubo" else (1, 2)
@@ -196,7 +206,7 @@ def write_qubo(model: IsingModel, target: Source, *, format: str | None = None) 
     entries = [f"{k + shift} {k + shift} {plain(float(diagonal[k]))}" for k in nonzero]
     for (a, b), coupling in zip(model.edges.tolist(), model.couplings.tolist(), strict=True):
         entries.append(f"{a + shift} {b + shift} {plain(0.0 - share * coupling)}")
-    note = f"offset={offset!r}: energy = objective + offset"
+    note = f"offset={offset!r}: {NOTE}"
     if kind == "qubo":
         count = f"{model.num_spins} {len(nonzero)} {model.num_edges}"
         lines = [f"c {note}", f"p qubo 0 {count}", *entries]

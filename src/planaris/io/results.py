@@ -62,10 +62,12 @@ def read_mar(source: Source) -> list[FloatArray]:
     numbers, line = _solution(source, ("MAR",))
     count = _count(source, numbers, 0, line, "the number of variables")
     place, nodes = 1, []
+    wrong = np.append(0, np.cumsum((numbers < 0) | (numbers > 1)))  # up to each number
     for v in range(count):
         size = _count(source, numbers, place, line, f"the number of labels of variable {v}")
-        table = numbers[place + 1 : place + 1 + size]
-        if len(table) != size or np.any(table < 0) or np.any(table > 1):
+        first = place + 1
+        table = numbers[first : first + size]
+        if len(table) != size or wrong[first + size] > wrong[first]:
             refuse(source, line, f"{size} probabilities of variable {v}", f"{table.tolist()[:4]}")
         nodes.append(table)
         place += 1 + size

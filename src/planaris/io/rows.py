@@ -17,7 +17,7 @@ MAX_BLANK_VERTICES = 1000
 """Vertex numbers may run this far beyond twice the number of rows; see ``check_density``."""
 
 
-MAX_ISOLATED = 10**7
+MAX_ISOLATED = 4 * 10**6
 """A header may announce this many vertices beyond those that the lines could name."""
 MAX_HEADER_LINES = 1000
 

@@ -143,7 +143,7 @@ def _read_names(source: Source, count: int) -> Sequence[str] | None:
         return None
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         refuse(path, None, "JSON", str(error))
     names = data.get("variables") if isinstance(data, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 FORMAT = "planaris-crf-1"
 HISTORY = ("seconds", "objective", "upper", "lower")
+NAMES = (
+    *("format", "parameters", "classes", "coef", "bounds", "history_weights"),
+    *(f"history_{name}" for name in HISTORY),
+)
 SKIPPED = ("progress",)
 """Parameters that say how to run, not what was learned."""
 
@@ -52,8 +56,7 @@ def save_crf(crf: PlanarCRF, path: str | os.PathLike[str]) -> None:
 def load_crf(kind: type[PlanarCRF], path: str | os.PathLike[str]) -> PlanarCRF:
     """Read a trained CRF; see :meth:`PlanarCRF.load`."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            values = {name: stored[name] for name in stored.files}
+        values = _read_arrays(path)
         if str(values["format"]) != FORMAT:
             _refuse(path, f"format {values['format']}, not {FORMAT}")
         parameters = json.loads(str(values["parameters"]))
@@ -68,17 +71,26 @@ def load_crf(kind: type[PlanarCRF], path: str | os.PathLike[str]) -> PlanarCRF:
             )
         ]
         weights = np.asarray(values["coef"], dtype=np.float64)
-    except FileFormatError:
+        if weights.ndim != 1 or not np.isfinite(weights).all() or values["classes"].shape != (2,):
+            _refuse(path, "weights or classes of another shape")
+    except (FileFormatError, FileNotFoundError):
         raise
-    except FileNotFoundError:
-        raise
-    except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # NumPy and zipfile raise whatever they trip over
         # NumPy's own words advise to unpickle the file: they are kept out of sight.
         _refuse(path, "something else", error)
     crf.coef_, crf.classes_ = weights, values["classes"]
     crf.n_features_in_ = len(weights)
     crf.training_ = Training(weights, objective, lower, bool(converged), history)
     return crf
+
+
+def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arrays of a file, which holds them as they are: nothing in it can expand."""
+    with zipfile.ZipFile(path) as archive:
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            _refuse(path, "a compressed file")
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in NAMES}
 
 
 def _refuse(path: str | os.PathLike[str], found: str, cause: Exception | None = None) -> Any:

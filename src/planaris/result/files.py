@@ -158,7 +158,11 @@ def _answer(body: dict[str, Any]) -> Any:
         raise ValueError(msg)
     labels = body["labels"]
     stats = {} if labels is None else {"assignment": _array(labels)}
-    spins = _array(body["spins"]).astype(np.int8)
+    spins = _array(body["spins"])
+    if np.any(np.abs(spins) > 1) or spins.dtype.kind != "i":
+        msg = "`spins` must hold -1 and +1"
+        raise ValueError(msg)
+    spins = spins.astype(np.int8)
     return GroundState(spins, _float(body["energy"]), *ends, exact, method, stats, proof)
 
 
@@ -188,6 +192,9 @@ def _array(value: Any) -> Array:
     if array.dtype.kind not in "if":
         msg = f"an array of numbers is needed, got {array.dtype}"
         raise TypeError(msg)
+    if not np.isfinite(array).all():  # 1e999 is one way to write infinity
+        msg = "an array of finite numbers is needed"
+        raise ValueError(msg)
     return array
 
 

@@ -78,6 +78,8 @@ def interrupt(name: str, delay: float) -> tuple[str, float]:
 
 def main() -> None:
     """Interrupt the work named on the command line, then use the process again."""
+    # What a shell starts in the background ignores the signal, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     kind, seconds = interrupt(sys.argv[1], float(sys.argv[2]))
     again = ground_state(IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0]))
     assert again.energy == -4.0, "the process is of no more use"
@@ -87,7 +89,11 @@ def main() -> None:
 def in_a_process(name: str, delay: float) -> str | None:
     """Interrupt work in a new process; return what was wrong."""
     command = [sys.executable, "-c", SCRIPT, name, str(delay)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired as late:
+        said = (late.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
+        return f"{name}: went on for 300 s after a signal at {delay} s {said}"
     if done.returncode != 0:
         return f"{name}: {done.stderr.strip().splitlines()[-1:]}"
     kind, seconds = done.stdout.split()

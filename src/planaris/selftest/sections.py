@@ -145,11 +145,11 @@ def readers(count: int, first: int, *, tell: Tell) -> Section:
     """Damage files of every format."""
     from planaris.selftest.hostile import read_damaged
 
-    section = Section("readers, files damaged", "an answer or a planaris error, within 5 s")
+    section = Section("readers, files damaged", "an answer or a planaris error, in 2 s and 200 MiB")
     with _timed(section):
-        for k in range(10):
-            _collect(section, read_damaged(max(count // 10, 1), first + k), "files")
-            tell((k + 1) / 10)
+        for k, fault in enumerate(read_damaged(count, first)):
+            _collect(section, [fault], "files")
+            tell((k + 1) / count)
     return section
 
 
@@ -162,6 +162,19 @@ def store_faults(times: int, first: int, *, tell: Tell) -> Section:
         for k in range(times):
             _collect(section, kill_writers(1, first + k), "kills")
             tell((k + 1) / times)
+    return section
+
+
+def killed_runs(times: int, first: int, *, tell: Tell) -> Section:
+    """Kill a run of experiments again and again, and let the last one finish."""
+    from planaris.selftest.kills import kill_runs
+
+    promise = "no finished trial is lost or run again; results as without kills"
+    section = Section("experiments, run killed and resumed", promise)
+    with _timed(section):
+        for k, fault in enumerate(kill_runs(times, first)):
+            _collect(section, [fault], "kills" if k < times else "whole runs")
+            tell(k / times)
     return section
 
 

@@ -154,7 +154,9 @@ def _by_tree(model: BareModel, proof: CutTree) -> EnergyBound:
     for node, fixings in _leaves(model, proof):
         box = _implied(model, fixings)
         if box is not None:
-            lowest = min(lowest, _leaf_bound(model, proof, node, rows, box))
+            bound = _leaf_bound(model, proof, node, rows, box)
+            require(not math.isnan(bound), "the bound of a leaf is a number")
+            lowest = min(lowest, bound)
     require(lowest < math.inf, "some leaf holds a state")
     return EnergyBound([*base, lowest], room=CLOSED * float(np.abs(model.couplings).sum()))
 

@@ -11,6 +11,7 @@ from planaris.errors import VerificationError
 from planaris.models import IsingModel
 from planaris.result import GroundState
 from planaris.typing import Array
+from planaris.verify.demands import whole_numbers
 from planaris.verify.energy_bounds import BareModel, EnergyBound, energy_bound
 
 
@@ -48,11 +49,12 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
         return False
     terms = energy_terms(model, result.spins)
     gap = math.fsum([*terms, *(-term for term in bound.terms)]) + bound.slack
-    if result.exact and gap > 2 * bound.slack + bound.room and gap >= energy_quantum(model):
+    closed = gap <= 2 * bound.slack + bound.room or gap < energy_quantum(model)
+    if result.exact and not closed:
         msg = f"the state must have the least energy, but the proof leaves a gap of {gap}"
         raise VerificationError(msg, claimed=0.0, found=gap)
     rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms))
-    if not result.exact and result.lower > bound.value + rounding:
+    if not (result.exact or result.lower <= bound.value + rounding):
         msg = f"`lower` is claimed to be {result.lower}, but the proof gives {bound.value}"
         raise VerificationError(msg, claimed=result.lower, found=bound.value)
     return True
@@ -85,7 +87,7 @@ def proved_bound(model: IsingModel, certificate: Any) -> EnergyBound | None:
 
 def _part_bound(bare: BareModel, number: int, part: Any) -> EnergyBound | None:
     try:
-        return energy_bound(bare.restrict(np.asarray(part.edges, dtype=np.int64)), part.proof)
+        return energy_bound(bare.restrict(whole_numbers(part.edges, "edges")), part.proof)
     except VerificationError as error:
         msg = f"part {number}: {error}"
         raise VerificationError(msg, part=number) from error

@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from planaris.errors import VerificationError
 from planaris.typing import ArrayLike, BoolArray, LongArray
+from planaris.verify.demands import whole_numbers
 
 
 def check_kuratowski(num_vertices: int, edges: ArrayLike, kuratowski_edges: ArrayLike) -> str:
@@ -44,7 +45,7 @@ def check_kuratowski(num_vertices: int, edges: ArrayLike, kuratowski_edges: Arra
     >>> check_kuratowski(5, k5, range(10))
     'K5'
     """
-    chosen = np.asarray(kuratowski_edges, dtype=np.int64)
+    chosen = whole_numbers(kuratowski_edges, "edges")
     graph = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     if chosen.size == 0 or chosen.min() < 0 or chosen.max() >= len(graph):
         msg = f"`kuratowski_edges` must name some of the {len(graph)} edges"

@@ -17,7 +17,7 @@ from planaris.models import MarkovRandomField
 from planaris.models.encode import mrf2pairwise
 from planaris.result import LabelTree
 from planaris.typing import Array, BoolArray, FloatArray
-from planaris.verify.demands import require
+from planaris.verify.demands import require, whole_numbers
 
 _UNIT = 2.0**-53
 
@@ -34,12 +34,14 @@ def label_bound(model: MarkovRandomField, proof: LabelTree) -> float:
     problem = _Tables(field, proof)
     lowest = math.inf
     for node, alive in _leaves(problem, proof):
-        lowest = min(lowest, problem.leaf_bound(_messages(proof, node), alive))
+        bound = problem.leaf_bound(_messages(proof, node), alive)
+        require(not math.isnan(bound), "the bound of a leaf is a number")
+        lowest = min(lowest, bound)
     return lowest
 
 
 def _messages(proof: LabelTree, node: int) -> FloatArray:
-    begins = np.asarray(proof.message_offsets, dtype=np.int64)
+    begins = whole_numbers(proof.message_offsets, "message_offsets")
     require(len(begins) == len(np.atleast_1d(proof.branch_variable)) + 1, "every node has a run")
     first, last = int(begins[node]), int(begins[node + 1])
     require(0 <= first <= last <= len(proof.messages), "messages of a node are a run")
@@ -149,7 +151,9 @@ class _Tables:
                 given.append(table.reshape(self.cards[a], self.cards[b]))
                 parts.move_to_edge(self.place[a, b], given[-1])
             parts.given.append(given)
-        require(at == len(messages) and bool(np.isfinite(messages).all()), "messages fit")
+        require(at == len(messages), "messages fit")
+        # Sums that overflow would look like labels that cannot be.
+        require(bool(np.all(np.abs(messages) <= 1e200)), "messages are at most 1e200")
         return parts
 
     def _consistent(self, alive: list[BoolArray]) -> list[BoolArray] | None:

@@ -10,13 +10,15 @@ import numpy as np
 from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result import AsIsing, Bounds, Decomposition, HeavyState, LogPartition, MeanField
-from planaris.verify.demands import components, require
+from planaris.verify.demands import components, require, whole_numbers
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import Finding
 from planaris.verify.ground_state import energy_terms
 
 _UNIT = 2.0**-53
+COARSEST = 1e-8
+"""Rounding errors of a proof, relative to the model, that are let pass."""
 
 
 def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) -> list[Finding]:
@@ -36,12 +38,19 @@ def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) 
         if found is None:
             findings.append(Finding(claim, "unproved", "no proof, or too wide to recompute"))
             continue
+        # Numbers far beyond those of the model would hide any claim in their rounding.
+        require(found.slack <= COARSEST * _scale(model), "its numbers are of the model's size")
         claimed = result.lower if sign > 0 else result.upper
-        if sign * (claimed - found.value) > 2 * found.slack:
+        if not sign * (claimed - found.value) <= 2 * found.slack:  # nor if it is no number
             msg = f"the {claim} is claimed to be {claimed}, but the proof gives {found.value}"
             raise VerificationError(msg, claimed=claimed, found=found.value)
         findings.append(Finding(claim, "proved", proof.KIND))
     return findings
+
+
+def _scale(model: IsingModel) -> float:
+    sizes = np.abs(model.couplings).sum() + np.abs(model.fields).sum() + abs(model.offset)
+    return 1.0 + model.num_spins + float(sizes)
 
 
 def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:
@@ -54,8 +63,8 @@ def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed |
         np.concatenate([model.couplings, model.fields]),
     )
     weights = np.asarray(proof.weights, dtype=np.float64)
-    begins = np.asarray(proof.piece_offsets, dtype=np.int64)
-    edges = np.asarray(proof.edges, dtype=np.int64)
+    begins = whole_numbers(proof.piece_offsets, "piece_offsets")
+    edges = whole_numbers(proof.edges, "edges")
     couplings = np.asarray(proof.couplings, dtype=np.float64)
     require(len(begins) == len(weights) + 1, "every piece has a run of edges")
     ends = (begins[0], begins[-1]) == (0, len(edges)) and len(edges) == len(couplings)
@@ -88,7 +97,7 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
     With q ∝ exp(Σ_kept J s s + Σ f s), this is log Z_q + Σ (h - f) m + Σ_left J E_q s s, where
     E_q s s = m m for edges between clusters of q.
     """
-    kept = np.asarray(proof.edges, dtype=np.int64)
+    kept = whole_numbers(proof.edges, "edges")
     fields = np.asarray(proof.fields, dtype=np.float64)
     count = model.num_edges
     inside = kept.size == 0 or (kept.min() >= 0 and kept.max() < count)

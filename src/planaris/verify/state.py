@@ -93,7 +93,7 @@ def check_state(model: IsingModel, result: GroundState) -> bool:
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.energy)
     # Linear programs over real numbers close their interval to 1e-9 of the couplings.
     room = 0.0 if result.method == "planar" else CLOSED * float(_magnitudes(model)[:-1].sum())
-    if result.exact and result.energy - result.lower > 4 * slack + room:
+    if result.exact and not result.energy - result.lower <= 4 * slack + room:
         msg = (
             f"`exact` is claimed, but the minimum is only known to lie in "
             f"[{result.lower}, {result.upper}]"
@@ -109,10 +109,10 @@ def _check_minimum(model: IsingModel, result: GroundState, slack: float) -> None
     weights = _all_log_weights(model)
     best = np.flatnonzero(weights >= weights.max() - 2 * slack)
     minimum = min(exact_energy(model, _state(model, int(code))) for code in best[:64])
-    if result.lower > minimum + slack:
+    if not result.lower <= minimum + slack:
         msg = f"`lower` is claimed to be {result.lower}, but a state has energy {minimum}"
         raise VerificationError(msg, claimed=result.lower, found=minimum)
-    if result.exact and result.energy > minimum + 2 * slack:
+    if result.exact and not result.energy <= minimum + 2 * slack:
         msg = f"`exact` is claimed at {result.energy}, but a state has energy {minimum}"
         raise VerificationError(msg, claimed=result.energy, found=minimum)
 
@@ -164,7 +164,7 @@ def check_log_partition(
         low, high = _enumerated_interval(model)
     else:
         low, high = _certain_interval(model, states)
-    if result.upper < low or result.lower > high:
+    if not (result.upper >= low and result.lower <= high):
         msg = (
             f"log Z is claimed to lie in [{result.lower}, {result.upper}], "
             f"but lies in [{low}, {high}]"

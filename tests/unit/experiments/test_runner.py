@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from planaris.experiments.store import Store
 from toy_figure import FIGURE
 
 SETTINGS = Settings()
+TESTS = Path(__file__).parents[2]
 
 
 def comparable(store, figure=FIGURE):
@@ -101,6 +105,104 @@ def test_a_file_counts_by_its_contents(tmp_path):
     assert first["file"] == "a"
     (tmp_path / "a").write_text("y")
     assert file_params(tmp_path / "a")["sha256"] != first["sha256"]
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """Start Dask processes by hand: ``cluster(workers)`` starts a scheduler and workers again."""
+    pytest.importorskip("distributed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    started = []
+
+    def start(name, *options):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *options, "--no-dashboard"]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        started.append(process)
+        return process
+
+    def restart(workers):
+        for process in started:
+            process.kill()
+            process.wait()
+        started.clear()
+        scheduler = start("scheduler", "--host", "127.0.0.1", "--port", address.rsplit(":")[-1])
+        for _ in range(workers):
+            start("worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
+        return scheduler
+
+    restart.address = address
+    yield restart
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_scheduler_that_is_lost_is_named_and_the_next_run_goes_on(
+    tmp_path, monkeypatch, cluster, workers
+):
+    monkeypatch.setenv("TOY_PAUSE", "0.1")
+    monkeypatch.setenv("TOY_TRIALS", "20")
+    log = tmp_path / "log"
+    monkeypatch.setenv("TOY_LOG", str(log))
+    scheduler = cluster(workers)
+
+    def kill(progress):
+        if progress.done >= 5:
+            scheduler.kill()
+
+    store = Store(tmp_path / "cluster")
+    with pytest.raises(MethodError, match=f"scheduler at {cluster.address} was lost"):
+        run_figure(FIGURE, SETTINGS, store, scheduler=cluster.address, report=kill)
+    results, total = stored_results(FIGURE, SETTINGS, store)
+    stored = {result.params["seed"] for result in results}
+    assert 5 <= len(stored) < total == 20
+    assert len(store.path(FIGURE.name).read_bytes().splitlines()) == len(stored)
+    ran = log.read_text().splitlines()
+    cluster(workers)
+    outcome = run_figure(FIGURE, SETTINGS, store, scheduler=cluster.address)
+    assert (outcome.stored, outcome.run, outcome.failures) == (len(stored), 20 - len(stored), [])
+    again = log.read_text().splitlines()[len(ran) :]
+    assert not stored & {int(line.split()[0]) for line in again}, "a stored trial ran again"
+    assert str(os.getpid()) not in log.read_text().split(), "a trial ran here, not on the cluster"
+    monkeypatch.delenv("TOY_LOG")
+    run_figure(FIGURE, SETTINGS, Store(tmp_path / "serial"))
+    assert comparable(store) == comparable(Store(tmp_path / "serial"))
+
+
+@pytest.mark.filterwarnings("default")
+def test_no_scheduler_at_an_address(tmp_path):
+    pytest.importorskip("distributed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(MethodError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
+    ):
+        run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(MethodError, match="no Dask scheduler answers at nowhere://"):
+        run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler="nowhere://127.0.0.1:9")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_trial_that_kills_its_workers_is_told(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    trials = [{"seed": seed, "pause": 0.0, "dies": seed == 2} for seed in range(3)]
+    figure = replace(FIGURE, trials=lambda settings: trials)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        pytest.raises(MethodError, match="took several workers of tcp://"),
+    ):
+        run_figure(figure, SETTINGS, Store(tmp_path), scheduler=cluster.scheduler_address)
 
 
 @pytest.mark.filterwarnings("default")

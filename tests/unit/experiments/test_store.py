@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,21 +14,11 @@ import pytest
 from planaris.errors import ModelError
 from planaris.experiments.figure import Settings
 from planaris.experiments.store import Store, encode, trial_key
+from planaris.selftest import kills
 from toy_figure import FIGURE
 
 SETTINGS = Settings()
 TESTS = Path(__file__).parents[2]
-
-RUN = """
-from pathlib import Path
-import sys
-from toy_figure import FIGURE
-from planaris.experiments.figure import Settings
-from planaris.experiments.runner import run_figure
-from planaris.experiments.store import Store
-if __name__ == "__main__":
-    run_figure(FIGURE, Settings(), Store(Path(sys.argv[1])), jobs=int(sys.argv[2]))
-"""
 
 WRITE = """
 from pathlib import Path
@@ -56,11 +43,6 @@ def start(code, *arguments, **environment):
         start_new_session=True,
         stderr=subprocess.PIPE,
     )
-
-
-def kill(process):
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
 
 
 def test_reads_back_what_was_appended(store):
@@ -123,27 +105,21 @@ def test_two_writers_at_once(store):
     assert len(store.path(FIGURE.name).read_bytes().splitlines()) == 400
 
 
-@pytest.mark.parametrize(("jobs", "kills"), [(1, 20), (2, 3)])
-def test_a_killed_run_loses_only_trials_in_flight_and_redoes_none(store, tmp_path, jobs, kills):
-    dice = random.Random(jobs)
-    log = tmp_path / "log"
-    setting = {"TOY_TRIALS": "400", "TOY_PAUSE": "0.01", "TOY_LOG": str(log)}
-    log.touch()
-    for _ in range(kills):
-        before, stored = len(runs(log)), seeds(store)
-        process = start(RUN, store.folder, jobs, **setting)
-        wait_for_runs(log, before, process)
-        time.sleep(dice.uniform(0, 0.2))
-        kill(process)
-        ran = runs(log)[before:]
-        assert not stored & set(ran), "a stored trial ran again"
-        assert len(set(ran) - seeds(store)) <= jobs + 1  # in flight, and one being written
-        assert stored <= seeds(store)
-    process = start(RUN, store.folder, jobs, **setting)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    assert seeds(store) == set(range(400))
-    assert len(runs(log)) <= 400 + kills * (jobs + 1)
+@pytest.mark.parametrize(("jobs", "times"), [(1, 20), (2, 3)])
+def test_a_killed_run_loses_only_trials_in_flight_and_redoes_none(jobs, times):
+    assert list(kills.kill_runs(times, seed=jobs, jobs=jobs)) == [None] * (times + 1)
+
+
+def test_what_a_kill_must_not_do_is_noticed(tmp_path, monkeypatch):
+    assert kills._judge([], set(), set(), 1) == "a run did nothing"
+    assert kills._judge([3], {1, 2}, {1, 3}, 1) == "1 stored trials were lost"
+    assert kills._judge([2, 3], {1, 2}, {1, 2, 3}, 1) == "1 stored trials ran again"
+    assert kills._judge([3, 4, 5], {1}, {1}, 1) == "3 trials of 3 were lost by one kill"
+    kills.run_figure(kills.toy(tmp_path, 3), SETTINGS, Store(tmp_path))
+    monkeypatch.setattr(kills, "run_toy", lambda params: {"eigenvalues": [0.0]})
+    assert kills._compare(tmp_path, 3, 0, 1) == "3 of 3 trials are stored, or their results differ"
+    (tmp_path / "log").write_text("0\n" * 9)
+    assert kills._compare(tmp_path, 3, 0, 1) == "3 trials took 9 runs"
 
 
 def test_a_full_disk_stops_the_run_and_leaves_all_before_it(store):
@@ -186,22 +162,3 @@ def test_a_full_file_system(tmp_path):
 def fill(store):
     for seed in range(1000):
         store.append(FIGURE, {"seed": seed}, {"x": "x" * 999})
-
-
-def runs(log):
-    return [int(line.split()[0]) for line in log.read_text().splitlines()]
-
-
-def seeds(store):
-    environment = {"seed": 0, "pause": 0.01}
-    held = store.read(FIGURE)
-    keys = {trial_key(FIGURE, environment | {"seed": seed}): seed for seed in range(400)}
-    return {keys[key] for key in held}
-
-
-def wait_for_runs(log, before, process, seconds=60):
-    end = time.monotonic() + seconds
-    while len(runs(log)) <= before:
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -204,9 +204,14 @@ def test_qubo_round_trip(format: str, rng: np.random.Generator, tmp_path: Path) 
     again = read_qubo(path) if format != "coo" else read_coo(path)
     states = all_states(model.num_spins)
     difference = again.energy(states) - model.energy(states)
-    np.testing.assert_allclose(difference, difference[0], atol=1e-12)  # a constant
+    np.testing.assert_allclose(difference, 0.0, atol=1e-12)
     if format == "coo":
         assert difference[0] == 0
+
+
+@pytest.mark.parametrize("start", ["c offset=5", "c offset=5: of the penalty", "# offset = 5"])
+def test_an_offset_in_the_words_of_others_is_a_comment(start: str) -> None:
+    assert read_qubo(io.StringIO(f"{start}\np qubo 0 1 0 0\n"), format="qubo").offset == 0.0
 
 
 @pytest.mark.parametrize(
@@ -216,6 +221,7 @@ def test_qubo_round_trip(format: str, rng: np.random.Generator, tmp_path: Path) 
         ("p qubo 0 2 1 0\n0 0 1\n0 1 1\n", "qubo", "1 diagonal and 0 other entries"),
         ("p qubo 0 2 1 0\n5 5 1\n", "qubo", "a variable from 0 to 1"),
         ("p qubo 0 x 1 0\n0 0 1\n", "qubo", "maxNodes"),
+        ("# offset=inf: energy = objective + offset\n0 0\n", "bq", "finite number for offset"),
         ("2 1\n3 1 1\n", "bq", "from 1 to 2"),
         ("2 1\n1 1\n", "bq", "3 numbers"),
         ("# vartype=OTHER\n0 1 1\n", "coo", "SPIN or BINARY"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from planaris.cli import selftest as command
 from planaris.cli.app import make_app
-from planaris.selftest import concurrency, faults, hostile, sections
+from planaris.selftest import concurrency, faults, hostile, interrupts, sections
+from planaris.selftest.readers import Reader
 from planaris.selftest.sections import Section
 
 
@@ -44,8 +48,33 @@ def test_a_reader_that_fails_is_noticed(monkeypatch):
     def broken(text):
         raise KeyError(text)
 
-    monkeypatch.setattr(hostile, "_readers", lambda folder: [("toy", broken, b"1 2 3")])
+    monkeypatch.setattr(hostile, "make_readers", lambda _: [Reader("toy", broken, (b"1 2 3",))])
     assert all("KeyError" in str(fault) for fault in hostile.read_damaged(3))
+
+
+def test_a_reader_that_takes_too_much_is_noticed(monkeypatch):
+    greedy = Reader("greedy", lambda data: np.empty(2**28), (b"",))
+    assert "MemoryError" in str(hostile.try_reader(greedy, b""))
+    assert len(np.empty(2**25)) == 2**25  # the limit is gone
+    monkeypatch.setattr(hostile, "MAX_SECONDS", 0.0)
+    slow = Reader("slow", lambda data: sum(range(10**5)), (b"",))
+    assert "took" in str(hostile.try_reader(slow, b""))
+
+
+def test_work_that_goes_on_after_a_signal_is_noticed(monkeypatch):
+    def late(*args, **options):
+        raise subprocess.TimeoutExpired("python", 300, stderr=b"busy\nException ignored")
+
+    monkeypatch.setattr(interrupts.subprocess, "run", late)
+    assert "300 s after a signal at 0.5 s ['Exception ignored']" in str(
+        interrupts.in_a_process("bounds", 0.5)
+    )
+
+
+def test_killed_runs_are_counted(monkeypatch):
+    monkeypatch.setattr("planaris.selftest.kills.kill_runs", lambda *_: iter([None, "lost", None]))
+    section = sections.killed_runs(2, 0, tell=quiet)
+    assert (section.tried, section.faults) == (3, ["kills: lost"])
 
 
 def test_sections_count(monkeypatch):

@@ -1,0 +1,132 @@
+"""Proofs made to deceive: numbers so large that sums overflow or rounding hides the claim."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import VerificationError
+from planaris.result import Bounds, CutTree, GroundState, LogPartition, MeanField
+from planaris.result.files import _decode, save_result
+from planaris.selftest.corruption import KINDS, _places
+from planaris.verify import check_certificate, check_result
+from planaris.verify.elimination import recompute
+from planaris.verify.partition_bounds import check_interval
+from planaris.verify.results import _check_field_bound
+
+
+def test_a_leaf_without_a_bound_proves_nothing() -> None:
+    # Multipliers that overflow must not take a leaf, here the one of the minimum, out of sight.
+    triangle = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, 1.0])
+    forged = CutTree(
+        offsets=np.array([0, 3]),
+        edges=np.array([0, 1, 2]),
+        odd=np.array([1, 0, 0]),
+        branch_edge=np.array([0, -1, -1]),
+        child=np.array([[1, 2], [-1, -1], [-1, -1]]),
+        row_offsets=np.array([0, 0, 2, 3]),
+        rows=np.array([0, 0, 0]),
+        multipliers=np.array([1.7e308, 1.7e308, 2.0]),
+    )
+    spins = np.array([1, -1, 1], dtype=np.int8)
+    worse = GroundState(spins, 1.0, 1.0, 1.0, True, "branch-and-cut", {}, forged)
+    with np.errstate(all="ignore"), pytest.raises(VerificationError, match="is a number"):
+        check_certificate(triangle, worse)
+
+
+def test_rounding_of_huge_numbers_hides_no_claim() -> None:
+    # A distribution with fields of 1e30 has errors of rounding that any lower end fits in.
+    edges = [(u, v) for u in range(40) for v in range(u)]
+    model = pl.IsingModel(edges, 0.01)
+    honest = pl.log_partition(model, "pdc", time_limit=5.0)
+    bounds = honest.certificate
+    assert check_result(model, honest).proved
+    forged = replace(bounds, lower=MeanField(np.zeros(0, dtype=int), np.full(40, 1e30)))
+    claim = replace(honest, lower=honest.upper, value=honest.upper, certificate=forged)
+    with pytest.raises(VerificationError, match="of the model's size"):
+        check_result(model, claim)
+
+
+def test_numbers_that_overflow_are_refused() -> None:
+    edges = [(u, v) for u in range(40) for v in range(u)]
+    model = pl.IsingModel(edges, 0.01)
+    honest = pl.log_partition(model, "pdc", time_limit=5.0)
+    upper = honest.certificate.upper
+    huge = replace(upper, couplings=np.full(len(upper.couplings), 1e308))
+    claim = replace(honest, certificate=replace(honest.certificate, upper=huge))
+    with pytest.raises(VerificationError):
+        check_result(model, claim)
+
+
+HUGE = [1e8, 1e16, 1e30, 1e150, 1e300, 1.7e308]
+
+
+def forge(value: Any, rng: np.random.Generator) -> Any:
+    """Return a proof with a few of its numbers replaced, mostly by huge ones."""
+    body = copy.deepcopy(value)
+    places = _places(body)
+    pattern = rng.integers(3)
+    field = places[rng.integers(len(places))][:-1]
+    for place in [places[k] for k in rng.integers(0, len(places), rng.integers(1, 4))]:
+        at = body
+        for key in place[:-1]:
+            at = at[key]
+        if isinstance(at[place[-1]], int):
+            at[place[-1]] += int(rng.choice([-1, 1, 1000]))
+        else:
+            at[place[-1]] = float(rng.choice([-1, 1])) * float(rng.choice(HUGE))
+    if pattern == 0:  # a whole array of one number
+        at = body
+        for key in field:
+            at = at[key]
+        if isinstance(at, list) and all(isinstance(entry, float) for entry in at):
+            at[:] = [float(rng.choice([-1, 1]) * rng.choice(HUGE))] * len(at)
+    return body
+
+
+@pytest.mark.parametrize(
+    "kind", ["flow of a relaxation", "cycles", "cut tree", "labels", "decomposition", "trees"]
+)
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_no_forged_proof_supports_a_false_claim(kind: str, end: str, tmp_path: Path) -> None:
+    """The claim is false by 0.01; oracles that know are not asked, only the proof."""
+    model, solve = KINDS[kind]
+    honest = solve(model)
+    save_result(honest, tmp_path / "r.json")
+    proof = json.loads((tmp_path / "r.json").read_bytes())["body"]["certificate"]
+    rng = np.random.default_rng(5)
+    states = not isinstance(honest, LogPartition)
+    if states and end == "upper":
+        return  # an upper end is a state
+    truth = recompute(model, task="max" if states else "sum")
+    assert truth is not None
+    for _ in range(60 if kind == "trees" else 300):
+        try:
+            forged = _decode(forge(proof if states else proof[end], rng))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            continue
+        with np.errstate(all="ignore"), contextlib.suppress(ValueError, ArithmeticError):
+            if states:
+                lower = 0.01 - truth.value
+                claim = replace(honest, lower=lower, exact=False, certificate=forged)
+                assert not supports(model, claim), forged
+            else:
+                ends = {"lower": truth.value + 0.01, "upper": truth.value - 0.01}
+                bounds = Bounds(**{"lower": None, "upper": None, end: forged})
+                claim = replace(honest, **ends, certificate=bounds)
+                found = check_interval(model, claim)
+                assert all(finding.status != "proved" for finding in found), forged
+
+
+def supports(model: Any, claim: Any) -> bool:
+    if isinstance(model, pl.IsingModel):
+        return check_certificate(model, claim)
+    return _check_field_bound(model, claim)[0]
