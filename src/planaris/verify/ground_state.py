@@ -106,11 +106,13 @@ def energy_quantum(model: IsingModel) -> float:
     """
     bare = BareModel.of(model)
     used = bare.couplings[bare.couplings != 0]
-    exponent = np.frexp(used)[1]
-    if len(used) == 0 or int(exponent.max()) - int(exponent.min()) > 40:
+    if len(used) == 0:
         return 0.0
-    unit = math.ldexp(1.0, int(exponent.min()) - 12)
-    if unit == 0.0 or np.any(used / unit != np.rint(used / unit)):
+    mantissa, exponent = np.frexp(used)
+    digits = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    _, zeros = np.frexp((digits & -digits).astype(np.float64))  # one more than digits end on
+    unit = math.ldexp(1.0, int((exponent - 54 + zeros).min()))  # of the lowest digit of all
+    if unit == 0.0 or float(np.abs(used).max()) / unit >= 2.0**40:
         return 0.0
     numbers = np.rint(bare.couplings / unit).astype(np.int64)
     sums = np.zeros(bare.num_vertices, dtype=np.int64)
