@@ -51,7 +51,7 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     if result.exact and gap > 2 * bound.slack + bound.room and gap >= energy_quantum(model):
         msg = f"the state must have the least energy, but the proof leaves a gap of {gap}"
         raise VerificationError(msg, claimed=0.0, found=gap)
-    rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms))
+    rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms)) + 1e-307
     if not result.exact and result.lower > bound.value + rounding:
         msg = f"`lower` is claimed to be {result.lower}, but the proof gives {bound.value}"
         raise VerificationError(msg, claimed=result.lower, found=bound.value)

@@ -29,7 +29,7 @@ def check_marginals(model: IsingModel | MarkovRandomField, result: Marginals) ->
     if not result.exact:
         return [Finding("marginals", "unproved", "estimates; only that they are probabilities")]
     _check_fit(model, nodes, factors)
-    ways = [
+    ways: list[Callable[[], list[Finding]]] = [
         lambda: _by_elimination(model, nodes, factors),
         lambda: _of_plane(model, nodes, factors),
     ]

@@ -32,6 +32,9 @@ def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) 
         ("lower end", certificate.lower, 1.0),
         ("upper end", certificate.upper, -1.0),
     ):
+        if sign < 0 and result.upper >= _plain_upper(model):
+            findings.append(Finding(claim, "proved", "the sizes of all couplings"))
+            continue
         prove = _PROVERS[claim].get(type(proof))
         found = None if prove is None else prove(model, proof)
         if found is None:
@@ -47,6 +50,13 @@ def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) 
             else Finding(claim, "proved", proof.KIND)
         )
     return findings
+
+
+def _plain_upper(model: IsingModel) -> float:
+    """Return n log 2 + Σ |J| + Σ |h| + c, rounded up."""
+    sizes = [*np.abs(model.couplings).tolist(), *np.abs(model.fields).tolist(), model.offset]
+    value = math.fsum([model.num_spins * math.log(2.0), *sizes])
+    return value + 8 * _UNIT * (model.num_spins + abs(value))
 
 
 def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:

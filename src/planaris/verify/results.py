@@ -205,19 +205,23 @@ def _check_log_partition(model: Model, result: LogPartition) -> list[Finding]:
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
     again = log_partition_anew(model)
     if again is not None:
-        low, high = again.value - again.slack, again.value + again.slack
-        if not (result.lower <= high and low <= result.upper):
-            msg = (
-                f"log Z is claimed to lie in [{result.lower}, {result.upper}], but is {again.value}"
-            )
-            raise VerificationError(msg, claimed=(result.lower, result.upper), found=again.value)
-        if result.exact and not result.upper - result.lower <= EXACT * (1 + abs(again.value)):
-            msg = f"`exact` is claimed of the interval [{result.lower}, {result.upper}]"
-            raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
+        _require_log_partition(result, again)
     findings = check_interval(model, result)
     if again is not None and not all(finding.status == "proved" for finding in findings):
         return [Finding("log Z", "recomputed", again.how)]
     return findings
+
+
+def _require_log_partition(result: LogPartition, again: Recomputed) -> None:
+    nothing = again.value == -np.inf  # no state is allowed
+    low, high = (again.value + (0.0 if nothing else end * again.slack) for end in (-1, 1))
+    if not (result.lower <= high and low <= result.upper):
+        msg = f"log Z is claimed to lie in [{result.lower}, {result.upper}], but is {again.value}"
+        raise VerificationError(msg, claimed=(result.lower, result.upper), found=again.value)
+    narrow = result.upper - result.lower <= EXACT * (1 + abs(again.value))
+    if result.exact and not (result.upper == -np.inf if nothing else narrow):
+        msg = f"`exact` is claimed of the interval [{result.lower}, {result.upper}]"
+        raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
 
 
 # -- planarity -----------------------------------------------------------------------------------
