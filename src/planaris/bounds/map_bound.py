@@ -18,6 +18,8 @@ from planaris.bounds.bare import EPSILON, Bare, as_bare
 from planaris.bounds.pdc import planar_subgraphs
 from planaris.errors import NotPlanarError
 from planaris.models import IsingModel
+from planaris.relax.cut_form import energy_quantum
+from planaris.relax.cycles import CLOSED
 from planaris.result import GroundState
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
 
@@ -46,14 +48,15 @@ def map_bound(
     -------
     GroundState
         ``lower`` holds at any stop; ``spins`` is the best of the subgraphs' ground states.
+        ``exact`` as for :func:`planaris.relax.branch_and_cut`.
 
     Examples
     --------
-    >>> k5 = IsingModel([(u, v) for u in range(5) for v in range(u)], -1.0)
+    >>> k5 = IsingModel([(u, v) for u in range(5) for v in range(u)], -0.3)
     >>> all_but_one = [[e for e in range(10) if e != left] for left in range(10)]
     >>> found = map_bound(k5, subgraphs=all_but_one)
-    >>> round(found.lower, 4), found.energy  # the cycle LP gives -10/3 too
-    (-3.3333, -2.0)
+    >>> round(found.lower, 4), round(found.energy, 4)  # the cycle LP gives -1 too
+    (-1.0, -0.6)
     """
     started = time.monotonic()
     deadline = math.inf if time_limit is None else started + time_limit
@@ -77,12 +80,13 @@ def map_bound(
     lower = -master.best - model.offset - 64 * EPSILON * len(family) * (size + abs(model.offset))
     spins = _model_state(model, bare, master.states, deadline)
     energy = float(model.energy(spins))
+    between = lower > energy - energy_quantum(model) * (1 - 1e-6)  # no energy lies there
     return GroundState(
         spins=spins,
         energy=energy,
-        lower=min(lower, energy),
+        lower=energy if between else min(lower, energy),
         upper=energy,
-        exact=bool(energy - lower <= tolerance * (1 + abs(energy))),
+        exact=bool(between or energy - lower <= CLOSED * size),
         method="map-bound",
         stats={"rounds": rounds, "seconds": time.monotonic() - started},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -163,7 +164,11 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
     model, inverse = part.with_fields()
     if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
         found = cuts.graph_cut(model, time_limit=limits.remaining(), progress=limits.progress)
-        return found if inverse is None else lift_ground_state(found, inverse, part.model)
+        if inverse is None:
+            return found
+        lifted = lift_ground_state(found, inverse, part.model)
+        # The flow is along the other edges: what it leaves over is held against the fields.
+        return replace(lifted, certificate=found.certificate)
     plan = fitting_elimination(model, "ground_state", limits)
     if plan is None or plan.seconds > ELIMINATION_SECONDS:
         return _branch_and_cut(part, limits, limits.patience())

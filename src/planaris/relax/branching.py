@@ -17,6 +17,7 @@ from planaris.relax.cycles import INTEGRAL, CycleRelaxation, closed_gap
 from planaris.relax.dense import DenseSearch
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.messages import branch_and_bound
+from planaris.relax.proving_dense import ProvingDenseSearch
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
 
@@ -321,8 +322,8 @@ def branch_and_cut(
     threads : int, optional
         Threads for the separation; default: all.
     prove : bool
-        Keep the tree and the multipliers at its leaves as a certificate (Ising models, bounds
-        by cycles). The model is then not reduced, which takes longer.
+        Keep the tree and the multipliers at its leaves as a certificate. Ising models are then
+        not reduced, which takes longer.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -362,12 +363,12 @@ def branch_and_cut(
         )
     form = CutForm.from_model(model, keep_zero_edges=False, reduce=not prove)
     search: BranchAndCut | DenseSearch
-    if prove:
+    if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
+        search = (ProvingDenseSearch if prove else DenseSearch)(form, gap=gap, seed=seed)
+    elif prove:
         from planaris.relax.proving import ProvingSearch
 
         search = ProvingSearch(form, gap=gap, seed=seed, threads=threads)
-    elif bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
-        search = DenseSearch(form, gap=gap, seed=seed)
     else:
         search = BranchAndCut(form, gap=gap, seed=seed, threads=threads)
     limit = np.inf if time_limit is None else time_limit

@@ -92,7 +92,7 @@ class DenseSearch:
             if k and self.seconds() > 0.2 * limit:
                 break
             self.offer(self.rng.choice(np.array([-1, 1], dtype=np.int8), n))
-        self.open = [DenseNode(-np.inf, next(self.counter), np.eye(n))]
+        self.open = [DenseNode(-np.inf, next(self.counter), self.first_groups())]
         with _one_blas_thread():
             while self.open:
                 node = heapq.heappop(self.open)
@@ -108,8 +108,26 @@ class DenseSearch:
                     return "gap"
         return "optimal"
 
-    def proof(self) -> None:
-        """Return no certificate: the matrices of the leaves are not kept."""
+    def first_groups(self) -> FloatArray:
+        """Return every spin as a group of its own; those without couplings join the first."""
+        used = np.unique(self.form.edges[self.form.couplings != 0])
+        groups = np.zeros((self.form.num_spins, max(len(used), 1)))
+        groups[:, 0] = 1.0
+        groups[used, 0] = 0.0
+        groups[used, np.arange(len(used))] = 1.0
+        return groups
+
+    def proof(self) -> Any:
+        """Return no certificate: the multipliers of the leaves are not kept."""
+        return None
+
+    def keep(self, node: DenseNode, engine: SemidefiniteBound, bound: float) -> None:
+        """Take note of what bounds a node, in searches that keep a certificate."""
+
+    def keep_child(
+        self, node: DenseNode, pair: tuple[int, int], sign: int, child: DenseNode
+    ) -> None:
+        """Take note of a part in which a pair of groups is joined with a sign."""
 
     def record(self) -> None:
         """Add a line to the trace."""
@@ -139,11 +157,14 @@ class DenseSearch:
                 signs[1] = -1
             self.offer((node.groups @ signs).astype(np.int8))
             exact = fixed + self.unit * float(signs @ cost @ signs) - self.slop
+            self.keep(node, SemidefiniteBound(cost), exact)  # its first multipliers are the best
             self.finished = min(self.finished, max(exact, node.bound))
             return
         engine = SemidefiniteBound(cost, node.diagonal, node.triangles)
         engine.alpha = node.alpha
-        bound = max(node.bound, self.raise_bound(engine, fixed, limit))
+        bound = self.raise_bound(engine, fixed, limit)
+        self.keep(node, engine, bound)
+        bound = max(node.bound, bound)
         self.round(engine, node)
         self.evaluations += engine.evaluations
         if self.closed(bound):
@@ -189,10 +210,10 @@ class DenseSearch:
             diagonal = np.delete(engine.diagonal, j)
             diagonal[i] += engine.diagonal[j] - 2 * sign * pulled[i, j]
             triangles = engine.triangles.contract(i, j, sign)
-            heapq.heappush(
-                self.open,
-                DenseNode(bound, next(self.counter), groups, diagonal, triangles, 4 * ALPHA[1]),
-            )
+            order = next(self.counter)
+            child = DenseNode(bound, order, groups, diagonal, triangles, 4 * ALPHA[1])
+            heapq.heappush(self.open, child)
+            self.keep_child(node, (i, j), sign, child)
 
 
 @contextmanager

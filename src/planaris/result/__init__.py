@@ -14,6 +14,7 @@ from planaris.result.proofs import (
     NotPlanar,
     PartProof,
     Plane,
+    SemidefiniteTree,
     TJoinProof,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "NotPlanar",
     "PartProof",
     "Plane",
+    "SemidefiniteTree",
     "Stats",
     "TJoinProof",
     "load_result",

@@ -91,6 +91,41 @@ class CutTree:
 
 
 @dataclass(frozen=True, eq=False)
+class SemidefiniteTree:
+    """Branch and bound over pairs of spins, with semidefinite multipliers at the leaves.
+
+    Spins with couplings are groups of one spin at the root. A decision joins two groups, equal
+    or opposite; the energy of a part is then ``constant + <C, s s'>`` for signs s of its groups.
+    If ``C - Diag u - Σ y T`` has no eigenvalue below -d, where ``<T, s s'> >= -1`` are triangle
+    inequalities and y >= 0, that is at least ``constant + Σ u - Σ y - d`` times the groups.
+
+    Attributes
+    ----------
+    pair, child : int array
+        Of every node: the groups (i, j), i < j, that are joined (-1 at a leaf), and its children,
+        in which they are equal, and opposite. Group j becomes part of i, groups above j move up.
+        Node 0 is the root.
+    diagonal_offsets, diagonal : array
+        Of every node the numbers u (leaves only).
+    triangle_offsets, triangles, signs, multipliers : array
+        Of every node the triangles (leaves only): three groups a, b, c and signs p, q, r of
+        ``p q s_a s_b + p r s_a s_c + q r s_b s_c >= -1``, and the multipliers y.
+    """
+
+    KIND: ClassVar[str] = "semidefinite-tree"
+    pair: Array
+    child: Array
+    diagonal_offsets: Array
+    diagonal: Array
+    triangle_offsets: Array
+    triangles: Array
+    signs: Array
+    multipliers: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class LabelTree:
     """Branch and bound over labels: a tree of excluded labels, with messages at its leaves.
 
@@ -244,6 +279,7 @@ PROOFS: dict[str, Any] = {
         TJoinProof,
         Flow,
         CutTree,
+        SemidefiniteTree,
         LabelTree,
         PartProof,
         AsIsing,

@@ -53,6 +53,10 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "flow of a relaxation": (DENSE, local_lp),
     "cycles": (DENSE, lambda model: cycle_lp(model, prove=True)),
     "cut tree": (WHOLE, lambda model: branch_and_cut(model, prove=True)),
+    "semidefinite tree": (
+        _complete(9, 2),
+        lambda model: branch_and_cut(model, prove=True, bound="semidefinite"),
+    ),
     "labels": (_field_of_three_labels(3), lambda model: branch_and_cut(model, prove=True)),
     "log Z": (DENSE, log_partition),
     "decomposition": (DENSE, lambda model: log_partition(model, "pdc")),

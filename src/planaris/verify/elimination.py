@@ -32,6 +32,13 @@ class Recomputed:
     slack: float
     marginals: list[FloatArray] | None = None
     factor_marginals: list[FloatArray] | None = None
+    estimated: bool = False
+    """Whether the slack is an estimate: of a determinant, which elimination does not need."""
+
+    @property
+    def how(self) -> str:
+        """The way it was computed, and what it is good for."""
+        return f"a determinant, to {self.slack:.0e}" if self.estimated else "elimination"
 
 
 @dataclass(eq=False)

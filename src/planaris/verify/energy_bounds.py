@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from planaris.models import IsingModel
-from planaris.result import CutTree, Flow, TJoinProof
+from planaris.result import CutTree, Flow, SemidefiniteTree, TJoinProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.demands import components, require, whole_numbers
+from planaris.verify.semidefinite import semidefinite_bound
 from planaris.verify.tjoin import packing_value
 
 CLOSED = 1e-9
@@ -81,7 +82,14 @@ def energy_bound(model: BareModel, proof: Any) -> EnergyBound | None:
         return _by_flow(model, proof)
     if isinstance(proof, CutTree):
         return _by_tree(model, proof)
+    if isinstance(proof, SemidefiniteTree):
+        lowest = semidefinite_bound(model.edges, model.couplings, proof)
+        return EnergyBound([lowest], room=_room(model))
     return None
+
+
+def _room(model: BareModel) -> float:
+    return CLOSED * float(np.abs(model.couplings).sum())
 
 
 def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
@@ -158,7 +166,7 @@ def _by_tree(model: BareModel, proof: CutTree) -> EnergyBound:
             require(not math.isnan(bound), "the bound of a leaf is a number")
             lowest = min(lowest, bound)
     require(lowest < math.inf, "some leaf holds a state")
-    return EnergyBound([*base, lowest], room=CLOSED * float(np.abs(model.couplings).sum()))
+    return EnergyBound([*base, lowest], room=_room(model))
 
 
 def _check_rows(model: BareModel, offsets: Array, edges: Array, odd: Array) -> None:

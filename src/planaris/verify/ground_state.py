@@ -53,7 +53,7 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     if result.exact and not closed:
         msg = f"the state must have the least energy, but the proof leaves a gap of {gap}"
         raise VerificationError(msg, claimed=0.0, found=gap)
-    rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms))
+    rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms)) + 1e-307
     if not (result.exact or result.lower <= bound.value + rounding):
         msg = f"`lower` is claimed to be {result.lower}, but the proof gives {bound.value}"
         raise VerificationError(msg, claimed=result.lower, found=bound.value)
@@ -108,11 +108,13 @@ def energy_quantum(model: IsingModel) -> float:
     """
     bare = BareModel.of(model)
     used = bare.couplings[bare.couplings != 0]
-    exponent = np.frexp(used)[1]
-    if len(used) == 0 or int(exponent.max()) - int(exponent.min()) > 40:
+    if len(used) == 0:
         return 0.0
-    unit = math.ldexp(1.0, int(exponent.min()) - 12)
-    if unit == 0.0 or np.any(used / unit != np.rint(used / unit)):
+    mantissa, exponent = np.frexp(used)
+    digits = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    _, zeros = np.frexp((digits & -digits).astype(np.float64))  # one more than digits end on
+    unit = math.ldexp(1.0, int((exponent - 54 + zeros).min()))  # of the lowest digit of all
+    if unit == 0.0 or float(np.abs(used).max()) / unit >= 2.0**40:
         return 0.0
     numbers = np.rint(bare.couplings / unit).astype(np.int64)
     sums = np.zeros(bare.num_vertices, dtype=np.int64)

@@ -25,13 +25,15 @@ from planaris.result import (
     Plane,
 )
 from planaris.typing import Array
+from planaris.verify.anew import log_partition_anew
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.embedding import check_plane
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import CheckReport, Finding
-from planaris.verify.ground_state import proved_bound
+from planaris.verify.ground_state import energy_quantum, proved_bound
 from planaris.verify.kuratowski import check_kuratowski
 from planaris.verify.label_bounds import label_bound
+from planaris.verify.marginals import check_marginals
 from planaris.verify.partition_bounds import check_interval
 from planaris.verify.state import check_log_partition, check_state
 
@@ -72,7 +74,7 @@ def check_result(model: Model, result: Any) -> CheckReport:
     checks: dict[type, Any] = {
         GroundState: _check_ground_state,
         LogPartition: _check_log_partition,
-        Marginals: _check_marginals,
+        Marginals: check_marginals,
         Plane: _check_planarity,
         NotPlanar: _check_planarity,
     }
@@ -152,7 +154,7 @@ def _log_terms(model: MarkovRandomField, labels: Array) -> list[float]:
 
 
 def _check_field_bound(model: MarkovRandomField, result: GroundState) -> tuple[bool, str]:
-    proof = result.certificate
+    proof, quantum = result.certificate, 0.0
     if isinstance(proof, LabelTree):
         lower, kind = label_bound(model, proof), proof.KIND
     elif isinstance(proof, AsIsing):
@@ -160,11 +162,12 @@ def _check_field_bound(model: MarkovRandomField, result: GroundState) -> tuple[b
         bound = proved_bound(ising, proof.proof)
         if bound is None:
             return False, ""
-        lower, kind = bound.value, _kinds(proof.proof)
+        lower, kind, quantum = bound.value, _kinds(proof.proof), energy_quantum(ising)
     else:
         return False, ""
     claimed = result.energy if result.exact else result.lower
-    if not claimed <= lower + _room(model):  # nor if the bound is no number
+    between = result.exact and claimed - lower + _slack(model) < quantum  # no energy lies there
+    if not (claimed <= lower + _room(model) or between):  # nor if the bound is no number
         msg = f"no less than {claimed} is claimed, but the proof gives {lower}"
         raise VerificationError(msg, claimed=claimed, found=lower)
     return True, kind
@@ -207,62 +210,25 @@ def _check_log_partition(model: Model, result: LogPartition) -> list[Finding]:
     elif not result.lower <= result.value <= result.upper:
         msg = f"`lower <= value <= upper` must hold, got {result}"
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
-    again = recompute(model, task="sum")
+    again = log_partition_anew(model)
     if again is not None:
-        low, high = again.value - again.slack, again.value + again.slack
-        if not (result.lower <= high and low <= result.upper):
-            msg = (
-                f"log Z is claimed to lie in [{result.lower}, {result.upper}], but is {again.value}"
-            )
-            raise VerificationError(msg, claimed=(result.lower, result.upper), found=again.value)
-        if result.exact and not result.upper - result.lower <= EXACT * (1 + abs(again.value)):
-            msg = f"`exact` is claimed of the interval [{result.lower}, {result.upper}]"
-            raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
+        _require_log_partition(result, again)
     findings = check_interval(model, result)
     if again is not None and not all(finding.status == "proved" for finding in findings):
-        return [Finding("log Z", "recomputed", "elimination")]
+        return [Finding("log Z", "recomputed", again.how)]
     return findings
 
 
-def _check_marginals(model: Model, result: Marginals) -> list[Finding]:
-    count = model.num_spins if isinstance(model, IsingModel) else model.num_variables
-    if len(result.nodes) != count:
-        msg = f"`nodes` must have {count} entries, got {len(result.nodes)}"
-        raise VerificationError(msg, claimed=len(result.nodes), found=count)
-    tables = [_table(node) for node in result.nodes]
-    for v, table in enumerate(tables):
-        if not (np.all(table >= -1e-12) and abs(table.sum() - 1) < 1e-9):
-            msg = f"the marginals of variable {v} must be probabilities, got {table.tolist()}"
-            raise VerificationError(msg, claimed=table, found=v)
-    whole = (
-        recompute(model, task="sum", marginals=True, max_entries=2**18) if result.exact else None
-    )
-    if whole is None or whole.marginals is None:
-        return [Finding("marginals", "unproved", "only that they are probabilities")]
-    joint, edges = whole.factor_marginals or [], list(result.edges)
-    if isinstance(model, IsingModel):
-        joint = [
-            np.array([table[0, 1] + table[1, 0], table[0, 0] + table[1, 1]])
-            for table in joint[: model.num_edges]
-        ]
-    else:  # a factor of nothing is a number
-        scopes = [len(model.scope(k)) for k in range(model.num_factors)]
-        edges = [edge for edge, size in zip(result.edges, scopes, strict=False) if size]
-    pairs = [_table(edge) for edge in edges]
-    for name, claimed, truth in (("x", tables, whole.marginals), ("edge", pairs, joint)):
-        if len(claimed) != len(truth):
-            msg = f"there must be {len(truth)} marginals, got {len(claimed)}"
-            raise VerificationError(msg, claimed=len(claimed), found=len(truth))
-        for k, (table, found) in enumerate(zip(claimed, truth, strict=True)):
-            if not np.abs(table - found).max(initial=0.0) <= 1e-9 + 4 * whole.slack:
-                msg = f"P({name} {k}) is claimed to be {table.tolist()}, but is {found.tolist()}"
-                raise VerificationError(msg, claimed=table, found=found)
-    return [Finding("marginals", "recomputed", "elimination")]
-
-
-def _table(node: Any) -> Array:
-    value = np.asarray(node, dtype=np.float64)
-    return np.array([1 - value, value]) if value.ndim == 0 else value
+def _require_log_partition(result: LogPartition, again: Recomputed) -> None:
+    nothing = again.value == -np.inf  # no state is allowed
+    low, high = (again.value + (0.0 if nothing else end * again.slack) for end in (-1, 1))
+    if not (result.lower <= high and low <= result.upper):
+        msg = f"log Z is claimed to lie in [{result.lower}, {result.upper}], but is {again.value}"
+        raise VerificationError(msg, claimed=(result.lower, result.upper), found=again.value)
+    narrow = result.upper - result.lower <= EXACT * (1 + abs(again.value))
+    if result.exact and not (result.upper == -np.inf if nothing else narrow):
+        msg = f"`exact` is claimed of the interval [{result.lower}, {result.upper}]"
+        raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
 
 
 # -- planarity -----------------------------------------------------------------------------------

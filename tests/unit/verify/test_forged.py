@@ -93,7 +93,16 @@ def forge(value: Any, rng: np.random.Generator) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", ["flow of a relaxation", "cycles", "cut tree", "labels", "decomposition", "trees"]
+    "kind",
+    [
+        "flow of a relaxation",
+        "cycles",
+        "cut tree",
+        "semidefinite tree",
+        "labels",
+        "decomposition",
+        "trees",
+    ],
 )
 @pytest.mark.parametrize("end", ["lower", "upper"])
 def test_no_forged_proof_supports_a_false_claim(kind: str, end: str, tmp_path: Path) -> None:

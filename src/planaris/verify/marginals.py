@@ -1,0 +1,199 @@
+"""Check marginals: that they are probabilities, fit together, and where possible their values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import MethodError, VerificationError
+from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.result import Marginals
+from planaris.typing import Array, BoolArray, FloatArray
+from planaris.verify.anew import LARGE
+from planaris.verify.demands import components
+from planaris.verify.determinant import edge_sum_by_determinant
+from planaris.verify.elimination import recompute
+from planaris.verify.energy_bounds import BareModel
+from planaris.verify.findings import Finding
+
+CLOSE = 1e-9
+"""Errors of single probabilities that exact methods may leave."""
+
+
+def check_marginals(model: IsingModel | MarkovRandomField, result: Marginals) -> list[Finding]:
+    """Return what is found of the marginals of a model; raise if something is wrong."""
+    nodes, factors = _shaped(model, result)
+    if not result.exact:
+        return [Finding("marginals", "unproved", "estimates; only that they are probabilities")]
+    _check_fit(model, nodes, factors)
+    ways: list[Callable[[], list[Finding]]] = [
+        lambda: _by_elimination(model, nodes, factors),
+        lambda: _of_plane(model, nodes, factors),
+    ]
+    for way in ways if len(nodes) <= LARGE else ways[::-1]:
+        found = way()
+        if found:
+            return found
+    return [Finding("marginals", "unproved", "only that they are probabilities that fit together")]
+
+
+def _shaped(
+    model: IsingModel | MarkovRandomField, result: Marginals
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return a table per variable and per edge or factor, all of them probabilities."""
+    if isinstance(model, IsingModel):
+        shapes: list[tuple[int, ...]] = [(2,)] * model.num_spins
+        joint: list[tuple[int, ...]] = [(2,)] * model.num_edges
+    else:
+        shapes = [(int(k),) for k in model.cardinalities]
+        joint = [
+            tuple(model.cardinalities[model.scope(k)].tolist()) for k in range(model.num_factors)
+        ]
+    found = []
+    for name, claimed, wanted in (("nodes", result.nodes, shapes), ("edges", result.edges, joint)):
+        if len(claimed) != len(wanted):
+            msg = f"`{name}` must have {len(wanted)} entries, got {len(claimed)}"
+            raise VerificationError(msg, claimed=len(claimed), found=len(wanted))
+        tables = [_table(entry, shape) for entry, shape in zip(claimed, wanted, strict=True)]
+        for k, table in enumerate(tables):
+            if not (np.all(table >= -1e-12) and abs(table.sum() - 1) < CLOSE):
+                msg = f"`{name}` {k} must hold probabilities, got {table.tolist()}"
+                raise VerificationError(msg, claimed=table, found=k)
+        found.append(tables)
+    return found[0], found[1]
+
+
+def _table(entry: Any, shape: tuple[int, ...]) -> FloatArray:
+    value = np.asarray(entry, dtype=np.float64)
+    if value.ndim == 0 and shape:
+        value = np.array([1 - value, value])
+    if value.size != np.prod(shape, dtype=int):
+        msg = f"a table must have the shape {shape}, got {value.shape}"
+        raise VerificationError(msg, claimed=value.shape, found=shape)
+    return value.reshape(shape)
+
+
+def _check_fit(
+    model: IsingModel | MarkovRandomField, nodes: list[FloatArray], factors: list[FloatArray]
+) -> None:
+    """Raise unless some distribution on each edge or factor has these marginals."""
+    if isinstance(model, IsingModel):
+        up = np.array([table[1] for table in nodes])
+        same = np.array([table[1] for table in factors])
+        u, v = up[model.edges[:, 0]], up[model.edges[:, 1]]
+        miss = np.maximum(np.abs(u + v - 1) - same, same - 1 + np.abs(u - v))
+    else:
+        gaps = [
+            np.abs(table.sum(axis=tuple(a for a in range(table.ndim) if a != axis)) - nodes[v])
+            for k, table in enumerate(factors)
+            for axis, v in enumerate(model.scope(k).tolist())
+        ]
+        miss = np.array([gap.max(initial=0.0) for gap in gaps])
+    if not np.all(miss <= 8 * CLOSE):
+        at = int(np.argmax(miss))
+        msg = f"marginals of spins and edges must fit together, but miss by {miss[at]} ({at})"
+        raise VerificationError(msg, claimed=float(miss[at]), found=at)
+
+
+def _by_elimination(
+    model: IsingModel | MarkovRandomField, nodes: list[FloatArray], factors: list[FloatArray]
+) -> list[Finding]:
+    """Raise unless every table is the one that elimination finds; nothing where it is too wide."""
+    whole = recompute(model, task="sum", marginals=True, max_entries=2**18)
+    if whole is None:
+        return []
+    joint = whole.factor_marginals or []
+    if isinstance(model, IsingModel):
+        joint = [np.array([t[0, 1] + t[1, 0], t[0, 0] + t[1, 1]]) for t in joint[: len(factors)]]
+    else:  # a factor of nothing is a number
+        factors = [table for table in factors if table.ndim]
+    pairs = (("x", nodes, whole.marginals or []), ("edge", factors, joint))
+    for name, claimed, truth in pairs:
+        for k, (table, found) in enumerate(zip(claimed, truth, strict=True)):
+            if not np.abs(table - found).max(initial=0.0) <= CLOSE + 4 * whole.slack:
+                msg = f"P({name} {k}) is claimed to be {table.tolist()}, but is {found.tolist()}"
+                raise VerificationError(msg, claimed=table, found=found)
+    return [Finding("marginals", "recomputed", "elimination")]
+
+
+def _of_plane(
+    model: IsingModel | MarkovRandomField, nodes: list[FloatArray], factors: list[FloatArray]
+) -> list[Finding]:
+    """Check an Ising model, or a field that is one, by determinants."""
+    if isinstance(model, IsingModel):
+        up, same = ([table[1] for table in tables] for tables in (nodes, factors))
+        return _by_determinant(model, np.array(up), np.array(same))
+    if np.any(model.cardinalities != 2):
+        return []
+    try:
+        ising, _ = mrf2ising(model)
+    except MethodError:  # larger factors or hard constraints
+        return []
+    pairs = {
+        tuple(sorted(model.scope(k).tolist())): table[0, 0] + table[1, 1]
+        for k, table in enumerate(factors)
+        if table.ndim == 2
+    }
+    edges = [pairs[min(u, v), max(u, v)] for u, v in ising.edges.tolist()]
+    return _by_determinant(ising, np.array([table[1] for table in nodes]), np.array(edges))
+
+
+def _by_determinant(model: IsingModel, nodes: FloatArray, edges: FloatArray) -> list[Finding]:
+    """Check one random sum of all marginals of edges, and of spins as edges to the bias spin.
+
+    The sum is the derivative of log Z along the random weights. Wrong marginals pass only if
+    their errors cancel in it. The weights follow from the claim, so nobody can aim at them.
+    Nothing is found out where the graph is not planar, too large or too cold.
+    """
+    bare = BareModel.of(model)
+    label = components(bare.num_vertices, *bare.edges.T)[1]
+    alone = label[:-1] != label[-1]  # no field acts on them: up is as likely as down
+    wrong = np.flatnonzero(alone & ~(np.abs(nodes - 0.5) <= CLOSE))
+    if len(wrong):
+        at = int(wrong[0])
+        msg = f"P(x {at}) must be 1/2 without fields, got {nodes[at]}"
+        raise VerificationError(msg, claimed=float(nodes[at]), found=0.5)
+    # All spins that fields act on, if the graph stays planar; else those with a field.
+    for held in dict.fromkeys([tuple(~alone), tuple(model.fields != 0)]):
+        joined: BoolArray = np.array(held, dtype=bool)
+        accuracy = _check_sum(model, np.flatnonzero(joined), nodes, edges)
+        if accuracy is None:
+            continue
+        how = f"a random sum of all, by a determinant, to {accuracy:.0e}"
+        findings = [Finding("marginals", "recomputed", how)]
+        left = int(np.count_nonzero(~joined & ~alone))
+        if left:
+            what = f"{left} spins without a field: only that they fit their edges"
+            findings.append(Finding("marginals of spins", "unproved", what))
+        return findings
+    return []
+
+
+def _check_sum(
+    model: IsingModel, joined: Array, nodes: FloatArray, edges: FloatArray
+) -> float | None:
+    """Raise if the random sum is wrong; return to what it is right, None if it is not known."""
+    bias = np.column_stack([joined, np.full(len(joined), model.num_spins)])
+    bare = BareModel(
+        model.num_spins + 1,
+        np.concatenate([model.edges.astype(np.int64), bias]),
+        np.concatenate([model.couplings, model.fields[joined]]),
+    )
+    claimed = 2 * np.concatenate([edges, nodes[joined]]) - 1
+    seed = hashlib.sha256(np.ascontiguousarray(claimed).tobytes()).digest()
+    weights = np.random.default_rng(list(seed)).normal(size=len(claimed))
+    found = edge_sum_by_determinant(bare, weights)
+    if found is None:
+        return None
+    total = float(weights @ claimed)
+    slack = found.slack + 4 * CLOSE * float(np.linalg.norm(weights))
+    if not abs(total - found.value) <= slack:
+        msg = (
+            f"a random sum of the marginals must be {found.value}, to {slack:.0e}, but is {total}: "
+            "some of them are wrong"
+        )
+        raise VerificationError(msg, claimed=total, found=found.value)
+    return slack

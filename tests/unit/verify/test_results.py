@@ -1,0 +1,71 @@
+"""``check_result`` on whole results: what solvers of every kind return passes, and says how."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planar_graphs import complete
+from planaris.errors import VerificationError
+from planaris.result import load_result
+from planaris.selftest.models import make_case
+from planaris.verify import check_result
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_flows_of_parts_are_saved_and_checked(seed: int, tmp_path) -> None:
+    rng = np.random.default_rng(seed)
+    edges = [*complete(9).tolist(), *(complete(9) + 9).tolist(), (0, 9), (18, 19), (19, 20)]
+    edges += [(20, 18), (20, 0)]
+    gauge = rng.choice([-1.0, 1.0], 21)  # no cycle is frustrated
+    couplings = [abs(rng.normal()) * gauge[u] * gauge[v] for u, v in edges]
+    fields = rng.normal(size=21) * (rng.random(21) < 0.4)
+    if seed % 2:
+        fields[:9] = 0.0
+    model = pl.IsingModel(edges, couplings, fields)
+    found = pl.ground_state(model)
+    assert "graph-cut" in found.method
+    found.save(tmp_path / "r.json")
+    saved = load_result(tmp_path / "r.json")
+    report = check_result(model, saved)
+    assert report.findings[1].status == "proved"
+    assert "flow" in report.findings[1].detail
+    at = next(k for k, part in enumerate(saved.certificate) if part.proof.KIND == "flow")
+    flow = np.array(saved.certificate[at].proof.flow)
+    most = np.argmax(np.abs(flow))
+    flow[most] = flow[most] / 2 if flow[most] else 0.01
+    parts = list(saved.certificate)
+    parts[at] = replace(parts[at], proof=replace(parts[at].proof, flow=flow))
+    with pytest.raises(VerificationError, match=r"gap|exceeds"):
+        check_result(model, replace(saved, certificate=parts))
+
+
+@pytest.mark.parametrize("method", ["auto", "treewidth", "interval", "trw"])
+def test_no_allowed_state_at_all_is_an_answer(method: str) -> None:
+    same, apart = np.eye(2), 1 - np.eye(2)
+    model = pl.MarkovRandomField([2, 2], [((0, 1), same), ((0, 1), apart)])
+    found = pl.log_partition(model, method)
+    assert check_result(model, found).proved
+    with pytest.raises(VerificationError, match="claimed"):
+        check_result(model, replace(found, value=1.0, lower=0.9, upper=1.1))
+
+
+@pytest.mark.parametrize("seed", [13, 23, 26])
+def test_methods_that_bound_claim_no_more_than_they_prove(seed: int) -> None:
+    model = make_case(seed).model
+    for method in ("pdc", "qpbo"):
+        found = pl.ground_state(model, method)
+        assert check_result(model, found).proved
+
+
+def test_a_plain_upper_end_needs_no_proof_but_a_lower_one_does() -> None:
+    rng = np.random.default_rng(0)
+    lattice = pl.generate.square_lattice(24, 24)
+    model = pl.IsingModel(lattice.edges, rng.normal(size=len(lattice.edges)), rng.normal(size=576))
+    found = pl.log_partition(model, "mean-field", time_limit=2)
+    assert check_result(model, found).proved
+    lowered = replace(found, upper=found.upper - 0.1)
+    assert [f.status for f in check_result(model, lowered).findings] == ["proved", "unproved"]
