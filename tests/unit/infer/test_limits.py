@@ -16,7 +16,7 @@ from planaris.planar import plan
 from planaris.reference import enumerate_states
 from planaris.selftest.interrupts import cube
 from planaris.selftest.interrupts import lattice as glass
-from planaris.selftest.models import make_case
+from planaris.selftest.models import KINDS
 
 LIMIT = 0.25
 STATES = ("auto", "qpbo", "local-lp", "cycle-lp", "mplp", "branch-and-cut", "pdc")
@@ -36,11 +36,17 @@ def potts(n: int) -> MarkovRandomField:
     return MarkovRandomField([3] * n * n, tables)
 
 
+def random_model(kind: str, seed: int) -> pl.IsingModel:
+    model = KINDS[kind](np.random.default_rng([seed, 2026])).model
+    assert isinstance(model, pl.IsingModel)
+    return model
+
+
 HARD = {
     "lattice with fields": lambda: glass(150, fields=True),
     "cube": lambda: cube(16, seed=1),
     "dense": lambda: dense(100),
-    "cold": lambda: make_case(23).model,
+    "cold": lambda: random_model("torus", 23),
 }
 
 
@@ -101,10 +107,10 @@ def test_marginals(kind, method):
     assert len(found.nodes) == model.num_spins
 
 
-@pytest.mark.parametrize("seed", [20, 23])
-def test_log_determinants_of_cold_models(seed):
+@pytest.mark.parametrize(("kind", "seed"), [("planar", 20), ("torus", 23)])
+def test_log_determinants_of_cold_models(kind, seed):
     with Clock() as clock:
-        found = pl.log_partition(make_case(seed).model, "logdet", time_limit=LIMIT)
+        found = pl.log_partition(random_model(kind, seed), "logdet", time_limit=LIMIT)
     assert clock.kept(LIMIT), clock.seconds
     holds_together(found)
 
