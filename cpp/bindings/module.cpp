@@ -22,6 +22,9 @@ void bind_tree_reweighted(nb::module_& m);
 }  // namespace planaris::bindings
 
 NB_MODULE(_core, m) {
+#ifdef NDEBUG
+  nb::set_leak_warnings(false);  // what is alive when Python ends is nothing to tell users
+#endif
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);

@@ -101,7 +101,7 @@ def test_every_reader_is_there(readers):
         ("coo", b"# num_variables=4000000\n0 1 1\n"),
         ("qubo", b"p qubo 0 4000000 0 0\n"),
         ("bq", b"4000000 0\n"),
-        ("edge-list", bz2.compress(b"a b\n" * 2**19)),
+        ("edge-list", bz2.compress(b"a b\n" * 2**18)),
         ("maxcut", bz2.compress(b"%d %d\n" % (2, 2**18) + b"1 2 3\n" * 2**18)),
         ("read_mar", bz2.compress(b"MAR 500000 " + b"1 1 " * 500_000)),
         ("read_evidence", bz2.compress(b"500000 " + b"0 1 " * 500_000)),
