@@ -17,6 +17,7 @@ from planaris.relax.cycles import INTEGRAL, CycleRelaxation, closed_gap
 from planaris.relax.dense import DenseSearch
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.messages import branch_and_bound
+from planaris.relax.offset import with_offset
 from planaris.relax.proving_dense import ProvingDenseSearch
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
@@ -361,6 +362,18 @@ def branch_and_cut(
                 progress=progress,
             ),
         )
+    if model.offset:
+        found = branch_and_cut(
+            model.without_offset(),
+            time_limit=time_limit,
+            gap=gap,
+            bound=bound,
+            seed=seed,
+            threads=threads,
+            prove=prove,
+            progress=progress,
+        )
+        return with_offset(found, model)
     form = CutForm.from_model(model, keep_zero_edges=False, reduce=not prove)
     search: BranchAndCut | DenseSearch
     if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
