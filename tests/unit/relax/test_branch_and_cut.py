@@ -7,6 +7,7 @@ import pytest
 from planaris import IsingModel
 from planaris.reference import enumerate_states
 from planaris.relax import branch_and_cut
+from planaris.verify import check_certificate
 
 
 @pytest.mark.parametrize("prove", [False, True])
@@ -21,3 +22,12 @@ def test_a_large_constant_hides_no_coupling(scale, offset, prove, rng):
     assert found.exact
     assert float(bare.energy(found.spins)) == pytest.approx(least, rel=1e-12, abs=0)
     assert found.lower <= found.energy == float(model.energy(found.spins))
+
+
+def test_the_constant_does_not_close_the_search():
+    edges = [(3, 0), (0, 1), (1, 3), (3, 2), (2, 0)]
+    couplings = [0.0, 4.843373980707919e-301, 0.0, 5.0880279444310095e-301, 2.231404742283511e-301]
+    model = IsingModel(edges, couplings, offset=-3.5)
+    found = branch_and_cut(model, prove=True)
+    assert len(set(found.spins.tolist())) == 1
+    assert check_certificate(model, found)
