@@ -79,7 +79,7 @@ def _plan(
                 3600 * hours * SOAK_SHARE, seed, jobs=workers, folder=folder, tell=tell
             ),
         ),
-        ("certificates", lambda tell: sections.corrupted(round(20 + 2000 * hours), tell=tell)),
+        ("certificates", lambda tell: sections.corrupted(round(20 + 4000 * hours), tell=tell)),
         ("time limits", lambda tell: sections.time_limits(times, tell=tell)),
         ("interrupts", lambda tell: sections.interrupts(times, tell=tell)),
         ("threads", lambda tell: sections.concurrency(times, seed, tell=tell)),
