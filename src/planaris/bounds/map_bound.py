@@ -23,6 +23,9 @@ from planaris.relax.cycles import CLOSED
 from planaris.result import GroundState
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
 
+ENTRY_SECONDS = 1e-6
+"""What the program takes per entry before it looks at the clock."""
+
 
 def map_bound(
     model: IsingModel,
@@ -145,7 +148,11 @@ class _Master:
 
         # A third: the program is assembled before, and subgraphs are solved after it.
         left = (self.deadline - time.monotonic()) / 3
-        if left <= 0:
+        entries = sum(
+            len(members) * (len(columns) + 1)
+            for members, columns in zip(self.family, self.columns, strict=True)
+        )
+        if left <= ENTRY_SECONDS * entries:
             return False
 
         m = self.bare.num_edges
@@ -242,6 +249,7 @@ def _model_state(
 ) -> Int8Array:
     """Return the best of some states, after a local search."""
     u, v = bare.edges.T
-    best = max(states, key=lambda s: float(bare.couplings @ (s[u] * s[v])))
+    cut = [float(bare.couplings[s[u] != s[v]].sum()) for s in states]
+    best = states[int(np.argmin(cut))]
     spins = _improved(bare, best, deadline)
     return (spins[:-1] * spins[-1]).astype(np.int8) if model.has_fields else spins

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BASE_BITS = 32
 DIGIT = (1 << BASE_BITS) - 1
 BLOCK = 32
+MAX_EXPONENT = 4096  # of two; doubles and their sums are within 2200
 
 
 def check_tjoin(
@@ -304,6 +305,7 @@ class _Numbers:
         mantissas, exponents = _dyadic(weights)
         raw: Any = np.asarray(packing.digits, np.int64)
         _require(len(raw) == len(packing.start), "the packing needs one value per set")
+        _require(abs(packing.exponent) <= MAX_EXPONENT, "the unit of the packing is out of range")
         used = exponents[mantissas != 0]
         unit = min(int(used.min(initial=packing.exponent)), packing.exponent, offset[1])
         lift = packing.exponent - unit

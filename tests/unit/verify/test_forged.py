@@ -139,3 +139,12 @@ def supports(model: Any, claim: Any) -> bool:
     if isinstance(model, pl.IsingModel):
         return check_certificate(model, claim)
     return _check_field_bound(model, claim)[0]
+
+
+def test_a_unit_out_of_range_takes_no_memory() -> None:
+    model = pl.generate.spin_glass(4, np.random.default_rng(0))
+    honest = pl.ground_state(model)
+    (part,) = honest.certificate
+    forged = replace(part, proof=replace(part.proof.as_proof(), exponent=-544669384685))
+    with pytest.raises(VerificationError, match="out of range"):
+        check_certificate(model, replace(honest, certificate=[forged]))
