@@ -65,7 +65,7 @@ def test_says_what_there_is(tmp_path, arguments):
 
 def test_an_interrupted_run_leaves_a_page_and_goes_on(tmp_path):
     process = start(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for_results(process, tmp_path, 2)
+    wait_for_results(process, tmp_path, 6)  # a worker that is still starting would say so
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
