@@ -42,6 +42,7 @@ class Worker:
             start_new_session=True,  # Ctrl-C is for the server, which then ends this
         )
         self.started = False
+        self.died = False
 
     def ask(self, question: str, body: Any, seconds: float) -> Reply | None:
         """Return the reply, or None when the process died or took too long."""
@@ -64,7 +65,8 @@ class Worker:
                 return False
             try:
                 rest = rest[os.write(handle, rest[:PIPE_BYTES]) :]
-            except OSError:  # it has died
+            except OSError:
+                self.died = True
                 return False
         return True
 
@@ -74,8 +76,11 @@ class Worker:
         parts: list[bytes] = []
         while not (parts and parts[-1].endswith(b"\n")):
             ready, _, _ = select.select([handle], [], [], max(until - monotonic(), 0.0))
-            chunk = os.read(handle, 2**20) if ready else b""
-            if not chunk:
+            if not ready:
+                return None
+            chunk = os.read(handle, 2**20)
+            if not chunk:  # closed at the other end
+                self.died = True
                 return None
             parts.append(chunk)
         return b"".join(parts)
@@ -120,14 +125,14 @@ class Workers:
             reply = self.all[index].ask(question, body, self.answer_seconds)
             if reply is not None:
                 return reply
-            alive = self.all[index].process.poll() is None
+            died = self.all[index].died
             self._replace(index)
         finally:
             self._idle.put(index)
-        if alive:
-            late = f"no answer within {self.answer_seconds:g} s; ask for something smaller"
-            return error(HTTPStatus.GATEWAY_TIMEOUT, late)
-        return error(HTTPStatus.INTERNAL_SERVER_ERROR, "the process that worked on it died")
+        if died:
+            return error(HTTPStatus.INTERNAL_SERVER_ERROR, "the process that worked on it died")
+        late = f"no answer within {self.answer_seconds:g} s; ask for something smaller"
+        return error(HTTPStatus.GATEWAY_TIMEOUT, late)
 
     def _replace(self, index: int) -> None:
         self.all[index].end()
