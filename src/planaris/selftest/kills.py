@@ -100,14 +100,18 @@ def _judge(ran: list[int], before: set[int], after: set[int], jobs: int) -> str 
     if before & set(ran):
         return f"{len(before & set(ran))} stored trials ran again"
     lost = len(set(ran) - after)
-    # In flight, one in each process, and one being written.
-    return f"{lost} trials of {len(ran)} were lost by one kill" if lost > jobs + 1 else None
+    return f"{lost} trials of {len(ran)} were lost by one kill" if lost > _in_flight(jobs) else None
+
+
+def _in_flight(jobs: int) -> int:
+    """Return how many may run, or have ended a moment ago and not be written yet."""
+    return 2 if jobs == 1 else 4 * jobs
 
 
 def _compare(folder: Path, trials: int, kills: int, jobs: int) -> str | None:
     """Compare with a run of its own that nobody disturbs; its trials do not wait."""
     runs = len(_log(folder))
-    if runs > trials + kills * (jobs + 1):
+    if runs > trials + kills * _in_flight(jobs):
         return f"{trials} trials took {runs} runs"
     alone = folder / "alone"
     alone.mkdir()
