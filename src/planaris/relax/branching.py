@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -344,36 +345,24 @@ def branch_and_cut(
     if bound not in BOUNDS:
         msg = f"`bound` must be one of {BOUNDS}, got {bound!r}"
         raise MethodError(msg, bound=bound)
+    search_again = partial(
+        branch_and_cut,
+        time_limit=time_limit,
+        gap=gap,
+        bound=bound,
+        seed=seed,
+        threads=threads,
+        prove=prove,
+        progress=progress,
+    )
     if isinstance(model, MarkovRandomField):
         if not is_ising(model):
             return branch_and_bound(
                 model, time_limit=time_limit, gap=gap, prove=prove, progress=progress
             )
-        return via_ising(
-            model,
-            lambda ising: branch_and_cut(
-                ising,
-                time_limit=time_limit,
-                gap=gap,
-                bound=bound,
-                seed=seed,
-                threads=threads,
-                prove=prove,
-                progress=progress,
-            ),
-        )
+        return via_ising(model, search_again)
     if model.offset:
-        found = branch_and_cut(
-            model.without_offset(),
-            time_limit=time_limit,
-            gap=gap,
-            bound=bound,
-            seed=seed,
-            threads=threads,
-            prove=prove,
-            progress=progress,
-        )
-        return with_offset(found, model)
+        return with_offset(search_again(model.without_offset()), model)
     form = CutForm.from_model(model, keep_zero_edges=False, reduce=not prove)
     search: BranchAndCut | DenseSearch
     if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):

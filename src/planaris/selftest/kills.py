@@ -45,7 +45,7 @@ def run_toy(params: Params) -> Record:
 def main() -> None:
     """Run what is left of the trials."""
     folder, trials, jobs = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    run_figure(toy(folder, trials), Settings(), Store(folder), jobs=jobs)
+    run_figure(toy(folder, trials, _pause(jobs)), Settings(), Store(folder), jobs=jobs)
 
 
 def kill_runs(times: int, seed: int = 0, *, jobs: int = 1) -> Iterator[str | None]:
@@ -55,10 +55,10 @@ def kill_runs(times: int, seed: int = 0, *, jobs: int = 1) -> Iterator[str | Non
     results are those of a run that nobody disturbed.
     """
     rng = np.random.default_rng([seed, 14])
-    trials = 20 * (times + 1) * jobs  # more than the kills leave time for
+    trials = 20 * (times + 1)  # more than the kills leave time for
     with TemporaryDirectory() as name:
         folder = Path(name)
-        figure, store = toy(folder, trials), Store(folder)
+        figure, store = toy(folder, trials, _pause(jobs)), Store(folder)
         (folder / "log").touch()
         for _ in range(times):
             before, stored = len(_log(folder)), _stored(figure, store)
@@ -70,6 +70,11 @@ def kill_runs(times: int, seed: int = 0, *, jobs: int = 1) -> Iterator[str | Non
             yield _judge(_log(folder)[before:], stored, _stored(figure, store), jobs)
         errors = _start(folder, trials, jobs).communicate()[1]
         yield f"the last run: {errors[-300:]}" if errors else _compare(folder, trials, times, jobs)
+
+
+def _pause(jobs: int) -> float:
+    """Return longer pauses for several processes, whose results take a while to be written."""
+    return PAUSE if jobs == 1 else 10 * PAUSE
 
 
 def _start(folder: Path, trials: int, jobs: int) -> subprocess.Popen[str]:
@@ -104,8 +109,8 @@ def _judge(ran: list[int], before: set[int], after: set[int], jobs: int) -> str 
 
 
 def _in_flight(jobs: int) -> int:
-    """Return how many may run, or have ended a moment ago and not be written yet."""
-    return 2 if jobs == 1 else 4 * jobs
+    """Return how many trials may be handed out and not be written yet."""
+    return 2 * jobs
 
 
 def _compare(folder: Path, trials: int, kills: int, jobs: int) -> str | None:
@@ -116,12 +121,12 @@ def _compare(folder: Path, trials: int, kills: int, jobs: int) -> str | None:
     alone = folder / "alone"
     alone.mkdir()
     run_figure(toy(alone, trials, pause=0.0), Settings(), Store(alone))
-    found, expected = _numbers(folder, trials), _numbers(alone, trials, pause=0.0)
+    found, expected = _numbers(folder, trials, _pause(jobs)), _numbers(alone, trials, 0.0)
     if len(found) != trials or found != expected:
         return f"{len(found)} of {trials} trials are stored, or their results differ"
     return None
 
 
-def _numbers(folder: Path, trials: int, pause: float = PAUSE) -> list[Record]:
+def _numbers(folder: Path, trials: int, pause: float) -> list[Record]:
     results, _ = stored_results(toy(folder, trials, pause), Settings(), Store(folder))
     return [stable(result.record) for result in results]

@@ -290,7 +290,7 @@ def test_progress_is_reported_and_may_stop_the_work(rng):
     seen = []
     minimum_tjoin(n, edges, weights, odd, boundary=outer, progress=seen.append)
     assert seen
-    assert all(fraction <= 1 for fraction in seen)  # negative where it is unknown
+    assert all(fraction == -1 or 0 <= fraction <= 1 for fraction in seen)  # -1: unknown
 
     def stop(fraction):
         raise KeyboardInterrupt
