@@ -17,10 +17,11 @@ from planaris import planar, treewidth
 from planaris.bounds.bare import EPSILON, Bare, as_bare
 from planaris.bounds.pdc import planar_subgraphs
 from planaris.errors import NotPlanarError
+from planaris.kernels import planarity
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.cycles import CLOSED
-from planaris.result import GroundState
+from planaris.result import GroundState, SplitProof
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
 
 ENTRY_SECONDS = 1e-6
@@ -70,7 +71,9 @@ def map_bound(
         return GroundState(spins, energy, energy, energy, True, "map-bound")
     half = math.inf if time_limit is None else started + 0.6 * time_limit
     try:
-        family = [s for s in planar_subgraphs(bare, subgraphs, rng, deadline=half) if len(s)]
+        family = _whole_if_planar(bare) if subgraphs == "auto" else []
+        family = family or planar_subgraphs(bare, subgraphs, rng, deadline=half)
+        family = [members for members in family if len(members)]
     except TimeoutError:  # the sizes of all couplings are all that can be said
         family, deadline = [np.arange(bare.num_edges)], -math.inf
     master = _Master(bare, family, deadline)
@@ -92,7 +95,15 @@ def map_bound(
         exact=bool(between or energy - lower <= CLOSED * size),
         method="map-bound",
         stats={"rounds": rounds, "seconds": time.monotonic() - started},
+        certificate=master.proof(),
     )
+
+
+def _whole_if_planar(bare: Bare) -> list[LongArray]:
+    """Return one subgraph that holds every coupling, if that is planar."""
+    members = np.flatnonzero(bare.couplings)
+    edges = np.ascontiguousarray(bare.edges[members])
+    return [members] if planarity.is_planar(bare.num_spins, edges) else []
 
 
 class _Master:
@@ -104,6 +115,7 @@ class _Master:
         share = bare.couplings / np.maximum(count, 1)
         self.split = [share[s] for s in family]
         self.best_split = self.split
+        self.best_proofs: list[Any] = [None] * len(family)
         self.columns: list[list[FloatArray]] = [[] for _ in family]
         self.states: list[Int8Array] = []
         self.best, self.value = math.inf, -math.inf
@@ -126,16 +138,26 @@ class _Master:
         When the time is over, the sizes of a subgraph's couplings bound what is left.
         """
         total = 0.0
+        proofs: list[Any] = [None] * len(self.plans)
         for r, solve in enumerate(self.plans):
             if time.monotonic() > self.deadline:
                 total += float(np.abs(self.split[r]).sum()) * (1 + 1e-12)
                 continue
-            value, moments, spins = solve(self.split[r])
+            value, moments, spins, proofs[r] = solve(self.split[r])
             total += value
             self.columns[r].append(moments)
             self.states.append(spins)
         if total < self.best:
-            self.best, self.best_split = total, self.split
+            self.best, self.best_split, self.best_proofs = total, self.split, proofs
+
+    def proof(self) -> SplitProof:
+        """Return the best split, and what bounds its pieces."""
+        return SplitProof(
+            piece_offsets=np.cumsum([0, *map(len, self.family)]),
+            edges=np.concatenate(self.family),
+            couplings=np.concatenate(self.best_split),
+            proofs=self.best_proofs,
+        )
 
     def solve(self) -> bool:
         """Maximise θ·τ over mixtures of the columns; the duals are the next split.
@@ -211,12 +233,12 @@ class _Master:
 
 
 def _state_solver(bare: Bare, members: LongArray) -> Any:
-    """Return a function from couplings to (largest weight, s_u s_v of a best state, spins)."""
+    """Return a function from couplings to (largest weight, s_u s_v of a best state, it, proof)."""
     ends = bare.edges[members]
     spins, renumbered = np.unique(ends, return_inverse=True)
     edges = renumbered.reshape(-1, 2).astype(np.int32)
 
-    def solve(couplings: FloatArray) -> tuple[float, FloatArray, Int8Array]:
+    def solve(couplings: FloatArray) -> tuple[float, FloatArray, Int8Array, Any]:
         part = IsingModel(edges, couplings, num_spins=len(spins))
         try:
             found = planar.ground_state(part)
@@ -225,7 +247,7 @@ def _state_solver(bare: Bare, members: LongArray) -> Any:
         full = np.ones(bare.num_spins, dtype=np.int8)
         full[spins] = found.spins
         s = found.spins.astype(np.float64)
-        return -found.lower, s[edges[:, 0]] * s[edges[:, 1]], full
+        return -found.lower, s[edges[:, 0]] * s[edges[:, 1]], full, found.certificate
 
     return solve
 

@@ -15,6 +15,7 @@ from planaris.result.proofs import (
     PartProof,
     Plane,
     SemidefiniteTree,
+    SplitProof,
     TJoinProof,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "PartProof",
     "Plane",
     "SemidefiniteTree",
+    "SplitProof",
     "Stats",
     "TJoinProof",
     "load_result",

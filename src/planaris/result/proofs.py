@@ -178,6 +178,28 @@ class PartProof:
 
 
 @dataclass(frozen=True, eq=False)
+class SplitProof:
+    """No state has less energy than the pieces together, when their couplings add up to it.
+
+    Attributes
+    ----------
+    piece_offsets, edges, couplings : array
+        Edges of the bare model in each piece, and their couplings there.
+    proofs : list
+        Of every piece, a bound on its energies; None where the sizes of its couplings, or
+        plain elimination, are enough.
+    """
+
+    KIND: ClassVar[str] = "split"
+    piece_offsets: Array
+    edges: Array
+    couplings: Array
+    proofs: Any
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class AsIsing:
     """A proof about the Ising model that a Markov random field of two labels is."""
 
@@ -282,6 +304,7 @@ PROOFS: dict[str, Any] = {
         SemidefiniteTree,
         LabelTree,
         PartProof,
+        SplitProof,
         AsIsing,
         Decomposition,
         MeanField,

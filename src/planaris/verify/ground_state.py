@@ -9,10 +9,11 @@ import numpy as np
 
 from planaris.errors import VerificationError
 from planaris.models import IsingModel
-from planaris.result import GroundState
+from planaris.result import GroundState, SplitProof
 from planaris.typing import Array
 from planaris.verify.demands import whole_numbers
 from planaris.verify.energy_bounds import BareModel, EnergyBound, energy_bound
+from planaris.verify.splits import split_bound
 
 
 def check_certificate(model: IsingModel, result: GroundState) -> bool:
@@ -64,6 +65,8 @@ def proved_bound(model: IsingModel, certificate: Any) -> EnergyBound | None:
     """Return the bound on the energies of a model that a certificate proves, if all of it does."""
     if certificate is None:
         return None
+    if isinstance(certificate, SplitProof):
+        return split_bound(model, certificate)
     bare = BareModel.of(model)
     if not isinstance(certificate, list):
         bounds = [energy_bound(bare, certificate)]

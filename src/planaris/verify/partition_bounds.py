@@ -15,7 +15,9 @@ from planaris.verify.demands import components, require, whole_numbers
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import Finding
+from planaris.verify.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.ground_state import energy_terms
+from planaris.verify.splits import Pieces
 
 _UNIT = 2.0**-53
 COARSEST = 1e-8
@@ -70,43 +72,66 @@ def _plain_upper(model: IsingModel) -> float:
 
 def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:
     """Return Σ ρ log Z(θ^r), plus what Σ ρ θ^r misses of θ; None if a piece is too wide."""
-    spin = np.arange(model.num_spins)
-    bias = np.column_stack([spin, np.full(len(spin), model.num_spins)])
-    bare = BareModel(
-        model.num_spins + 1,
-        np.concatenate([model.edges.astype(np.int64), bias]),
-        np.concatenate([model.couplings, model.fields]),
-    )
+    pieces = Pieces.of(model, proof)
     weights = np.asarray(proof.weights, dtype=np.float64)
-    begins = whole_numbers(proof.piece_offsets, "piece_offsets")
-    edges = whole_numbers(proof.edges, "edges")
-    couplings = np.asarray(proof.couplings, dtype=np.float64)
-    require(len(begins) == len(weights) + 1, "every piece has a run of edges")
-    ends = (begins[0], begins[-1]) == (0, len(edges)) and len(edges) == len(couplings)
-    require(ends and bool(np.all(np.diff(begins) >= 0)), "pieces are runs of edges")
-    inside = len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(bare.edges))
-    require(bool(inside) and bool(np.all(weights >= 0)), "pieces have edges and weights >= 0")
+    require(weights.shape == (len(pieces),), "every piece has a weight")
+    require(bool(np.all(weights >= 0)), "no weight is below zero")
     rest = abs(math.fsum([*weights.tolist(), -1.0]))
     require(rest <= 1e-9, "the weights of the pieces add up to one")
-    piece = np.repeat(np.arange(len(weights)), np.diff(begins))
-    total = np.bincount(edges, weights[piece] * couplings, len(bare.edges))
-    size = float(weights[piece] @ np.abs(couplings))
-    miss = math.fsum(np.abs(total - bare.couplings).tolist())
-    estimated = False
-    values, slack = [], 8 * _UNIT * (len(weights) + 4) * (size + 1.0) + 2 * rest * size
-    for k, weight in enumerate(weights.tolist()):
-        run = slice(int(begins[k]), int(begins[k + 1]))
-        require(len(np.unique(edges[run])) == len(edges[run]), "a piece has an edge once")
-        part = IsingModel(bare.edges[edges[run]], couplings[run], num_spins=bare.num_vertices)
-        found = log_partition_anew(part)
-        if found is None:
-            return None
-        estimated |= found.estimated
-        values.append(weight * found.value)
-        slack += weight * found.slack + 2 * rest * abs(found.value)
+    size = float(weights[pieces.owner] @ np.abs(pieces.couplings))
+    miss, slack = pieces.missed(weights)
+    slack += 8 * _UNIT * (len(weights) + 4) + 2 * rest * size
+    found = _log_partitions(pieces)
+    if found is None:
+        return None
+    slack += math.fsum(w * f.slack + 2 * rest * abs(f.value) for w, f in zip(weights, found, strict=True))
+    values = [w * f.value for w, f in zip(weights.tolist(), found, strict=True)]
+    estimated = any(f.estimated for f in found)
     value = math.fsum([*values, miss, model.offset, -math.log(2.0)])
     slack += 8 * _UNIT * (abs(value) + abs(model.offset))
     return Recomputed(value, slack, estimated=estimated)
+
+
+def _log_partitions(pieces: Pieces) -> list[Recomputed] | None:
+    """Return log Z of every piece: forests but for one spin all at once, others one by one."""
+    found: list[Recomputed | None] = [None] * len(pieces)
+    bare = list(pieces)
+    hubs = [int(np.argmax(np.bincount(piece.edges.ravel(), minlength=1))) for piece in bare]
+    easy = [
+        k
+        for k, (piece, hub) in enumerate(zip(bare, hubs, strict=True))
+        if is_forest(piece.num_vertices, piece.edges[~(piece.edges == hub).any(1)])
+    ]
+    for k, one in zip(easy, _by_forests([(bare[k], hubs[k]) for k in easy]), strict=True):
+        found[k] = one
+    for k, piece in enumerate(bare):
+        if found[k] is None:
+            model = IsingModel(piece.edges, piece.couplings, num_spins=piece.num_vertices)
+            found[k] = log_partition_anew(model)
+            if found[k] is None:
+                return None
+    return [one for one in found if one is not None]
+
+
+def _by_forests(pieces: list[tuple[BareModel, int]]) -> list[Recomputed]:
+    """Return log Z of pieces that are forests without their hub, which is held at +1."""
+    if not pieces:
+        return []
+    size = pieces[0][0].num_vertices
+    fields, edges, couplings = [], [], []
+    for k, (piece, hub) in enumerate(pieces):
+        at_hub = (piece.edges == hub).any(1)
+        ends = piece.edges[at_hub].sum(1) - hub
+        fields.append(np.bincount(ends, piece.couplings[at_hub], size))
+        edges.append(piece.edges[~at_hub] + k * size)
+        couplings.append(piece.couplings[~at_hub])
+    nodes = np.concatenate(fields)[:, None] * np.array([1.0, -1.0])
+    tables = np.concatenate(couplings)[:, None, None] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    owner = np.repeat(np.arange(len(pieces)), size)
+    forest = Forest(owner, nodes, np.concatenate(edges), tables)
+    # The hub is left in as a spin without edges: its two states are those of the symmetry.
+    found = zip(*forest_log_partitions(forest, len(pieces)), strict=True)
+    return [Recomputed(float(value), float(slack)) for value, slack in found]
 
 
 def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:

@@ -1,0 +1,99 @@
+"""Models split into pieces on some of their edges: least energies and log Z from the pieces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.models import IsingModel
+from planaris.result import Decomposition, SplitProof
+from planaris.typing import Array, FloatArray
+from planaris.verify.demands import require, whole_numbers
+from planaris.verify.elimination import recompute
+from planaris.verify.energy_bounds import CLOSED, BareModel, EnergyBound, energy_bound
+
+_UNIT = 2.0**-53
+
+
+def joined(model: IsingModel) -> BareModel:
+    """Join every spin to a bias spin, with its field, whether it has one or not."""
+    spin = np.arange(model.num_spins)
+    bias = np.column_stack([spin, np.full(len(spin), model.num_spins)])
+    edges = np.concatenate([model.edges.astype(np.int64), bias])
+    return BareModel(model.num_spins + 1, edges, np.concatenate([model.couplings, model.fields]))
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Runs of edges of a joined model, with couplings of their own."""
+
+    bare: BareModel
+    begins: Array
+    edges: Array
+    couplings: FloatArray
+
+    @classmethod
+    def of(cls, model: IsingModel, proof: Decomposition | SplitProof) -> Pieces:
+        """Read the pieces of a proof, or refuse it."""
+        bare = joined(model)
+        begins = whole_numbers(proof.piece_offsets, "piece_offsets")
+        edges = whole_numbers(proof.edges, "edges")
+        couplings = np.asarray(proof.couplings, dtype=np.float64)
+        require(begins.ndim == 1 and len(begins) > 0, "every piece has a run of edges")
+        ends = (begins[0], begins[-1]) == (0, len(edges)) and edges.shape == couplings.shape
+        require(ends and bool(np.all(np.diff(begins) >= 0)), "pieces are runs of edges")
+        inside = len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(bare.edges))
+        require(bool(inside), "pieces have edges of the model")
+        pieces = cls(bare, begins, edges, couplings)
+        own = pieces.owner * len(bare.edges) + edges
+        require(len(np.unique(own)) == len(own), "a piece has an edge once")
+        return pieces
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    def __iter__(self) -> Iterator[BareModel]:
+        for first, last in zip(self.begins[:-1].tolist(), self.begins[1:].tolist(), strict=True):
+            chosen = self.bare.edges[self.edges[first:last]]
+            yield BareModel(self.bare.num_vertices, chosen, self.couplings[first:last])
+
+    @property
+    def owner(self) -> Array:
+        """The piece of every edge in a piece."""
+        return np.repeat(np.arange(len(self)), np.diff(self.begins))
+
+    def missed(self, weights: FloatArray) -> tuple[float, float]:
+        """Return Σ |θ - Σ weights θ_piece| over the edges, and what rounding may add to it."""
+        share = weights[self.owner] * self.couplings
+        total = np.bincount(self.edges, share, len(self.bare.edges))
+        size = float(np.abs(share).sum() + np.abs(self.bare.couplings).sum())
+        miss = math.fsum(np.abs(total - self.bare.couplings).tolist())
+        return miss, 8 * _UNIT * (len(self) + 4) * size
+
+
+def split_bound(model: IsingModel, proof: SplitProof) -> EnergyBound | None:
+    """Return the least energies of the pieces, added up, less what the pieces miss."""
+    pieces = Pieces.of(model, proof)
+    right = isinstance(proof.proofs, list) and len(proof.proofs) == len(pieces)
+    require(right, "every piece has a proof, or none")
+    bounds = [_piece_bound(p, q) for p, q in zip(pieces, proof.proofs, strict=True)]
+    miss, slack = pieces.missed(np.ones(len(pieces)))
+    terms = [term for bound in bounds for term in bound.terms]
+    room = CLOSED * float(np.abs(pieces.bare.couplings).sum())
+    require(slack <= room + 1e-300, "its numbers are of the model's size")
+    slack += math.fsum(bound.slack for bound in bounds)
+    return EnergyBound([*terms, -miss, -model.offset], slack, room)
+
+
+def _piece_bound(piece: BareModel, proof: object) -> EnergyBound:
+    found = None if proof is None else energy_bound(piece, proof)
+    if found is not None:
+        return found
+    model = IsingModel(piece.edges, piece.couplings, num_spins=piece.num_vertices)
+    again = recompute(model, task="max")
+    if again is not None:
+        return EnergyBound([-again.value], again.slack)
+    return EnergyBound([*(-np.abs(piece.couplings)).tolist()])
