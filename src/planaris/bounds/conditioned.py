@@ -11,6 +11,7 @@ from planaris import treewidth
 from planaris.bounds.bare import EPSILON
 from planaris.errors import MethodError, TooLargeError
 from planaris.models import MarkovRandomField
+from planaris.result import CutsetSum
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
 
@@ -65,6 +66,11 @@ class ConditionedSum:
         # logaddexp rounds once per term.
         self.lower = total - 4 * EPSILON * (abs(total) + 1) if total > -math.inf else total
         return found
+
+    def proof(self) -> CutsetSum:
+        """Return the assignments that are summed."""
+        labels = np.array([np.frombuffer(key, dtype=np.int64) for key in self.seen])
+        return CutsetSum(self.cutset, labels.reshape(len(self.seen), len(self.cutset)))
 
     def walk(self, deadline: float, max_terms: int, rng: np.random.Generator) -> None:
         """Add terms until ``deadline`` or until ``max_terms`` are in the sum."""

@@ -61,6 +61,12 @@ class Enclosure:
         if self.callback is not None:
             self.callback(self.upper)
 
+    def take(self, by: str, found: LogPartition) -> None:
+        """Take both ends of another interval, with their proofs."""
+        proof = found.certificate if isinstance(found.certificate, Bounds) else Bounds(None, None)
+        self.offer(by, lower=found.lower, proof=lambda: proof.lower)
+        self.offer(by, upper=found.upper, proof=lambda: proof.upper)
+
     def result(self, method: str, stats: Stats) -> LogPartition:
         """Return the interval."""
         lower, upper = self.lower, self.upper

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from planaris.bounds.enclosure import Enclosure
 from planaris.bounds.trw import trw
 from planaris.memory import available_bytes
 from planaris.models import IsingModel
 from planaris.result import LogPartition
+from planaris.typing import FloatArray, LongArray
+
+if TYPE_CHECKING:
+    from planaris.relax.convex import Trees
 
 
 def logdet(
@@ -69,13 +73,31 @@ def trw_over_cycles(model: IsingModel, *, time_limit: float | None = None) -> Lo
     trees = trw(model, time_limit=share)
     if trees.exact or "rho" not in trees.stats:
         return trees
-    # Without fields the trees leave out one spin, whose edges all of them hold.
-    rho = np.clip(trees.stats["rho"], 0.0, 1.0) if model.has_fields else "uniform"
+    rho = shares_of(model, trees.stats["weights"], trees.stats["subgraphs"])
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     n = model.num_spins
-    if isinstance(rho, str) and (24.0 * n * n > available_bytes() or 1e-10 * n**3 > left):
+    if rho == "uniform" and (24.0 * n * n > available_bytes() or 1e-10 * n**3 > left):
         return replace(trees, method="trw+cycle")  # the uniform tree takes an inverse of n × n
     found = entropy_bound(model, rho=rho, time_limit=None if time_limit is None else left)
-    upper = min(found.upper, trees.upper)
-    lower = min(max(found.lower, trees.lower), upper)
-    return replace(found, value=upper, lower=lower, upper=upper, method="trw+cycle")
+    clock = Enclosure(math.inf)
+    for one in (trees, found):
+        clock.take(one.method, one)
+    return replace(
+        found,
+        value=clock.upper,
+        lower=min(clock.lower, clock.upper),
+        upper=clock.upper,
+        method="trw+cycle",
+        certificate=clock.proof,
+    )
+
+
+def shares_of(model: IsingModel, weights: FloatArray, trees: list[LongArray]) -> Trees | str:
+    """Return weighted trees of a model with fields as an entropy takes them.
+
+    Without fields the trees leave out one spin, whose edges all of them hold: then the uniform
+    spanning tree stands in.
+    """
+    if not model.has_fields:
+        return "uniform"
+    return weights, [tree[tree < model.num_edges] for tree in trees]

@@ -17,7 +17,7 @@ from planaris.bounds.label_trees import label_trw
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.errors import InfeasibleError
 from planaris.models import MarkovRandomField
-from planaris.result import LogPartition
+from planaris.result import LabelField, LogPartition
 from planaris.treewidth import plan_elimination
 
 BUCKET_ENTRIES = (2**6, 2**10, 2**14, 2**17, 2**20)
@@ -47,7 +47,7 @@ def enclose_field(
     weight = float(mrf.log_weight(state))
     slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
     if weight > -math.inf:
-        clock.offer("one state", lower=weight - slack)
+        clock.offer("one state", lower=weight - slack, proof=lambda: _certain(mrf, state))
     if mrf.is_pairwise:
         _by_trees(mrf, state, clock)
     total: ConditionedSum | None = None
@@ -59,18 +59,26 @@ def enclose_field(
             total = ConditionedSum(mrf, state, deadline=clock.deadline)
         last = level == len(BUCKET_ENTRIES) - 1
         total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
-        clock.offer("cutset", lower=min(total.lower, clock.upper))
+        clock.offer("cutset", lower=min(total.lower, clock.upper), proof=total.proof)
     return clock.result("interval", {"order": order})
+
+
+def _certain(mrf: MarkovRandomField, state: Any) -> LabelField:
+    """Return one state as a distribution."""
+    first = np.cumsum(mrf.cardinalities) - mrf.cardinalities
+    probabilities = np.zeros(int(mrf.cardinalities.sum()))
+    probabilities[first + state] = 1.0
+    return LabelField(probabilities)
 
 
 def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
     """Trees from above; independent variables from below, where no state has weight zero."""
     trees = label_trw(mrf, time_limit=max(0.3 * clock.left(), 0.01))
-    clock.offer("trees", upper=trees.upper)
+    clock.take("trees", trees)
     if not mrf.has_zeros:
         patience = max(0.2 * clock.left(), 0.01)
         found = label_mean_field(mrf, states=[state], time_limit=patience)
-        clock.offer("mean field", lower=found.lower)
+        clock.take("mean field", found)
 
 
 def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosure) -> None:
@@ -80,7 +88,7 @@ def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosur
         found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], deadline=deadline)
     except Stop:
         return
-    clock.offer("mini-buckets", upper=found.upper)
+    clock.offer("mini-buckets", upper=found.upper, proof=found.proof)
 
 
 def _table_upper(mrf: MarkovRandomField) -> float:

@@ -11,6 +11,7 @@ from planaris import treewidth
 from planaris.bounds.bare import EPSILON, LOG2, Bare, as_bare
 from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.enclosure import Enclosure
+from planaris.bounds.entropies import shares_of
 from planaris.bounds.families import cluster_family, lattice_shape
 from planaris.bounds.field_intervals import enclose_field
 from planaris.bounds.left_out import enclose_by_rest, planar_rest
@@ -21,7 +22,7 @@ from planaris.bounds.trw import MAX_GROWN, tree_decomposition
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import mrf2ising
-from planaris.result import AsIsing, HeavyState, LogPartition
+from planaris.result import AsIsing, HeavyState, HeldSpin, LogPartition, LowestEnergy
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
 
@@ -33,6 +34,9 @@ WIDTHS = (4, 8, 11, 13, 15, 17)
 
 TRIAL_STEPS = 10
 """Steps after which two starts are compared."""
+
+PROVED_EDGES = 2000
+"""Larger models are not asked for a proof of their lowest energy: it takes time to write down."""
 
 DENSE_DEGREE = 8.0
 """Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
@@ -172,7 +176,7 @@ def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generato
         lower=found.lower + LOG2 - slack,
         upper=found.upper + LOG2 + slack,
         stats=stats,
-        certificate=None,
+        certificate=HeldSpin(hub, found.certificate),
     )
 
 
@@ -180,10 +184,12 @@ def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
     """Bound log Z by a bound on the largest weight: tight at low temperature."""
     from planaris.relax import mplp
 
-    found = mplp(model, time_limit=max(0.05 * clock.left(), 0.01))
+    prove = model.num_edges <= PROVED_EDGES
+    found = mplp(model, prove=prove, time_limit=max(0.05 * clock.left(), 0.01))
     upper = model.num_spins * LOG2 - found.lower
     slack = 8 * EPSILON * (abs(found.lower) + abs(upper) + 1)
-    clock.offer("ground state", upper=upper + slack)
+    proof = LowestEnergy(found.certificate) if prove else None
+    clock.offer("ground state", upper=upper + slack, proof=lambda: proof)
     clock.offer("a state", lower=-found.energy - slack, proof=lambda: HeavyState(found.spins))
 
 
@@ -206,7 +212,7 @@ def _raise_lower(
         )
     except MethodError:  # a planar core too cold for its marginals
         return
-    clock.offer("mean field", lower=found.lower, proof=lambda: found.certificate.lower)
+    clock.take("mean field", found)
 
 
 def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
@@ -216,15 +222,13 @@ def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> N
     size = model.num_spins + model.num_edges
     if 40 * 2e-10 * size**3 > 0.4 * clock.left():
         return
-    pieces = state.pieces
-    rho = np.bincount(pieces.edge, state.rho()[pieces.piece], state.bare.num_edges)
     found = entropy_bound(
         model,
-        rho=np.clip(rho[: model.num_edges], 0.0, 1.0) if model.has_fields else "uniform",
+        rho=shares_of(model, state.rho(), state.pieces.subgraphs),
         tolerance=1e-3 * model.num_spins,
         time_limit=0.4 * clock.left(),
     )
-    clock.offer("cycle polytope", lower=found.lower, upper=found.upper)
+    clock.take("cycle polytope", found)
 
 
 class _Search:

@@ -11,7 +11,7 @@ from planaris.bounds.bare import EPSILON
 from planaris.bounds.clusters import neighbours
 from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
-from planaris.result import LogPartition
+from planaris.result import Bounds, LabelField, LogPartition
 from planaris.typing import FloatArray, IntArray, LongArray
 
 
@@ -51,7 +51,8 @@ def label_mean_field(
     cards = mrf.cardinalities.tolist()
     tables = [np.array(row[:k]) for row, k in zip(nodes, cards, strict=True)]
     stats = {"nodes": tables, "sweeps": sweeps, "seconds": time.monotonic() - started}
-    return LogPartition(best, best, math.inf, False, "mean-field", stats)
+    proof = Bounds(LabelField(np.concatenate([np.zeros(0), *tables])), None)
+    return LogPartition(best, best, math.inf, False, "mean-field", stats, certificate=proof)
 
 
 class _Product:

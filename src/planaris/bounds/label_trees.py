@@ -19,7 +19,7 @@ from planaris.kernels.tree_reweighted import LabelTables, forest_log_partition, 
 from planaris.models import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
 from planaris.relax.entropies import heaviest_tree
-from planaris.result import LogPartition
+from planaris.result import Bounds, LabelTrees, LogPartition
 from planaris.typing import FloatArray, LongArray
 
 MAX_ROUNDS = 60
@@ -197,6 +197,20 @@ class LabelMixture:
         tables = [np.exp(part - part.max()) for part in parts]
         return [table / table.sum() for table in tables]
 
+    def proof(self) -> LabelTrees:
+        """Return the split as plain arrays."""
+        chosen = [np.flatnonzero(tree) for tree in self.trees]
+        # Of an edge, the message to its second end comes first here.
+        parts = np.split(self.messages, self.message_offsets[1:-1])
+        turned = [parts[h ^ 1] for h in range(2 * len(self.edges))]
+        return LabelTrees(
+            weights=self.weights / self.weights.sum(),
+            edges=self.edges,
+            tree_offsets=np.cumsum([0, *map(len, chosen)]),
+            tree_edges=np.concatenate([np.zeros(0, dtype=np.int64), *chosen]),
+            messages=np.concatenate([np.zeros(0), *turned]),
+        )
+
     def seconds_to_prove(self) -> float:
         """Estimate the time of :meth:`upper`."""
         return 2e-8 * len(self.trees) * (len(self.edge_logs) + 20 * len(self.messages) + 1000)
@@ -239,7 +253,8 @@ def label_trw(
         "change": mixture.change,
         "seconds": time.monotonic() - started,
     }
-    return LogPartition(upper, -math.inf, upper, False, "trw", stats)
+    proof = Bounds(None, mixture.proof())
+    return LogPartition(upper, -math.inf, upper, False, "trw", stats, certificate=proof)
 
 
 def _without_zeros(logs: FloatArray, offsets: LongArray) -> FloatArray:

@@ -11,6 +11,7 @@ from planaris.bounds.bare import EPSILON
 from planaris.bounds.decomposition import Stop
 from planaris.kernels import elimination
 from planaris.models import MarkovRandomField
+from planaris.result import MiniBuckets
 from planaris.treewidth.flatten import to_factor_arrays
 from planaris.typing import FloatArray, IntArray
 
@@ -30,6 +31,15 @@ class MiniBucketBound:
     upper: float
     splits: int
     largest: int
+    order: IntArray
+    groups: list[list[int]]
+    """Of every variable in the order, the group of each of its tables."""
+
+    def proof(self) -> MiniBuckets:
+        """Return what a bound can be computed from again."""
+        offsets = np.cumsum([0, *map(len, self.groups)])
+        flat = [group for groups in self.groups for group in groups]
+        return MiniBuckets(self.order, offsets, np.array(flat, dtype=np.int64))
 
 
 def elimination_order(mrf: MarkovRandomField) -> IntArray:
@@ -61,18 +71,19 @@ def mini_bucket_bound(
 
     for k in range(mrf.num_factors):
         place(_sorted_table(mrf, k))
-    splits = largest = operations = 0
+    splits = largest = 0
+    groups: list[list[int]] = []
     for position, v in enumerate(order.tolist()):
         if time.monotonic() > deadline:
             raise Stop
         cards = mrf.cardinalities
+        groups.append(_partition(buckets[position], cards, max_entries))
         if not buckets[position]:
             constant += math.log(cards[v])
             continue
-        parts = _partition(buckets[position], cards, max_entries)
+        tables = _products(buckets[position], groups[-1])
         buckets[position] = []
-        splits += len(parts) - 1
-        tables = [_product(part) for part in parts]
+        splits += len(tables) - 1
         weight = 1.0 / len(tables)
         if len(tables) > 1:
             _match(tables, weight)
@@ -80,15 +91,14 @@ def mini_bucket_bound(
             largest = max(largest, table.logs.size)
             finite = np.abs(table.logs[np.isfinite(table.logs)])
             size += float(finite.max(initial=0.0)) + 1.0
-            operations += 1
             place(_sum_out(table, v, weight))
-        if constant == -math.inf:
-            return MiniBucketBound(-math.inf, splits, largest)
+    if constant == -math.inf:
+        return MiniBucketBound(constant, splits, largest, order, groups)
     # Every message is right to a few units in the last place of its largest entry, which the
     # sums that follow cannot enlarge: log-sums are 1-Lipschitz in the largest error.
     depth = float(np.diff(mrf.scope_offsets).max(initial=1)) + mrf.num_factors
     slack = EPSILON * (16 + depth) * (size + abs(constant) + float(np.log(cards_of(mrf)).sum()))
-    return MiniBucketBound(constant + slack, splits, largest)
+    return MiniBucketBound(constant + slack, splits, largest, order, groups)
 
 
 def cards_of(mrf: MarkovRandomField) -> FloatArray:
@@ -103,19 +113,29 @@ def _sorted_table(mrf: MarkovRandomField, k: int) -> Table:
     return Table(tuple(scope[order].tolist()), logs)
 
 
-def _partition(bucket: list[Table], cards: IntArray, max_entries: int) -> list[list[Table]]:
+def _partition(bucket: list[Table], cards: IntArray, max_entries: int) -> list[int]:
     """Put tables, the largest first, into the first group whose joint table stays small."""
-    groups: list[tuple[set[int], list[Table]]] = []
-    for table in sorted(bucket, key=lambda t: -len(t.scope)):
-        for scope, group in groups:
-            union = scope | set(table.scope)
+    scopes: list[set[int]] = []
+    group_of = [0] * len(bucket)
+    for k in sorted(range(len(bucket)), key=lambda k: -len(bucket[k].scope)):
+        own = set(bucket[k].scope)
+        for group, scope in enumerate(scopes):
+            union = scope | own
             if math.prod(int(cards[v]) for v in union) <= max_entries or union == scope:
-                scope |= set(table.scope)
-                group.append(table)
+                scope |= own
+                group_of[k] = group
                 break
         else:
-            groups.append((set(table.scope), [table]))
-    return [group for _, group in groups]
+            group_of[k] = len(scopes)
+            scopes.append(own)
+    return group_of
+
+
+def _products(bucket: list[Table], groups: list[int]) -> list[Table]:
+    members: list[list[Table]] = [[] for _ in range(max(groups) + 1)]
+    for table, group in zip(bucket, groups, strict=True):
+        members[group].append(table)
+    return [_product(tables) for tables in members]
 
 
 def _product(tables: list[Table]) -> Table:

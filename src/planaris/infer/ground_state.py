@@ -209,7 +209,9 @@ _ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
         time_limit=limits.remaining(),
         progress=limits.progress,
     ),
-    "local-lp": lambda model, limits: relax.local_lp(model, time_limit=limits.remaining()),
+    "local-lp": lambda model, limits: relax.local_lp(
+        model, time_limit=limits.remaining(), prove=limits.prove
+    ),
     "cycle-lp": lambda model, limits: relax.cycle_lp(
         model, time_limit=limits.remaining(), prove=limits.prove
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,15 @@ class Polytope:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What gave a bound: the point of the tangent, and the multipliers of the rows."""
+
+    z: FloatArray
+    duals: FloatArray
+    rows: Any
+
+
 class BarrierSolver:
     """Maximise ``θ·z + H(z)`` over a polytope by Newton's method on a log barrier.
 
@@ -75,6 +85,7 @@ class BarrierSolver:
         self.theta, self.entropy, self.polytope = theta, entropy, polytope
         self.z = np.zeros(len(theta))
         self.upper, self.value = np.inf, -np.inf
+        self.evidence: Evidence | None = None
         self.steps, self.deadline = 0, np.inf
         # A first guess, for dense and for sparse factorisations; then as measured.
         dense = polytope.psd or isinstance(entropy, LogDetEntropy)
@@ -160,7 +171,9 @@ class BarrierSolver:
         # |z| <= 1 bounds what the multipliers leave over.
         bound = self.value - float(gradient @ self.z) + most + float(np.abs(rest).sum())
         bound += 1e-13 * (abs(most) + float(np.abs(gradient).sum()) + abs(self.value))
-        self.upper = min(self.upper, bound)
+        if bound < self.upper:
+            self.upper = bound
+            self.evidence = None if p.psd else Evidence(self.z, duals, p.rows)
 
     def restart(self) -> None:
         """Move towards the centre until all rows are slack again, for new rows."""

@@ -12,7 +12,7 @@ from planaris.errors import MethodError, TooLargeError
 from planaris.kernels.cuts import CycleCuts, improve_spins, separate_cycles
 from planaris.memory import check_memory
 from planaris.models import IsingModel
-from planaris.relax.barrier import BarrierSolver, Polytope
+from planaris.relax.barrier import BarrierSolver, Evidence, Polytope
 from planaris.relax.cut_form import with_field_spin
 from planaris.relax.entropies import (
     Derivatives,
@@ -22,8 +22,17 @@ from planaris.relax.entropies import (
     uniform_tree_probabilities,
 )
 from planaris.relax.vertices import VertexSolver
-from planaris.result import LogPartition
-from planaris.typing import FloatArray, IntArray
+from planaris.result import (
+    Bounds,
+    GaussianEntropyBound,
+    HeavyState,
+    LogPartition,
+    TreeEntropyBound,
+)
+from planaris.typing import FloatArray, IntArray, LongArray
+
+Trees = tuple[FloatArray, list[LongArray]]
+"""Weights of forests, and the edges of each."""
 
 POLYTOPES = ("local", "psd", "cycle", "marginal")
 MAX_MARGINAL_SPINS = 14
@@ -37,7 +46,7 @@ def entropy_bound(
     *,
     entropy: str = "trw",
     polytope: str = "cycle",
-    rho: FloatArray | str = "uniform",
+    rho: FloatArray | Trees | str = "uniform",
     tolerance: float = 1e-4,
     max_rounds: int = 50,
     time_limit: float | None = None,
@@ -54,9 +63,10 @@ def entropy_bound(
     polytope : {"local", "psd", "cycle", "marginal"}
         LOCAL, LOCAL with a positive semidefinite moment matrix, LOCAL with all cycle
         inequalities (SJ07 Algorithm 1), or the marginal polytope itself.
-    rho : numpy.ndarray, "uniform" or "optimal"
-        Edge appearance probabilities of the tree-reweighted entropy: given, of the uniform
-        spanning tree, or optimised over the spanning tree polytope.
+    rho : numpy.ndarray, tuple, "uniform" or "optimal"
+        Edge appearance probabilities of the tree-reweighted entropy: given, those of forests
+        ``(weights, [edges of each])``, of the uniform spanning tree, or optimised over the
+        spanning tree polytope. The second and third leave a certificate.
     tolerance : float
         Largest duality gap of each program.
     max_rounds : int
@@ -91,14 +101,23 @@ def entropy_bound(
     limit = np.inf if time_limit is None else time_limit
     if isinstance(rho, str):
         _check_inverse(model.num_spins)
-        rho_values = uniform_tree_probabilities(model.num_spins, model.edges)
+        uniform = uniform_tree_probabilities(model.num_spins, model.edges)
+        program.set_rho(uniform, (np.zeros(0), []))
+    elif isinstance(rho, tuple):
+        program.set_rho(_appearance(model.num_edges, rho), rho)
     else:
-        rho_values = np.asarray(rho, dtype=np.float64)
-    program.set_rho(rho_values)
+        program.set_rho(np.asarray(rho, dtype=np.float64))
     status = program.solve(max_rounds=max_rounds, limit=limit)
     if isinstance(rho, str) and rho == "optimal" and entropy == "trw":
         status = program.improve_rho(max_rounds=max_rounds, limit=limit)
     return program.result(status)
+
+
+def _appearance(count: int, trees: Trees) -> FloatArray:
+    weights, members = trees
+    owner = np.repeat(weights, [len(edges) for edges in members])
+    edges = np.concatenate([np.zeros(0, dtype=np.int64), *members])
+    return np.minimum(np.bincount(edges, owner, count), 1.0)
 
 
 class EntropyProgram:
@@ -130,15 +149,18 @@ class EntropyProgram:
         self.z: FloatArray = np.zeros(len(self.theta))
         self.trace: list[dict[str, float]] = []
         self.rounds = 0
+        self.evidence: Evidence | None = None
+        self.trees: Trees | None = None
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
         return time.monotonic() - self.started
 
-    def set_rho(self, rho: FloatArray) -> None:
+    def set_rho(self, rho: FloatArray, trees: Trees | None = None) -> None:
         """Set the edge appearance probabilities; pairs that are no edges get none."""
         self.rho = np.zeros(len(self.pairs))
         self.rho[: self.model.num_edges] = rho[: self.model.num_edges]
+        self.trees = trees
 
     def entropy(self) -> Callable[[FloatArray], Derivatives]:
         """Return the entropy of the present ρ."""
@@ -198,7 +220,9 @@ class EntropyProgram:
     def _take(self, solver: BarrierSolver | VertexSolver, cuts: int) -> None:
         self.z, self.gap = solver.z, solver.upper - solver.value
         self.value = solver.value
-        self.upper = min(self.upper, solver.upper)
+        if solver.upper < self.upper:
+            self.upper = solver.upper
+            self.evidence = getattr(solver, "evidence", None)
         self.trace.append(
             {
                 "round": self.rounds,
@@ -246,7 +270,8 @@ class EntropyProgram:
         state = improve_spins(
             n + 1, edges, couplings, start, tabu_steps=4 * n, seconds=STATE_SECONDS
         )
-        lower = float(model.log_weight((state[:-1] * state[-1]).astype(np.int8)))
+        spins = (state[:-1] * state[-1]).astype(np.int8)
+        lower = float(model.log_weight(spins))
         upper = self.upper + model.offset
         return LogPartition(
             value=upper,
@@ -265,6 +290,31 @@ class EntropyProgram:
                 "seconds": self.seconds(),
                 "trace": self.trace,
             },
+            certificate=Bounds(HeavyState(spins), self.proof()),
+        )
+
+    def proof(self) -> GaussianEntropyBound | None:
+        """Return the tangent that gave the bound and its multipliers, where there are any."""
+        if self.evidence is None or (self.kind == "trw" and self.trees is None):
+            return None
+        m, at = len(self.pairs), self.local_rows
+        rows, duals = self.evidence.rows[at:], self.evidence.duals[at:]
+        shared = {
+            "pairs": self.pairs,
+            "point": self.evidence.z,
+            "local": self.evidence.duals[: 4 * m],
+            "offsets": rows.indptr,
+            "edges": rows.indices - self.model.num_spins,
+            "odd": rows.data < 0,
+            "multipliers": duals,
+        }
+        if self.kind == "log-det":
+            return GaussianEntropyBound(**shared)
+        weights, trees = self.trees or (np.zeros(0), [])
+        members = np.concatenate([np.zeros(0, dtype=np.int64), *trees])
+        offsets = np.cumsum([0, *map(len, trees)])
+        return TreeEntropyBound(
+            **shared, tree_weights=weights, tree_offsets=offsets, tree_edges=members
         )
 
 

@@ -229,8 +229,8 @@ def cycle_lp(
     threads : int, optional
         Threads for the separation; default: all.
     prove : bool
-        Keep the multipliers of the bound as a certificate (Ising models, cycles only). The
-        model is then not reduced, which takes longer.
+        Keep the multipliers of the bound as a certificate (cycles only, and no labels of single
+        variables excluded). The model is then not reduced, which takes longer.
 
     Returns
     -------
@@ -273,7 +273,11 @@ def cycle_lp(
         from planaris.relax.projection import label_relaxation
 
         return label_relaxation(
-            model, projection=projection, time_limit=time_limit, max_rounds=max_rounds
+            model,
+            projection=projection,
+            time_limit=time_limit,
+            max_rounds=max_rounds,
+            prove=prove,
         )
     form = CutForm.from_model(model, reduce=not prove)
     if "psd" in families:

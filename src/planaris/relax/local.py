@@ -19,7 +19,10 @@ from planaris.typing import Int8Array
 
 
 def local_lp(
-    model: IsingModel | MarkovRandomField, *, time_limit: float | None = None
+    model: IsingModel | MarkovRandomField,
+    *,
+    time_limit: float | None = None,
+    prove: bool = False,
 ) -> GroundState:
     """Bound the minimum energy by the local polytope (pairwise consistency).
 
@@ -29,6 +32,9 @@ def local_lp(
         Any graph, any fields, any labels; zero potentials are hard constraints.
     time_limit : float, optional
         Seconds for the linear program.
+    prove : bool
+        Keep a certificate of models with more than two labels too, see
+        :func:`planaris.relax.cycle_lp`; Ising models have one in any case.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def local_lp(
     if isinstance(model, MarkovRandomField):
         if is_ising(model):
             return via_ising(model, lambda ising: local_lp(ising, time_limit=time_limit))
-        return label_relaxation(model, projection="none", time_limit=time_limit)
+        return label_relaxation(model, projection="none", time_limit=time_limit, prove=prove)
     started = time.monotonic()
     n, m = model.num_spins, model.num_edges
     cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])

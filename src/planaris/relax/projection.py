@@ -16,7 +16,7 @@ from planaris.relax.cycles import INTEGRAL
 from planaris.relax.labels import LabelForm
 from planaris.relax.lp import GrowingLP
 from planaris.relax.messages import CLOSED
-from planaris.result import GroundState
+from planaris.result import GroundState, LabelCycles, LabelTree
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 PROJECTIONS = ("none", "single", "k", "full")
@@ -25,6 +25,9 @@ MAX_FULL_LABELS = 5
 
 Part = tuple[int, LongArray]
 """A variable and the labels on one side of a partition of its labels."""
+
+Item = tuple[int, Part, Part, bool]
+"""An edge, the parts of its ends that are compared, and whether it is marked as odd."""
 
 
 class LabelRelaxation:
@@ -61,6 +64,8 @@ class LabelRelaxation:
         self.lower, self.energy = -np.inf, np.inf
         self.state: LongArray = np.zeros(form.model.num_variables, dtype=np.int64)
         self.trace: list[dict[str, float]] = []
+        self.rows: list[list[Item]] = []
+        self.duals: FloatArray = np.zeros(0)
 
     def _add_local_rows(self, owner: LongArray) -> None:
         """Add Σ_x μ_i(x) = 1 and, for both ends of every edge, Σ_y μ_ij(x, y) = μ_i(x)."""
@@ -179,6 +184,13 @@ class LabelRelaxation:
             offsets.append(len(columns))
             sides.append(1.0 - sum(int(cuts.odd[at]) for at in here))
         self.lp.add_rows(np.array(offsets), np.array(columns), np.array(values), np.array(sides))
+        self.rows += [
+            [
+                (*meaning[edge], bool(odd))
+                for edge, odd in zip(cuts.edges[first:last], cuts.odd[first:last], strict=True)
+            ]
+            for first, last in itertools.pairwise(cuts.offsets.tolist())
+        ]
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -196,6 +208,34 @@ class LabelRelaxation:
         """Return whether the interval is closed."""
         return bool(self.energy - self.lower <= CLOSED * self.scale)
 
+    def proof(self) -> LabelCycles:
+        """Return the multipliers of the bound, of a model that was not reduced."""
+        local = int(self.cards[self.edges].sum())
+        first = len(self.cards)
+        messages = self.duals[first : first + local]
+        weights = np.maximum(self.duals[first + local :], 0.0)
+        rows = [(row, w) for row, w in zip(self.rows, weights.tolist(), strict=False) if w > 0]
+        items = [item for row, _ in rows for item in row]
+        sets = [labels for _, (_, a), (_, b), _ in items for labels in (a, b)]
+        none = np.zeros(0, dtype=np.int64)
+        return LabelCycles(
+            messages=LabelTree(
+                edges=self.edges,
+                triplets=none,
+                branch_variable=np.array([-1]),
+                branch_label=np.array([-1]),
+                child=np.array([[-1, -1]]),
+                message_offsets=np.array([0, len(messages)]),
+                messages=messages,
+            ),
+            row_offsets=np.cumsum([0, *(len(row) for row, _ in rows)]),
+            row_edges=np.array([item[0] for item in items], dtype=np.int64),
+            odd=np.array([item[3] for item in items], dtype=np.int64),
+            set_offsets=np.cumsum([0, *map(len, sets)]),
+            sets=np.concatenate([none, *sets]),
+            multipliers=np.array([w for _, w in rows]),
+        )
+
     def run(self, projection: str, *, limit: float, max_rounds: int | None) -> str:
         """Cut until nothing is violated, the interval is closed, or time is up."""
         for rounds in itertools.count():
@@ -206,7 +246,8 @@ class LabelRelaxation:
                 msg = "no state has positive weight: the hard constraints contradict each other"
                 raise InfeasibleError(msg)
             bound = self.form.base + self.lp.safe_bound() - self.form.error
-            self.lower = max(self.lower, bound)
+            if bound > self.lower:
+                self.lower, self.duals = bound, np.array(self.lp.row_dual)
             self.offer()
             spent = time.monotonic() - self.started
             line = {"round": rounds, "lower": self.lower, "upper": self.energy, "seconds": spent}
@@ -234,6 +275,7 @@ def label_relaxation(
     projection: str,
     time_limit: float | None = None,
     max_rounds: int | None = None,
+    prove: bool = False,
 ) -> GroundState:
     """Bound the minimum energy over LOCAL and the cycle inequalities of a projection graph.
 
@@ -246,11 +288,16 @@ def label_relaxation(
         against the rest, or all.
     time_limit, max_rounds
         See :func:`planaris.relax.cycle_lp`.
+    prove : bool
+        Keep the multipliers as a certificate; the model is then not reduced. Not where labels
+        of a single variable are excluded.
     """
     if projection not in PROJECTIONS:
         msg = f"`projection` must be one of {PROJECTIONS}, got {projection!r}"
         raise MethodError(msg, projection=projection)
-    form = LabelForm.from_model(model, eliminate=1)
+    # Labels that cannot be are no columns of a program: without reductions none may be left.
+    prove = prove and not any(np.isneginf(model.log_table(k)).any() for k in _single(model))
+    form = LabelForm.from_model(model, eliminate=0 if prove else 1)
     relaxation = LabelRelaxation(form)
     limit = np.inf if time_limit is None else time_limit
     status = relaxation.run(projection, limit=limit, max_rounds=max_rounds)
@@ -278,7 +325,13 @@ def label_relaxation(
             "seconds": time.monotonic() - relaxation.started,
             "trace": relaxation.trace,
         },
+        certificate=relaxation.proof() if prove else None,
     )
+
+
+def _single(model: MarkovRandomField) -> LongArray:
+    """Return the factors of one variable."""
+    return np.flatnonzero(np.diff(model.scope_offsets) == 1)
 
 
 def _lift_nodes(form: LabelForm, nodes: list[FloatArray]) -> list[FloatArray]:

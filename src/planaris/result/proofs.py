@@ -10,6 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from planaris.result.sums import (
+    Bounds,
+    CutsetSum,
+    Decomposition,
+    GaussianEntropyBound,
+    HeavyState,
+    HeldSpin,
+    LabelField,
+    LabelTrees,
+    LowestEnergy,
+    MeanField,
+    MiniBuckets,
+    TreeEntropyBound,
+)
 from planaris.show import one_line
 from planaris.typing import Array
 
@@ -156,6 +170,38 @@ class LabelTree:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelCycles:
+    """Messages, and multipliers of cycles of projections of the labels.
+
+    For sets A and B of labels, ``P([x_i in A] != [x_j in B])`` is a linear function of the
+    tables of i, j and ij; Σ of these over the items of a row, less those that are marked, is at
+    least 1 minus the number of marks, if that is odd and every (variable, set) is met evenly.
+
+    Attributes
+    ----------
+    messages : LabelTree
+        A single leaf.
+    row_offsets, row_edges, odd : int array
+        The items of every row: the edge, and whether it is marked.
+    set_offsets, sets : int array
+        Of every item the labels of A, then those of B.
+    multipliers : float array
+        One per row, non-negative.
+    """
+
+    KIND: ClassVar[str] = "label-cycles"
+    messages: Any
+    row_offsets: Array
+    row_edges: Array
+    odd: Array
+    set_offsets: Array
+    sets: Array
+    multipliers: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class PartProof:
     """Proof of a lower bound on the energy of some of the edges of a model.
 
@@ -210,71 +256,6 @@ class AsIsing:
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
-    """log Z <= Σ weights[k] log Z(piece k), when the weighted pieces add up to the model.
-
-    Attributes
-    ----------
-    weights : float array
-        Non-negative, adding up to 1.
-    piece_offsets, edges, couplings : array
-        Edges in each piece, and their couplings there. Here every spin counts as having an edge
-        to the bias spin, whether it has a field or not.
-    """
-
-    KIND: ClassVar[str] = "decomposition"
-    weights: Array
-    piece_offsets: Array
-    edges: Array
-    couplings: Array
-
-    __repr__ = one_line
-
-
-@dataclass(frozen=True, eq=False)
-class MeanField:
-    """log Z >= mean log weight + entropy of a distribution q of independent clusters.
-
-    q keeps the couplings of some edges of the model and has fields of its own; its clusters are
-    what these edges connect.
-
-    Attributes
-    ----------
-    edges : int array
-        The edges of the model that q keeps.
-    fields : float array
-        One per spin.
-    """
-
-    KIND: ClassVar[str] = "mean-field"
-    edges: Array
-    fields: Array
-
-    __repr__ = one_line
-
-
-@dataclass(frozen=True, eq=False)
-class HeavyState:
-    """log Z >= the log weight of one state."""
-
-    KIND: ClassVar[str] = "state"
-    spins: Array
-
-    __repr__ = one_line
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """Proofs of both ends of an interval; None where an end has none."""
-
-    KIND: ClassVar[str] = "bounds"
-    lower: Any
-    upper: Any
-
-    __repr__ = one_line
-
-
-@dataclass(frozen=True, eq=False)
 class NotPlanar:
     """Edges of the bare graph that form a subdivision of K5 or K3,3."""
 
@@ -303,12 +284,21 @@ PROOFS: dict[str, Any] = {
         CutTree,
         SemidefiniteTree,
         LabelTree,
+        LabelCycles,
         PartProof,
         SplitProof,
         AsIsing,
         Decomposition,
         MeanField,
         HeavyState,
+        HeldSpin,
+        LowestEnergy,
+        GaussianEntropyBound,
+        TreeEntropyBound,
+        LabelTrees,
+        LabelField,
+        CutsetSum,
+        MiniBuckets,
         Bounds,
         NotPlanar,
         Plane,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from planaris import treewidth
+from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.embed import prove_planarity
 from planaris.errors import FileFormatError, PlanarisError
 from planaris.generate import spin_glass
 from planaris.infer import ground_state, log_partition, marginals
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.relax import branch_and_cut, cycle_lp, local_lp
-from planaris.result import load_result
+from planaris.relax import branch_and_cut, cycle_lp, entropy_bound, local_lp, mplp
+from planaris.result import (
+    Bounds,
+    CutsetSum,
+    HeavyState,
+    HeldSpin,
+    LogPartition,
+    LowestEnergy,
+    load_result,
+)
 from planaris.result.files import digest, save_result
 from planaris.verify import check_result
 from planaris.verify.elimination import recompute
@@ -42,6 +53,44 @@ def _field_of_three_labels(seed: int) -> MarkovRandomField:
     return MarkovRandomField([3] * 6, [(pair, np.exp(rng.normal(size=(3, 3)))) for pair in pairs])
 
 
+def _wheel(n: int) -> IsingModel:
+    """Return spins with fields, which a hub that is the first spin stands for."""
+    rng = np.random.default_rng(n)
+    pairs = [(0, v) for v in range(1, n)] + [(u, v) for v in range(1, n) for u in range(1, v)]
+    return IsingModel(pairs, rng.normal(size=len(pairs)))
+
+
+def _by_hub(model: IsingModel) -> LogPartition:
+    """Bound log Z by trees of the model whose first spin is held at +1."""
+    n, at = model.num_spins, model.edges[:, 0] == 0
+    fields = np.zeros(n)
+    fields[model.edges[at, 1]] = model.couplings[at]
+    held = IsingModel(model.edges[~at] - 1, model.couplings[~at], fields[1:], num_spins=n - 1)
+    found = log_partition(held, "trw")
+    lower, upper = (end + math.log(2.0) for end in (found.lower - 1e-9, found.upper + 1e-9))
+    proof = HeldSpin(0, found.certificate)
+    return LogPartition(upper, lower, upper, False, "trw", certificate=proof)
+
+
+def _by_lowest_energy(model: IsingModel) -> LogPartition:
+    found = mplp(model, prove=True)
+    upper = model.num_spins * math.log(2.0) - found.lower + 1e-9
+    proof = Bounds(HeavyState(found.spins), LowestEnergy(found.certificate))
+    return LogPartition(upper, -found.energy - 1e-9, upper, False, "interval", certificate=proof)
+
+
+def _by_cutset(model: MarkovRandomField) -> LogPartition:
+    """Sum over some assignments of two variables, and bound by groups of tables."""
+    labels = [(0, 0), (1, 2), (2, 1), (0, 2)]
+    terms = [
+        treewidth.log_partition(model.condition(dict(enumerate(pair)))[0]).lower for pair in labels
+    ]
+    lower = float(np.logaddexp.reduce(terms)) - 1e-9
+    above = mini_bucket_bound(model, elimination_order(model), 27)
+    proof = Bounds(CutsetSum(np.array([0, 1]), np.array(labels)), above.proof())
+    return LogPartition(above.upper, lower, above.upper, False, "interval", certificate=proof)
+
+
 GLASS = spin_glass(4, np.random.default_rng(0))
 BIASED = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0, 0.5, 0.25])
 CHAIN = IsingModel([(0, 1), (1, 2)], [1.0, 0.3], fields=[2.0, 0.0, -0.5])
@@ -58,9 +107,21 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         lambda model: branch_and_cut(model, prove=True, bound="semidefinite"),
     ),
     "labels": (_field_of_three_labels(3), lambda model: branch_and_cut(model, prove=True)),
+    "label cycles": (_field_of_three_labels(3), lambda model: cycle_lp(model, prove=True)),
+    "split": (DENSE, lambda model: ground_state(model, "pdc")),
     "log Z": (DENSE, log_partition),
     "decomposition": (DENSE, lambda model: log_partition(model, "pdc")),
     "trees": (DENSE, lambda model: log_partition(model, "trw")),
+    "entropy of trees": (DENSE, lambda model: entropy_bound(model)),
+    "entropy of a Gaussian": (DENSE, lambda model: log_partition(model, "logdet")),
+    "held spin": (_wheel(9), _by_hub),
+    "lowest energy": (DENSE, _by_lowest_energy),
+    "trees of labels": (_field_of_three_labels(4), lambda model: log_partition(model, "trw")),
+    "independent labels": (
+        _field_of_three_labels(5),
+        lambda model: log_partition(model, "mean-field"),
+    ),
+    "cutset and buckets": (_field_of_three_labels(6), _by_cutset),
     "marginals": (DENSE, marginals),
     "plane": (GLASS, prove_planarity),
     "not planar": (WHOLE, prove_planarity),
@@ -121,7 +182,7 @@ def _still_true(model: Any, body: dict[str, Any]) -> bool:
     if task == "max":
         claimed = body["energy"] if body["exact"] else body["lower"]
         return bool(claimed <= -found.value + 1e-6)
-    return bool(body["lower"] - 1e-6 <= found.value <= body["upper"] + 1e-6)
+    return bool(float(body["lower"]) - 1e-6 <= found.value <= float(body["upper"]) + 1e-6)
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

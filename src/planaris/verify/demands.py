@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from planaris.errors import VerificationError
-from planaris.typing import Array
+from planaris.typing import Array, FloatArray
 
 
 def require(condition: bool, what: str) -> None:
@@ -26,6 +26,35 @@ def whole_numbers(values: Any, name: str) -> Array:
         return np.zeros(array.shape, dtype=np.int64)
     require(array.dtype.kind in "iub", f"`{name}` holds whole numbers")
     return array.astype(np.int64)
+
+
+def whole_row(values: Any, name: str) -> Array:
+    """Return an array of one dimension as int64, or refuse it."""
+    array = whole_numbers(values, name)
+    require(array.ndim == 1, f"`{name}` is a row of numbers")
+    return array
+
+
+def pairs_of(values: Any, name: str) -> Array:
+    """Return pairs of whole numbers, shape (n, 2), or refuse them."""
+    array = whole_numbers(values, name)
+    require(array.size == 0 or array.shape == (len(array), 2), f"`{name}` holds pairs")
+    return array.reshape(-1, 2)
+
+
+def real_row(values: Any, name: str) -> FloatArray:
+    """Return an array of one dimension as float64, or refuse it."""
+    array = np.asarray(values)
+    require(array.ndim == 1 and array.dtype.kind in "iuf", f"`{name}` is a row of numbers")
+    return array.astype(np.float64)
+
+
+def runs(values: Any, name: str, count: int, total: int) -> Array:
+    """Return the begins of ``count`` runs that make up ``total``, and the end, or refuse them."""
+    begins = whole_row(values, name)
+    right = len(begins) == count + 1 and begins[0] == 0 and begins[-1] == total
+    require(right and bool(np.all(np.diff(begins) >= 0)), f"`{name}` begins {count} runs")
+    return begins
 
 
 def components(size: int, a: Array, b: Array) -> tuple[int, Array]:

@@ -79,7 +79,19 @@ def recompute(
     >>> round(found.value, 6), found.marginals[0].tolist()
     (1.386294, [0.5, 0.5])
     """
-    cards, factors, constant = _factors(model)
+    return eliminate(*_factors(model), task=task, marginals=marginals, max_entries=max_entries)
+
+
+def eliminate(
+    cards: list[int],
+    factors: list[Factor],
+    constant: float,
+    *,
+    task: str,
+    marginals: bool = False,
+    max_entries: int = MAX_ENTRIES,
+) -> Recomputed | None:
+    """Do what :func:`recompute` does, for tables of logarithms over variables."""
     order = _order(cards, factors, max_entries)
     if order is None:
         return None
@@ -103,7 +115,8 @@ def recompute(
         if marginals:
             buckets.append(_Bucket(scope, total, message))
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else float(sum(terms))
-    size = magnitude + sum(math.log(k) for k in cards if k) + abs(value)
+    size = magnitude + sum(math.log(k) for k in cards if k)
+    size += abs(value) if math.isfinite(value) else 0.0  # zeros are exact
     slack = 4 * depth * _UNIT * (size + 1.0)
     if not marginals:
         return Recomputed(value, slack)

@@ -61,7 +61,9 @@ def forest_log_partitions(forest: Forest, count: int) -> tuple[FloatArray, Float
         table = np.where(forward, forest.tables[e], forest.tables[e].transpose(0, 2, 1))
         np.add.at(nodes, up, _log_sum(nodes[level][:, :, None] + table))
     roots = np.flatnonzero(parent < 0)
-    values = np.bincount(forest.owner[roots], _log_sum(nodes[roots][:, :, None])[:, 0], count)
+    sums = _log_sum(nodes[roots][:, :, None])[:, 0]
+    values = np.zeros(count)
+    np.add.at(values, forest.owner[roots], sums)
     largest = _largest(forest.nodes, 1) + math.log(labels + 1)
     total = np.bincount(forest.owner, largest, count)
     total += np.bincount(forest.owner[forest.edges[:, 0]], _largest(forest.tables, (1, 2)), count)

@@ -15,9 +15,9 @@ import numpy as np
 
 from planaris.models import MarkovRandomField
 from planaris.models.encode import mrf2pairwise
-from planaris.result import LabelTree
+from planaris.result import LabelCycles, LabelTree
 from planaris.typing import Array, BoolArray, FloatArray
-from planaris.verify.demands import require, whole_numbers
+from planaris.verify.demands import real_row, require, runs, whole_numbers, whole_row
 
 _UNIT = 2.0**-53
 
@@ -34,10 +34,55 @@ def label_bound(model: MarkovRandomField, proof: LabelTree) -> float:
     problem = _Tables(field, proof)
     lowest = math.inf
     for node, alive in _leaves(problem, proof):
-        bound = problem.leaf_bound(_messages(proof, node), alive)
+        bound = problem.least(problem.split(_messages(proof, node)), alive)
         require(not math.isnan(bound), "the bound of a leaf is a number")
         lowest = min(lowest, bound)
     return lowest
+
+
+def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles) -> float:
+    """Return a lower bound on all energies from messages and cycles of projections."""
+    tree = proof.messages
+    require(isinstance(tree, LabelTree), "there are messages")
+    field = model if model.is_pairwise else mrf2pairwise(model)[0]
+    problem = _Tables(field, tree)
+    require(np.array_equal(np.asarray(tree.branch_variable).ravel(), [-1]), "there is one leaf")
+    parts = problem.split(_messages(tree, 0))
+    terms = _move_cycles(problem, parts, proof)
+    bound = problem.least(parts, [np.ones(k, dtype=bool) for k in problem.cards], terms)
+    require(not math.isnan(bound), "the bound is a number")
+    return bound
+
+
+def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[float]:
+    """Take multiples of the rows from the tables; return what they are at least."""
+    weights = real_row(proof.multipliers, "multipliers")
+    edges = whole_row(proof.row_edges, "row_edges").tolist()
+    odd = (whole_row(proof.odd, "odd") != 0).tolist()
+    sets = whole_row(proof.sets, "sets")
+    rows = runs(proof.row_offsets, "row_offsets", len(weights), len(edges)).tolist()
+    begins = runs(proof.set_offsets, "set_offsets", 2 * len(edges), len(sets)).tolist()
+    require(len(odd) == len(edges), "items are marked or not")
+    require(bool(np.all((weights >= 0) & (weights <= 1e200))), "multipliers are >= 0")
+    terms = []
+    for r, weight in enumerate(weights.tolist()):
+        met: dict[tuple[int, frozenset[int]], int] = {}
+        marks = 0
+        for at in range(rows[r], rows[r + 1]):
+            require(0 <= edges[at] < len(problem.edges), "items have edges")
+            labels = [sets[begins[2 * at + k] : begins[2 * at + k + 1]] for k in range(2)]
+            for i, chosen in zip(problem.edges[edges[at]], labels, strict=True):
+                inside = bool(np.all((chosen >= 0) & (chosen < problem.cards[i])))
+                key = i, frozenset(chosen.tolist())
+                require(inside and len(key[1]) == len(chosen), "sets have labels, each once")
+                met[key] = met.get(key, 0) + 1
+            marks += odd[at]
+            signed = -weight if odd[at] else weight
+            parts.move_to_row(edges[at], problem.edges[edges[at]], labels, signed)
+        require(marks % 2 == 1, "an odd number of items of a row is marked")
+        require(all(times % 2 == 0 for times in met.values()), "a row meets every set evenly")
+        terms.append(weight * (1.0 - marks))
+    return terms
 
 
 def _messages(proof: LabelTree, node: int) -> FloatArray:
@@ -105,13 +150,14 @@ class _Tables:
             self.tables[self.place[u, v]] += turned
             self.table_size[self.place[u, v]] += np.abs(turned)
 
-    def leaf_bound(self, messages: FloatArray, alive: list[BoolArray]) -> float:
-        """Add up the least entries of all tables; +inf if no state is left."""
-        parts = self._split(messages)
+    def least(
+        self, parts: _Parts, alive: list[BoolArray], more: list[float] | None = None
+    ) -> float:
+        """Add up the least entries of all tables, and more terms; +inf if no state is left."""
         possible = self._consistent(alive)
         if possible is None:
             return math.inf
-        terms = list(self.constant)
+        terms = [*self.constant, *(more or [])]
         for i, value in enumerate(parts.nodes):
             low = value - _slop(parts.node_size[i], parts.degree[i])
             terms.append(float(low[possible[i]].min()))
@@ -130,9 +176,11 @@ class _Tables:
         if any(term == math.inf for term in terms):
             return math.inf
         total_value = math.fsum(terms)
-        return float(np.nextafter(total_value, -math.inf))
+        rounding = 2 * _UNIT * math.fsum(map(abs, more or []))
+        return float(np.nextafter(total_value, -math.inf)) - rounding
 
-    def _split(self, messages: FloatArray) -> _Parts:
+    def split(self, messages: FloatArray) -> _Parts:
+        """Return the tables after the messages."""
         parts = _Parts(self)
         at = 0
         for e, (u, v) in enumerate(self.edges):
@@ -195,6 +243,17 @@ class _Parts:
         self.tables[e] -= along
         self.table_size[e] += np.abs(along)
         self.degree[i] += 1
+        self.shares[e] += 1
+
+    def move_to_row(self, e: int, ends: Any, labels: list[Array], weight: float) -> None:
+        """Take ``weight`` times P([x_i in A] != [x_j in B]) from the tables of an edge."""
+        for i, chosen in zip(ends, labels, strict=True):
+            self.nodes[i][chosen] -= weight
+            self.node_size[i][chosen] += abs(weight)
+            self.degree[i] += 1
+        both = np.ix_(*labels)
+        self.tables[e][both] += 2 * weight
+        self.table_size[e][both] += 2 * abs(weight)
         self.shares[e] += 1
 
     def move_to_edge(self, e: int, table: FloatArray) -> None:

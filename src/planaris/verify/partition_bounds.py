@@ -9,14 +9,34 @@ import numpy as np
 
 from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
-from planaris.result import AsIsing, Bounds, Decomposition, HeavyState, LogPartition, MeanField
+from planaris.result import (
+    AsIsing,
+    Bounds,
+    CutsetSum,
+    Decomposition,
+    GaussianEntropyBound,
+    HeavyState,
+    HeldSpin,
+    LabelField,
+    LabelTree,
+    LabelTrees,
+    LogPartition,
+    LowestEnergy,
+    MeanField,
+    MiniBuckets,
+    TreeEntropyBound,
+)
 from planaris.verify.anew import log_partition_anew
-from planaris.verify.demands import components, require, whole_numbers
+from planaris.verify.demands import components, real_row, require, whole_numbers
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
+from planaris.verify.entropies import entropy_bound
 from planaris.verify.findings import Finding
 from planaris.verify.forests import Forest, forest_log_partitions, is_forest
-from planaris.verify.ground_state import energy_terms
+from planaris.verify.ground_state import energy_terms, proved_bound
+from planaris.verify.label_bounds import label_bound
+from planaris.verify.label_sums import cutset_bound, label_field_bound, label_trees_bound
+from planaris.verify.mini_buckets import mini_bucket_bound
 from planaris.verify.splits import Pieces
 
 _UNIT = 2.0**-53
@@ -24,56 +44,90 @@ COARSEST = 1e-8
 """Rounding errors of a proof, relative to the model, that are let pass."""
 
 
-def check_interval(model: IsingModel | MarkovRandomField, result: LogPartition) -> list[Finding]:
+Model = IsingModel | MarkovRandomField
+
+
+def check_interval(model: Model, result: LogPartition) -> list[Finding]:
     """Return what the certificate proves of ``[lower, upper]``, as findings."""
     certificate = result.certificate
     if isinstance(model, MarkovRandomField) and isinstance(certificate, AsIsing):
         model, certificate = mrf2ising(model)[0], certificate.proof
-    if not (isinstance(certificate, Bounds) and isinstance(model, IsingModel)):
+    if isinstance(certificate, HeldSpin) and isinstance(model, IsingModel):
+        model, certificate = _held(model, certificate.spin), certificate.proof
+    if not isinstance(certificate, Bounds):
         return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
-    findings = []
-    for claim, proof, sign in (
-        ("lower end", certificate.lower, 1.0),
-        ("upper end", certificate.upper, -1.0),
-    ):
-        if sign < 0 and result.upper >= _plain_upper(model):
-            findings.append(Finding(claim, "proved", "the sizes of all couplings"))
-            continue
-        prove = _PROVERS[claim].get(type(proof))
-        found = None if prove is None else prove(model, proof)
-        if found is None:
-            findings.append(Finding(claim, "unproved", "no proof, or too wide to recompute"))
-            continue
-        # Numbers far beyond those of the model would hide any claim in their rounding.
-        require(found.slack <= COARSEST * _scale(model), "its numbers are of the model's size")
-        claimed = result.lower if sign > 0 else result.upper
-        if not sign * (claimed - found.value) <= 2 * found.slack:  # nor if it is no number
-            msg = f"the {claim} is claimed to be {claimed}, but the proof gives {found.value}"
-            raise VerificationError(msg, claimed=claimed, found=found.value)
-        findings.append(
-            Finding(claim, "recomputed", f"{proof.KIND}, pieces by determinants")
-            if found.estimated
-            else Finding(claim, "proved", proof.KIND)
-        )
-    return findings
+    ends = (certificate.lower, 1.0, result.lower), (certificate.upper, -1.0, result.upper)
+    return [_check_end(model, *end) for end in ends]
 
 
-def _scale(model: IsingModel) -> float:
+def _check_end(model: Model, proof: Any, sign: float, claimed: float) -> Finding:
+    """Check one end: the lower one if ``sign`` is positive."""
+    claim = "lower end" if sign > 0 else "upper end"
+    if sign * claimed == -math.inf:
+        return Finding(claim, "proved", "nothing is claimed")
+    if sign < 0 and claimed >= _plain_upper(model):
+        return Finding(claim, "proved", "the sizes of all potentials")
+    prove = _PROVERS[claim, isinstance(model, IsingModel)].get(type(proof))
+    found = None if prove is None else prove(model, proof)
+    if found is None:
+        return Finding(claim, "unproved", "no proof, or too wide to recompute")
+    # Numbers far beyond those of the model would hide any claim in their rounding.
+    require(found.slack <= COARSEST * _scale(model), "its numbers are of the model's size")
+    if not sign * (claimed - found.value) <= 2 * found.slack:  # nor if it is no number
+        msg = f"the {claim} is claimed to be {claimed}, but the proof gives {found.value}"
+        raise VerificationError(msg, claimed=claimed, found=found.value)
+    if found.estimated:
+        return Finding(claim, "recomputed", f"{proof.KIND}, pieces by determinants")
+    return Finding(claim, "proved", proof.KIND)
+
+
+def _held(model: IsingModel, spin: int) -> IsingModel:
+    """Return the model of the other spins, which has half of the weight: log 2 is put back."""
+    require(0 <= spin < model.num_spins and not model.has_fields, "some spin can be held")
+    at_spin = (model.edges == spin).any(1)
+    fields = np.zeros(model.num_spins)
+    fields[model.edges[at_spin].sum(1) - spin] = model.couplings[at_spin]
+    place = np.arange(model.num_spins) - (np.arange(model.num_spins) > spin)
+    return IsingModel(
+        place[model.edges[~at_spin]],
+        model.couplings[~at_spin],
+        np.delete(fields, spin),
+        num_spins=model.num_spins - 1,
+        offset=model.offset + math.log(2.0),
+    )
+
+
+def _scale(model: Model) -> float:
+    if isinstance(model, MarkovRandomField):
+        return 1.0 + model.num_variables + math.fsum(map(abs, _tops(model)))
     sizes = np.abs(model.couplings).sum() + np.abs(model.fields).sum() + abs(model.offset)
     return 1.0 + model.num_spins + float(sizes)
 
 
-def _plain_upper(model: IsingModel) -> float:
-    """Return n log 2 + Σ |J| + Σ |h| + c, rounded up."""
-    sizes = [*np.abs(model.couplings).tolist(), *np.abs(model.fields).tolist(), model.offset]
-    value = math.fsum([model.num_spins * math.log(2.0), *sizes])
-    return value + 8 * _UNIT * (model.num_spins + abs(value))
+def _plain_upper(model: Model) -> float:
+    """Return the log of the number of states plus all potentials at their largest, rounded up."""
+    if isinstance(model, MarkovRandomField):
+        states = np.log(model.cardinalities.astype(np.float64)).tolist()
+        sizes = [float(model.log_table(k).max()) for k in range(model.num_factors)]
+        if -math.inf in sizes:
+            return -math.inf
+    else:
+        states = [model.num_spins * math.log(2.0)]
+        sizes = [*np.abs(model.couplings).tolist(), *np.abs(model.fields).tolist(), model.offset]
+    value = math.fsum([*states, *sizes])
+    return value + 8 * _UNIT * math.fsum([*states, *map(abs, sizes)])
+
+
+def _tops(model: MarkovRandomField) -> list[float]:
+    """Return the largest finite size in every table."""
+    tables = (np.asarray(model.log_table(k)) for k in range(model.num_factors))
+    return [float(np.abs(t[np.isfinite(t)]).max(initial=0.0)) for t in tables]
 
 
 def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:
     """Return Σ ρ log Z(θ^r), plus what Σ ρ θ^r misses of θ; None if a piece is too wide."""
     pieces = Pieces.of(model, proof)
-    weights = np.asarray(proof.weights, dtype=np.float64)
+    weights = real_row(proof.weights, "weights")
     require(weights.shape == (len(pieces),), "every piece has a weight")
     require(bool(np.all(weights >= 0)), "no weight is below zero")
     rest = abs(math.fsum([*weights.tolist(), -1.0]))
@@ -84,8 +138,9 @@ def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed |
     found = _log_partitions(pieces)
     if found is None:
         return None
-    slack += math.fsum(w * f.slack + 2 * rest * abs(f.value) for w, f in zip(weights, found, strict=True))
-    values = [w * f.value for w, f in zip(weights.tolist(), found, strict=True)]
+    weighted = list(zip(weights.tolist(), found, strict=True))
+    slack += math.fsum(w * f.slack + 2 * rest * abs(f.value) for w, f in weighted)
+    values = [w * f.value for w, f in weighted]
     estimated = any(f.estimated for f in found)
     value = math.fsum([*values, miss, model.offset, -math.log(2.0)])
     slack += 8 * _UNIT * (abs(value) + abs(model.offset))
@@ -184,7 +239,28 @@ def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
     return Recomputed(0.0 - math.fsum(terms), 2.0**-50 * math.fsum(map(abs, terms)))
 
 
-_PROVERS: dict[str, dict[type, Any]] = {
-    "lower end": {MeanField: mean_field_bound, HeavyState: state_bound},
-    "upper end": {Decomposition: decomposition_bound},
+def lowest_energy_bound(model: IsingModel, proof: LowestEnergy) -> Recomputed | None:
+    """Return n log 2 less the least energy."""
+    if isinstance(proof.proof, LabelTree):
+        lowest = label_bound(MarkovRandomField.from_ising(model), proof.proof)
+    else:
+        found = proved_bound(model, proof.proof)
+        if found is None:
+            return None
+        lowest = found.value
+    value = model.num_spins * math.log(2.0) - lowest
+    return Recomputed(value, 16 * _UNIT * (abs(value) + abs(lowest)))
+
+
+_PROVERS: dict[tuple[str, bool], dict[type, Any]] = {
+    ("lower end", True): {MeanField: mean_field_bound, HeavyState: state_bound},
+    ("upper end", True): {
+        Decomposition: decomposition_bound,
+        LowestEnergy: lowest_energy_bound,
+        GaussianEntropyBound: entropy_bound,
+        TreeEntropyBound: entropy_bound,
+    },
+    ("lower end", False): {LabelField: label_field_bound, CutsetSum: cutset_bound},
+    ("upper end", False): {LabelTrees: label_trees_bound, MiniBuckets: mini_bucket_bound},
 }
+"""By end, and by whether the model is one of spins."""

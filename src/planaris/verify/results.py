@@ -18,6 +18,7 @@ from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result import (
     AsIsing,
     GroundState,
+    LabelCycles,
     LabelTree,
     LogPartition,
     Marginals,
@@ -32,7 +33,7 @@ from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import CheckReport, Finding
 from planaris.verify.ground_state import energy_quantum, proved_bound
 from planaris.verify.kuratowski import check_kuratowski
-from planaris.verify.label_bounds import label_bound
+from planaris.verify.label_bounds import label_bound, label_cycle_bound
 from planaris.verify.marginals import check_marginals
 from planaris.verify.partition_bounds import check_interval
 from planaris.verify.state import check_log_partition, check_state
@@ -109,7 +110,8 @@ def _check_ground_state(model: Model, result: GroundState) -> list[Finding]:
         return [*findings, Finding(claim, "proved", kind)]
     again = recompute(model, task="max")
     if again is None:
-        return [*findings, Finding(claim, "unproved", "no proof, and too wide to recompute")]
+        why = "no proof was kept (`prove=True` asks for one), and too wide to recompute"
+        return [*findings, Finding(claim, "unproved", why)]
     _require_minimum(result, again)
     return [*findings, Finding(claim, "recomputed", "elimination")]
 
@@ -157,6 +159,8 @@ def _check_field_bound(model: MarkovRandomField, result: GroundState) -> tuple[b
     proof, quantum = result.certificate, 0.0
     if isinstance(proof, LabelTree):
         lower, kind = label_bound(model, proof), proof.KIND
+    elif isinstance(proof, LabelCycles):
+        lower, kind = label_cycle_bound(model, proof), proof.KIND
     elif isinstance(proof, AsIsing):
         ising, _ = mrf2ising(model)
         bound = proved_bound(ising, proof.proof)

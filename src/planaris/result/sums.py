@@ -1,0 +1,236 @@
+"""Proofs of bounds on log Z as plain arrays; see :mod:`planaris.result.proofs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from planaris.show import one_line
+from planaris.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """log Z <= Σ weights[k] log Z(piece k), when the weighted pieces add up to the model.
+
+    Attributes
+    ----------
+    weights : float array
+        Non-negative, adding up to 1.
+    piece_offsets, edges, couplings : array
+        Edges in each piece, and their couplings there. Here every spin counts as having an edge
+        to the bias spin, whether it has a field or not.
+    """
+
+    KIND: ClassVar[str] = "decomposition"
+    weights: Array
+    piece_offsets: Array
+    edges: Array
+    couplings: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class MeanField:
+    """log Z >= mean log weight + entropy of a distribution q of independent clusters.
+
+    q keeps the couplings of some edges of the model and has fields of its own; its clusters are
+    what these edges connect.
+
+    Attributes
+    ----------
+    edges : int array
+        The edges of the model that q keeps.
+    fields : float array
+        One per spin.
+    """
+
+    KIND: ClassVar[str] = "mean-field"
+    edges: Array
+    fields: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class HeavyState:
+    """log Z >= the log weight of one state."""
+
+    KIND: ClassVar[str] = "state"
+    spins: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Proofs of both ends of an interval; None where an end has none."""
+
+    KIND: ClassVar[str] = "bounds"
+    lower: Any
+    upper: Any
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class HeldSpin:
+    """A proof about the model with one spin held at +1, which has half of the weight.
+
+    The model has no fields; the other spins keep their order.
+    """
+
+    KIND: ClassVar[str] = "held-spin"
+    spin: int
+    proof: Any
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class LowestEnergy:
+    """log Z <= n log 2 - the least energy; ``proof`` bounds that from below."""
+
+    KIND: ClassVar[str] = "lowest-energy"
+    proof: Any
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianEntropyBound:
+    """log Z <= θ·z + H(z) at the best moments z, H the entropy of a Gaussian with these moments.
+
+    Moments are ``E s`` of the spins, then ``E s s`` of the pairs. H is concave, so it lies below
+    its tangent anywhere; multipliers of inequalities that all moments satisfy bound the tangent.
+
+    Attributes
+    ----------
+    pairs : int array
+        Pairs of spins, those of the model first; all of them here.
+    point : float array
+        The moments at which the tangent is taken.
+    local : float array
+        For every pair four multipliers of ``4 P(s_u, s_v) >= 0``: for ++, +-, -+ and --.
+    offsets, edges, odd, multipliers : array
+        Even sets of pairs, of which an odd number F is marked, and multipliers of
+        ``Σ_{C-F} E s s - Σ_F E s s <= |C| - 2``.
+    """
+
+    KIND: ClassVar[str] = "gaussian-entropy"
+    pairs: Array
+    point: Array
+    local: Array
+    offsets: Array
+    edges: Array
+    odd: Array
+    multipliers: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeEntropyBound(GaussianEntropyBound):
+    """The same with the mean entropy of trees, Σ H_v - Σ ρ_e I_e, for H.
+
+    Attributes
+    ----------
+    tree_weights, tree_offsets, tree_edges : array
+        ρ_e is the weight of the forests that hold pair e; without weights, the probability of
+        e in a spanning forest drawn at random, all alike.
+    """
+
+    KIND: ClassVar[str] = "tree-entropy"
+    tree_weights: Array
+    tree_offsets: Array
+    tree_edges: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTrees:
+    """log Z <= Σ weights[k] log Z(forest k) of a pairwise Markov random field.
+
+    Messages u move energy from edges to variables. With ρ_e the weight of the forests that hold
+    e, forest k has the tables θ_e / ρ_e on its edges, and θ_v + Σ_e ρ_e u_{e,v} - Σ_{e in k}
+    u_{e,v} on the variables: the model, on average.
+
+    Attributes
+    ----------
+    weights : float array
+        Non-negative, adding up to 1.
+    edges : int array
+        Pairs of variables u < v that have a table, shape (edges, 2).
+    tree_offsets, tree_edges : int array
+        The edges of each forest.
+    messages : float array
+        For each edge, to its first and to its second variable, one number per label.
+    """
+
+    KIND: ClassVar[str] = "label-trees"
+    weights: Array
+    edges: Array
+    tree_offsets: Array
+    tree_edges: Array
+    messages: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class LabelField:
+    """log Z >= mean log weight + entropy of independent labels.
+
+    Attributes
+    ----------
+    probabilities : float array
+        Of the labels of every variable, one variable behind the other.
+    """
+
+    KIND: ClassVar[str] = "label-field"
+    probabilities: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class CutsetSum:
+    """log Z >= log of the weights of all states that agree with one of some assignments.
+
+    Attributes
+    ----------
+    variables : int array
+        The variables that are assigned.
+    labels : int array
+        Their labels, one row per assignment, all different.
+    """
+
+    KIND: ClassVar[str] = "cutset-sum"
+    variables: Array
+    labels: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class MiniBuckets:
+    """log Z <= what elimination gives if tables of a variable that goes are summed in groups.
+
+    Hölder's inequality: Σ_x Π f_j <= Π (Σ_x f_j^g)^(1/g) for g groups. Before that the groups
+    are shifted to equal sums (of their g-th powers) over what not all of them depend on.
+
+    Attributes
+    ----------
+    order : int array
+        Variables, in the order in which they go.
+    group_offsets, groups : int array
+        For each variable in that order, the group of each table at it: first factors in the
+        order of the model, then tables in the order in which they arose.
+    """
+
+    KIND: ClassVar[str] = "mini-buckets"
+    order: Array
+    group_offsets: Array
+    groups: Array
+
+    __repr__ = one_line
