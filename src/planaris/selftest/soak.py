@@ -37,6 +37,7 @@ STATES = (
     "planar",
     "graph-cut",
     "qpbo",
+    "pdc",
     "treewidth",
     "local-lp",
     "cycle-lp",
@@ -44,6 +45,8 @@ STATES = (
     "branch-and-cut",
     "brute-force",
 )
+PROVING = ("local-lp", "cycle-lp", "mplp", "branch-and-cut")
+"""Methods that are asked a second time, to leave a proof."""
 SUMS = (
     "auto",
     "planar",
@@ -51,12 +54,13 @@ SUMS = (
     "trw",
     "pdc",
     "planar+tree",
+    "trw+cycle",
     "logdet",
     "mean-field",
     "interval",
     "brute-force",
 )
-BOUNDS = ("trw", "pdc", "planar+tree", "logdet", "mean-field", "interval")
+BOUNDS = ("trw", "pdc", "planar+tree", "trw+cycle", "logdet", "mean-field", "interval")
 PROBABILITIES = ("auto", "planar", "treewidth")
 SECONDS = 10.0
 """Limit for every single call; bounds stop far earlier."""
@@ -146,29 +150,30 @@ def _check_states(case: Case, verdict: Verdict, truth: Recomputed) -> None:
             return f"exact {found.upper!r}, but the minimum is {minimum!r}"
         return None
 
-    def judge_proof(found: Any) -> str | None:
-        wrong = judge(found)
-        if wrong is None:
-            try:
-                check_result(case.model, found)
-            except VerificationError as error:
-                return f"its certificate is refused: {error}"
-        return wrong
-
-    for method in _fitting(case, STATES):
+    asked = [(method, False) for method in STATES] + [(method, True) for method in PROVING]
+    for method, prove in asked:
+        if not _fitting(case, (method,)):
+            continue
         options = _embedding(case, method)
+        limit = BOUND_SECONDS if method == "pdc" else SECONDS
         _ask(
             verdict,
-            f"ground_state {method}",
-            partial(ground_state, case.model, method, time_limit=SECONDS, **options),
-            judge_proof if method in ("auto", "planar") else judge,
+            f"ground_state {method}" + (" with proof" if prove else ""),
+            partial(ground_state, case.model, method, time_limit=limit, prove=prove, **options),
+            partial(_judge_proof, case, judge),
         )
-    _ask(
-        verdict,
-        "ground_state branch-and-cut with proof",
-        lambda: ground_state(case.model, "branch-and-cut", time_limit=SECONDS, prove=True),
-        judge_proof,
-    )
+
+
+def _judge_proof(case: Case, judge: Callable[[Any], str | None], found: Any) -> str | None:
+    """Judge by the truth, then by the proof."""
+    wrong = judge(found)
+    if wrong is not None:
+        return wrong
+    try:
+        check_result(case.model, found)
+    except VerificationError as error:
+        return f"its certificate is refused: {error}"
+    return None
 
 
 def _expect_infeasible(case: Case, verdict: Verdict) -> None:
@@ -203,7 +208,7 @@ def _check_sums(case: Case, verdict: Verdict, truth: Recomputed) -> None:
             verdict,
             f"log_partition {method}",
             partial(log_partition, case.model, method, time_limit=limit, **options),
-            judge,
+            partial(_judge_proof, case, judge),
         )
 
 

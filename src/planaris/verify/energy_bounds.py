@@ -147,7 +147,9 @@ def _by_flow(model: BareModel, proof: Flow) -> EnergyBound:
     degree = float(np.bincount(edges.ravel(), minlength=1).max())
     size = float(2 * strength.sum() + np.abs(fields).sum())
     return EnergyBound(
-        [*(-strength).tolist(), *(-np.abs(rest)).tolist()], 2 * (degree + 4) * _UNIT * size
+        [*(-strength).tolist(), *(-np.abs(rest)).tolist()],
+        2 * (degree + 4) * _UNIT * size,
+        _room(model),
     )
 
 

@@ -43,8 +43,8 @@ def entropy_bound(model: IsingModel, proof: GaussianEntropyBound) -> Recomputed 
     point = real_row(proof.point, "point")
     require(point.shape == (n + m,), "there is a moment for every spin and pair")
     if isinstance(proof, TreeEntropyBound):
-        rho = _appearance(n, pairs, proof)
-        tangent = None if rho is None else _tree_tangent(n, pairs, point, rho)
+        found = _appearance(n, pairs, proof)
+        tangent = None if found is None else _tree_tangent(n, pairs, point, *found)
     else:
         require(m == n * (n - 1) // 2, "all pairs are there")
         tangent = _gaussian_tangent(n, pairs, point)
@@ -91,8 +91,8 @@ def _multiplied(
     return most, moved, size * times
 
 
-def _appearance(n: int, pairs: Array, proof: TreeEntropyBound) -> FloatArray | None:
-    """Return ρ: of forests with weights, or of the uniform spanning forest, rounded down."""
+def _appearance(n: int, pairs: Array, proof: TreeEntropyBound) -> tuple[FloatArray, float] | None:
+    """Return ρ, of forests with weights or of the uniform spanning forest, and its error."""
     weights = real_row(proof.tree_weights, "tree_weights")
     if len(weights) == 0:
         return None if n > MAX_SPINS else _uniform(n, pairs)
@@ -105,10 +105,10 @@ def _appearance(n: int, pairs: Array, proof: TreeEntropyBound) -> FloatArray | N
         require(is_forest(n, pairs[edges[first:last]]), "forests have no cycles")
     owner = np.repeat(np.arange(len(weights)), np.diff(begins))
     rho = np.bincount(edges, weights[owner], len(pairs)) / total
-    return np.asarray(rho * (1 - 4 * _UNIT * (len(weights) + 4)))
+    return rho, 4 * _UNIT * (len(weights) + 4)
 
 
-def _uniform(n: int, pairs: Array) -> FloatArray:
+def _uniform(n: int, pairs: Array) -> tuple[FloatArray, float]:
     """Return the probability of each pair in a random spanning forest: its resistance."""
     _, label = components(n, *pairs.T)
     laplacian = (label[:, None] == label) * 1.0  # regular within components
@@ -122,14 +122,15 @@ def _uniform(n: int, pairs: Array) -> FloatArray:
     require(left < 1e-6, "spanning trees can be counted")
     error = 8 * left * float(np.abs(inverse).sum(1).max(initial=0.0))
     resistance = inverse[u, u] + inverse[v, v] - inverse[u, v] - inverse[v, u]
-    return np.asarray(np.clip(resistance - error, 0.0, 1.0))
+    return np.clip(resistance, 0.0, 1.0), error
 
 
-def _tree_tangent(n: int, pairs: Array, z: FloatArray, rho: FloatArray) -> Linear:
+def _tree_tangent(n: int, pairs: Array, z: FloatArray, rho: FloatArray, error: float) -> Linear:
     """Return the tangent of Σ H_v - Σ ρ I_e: logs of the tables at z, for any z inside.
 
     The entropy of a tree is that of its root and of spins given their parents; each is at most
-    -E log q for any distribution q, here that of z. A smaller ρ gives a larger entropy.
+    -E log q for any distribution q, here that of z. What is known of ρ to within an error makes
+    a difference of as much information, of at most log 2 per pair.
     """
     columns = np.column_stack([pairs, n + np.arange(len(pairs))])
     p = (1.0 + z[columns] @ _SIGNS.T) / 4
@@ -143,9 +144,10 @@ def _tree_tangent(n: int, pairs: Array, z: FloatArray, rho: FloatArray) -> Linea
     slope = np.zeros(n + len(pairs))
     slope[:n] = -share * (log_q[:, 0] - log_q[:, 1]) / 2
     np.add.at(slope, columns, -rho[:, None] * (log_p @ _SIGNS) / 4)
-    # Tables that do not quite add up, by some units, are off by so much relative to them.
-    slack = 16 * _UNIT * float((rho[:, None] / p).sum() + (np.abs(share)[:, None] / q).sum())
-    slack += 16 * _UNIT * float((rho[:, None] * np.abs(log_p)).sum())
+    # Tables of pairs give those of their spins but for some units, relative to which they count.
+    shaken = (1.0 / q).sum(1)
+    slack = 16 * _UNIT * float(rho @ shaken[pairs].sum(1) + np.abs(share) @ shaken)
+    slack += 16 * _UNIT * float((rho[:, None] * np.abs(log_p)).sum()) + error * len(pairs)
     slack += 16 * _UNIT * float((np.abs(share)[:, None] * np.abs(log_q)).sum())
     return constant, slope, slack
 

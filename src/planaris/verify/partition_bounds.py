@@ -72,7 +72,8 @@ def _check_end(model: Model, proof: Any, sign: float, claimed: float) -> Finding
     if found is None:
         return Finding(claim, "unproved", "no proof, or too wide to recompute")
     # Numbers far beyond those of the model would hide any claim in their rounding.
-    require(found.slack <= COARSEST * _scale(model), "its numbers are of the model's size")
+    if not found.slack <= COARSEST * _scale(model):
+        return Finding(claim, "unproved", "the numbers of the proof are too large, or too small")
     if not sign * (claimed - found.value) <= 2 * found.slack:  # nor if it is no number
         msg = f"the {claim} is claimed to be {claimed}, but the proof gives {found.value}"
         raise VerificationError(msg, claimed=claimed, found=found.value)
@@ -139,7 +140,7 @@ def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed |
     if found is None:
         return None
     weighted = list(zip(weights.tolist(), found, strict=True))
-    slack += math.fsum(w * f.slack + 2 * rest * abs(f.value) for w, f in weighted)
+    slack += math.fsum(w * (f.slack + 2 * rest * abs(f.value)) for w, f in weighted)
     values = [w * f.value for w, f in weighted]
     estimated = any(f.estimated for f in found)
     value = math.fsum([*values, miss, model.offset, -math.log(2.0)])

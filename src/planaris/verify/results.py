@@ -136,7 +136,7 @@ def _check_labels(model: MarkovRandomField, result: GroundState) -> None:
         raise VerificationError(msg, claimed=labels, found=model.cardinalities)
     energy = 0.0 - math.fsum(_log_terms(model, labels))
     slack = _slack(model)
-    if not abs(energy - result.energy) <= slack:
+    if not (energy == result.energy or abs(energy - result.energy) <= slack):
         msg = f"`energy` is claimed to be {result.energy}, but the labels have {energy}"
         raise VerificationError(msg, claimed=result.energy, found=energy)
     if not result.lower <= result.energy == result.upper:

@@ -51,8 +51,7 @@ def test_rounding_of_huge_numbers_hides_no_claim() -> None:
     assert check_result(model, honest).proved
     forged = replace(bounds, lower=MeanField(np.zeros(0, dtype=int), np.full(40, 1e30)))
     claim = replace(honest, lower=honest.upper, value=honest.upper, certificate=forged)
-    with pytest.raises(VerificationError, match="of the model's size"):
-        check_result(model, claim)
+    assert check_result(model, claim).findings[0].status == "unproved"
 
 
 def test_numbers_that_overflow_are_refused() -> None:
