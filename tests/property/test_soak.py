@@ -48,3 +48,12 @@ def test_wrong_answers_are_seen(monkeypatch: pytest.MonkeyPatch, verb: str, spoi
     model = pl.generate.spin_glass(3, np.random.default_rng(0))
     cold = Case("cold", model.with_couplings(100 * model.couplings))
     assert any(verb in fault for fault in soak.check_model(cold).contradictions)
+
+
+REFUSED = (15, 18, 44, 105, 126, 180, 232, 248, 439, 594, 704, 1165, 1308)
+"""Honest answers whose proofs were once refused: weights of 1e-28, gaps of 1e-12, no allowed state."""
+
+
+@pytest.mark.parametrize("seed", REFUSED)
+def test_honest_proofs_are_not_refused(seed: int) -> None:
+    assert soak.soak_seed(seed).contradictions == []

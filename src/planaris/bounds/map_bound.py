@@ -3,26 +3,37 @@
 max_s Σ θ s s <= Σ_r max_s Σ φ^r s s whenever Σ_r φ^r = θ. The best split is the dual of maximising
 θ·τ over moments τ that agree with some distribution on every subgraph; on planar subgraphs those
 are given by cycle inequalities, so with every chordless cycle in some subgraph it is the cycle LP.
+
+Splits of log Z(β θ) / β are smooth in φ, and at low temperature as good: they are found first, one
+temperature after the other. Column generation then closes what is left.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from planaris import planar, treewidth
 from planaris.bounds.bare import EPSILON, Bare, as_bare
+from planaris.bounds.decomposition import Decomposition
 from planaris.bounds.pdc import planar_subgraphs
-from planaris.errors import NotPlanarError
+from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.cycles import CLOSED
 from planaris.result import GroundState, SplitProof
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
+
+COOLING = (1.0, 4.0, 16.0, 64.0, 256.0)
+"""Inverse temperatures, in units of the mean coupling, at which splits are found in turn."""
+
+COOLING_STEPS = 150
+"""Most steps of the optimiser at each of them."""
 
 ENTRY_SECONDS = 1e-6
 """What the program takes per entry before it looks at the clock."""
@@ -32,7 +43,7 @@ def map_bound(
     model: IsingModel,
     *,
     subgraphs: str | list[ArrayLike] = "auto",
-    max_rounds: int = 200,
+    max_rounds: int = 20,
     tolerance: float = 1e-7,
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
@@ -44,7 +55,7 @@ def map_bound(
     model, subgraphs, time_limit, rng
         As for :func:`planaris.bounds.pdc`.
     max_rounds : int
-        Most rounds; each solves every subgraph once.
+        Most rounds of column generation; each solves every subgraph once.
     tolerance : float
         Stop when the split is this close to the best one, relative to the energies.
 
@@ -77,11 +88,12 @@ def map_bound(
     except TimeoutError:  # the sizes of all couplings are all that can be said
         family, deadline = [np.arange(bare.num_edges)], -math.inf
     master = _Master(bare, family, deadline)
-    for rounds in range(max_rounds + 1):
+    master.price()
+    master.cool(started + 0.5 * time_limit if time_limit is not None else math.inf)
+    rounds = 0
+    while rounds < max_rounds and not master.closed(tolerance) and master.solve():
         master.price()
-        done = master.best - master.value <= tolerance * (1 + abs(master.best))
-        if done or rounds == max_rounds or not master.solve():
-            break
+        rounds += 1
     size = float(np.abs(bare.couplings).sum())
     lower = -master.best - model.offset - 64 * EPSILON * len(family) * (size + abs(model.offset))
     spins = _model_state(model, bare, master.states, deadline)
@@ -131,6 +143,33 @@ class _Master:
         agree = s[self.bare.edges[:, 0]] * s[self.bare.edges[:, 1]]
         for columns, members in zip(self.columns, self.family, strict=True):
             columns.append(agree[members])
+
+    def cool(self, deadline: float) -> None:
+        """Try the splits of log Z at lower and lower temperature."""
+        unit = float(np.abs(self.bare.couplings[np.flatnonzero(self.bare.couplings)]).mean())
+        state, last = None, math.inf
+        for beta in COOLING if len(self.family) > 1 else ():
+            cold = replace(self.bare, couplings=self.bare.couplings * (beta / unit))
+            try:
+                fresh = Decomposition(cold, self.family, deadline=deadline)
+                if state is not None:
+                    fresh.y, fresh.logits = state.y * (beta / last), state.logits
+                status = fresh.minimise(COOLING_STEPS, 1e-6)
+            except (MethodError, TimeoutError):  # not planar, too cold, or too late
+                return
+            state, last, before = fresh, beta, self.best
+            shares = state.rho()[state.pieces.piece] * state.couplings(state.y, state.rho())
+            split = np.split(shares * (unit / beta), state.pieces.offsets[1:-1])
+            self.split = self._balanced(split)
+            self.price()
+            if status in ("time_limit", "precision") or before - self.best < 1e-9 * abs(before):
+                return
+
+    def closed(self, tolerance: float) -> bool:
+        """Tell whether no split is much better, or some state has the energy of the bound."""
+        u, v = self.bare.edges.T
+        best = max(float(self.bare.couplings @ (s[u] * s[v])) for s in self.states[-50:])
+        return bool(self.best - max(self.value, best) <= tolerance * (1 + abs(self.best)))
 
     def price(self) -> None:
         """Solve every subgraph for the present split: a bound, and a new column each.

@@ -61,8 +61,8 @@ class LabelRelaxation:
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
         self._add_local_rows(owner)
         self.scale = form.magnitude
-        self.lower, self.energy = -np.inf, np.inf
         self.state: LongArray = np.zeros(form.model.num_variables, dtype=np.int64)
+        self.lower, self.energy = -np.inf, float(form.model.energy(self.state))
         self.trace: list[dict[str, float]] = []
         self.rows: list[list[Item]] = []
         self.duals: FloatArray = np.zeros(0)
