@@ -53,6 +53,10 @@ class MethodError(PlanarisError):
     """The requested method does not fit the model; ``evidence`` says why."""
 
 
+class PrecisionError(MethodError):
+    """Even double-double has too few digits for this model at this temperature."""
+
+
 class TooLargeError(PlanarisError):
     """The work would need more memory than there is; ``bytes_needed`` says how much."""
 

@@ -51,7 +51,7 @@ def test_wrong_answers_are_seen(monkeypatch: pytest.MonkeyPatch, verb: str, spoi
 
 
 REFUSED = (15, 18, 44, 105, 126, 180, 232, 248, 439, 594, 704, 1165, 1308)
-"""Honest answers whose proofs were once refused: weights of 1e-28, gaps of 1e-12, no allowed state."""
+"""Honest answers whose proofs were refused: weights of 1e-28, gaps of 1e-12, no allowed state."""
 
 
 @pytest.mark.parametrize("seed", REFUSED)

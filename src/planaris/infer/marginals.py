@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError, TimeLimitError, TooLargeError
+from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.log_partition import ANY_LABELS, BOUNDS
@@ -79,6 +79,8 @@ def marginals(
         except (TooLargeError, TimeLimitError):
             # Nothing exact fits: estimates, marked as such, with the interval for log Z.
             return _FORCED["interval"](model, limits)
+        except PrecisionError:  # a surface that is too cold, and too wide to eliminate
+            return _FORCED["trw"](model, limits)
     if method == "planar":
         return _by_parts(all_planar(model, embedding), _planar, limits)
     return _FORCED[method](model, limits)
@@ -176,7 +178,7 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
                 memory_limit=limits.memory_limit,
                 progress=limits.progress,
             )
-        except MethodError:  # too cold for nine digits
+        except PrecisionError:
             if fitting_elimination(part.model, "marginals", limits) is None:
                 raise
     held, _ = bias2fields(part.model, root)
@@ -199,7 +201,7 @@ def _cheapest(part: Part, limits: Limits) -> Marginals:
     if part.embedding is not None:
         try:
             return _planar(part, limits)
-        except MethodError:  # too cold for nine digits
+        except PrecisionError:
             if fitting_elimination(part.model, "marginals", limits) is None:
                 raise
     model, inverse = part.with_fields()

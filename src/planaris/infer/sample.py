@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.embed import Embedding
-from planaris.errors import MethodError, ModelError
+from planaris.errors import ModelError, PrecisionError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
@@ -152,7 +152,7 @@ def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits
                 memory_limit=limits.memory_limit,
                 progress=limits.progress,
             )
-        except MethodError:  # too cold for Pfaffians
+        except PrecisionError:  # too cold for Pfaffians
             if fitting_elimination(part.model, "sample", limits) is None:
                 raise
     model, inverse = part.with_fields()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planaris.errors import MethodError, ModelError
+from planaris.errors import ModelError, PrecisionError
 from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import SignedSum
@@ -42,7 +42,7 @@ def spin_correlations(
             gauge = entries.spins * entries.spins[source]
             return np.clip(values, -1.0, 1.0) * gauge, error
     msg = "these correlations cannot be computed to nine digits at this temperature"
-    raise MethodError(msg, error=error)
+    raise PrecisionError(msg, error=error)
 
 
 def _sweep(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planaris.errors import MethodError
+from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import sample_surface
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.planar.attempts import assigned_entries
@@ -52,7 +52,7 @@ def draw(
                 "at this temperature a sample would be decided by rounding, even in "
                 "double-double; raise the temperature"
             )
-            raise MethodError(msg)
+            raise PrecisionError(msg)
         row[:] = turned * entries.spins * flips[component]
     return result
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planaris.errors import MethodError
+from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.planar.attempts import agreements, attempts, log_constant
 from planaris.planar.entries import Entries
@@ -122,7 +122,7 @@ def marginals_of(
             "the marginals of these couplings cannot be computed to nine digits; "
             "`log_partition` still bounds their partition function"
         )
-        raise MethodError(msg, error=error)
+        raise PrecisionError(msg, error=error)
     log_partition = log_constant(plan, entries) + log_sum
     # The entries are exponentials of rounded numbers.
     error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))

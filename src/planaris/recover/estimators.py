@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris import bounds, relax
-from planaris.errors import MethodError
+from planaris import relax
 from planaris.infer import ground_state, marginals
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel
@@ -207,13 +206,8 @@ class Marginal(_Weighted):
     def _solve(
         self, observations: Observations, model: IsingModel, rng: np.random.Generator
     ) -> Recovery:
-        try:
-            found = marginals(model, time_limit=self.time_limit)
-            return _believe(np.asarray(found.nodes), found.exact, found.method)
-        except MethodError:  # too cold for nine digits, too wide to eliminate
-            limit = 60.0 if self.time_limit is None else self.time_limit
-            bound = bounds.pdc(model, time_limit=limit)
-        return _believe(np.asarray(bound.stats["nodes"]), False, bound.method)
+        found = marginals(model, time_limit=self.time_limit)
+        return _believe(np.asarray(found.nodes), found.exact, found.method)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from scipy.stats import chisquare
 
 import planaris as pl
 from degenerate import K5, SMALL
-from planaris.errors import MethodError
-from planaris.recover import Marginal, estimators, observe, sample_ground_states, ties
+from planaris.recover import Marginal, observe, sample_ground_states, ties
 from planaris.reference import enumerate_states
 
 
@@ -78,19 +77,3 @@ def test_marginals_that_do_not_fit_are_bounded_in_the_time_given(
     assert time.perf_counter() - begun < 20  # without the limit: a minute
     assert (found.exact, found.method) == (False, "interval")
     assert np.mean(found.labels != 1) < 0.05
-
-
-def test_marginals_that_are_refused_are_bounded_instead(
-    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
-) -> None:
-    seen = observe(pl.generate.square_lattice(5), 1, 0.1, 0.3, rng)
-    exact = Marginal(0.1, 0.3).recover(seen)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise MethodError("too cold")
-
-    monkeypatch.setattr(estimators, "marginals", refuse)
-    found = Marginal(0.1, 0.3, time_limit=5.0).recover(seen)
-    assert (exact.exact, found.exact) == (True, False)
-    assert found.method != exact.method
-    assert np.abs(found.beliefs - exact.beliefs).mean() < 0.1
