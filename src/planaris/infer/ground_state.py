@@ -96,14 +96,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
             field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
         )
     ising, inverse = converted
-    found = ground_state(
-        ising,
-        method,
-        time_limit=limits.remaining(),
-        memory_limit=limits.memory_limit,
-        prove=limits.prove,
-        progress=limits.progress,
-    )
+    found = ground_state(ising, method, prove=limits.prove, **limits.left())
     return lift_ground_state(found, inverse, field)
 
 
@@ -203,12 +196,7 @@ def _brute_force(model: IsingModel, limits: Limits) -> GroundState:
 
 
 _ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
-    "treewidth": lambda model, limits: treewidth.ground_state(
-        model,
-        memory_limit=limits.memory_limit,
-        time_limit=limits.remaining(),
-        progress=limits.progress,
-    ),
+    "treewidth": lambda model, limits: treewidth.ground_state(model, **limits.left()),
     "local-lp": lambda model, limits: relax.local_lp(
         model, time_limit=limits.remaining(), prove=limits.prove
     ),

@@ -41,6 +41,14 @@ class Limits:
         """Return the seconds left, or None without a time limit."""
         return None if self.time_limit is None else max(self.time_limit - self.seconds(), 1e-3)
 
+    def left(self) -> Any:
+        """Return what is left of the limits as options of a call."""
+        return {
+            "time_limit": self.remaining(),
+            "memory_limit": self.memory_limit,
+            "progress": self.progress,
+        }
+
     def patience(self, share: float = 1.0) -> float:
         """Return the seconds a relaxation may take."""
         left = self.remaining()

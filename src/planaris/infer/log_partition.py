@@ -93,13 +93,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
     if converted is None:
         return _eliminate_or_enclose(field, limits)
     ising, inverse = converted
-    found = log_partition(
-        ising,
-        method,
-        time_limit=limits.remaining(),
-        memory_limit=limits.memory_limit,
-        progress=limits.progress,
-    )
+    found = log_partition(ising, method, **limits.left())
     lifted = lift_log_partition(found, inverse)
     proof = None if found.certificate is None else AsIsing(found.certificate)
     return replace(lifted, certificate=proof)
@@ -139,12 +133,7 @@ def _by_parts(
 
 
 def _planar(part: Part, limits: Limits) -> LogPartition:
-    found: LogPartition = part.plan.log_partition(
-        part.model.couplings,
-        time_limit=limits.remaining(),
-        memory_limit=limits.memory_limit,
-        progress=limits.progress,
-    )
+    found: LogPartition = part.plan.log_partition(part.model.couplings, **limits.left())
     return found
 
 
@@ -185,12 +174,7 @@ def _interval(model: Model, limits: Limits) -> LogPartition:
 
 
 def _treewidth(model: Model, limits: Limits) -> LogPartition:
-    return treewidth.log_partition(
-        model,
-        memory_limit=limits.memory_limit,
-        time_limit=limits.remaining(),
-        progress=limits.progress,
-    )
+    return treewidth.log_partition(model, **limits.left())
 
 
 def _brute_force(model: IsingModel, limits: Limits) -> LogPartition:

@@ -120,13 +120,7 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginal
                 raise
             return _estimate_labels(field, "trw", limits)
     ising, inverse = converted
-    found = marginals(
-        ising,
-        method,
-        time_limit=limits.remaining(),
-        memory_limit=limits.memory_limit,
-        progress=limits.progress,
-    )
+    found = marginals(ising, method, **limits.left())
     return inverse.lift_marginals(found)
 
 
@@ -171,13 +165,7 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
     """Return the correlations of one spin of a part with all others."""
     if part.embedding is not None:
         try:
-            return part.plan.spin_correlations(
-                part.model.couplings,
-                root,
-                time_limit=limits.remaining(),
-                memory_limit=limits.memory_limit,
-                progress=limits.progress,
-            )
+            return part.plan.spin_correlations(part.model.couplings, root, **limits.left())
         except PrecisionError:
             if fitting_elimination(part.model, "marginals", limits) is None:
                 raise
@@ -187,12 +175,7 @@ def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
 
 
 def _planar(part: Part, limits: Limits) -> Marginals:
-    found: Marginals = part.plan.marginals(
-        part.model.couplings,
-        time_limit=limits.remaining(),
-        memory_limit=limits.memory_limit,
-        progress=limits.progress,
-    )
+    found: Marginals = part.plan.marginals(part.model.couplings, **limits.left())
     return found
 
 
@@ -210,12 +193,7 @@ def _cheapest(part: Part, limits: Limits) -> Marginals:
 
 
 def _treewidth(model: Model, limits: Limits) -> Marginals:
-    return treewidth.marginals(
-        model,
-        memory_limit=limits.memory_limit,
-        time_limit=limits.remaining(),
-        progress=limits.progress,
-    )
+    return treewidth.marginals(model, **limits.left())
 
 
 def _brute_force(model: IsingModel, limits: Limits) -> Marginals:

@@ -111,15 +111,7 @@ def _of_field(
     if converted is None:
         return _treewidth(field, size, rng, limits)
     ising, inverse = converted
-    spins = sample(
-        ising,
-        size,
-        rng,
-        method,
-        time_limit=limits.remaining(),
-        memory_limit=limits.memory_limit,
-        progress=limits.progress,
-    )
+    spins = sample(ising, size, rng, method, **limits.left())
     return inverse.lift_states(spins)
 
 
@@ -144,14 +136,7 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
 def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
     if part.embedding is not None:
         try:
-            return part.plan.sample(
-                part.model.couplings,
-                size,
-                rng,
-                time_limit=limits.remaining(),
-                memory_limit=limits.memory_limit,
-                progress=limits.progress,
-            )
+            return part.plan.sample(part.model.couplings, size, rng, **limits.left())
         except PrecisionError:  # too cold for Pfaffians
             if fitting_elimination(part.model, "sample", limits) is None:
                 raise
@@ -161,14 +146,7 @@ def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits
 
 
 def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:
-    return treewidth.sample(
-        model,
-        size,
-        rng,
-        memory_limit=limits.memory_limit,
-        time_limit=limits.remaining(),
-        progress=limits.progress,
-    )
+    return treewidth.sample(model, size, rng, **limits.left())
 
 
 def _brute_force(model: IsingModel, size: int, rng: np.random.Generator) -> Int8Array:
