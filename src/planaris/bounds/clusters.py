@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris.typing import IntArray, LongArray
+from planaris.typing import BoolArray, IntArray, LongArray
 
 SCAN = 24
 """Candidates compared for every spin that joins a cluster."""
@@ -77,3 +77,48 @@ def neighbours(num_spins: int, edges: IntArray) -> tuple[IntArray, LongArray]:
     order = np.argsort(tails, kind="stable")
     degree = np.bincount(tails, minlength=num_spins)
     return heads[order], np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
+
+
+def colour_classes(num_spins: int, edges: IntArray) -> list[LongArray]:
+    """Partition the spins into sets without edges among them: two where two are enough.
+
+    >>> square = np.array([(0, 1), (1, 2), (2, 3), (0, 3)], dtype=np.int32)
+    >>> [c.tolist() for c in colour_classes(4, square)]
+    [[0, 2], [1, 3]]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n, (u, v) = num_spins, edges.T.astype(np.int64)
+    # Two copies of every spin, joined crosswise: they meet where a cycle is odd.
+    rows, columns = np.concatenate([u, v]), np.concatenate([v, u]) + n
+    crossed = coo_array((np.ones(len(rows)), (rows, columns)), shape=(2 * n, 2 * n))
+    _, label = connected_components(crossed, directed=False)
+    if not np.any(label[:n] == label[n:]):
+        first = label[:n] < label[n:]
+        return [found for found in map(np.flatnonzero, (first, ~first)) if len(found)]
+    classes, left = [], np.ones(n, dtype=bool)
+    rng = np.random.default_rng(0)
+    while left.any():
+        chosen = _independent(n, u, v, left, rng)
+        classes.append(np.flatnonzero(chosen))
+        left &= ~chosen
+    return classes
+
+
+def _independent(
+    n: int, u: LongArray, v: LongArray, among: BoolArray, rng: np.random.Generator
+) -> BoolArray:
+    """Return a maximal set of spins without edges among them (Luby's algorithm)."""
+    chosen, waiting = np.zeros(n, dtype=bool), among.copy()
+    while waiting.any():
+        rank = np.where(waiting, rng.permutation(n), -1)
+        highest = np.full(n, -1)
+        np.maximum.at(highest, u, rank[v])
+        np.maximum.at(highest, v, rank[u])
+        fresh = waiting & (rank > highest)
+        chosen |= fresh
+        near = np.zeros(n, dtype=bool)
+        near[v[fresh[u]]] = near[u[fresh[v]]] = True
+        waiting &= ~(fresh | near)
+    return chosen

@@ -35,6 +35,9 @@ WIDTHS = (4, 8, 11, 13, 15, 17)
 TRIAL_STEPS = 10
 """Steps after which two starts are compared."""
 
+ORDER_SECONDS = 5e-6
+"""Per edge, to look for an elimination order."""
+
 PROVED_EDGES = 2000
 """Larger models are not asked for a proof of their lowest energy: it takes time to write down."""
 
@@ -102,9 +105,10 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
     bare = as_bare(model)
     if (found := solve_easy(model, bare, "planar", deadline=clock.deadline)) is not None:
         return found
-    plan = plan_elimination(model, task="log_partition", search_seconds=0.05)
-    if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
-        return treewidth.log_partition(model, plan=plan)
+    if ORDER_SECONDS * model.num_edges <= EXACT_SHARE * clock.left():
+        plan = plan_elimination(model, task="log_partition", search_seconds=0.05)
+        if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
+            return treewidth.log_partition(model, plan=plan)
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=bare.crude_upper())

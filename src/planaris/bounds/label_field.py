@@ -8,11 +8,11 @@ import time
 import numpy as np
 
 from planaris.bounds.bare import EPSILON
-from planaris.bounds.clusters import neighbours
+from planaris.bounds.clusters import colour_classes
 from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
 from planaris.result import Bounds, LabelField, LogPartition
-from planaris.typing import FloatArray, IntArray, LongArray
+from planaris.typing import FloatArray, LongArray
 
 
 def label_mean_field(
@@ -69,7 +69,7 @@ class _Product:
         self.table = np.zeros((len(view.edges), k, k))
         u, v = view.edges.T
         self.table[self.real[u][:, :, None] & self.real[v][:, None, :]] = view.edge_logs
-        self.colours = _colours(self.n, view.edges)
+        self.colours = colour_classes(self.n, view.edges)
 
     def uniform(self) -> FloatArray:
         return np.asarray(self.real / np.maximum(self.real.sum(1, keepdims=True), 1))
@@ -101,13 +101,3 @@ class _Product:
         size += float(np.abs(self.node).max(1, initial=0.0).sum()) + self.n
         count = self.table.shape[-1] ** 2 if len(self.table) else self.node.shape[-1]
         return bound - EPSILON * (count + 64) * (size + abs(self.constant))
-
-
-def _colours(n: int, edges: IntArray) -> list[LongArray]:
-    """Return sets of variables without edges among them."""
-    heads, begin = neighbours(n, edges)
-    colour = np.full(n, -1, dtype=np.int64)
-    for v in range(n):
-        taken = set(colour[heads[begin[v] : begin[v + 1]]].tolist())
-        colour[v] = next(c for c in range(len(taken) + 1) if c not in taken)
-    return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from planaris.bounds.bare import EPSILON, LOG2, as_bare
-from planaris.bounds.clusters import grow_clusters, neighbours
+from planaris.bounds.clusters import colour_classes, grow_clusters
 from planaris.bounds.cores import Core, make_core, planar_clusters, solve_alone
 from planaris.bounds.decomposition import Callback
 from planaris.bounds.families import lattice_shape
@@ -161,7 +161,10 @@ class _Search:
             members = order[ends[k] : ends[k + 1]]
             large.append(make_core(model, spins, members, rim))
             edges.append(members)
-        return _colour_classes(model, alone), large, edges
+        single = np.asarray(alone, dtype=bool)
+        between = single[model.edges[:, 0]] & single[model.edges[:, 1]]
+        classes = colour_classes(model.num_spins, model.edges[between])
+        return [members[single[members]] for members in classes], large, edges
 
     def pairs(self) -> FloatArray:
         """Return E s_u s_v of all edges in the best distribution."""
@@ -276,14 +279,3 @@ def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int)
         line = spin % columns if columns >= rows else spin // columns
         return [np.flatnonzero(line // width == k) for k in range(-(-max(shape) // width))]
     return grow_clusters(n, model.edges, 1 if clusters == "trees" else width)
-
-
-def _colour_classes(model: IsingModel, alone: FloatArray) -> list[LongArray]:
-    """Return sets of single spins without edges among them, which may be updated at once."""
-    heads, begin = neighbours(model.num_spins, model.edges)
-    colour = np.full(model.num_spins, -1, dtype=np.int64)
-    chosen = np.flatnonzero(alone)
-    for v in chosen.tolist():
-        taken = set(colour[heads[begin[v] : begin[v + 1]]].tolist())
-        colour[v] = next(c for c in range(len(taken) + 1) if c not in taken)
-    return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]

@@ -9,6 +9,7 @@ from planaris import IsingModel, plan
 from planaris import log_partition as pl_log_partition
 from planaris.bounds import clamped_marginals, interval, map_bound, mean_field, pdc, trw
 from planaris.bounds.bare import as_bare
+from planaris.bounds.clusters import colour_classes
 from planaris.bounds.cores import PlanarCore, planar_clusters
 from planaris.bounds.decomposition import Decomposition
 from planaris.bounds.families import (
@@ -256,3 +257,18 @@ def test_planar_cores_give_what_elimination_gives(rng: np.random.Generator) -> N
     assert (1 + found.means[:4]) / 2 == pytest.approx(truth.nodes[:4], abs=1e-8)
     assert np.isnan(found.means[4:]).all()
     assert (1 + core.pairs(fields)) / 2 == pytest.approx(truth.edges, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_colours_have_no_edges_inside(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    pairs = np.array([(u, v) for v in range(n) for u in range(v)], dtype=np.int32).reshape(-1, 2)
+    edges = pairs[rng.random(len(pairs)) < rng.random()]
+    classes = colour_classes(n, edges)
+    assert np.array_equal(np.sort(np.concatenate(classes)), np.arange(n))
+    colour = np.zeros(n, dtype=int)
+    for k, members in enumerate(classes):
+        colour[members] = k
+    assert not np.any(colour[edges[:, 0]] == colour[edges[:, 1]])
+    assert len(colour_classes(64, square_lattice(8, 8).edges)) == 2
