@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +144,45 @@ def test_an_unknown_method_is_named_before_the_model_is_converted(tmp_path):
     file.write_text("MARKOV\n1\n3\n1\n1 0\n3\n 1 2 3\n")
     assert "got 'foo'" in planaris("map", file, "--method", "foo", code=1)[1]
     assert "not asked here" in planaris("pr", file, "--method", "graph-cut", code=1)[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "verb"),
+    [
+        ("map", pl.ground_state),
+        ("pr", pl.log_partition),
+        ("mar", pl.marginals),
+        ("sample", lambda model, method: pl.sample(model, 1, 0, method)),
+    ],
+)
+def test_the_help_names_every_method_that_may_be_forced(command, verb):
+    from planaris.cli.options import METHODS
+
+    with pytest.raises(pl.errors.MethodError) as refusal:
+        verb(pl.IsingModel([(0, 1)], 1.0), "no such method")
+    known = set(re.findall(r"'([^']+)'", str(refusal.value))) - {"no such method", "auto"}
+    assert set(METHODS[command]) == known
+    out, _ = planaris(command, "--help")
+    for name in known:
+        assert name in out
+
+
+def test_the_help_says_nothing_of_types_after_flags_and_fills_its_lines():
+    out, _ = planaris("map", "--help")
+    assert "--json" in out
+    assert "bool" not in out
+    assert "a label each (label 1 is spin +1)" in out
+    assert "edge-list" in out
+
+
+def test_an_edge_list_of_names_needs_no_format():
+    out, _ = planaris("map", "-", "--json", stdin="ann bob 1\nbob cyd 1\ncyd ann -2\n")
+    assert json.loads(out)["energy"] == -2.0
+
+
+def test_info_in_words(maxcut_file):
+    out, _ = planaris("info", maxcut_file)
+    facts = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in out.splitlines())
+    assert facts["frustrated"] == "yes"
+    assert facts["non planar parts"] == "none"
+    assert re.fullmatch(r"\d+ B|[\d.]+ KiB", facts["elimination tables"])

@@ -15,6 +15,7 @@ from planaris.embed import prove_planarity
 from planaris.errors import MethodError
 from planaris.infer.parts import num_components, split_model
 from planaris.infer.reduce import as_ising
+from planaris.memory import readable
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result.files import save_result
 from planaris.treewidth import default_memory_limit
@@ -42,9 +43,18 @@ def info(
         return
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        shown = (", ".join(value) or "none") if isinstance(value, list) else str(value)
-        table.add_row(name.replace("_", " "), shown)
+        title = "elimination tables" if name == "table_bytes" else name.replace("_", " ")
+        table.add_row(title, _shown(name, value))
     Console().print(table)
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a fact in words; ``--json`` has it as it is."""
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return readable(value) if name == "table_bytes" else str(value)
 
 
 def _ising(model: IsingModel | MarkovRandomField) -> IsingModel:

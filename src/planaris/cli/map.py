@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -12,11 +13,11 @@ from planaris.cli.options import (
     Evidence,
     Format,
     Json,
-    Method,
     ModelFile,
     Out,
     TimeLimit,
     load,
+    method_option,
     print_json,
 )
 from planaris.infer import ground_state
@@ -26,7 +27,7 @@ from planaris.io import write_map
 def map_state(
     file: ModelFile,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("map")] = "auto",
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from planaris.cli.options import (
     Evidence,
     Format,
     Json,
-    Method,
     ModelFile,
     Out,
     TimeLimit,
     load,
+    method_option,
     print_json,
 )
 from planaris.infer import marginals
@@ -25,7 +26,7 @@ from planaris.io import write_mar
 def mar(
     file: ModelFile,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("mar")] = "auto",
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.options import Evidence, Format, Json, Method, ModelFile, Out, load, print_json
+from planaris.cli.options import (
+    Evidence,
+    Format,
+    Json,
+    ModelFile,
+    Out,
+    load,
+    method_option,
+    print_json,
+)
 from planaris.infer import sample
 from planaris.io.files import write_text
 
@@ -16,7 +25,7 @@ def sample_states(
     count: Annotated[int, typer.Option("--count", "-n", help="Number of samples.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Seed; default: fresh randomness.")] = None,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("sample")] = "auto",
     format: Format = None,
     json: Json = False,
     out: Out = "-",
