@@ -159,7 +159,7 @@ def test_clicking_an_edge_turns_its_sign(play):
     middle = {"x": (left["x"] + right["x"]) / 2, "y": left["y"]}
     play.do(lambda: play.page.locator("#picture").click(position=middle))
     assert "J(123, 124) = -1" in play.page.inner_text("#edits")
-    assert "1 unsatisfied edges, 2 frustrated faces" in play.said
+    assert "1 unsatisfied edge, 2 frustrated faces" in play.said
     play.do(lambda: play.page.click("#undo"))
     assert "0 unsatisfied edges, 0 frustrated faces" in play.said
 
@@ -220,6 +220,8 @@ def test_other_lattices(play, kind):
 def test_uploading_an_edge_list(play, tmp_path):
     play.choose("kind", "edges")
     assert "10 spins, 15 edges, not planar" in play.said  # there is an example
+    assert "frustrated" not in play.said  # it has no faces
+    assert "negative coupling" in play.page.inner_text("#legend")
     file = tmp_path / "k4.txt"
     file.write_text("ann bob 1\nbob cyd 1\ncyd ann 1\nann <b>dan</b> -1\nbob <b>dan</b> 1\n")
     play.do(lambda: play.page.set_input_files("#edge-file", file))
@@ -253,6 +255,8 @@ def test_uploading_an_image(play, tmp_path):
     play.do(lambda: play.page.set_input_files("#image-file", file))
     assert "exact · graph-cut" in play.said
     assert "1200 spins" in play.said
+    assert "planar couplings, with fields" in play.said
+    assert "negative" not in play.page.inner_text("#legend")
     light, dark = play.share(UP), play.share(DOWN)
     assert light / (light + dark) == pytest.approx(14 * 20 / 1200, abs=0.1)
 

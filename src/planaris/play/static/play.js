@@ -150,6 +150,8 @@ function keepGround(spins, key) {
 const digits = (x, n = 10) => x === null || x === undefined ? "?" : String(Number(x.toPrecision(n)));
 const time = s => s < 1 ? `${Number((1000 * s).toPrecision(2))} ms` : `${Number(s.toPrecision(3))} s`;
 
+const many = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
+
 function setStatus(name) {
   $("status").dataset.state = name;
   $("status").setAttribute("aria-busy", String(name === "busy"));
@@ -164,7 +166,7 @@ function show(answer, problem) {
   } else {
     $("verdict").textContent = verdict(answer);
     $("numbers").textContent = numbers(answer);
-    $("proof").textContent = `${answer.certificate}${answer.check_seconds === undefined ? "" : ` · checked in ${time(answer.check_seconds)}`} · ${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges, ${state.drawn.surface}`;
+    $("proof").textContent = `${answer.certificate}${answer.check_seconds == null ? "" : ` · checked in ${time(answer.check_seconds)}`} · ${many(state.drawn.positions.length, "spin")}, ${many(state.drawn.edges.length, "edge")}, ${state.drawn.surface}`;
     setStatus(answer.exact ? "exact" : "interval");
   }
   $("status").dataset.count = String(Number($("status").dataset.count) + 1);
@@ -203,7 +205,8 @@ function numbers(answer) {
     return `${energy}, magnetisation ${digits(magnet, 3)} ${at}; press Sample for another`;
   }
   const broken = countBroken(answer.spins);
-  return `${energy}, ${broken} unsatisfied edges, ${state.drawn.faces.length} frustrated faces`;
+  const faces = state.drawn.surface === "not planar" ? "" : `, ${many(state.drawn.faces.length, "frustrated face")}`;
+  return `${energy}, ${many(broken, "unsatisfied edge")}${faces}`;
 }
 
 const product = (spins, [u, v]) => spins[u] === spins[v] ? 1 : -1;
@@ -255,9 +258,10 @@ function paint() {
   canvas.height = Math.round(height * ratio);
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
+  const empty = !state.drawn || !state.drawn.positions.length;
+  if (!empty) place(width, height);
   legend();
-  if (!state.drawn || !state.drawn.positions.length) return;
-  place(width, height);
+  if (empty) return;
   const answer = state.answer, marginals = answer && answer.view === "marginals";
   const grid = ["square", "torus", "image"].includes(state.drawn.kind);
   const heat = marginals && grid && answer.nodes !== null;
@@ -412,6 +416,8 @@ function legend() {
     : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
   if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
   if (!marginals && state.view !== "log-partition") items.push(["line broken", "unsatisfied edge"]);
+  const lines = !marginals && state.drawn && view.spacing >= 6;
+  if (lines && state.drawn.couplings.some(J => J < 0)) items.push(["line dashed", "negative coupling"]);
   if (state.view === "sample" || state.view === "domain-wall") items.push(["line wall", "domain wall against the ground state"]);
   $("legend").replaceChildren(...items.map(([kind, text]) => {
     const item = document.createElement("li"), key = document.createElement("span");
