@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import monotonic
 
 import numpy as np
 
-from planaris.errors import TimeLimitError
 from planaris.learn.perfect import bound_probabilities
 from planaris.play.scenes import Scene
+from planaris.progress import until
 from planaris.typing import Array
 
 MAX_SWEEPS = 4096
@@ -22,7 +22,7 @@ def is_attractive_image(scene: Scene) -> bool:
 
 
 def sample_image(scene: Scene, seed: int, *, time_limit: float) -> Array | None:
-    """Return one exact sample by coupling from the past; None where the chains did not meet.
+    """Return one exact sample by coupling from the past; None where the chains do not meet in time.
 
     Parameters
     ----------
@@ -43,23 +43,19 @@ def sample_image(scene: Scene, seed: int, *, time_limit: float) -> Array | None:
     assert scene.shape is not None, "images have a shape"
     rows, columns = scene.shape
     across = rows * max(columns - 1, 0)
-    until = perf_counter() + time_limit
-
-    def watch(fraction: float) -> None:
-        if perf_counter() > until:
-            msg = f"the chains of the sample have not met within {time_limit:g} s"
-            raise TimeLimitError(msg, time_limit=time_limit)
-
     couplings = scene.model.couplings
-    low, high = bound_probabilities(
-        scene.model.fields.reshape(rows, columns),
-        couplings[:across].reshape(rows, max(columns - 1, 0)),
-        couplings[across:].reshape(max(rows - 1, 0), columns),
-        num_samples=1,
-        max_sweeps=MAX_SWEEPS,
-        seed=seed,
-        progress=watch,
-    )
+    try:
+        low, high = bound_probabilities(
+            scene.model.fields.reshape(rows, columns),
+            couplings[:across].reshape(rows, max(columns - 1, 0)),
+            couplings[across:].reshape(max(rows - 1, 0), columns),
+            num_samples=1,
+            max_sweeps=MAX_SWEEPS,
+            seed=seed,
+            progress=until(monotonic() + time_limit),
+        )
+    except TimeoutError:
+        return None
     if not np.array_equal(low, high):
         return None
     return np.where(low.ravel() > 0, 1, -1).astype(np.int8)
