@@ -100,6 +100,7 @@ for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lamb
         ("planaris.IsingModel([(0, 1)], [1.0]).to_bqm()", "dimod"),
         ("planaris.io.read_model(b'DIMODBQM', format='bqm')", "dimod"),
         ("from planaris.report.pictures import new_figure; new_figure()", "plot"),
+        ("from planaris.experiments.reproduce import reproduce as f; f(['pdc'], path)", "plot"),
         ("from planaris.interop.torch import log_partition as f; f(0, (2, [(0, 1)]))", "torch"),
         ("from planaris.io.images import read_image; read_image('x.png')", "image"),
     ],
@@ -107,7 +108,9 @@ for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lamb
 def test_a_missing_package_is_one_line_with_its_extra(call, extra):
     code = f"""{BLOCK}
 import planaris, planaris.io
+from pathlib import Path
 from planaris.errors import MissingExtraError
+path = Path("never-made")
 try:
     {call}
 except MissingExtraError as error:

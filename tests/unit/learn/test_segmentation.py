@@ -97,3 +97,12 @@ def test_what_is_refused(rng):
         bound_probabilities(np.zeros((1, 2)), np.array([[-1.0]]), np.zeros((0, 2)))
     with pytest.raises(ModelError, match="scribbles"):
         read_strokes(np.zeros((2, 2, 4)))
+
+
+def test_progress_never_goes_back():
+    told = []
+    cold = np.full((6, 5), 9.0), np.full((5, 6), 9.0)  # chains that do not meet
+    bound_probabilities(np.zeros((6, 6)), *cold, max_sweeps=64, progress=told.append)
+    assert told == sorted(told)
+    assert 0 <= told[0] < 0.05
+    assert 0.9 < told[-1] <= 1
