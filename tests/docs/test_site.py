@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -16,6 +18,9 @@ import planaris
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+
+INSIDE = ("selftest",)
+"""Packages for those who work on planaris."""
 
 pytestmark = pytest.mark.repository
 
@@ -62,6 +67,20 @@ def test_every_public_package_has_an_api_page():
     homes = {planaris._HOME.get(name, name) for name in planaris.__all__}
     assert homes <= set(names)
     assert {"interop", "verify", "io", "bounds", "relax"} <= set(names)
+
+
+def test_what_is_public_has_a_docstring_and_functions_an_example():
+    for package in tool("build_docs").public_packages():
+        module = importlib.import_module(f"planaris.{package}")
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            said = inspect.getdoc(thing) or ""
+            assert said, f"planaris.{package}.{name}"
+            if inspect.isfunction(thing) and package not in INSIDE:
+                assert ">>>" in said, f"planaris.{package}.{name} has no example"
+    for name in planaris.__all__:
+        thing = getattr(planaris, name)
+        assert inspect.ismodule(thing) or ">>>" in (inspect.getdoc(thing) or ""), name
 
 
 def test_links_lead_somewhere():
