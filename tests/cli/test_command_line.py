@@ -184,5 +184,31 @@ def test_info_in_words(maxcut_file):
     out, _ = planaris("info", maxcut_file)
     facts = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in out.splitlines())
     assert facts["frustrated"] == "yes"
+    assert facts["treewidth"] == "at most 2"
     assert facts["non planar parts"] == "none"
     assert re.fullmatch(r"\d+ B|[\d.]+ KiB", facts["elimination tables"])
+
+
+def complete_graph(tmp_path: Path, n: int) -> Path:
+    """A model that nothing exact fits."""
+    pairs = [(u, v) for u in range(n) for v in range(u)]
+    couplings = np.random.default_rng(0).normal(size=len(pairs)) / 8
+    file = tmp_path / "complete.coo"
+    pl.io.write_model(pl.IsingModel(pairs, couplings, fields=np.full(n, 0.1)), file)
+    return file
+
+
+def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path):
+    file = complete_graph(tmp_path, 60)
+    out, err = planaris("mar", file, "--time-limit", "2", code=3)
+    assert err.startswith("estimates, with no bound")
+    assert out.split()[:3] == ["MAR", "60", "2"]
+    out, _ = planaris("info", file)
+    assert "none: branch and cut" in out
+
+
+def test_verify_names_the_file_that_does_not_fit(uai_file, maxcut_file, tmp_path):
+    proof = tmp_path / "proof.json"
+    planaris("map", maxcut_file, "--certificate", proof)
+    _, err = planaris("verify", uai_file, proof, code=1)
+    assert err.startswith(f"planaris: {proof} does not hold for {uai_file}: ")

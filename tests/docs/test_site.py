@@ -6,6 +6,7 @@ import fnmatch
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -81,6 +82,18 @@ def test_what_is_public_has_a_docstring_and_functions_an_example():
     for name in planaris.__all__:
         thing = getattr(planaris, name)
         assert inspect.ismodule(thing) or ">>>" in (inspect.getdoc(thing) or ""), name
+
+
+def test_the_architecture_names_every_package_and_no_other():
+    page = (DOCS / "architecture.md").read_text()
+    table = page.split("| folder |")[1].split("\n\n")[0]
+    named = {
+        name.rstrip("/")
+        for row in table.splitlines()
+        for name in re.findall(r"`(\w+/?)`", row.split(" | ")[0])
+    }
+    there = {m.name for m in pkgutil.iter_modules(planaris.__path__) if m.name[0] != "_"}
+    assert named - {"cpp"} == there
 
 
 def test_links_lead_somewhere():

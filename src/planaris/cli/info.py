@@ -20,6 +20,9 @@ from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result.files import save_result
 from planaris.treewidth import default_memory_limit
 
+TITLES = {"treewidth_at_most": "treewidth", "table_bytes": "elimination tables"}
+"""How facts are called where their names do not say it."""
+
 
 def info(
     file: ModelFile,
@@ -43,15 +46,18 @@ def info(
         return
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        title = "elimination tables" if name == "table_bytes" else name.replace("_", " ")
-        table.add_row(title, _shown(name, value))
+        table.add_row(TITLES.get(name, name.replace("_", " ")), _shown(name, value))
     Console().print(table)
 
 
 def _shown(name: str, value: Any) -> str:
     """Return a fact in words; ``--json`` has it as it is."""
+    if name == "exact_methods" and not value:
+        return "none: branch and cut for ground states, intervals for the rest"
     if isinstance(value, list):
         return ", ".join(value) or "none"
+    if name == "treewidth_at_most":
+        return f"at most {value}" if isinstance(value, int) else str(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return readable(value) if name == "table_bytes" else str(value)

@@ -6,8 +6,10 @@ import sys
 from typing import Annotated
 
 import numpy as np
+import typer
 
 from planaris.cli.options import (
+    EXIT_BOUNDED,
     Certificate,
     Evidence,
     Format,
@@ -36,7 +38,9 @@ def mar(
     """Compute the marginals of all variables.
 
     Prints them as the UAI competition's .MAR: the number of variables, then for each its
-    number of labels and their probabilities (labels 0 and 1 are spins -1 and +1).
+    number of labels and their probabilities (labels 0 and 1 are spins -1 and +1). Where nothing
+    exact fits they are estimates, and the exit code is 3; --method clamped encloses them, with
+    the bounds of every spin in the stats that --json prints.
     """
     model, inverse = load(file, format, evidence)
     result = marginals(model, method, time_limit=time_limit)
@@ -61,4 +65,8 @@ def mar(
         )
     else:
         write_mar(nodes, out)
-        sys.stderr.write(f"{'exact' if result.exact else 'approximate'} ({result.method})\n")
+        kind = "exact" if result.exact else "estimates, with no bound on their error"
+        kind = "enclosed" if "lower" in result.stats and not result.exact else kind
+        sys.stderr.write(f"{kind} ({result.method})\n")
+    if not result.exact:
+        raise typer.Exit(EXIT_BOUNDED)
