@@ -22,7 +22,6 @@ from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError, TimeLimitError, within
 from planaris.kernels.pfaffian import Elimination
 from planaris.memory import check_memory
-from planaris.models import IsingModel
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.evaluate import bounds_of
@@ -47,12 +46,12 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
 
     Parameters
     ----------
-    graph : IsingModel, Embedding, networkx graph, or pair (num_vertices, edges)
+    graph : IsingModel, Lattice, Embedding, networkx graph, or pair (num_vertices, edges)
         What :func:`planaris.embed.embed` takes; an Embedding may have a genus of up to 6.
         Fields of a model are not part of its plan.
     positions : array_like of float, shape (n, 2), optional
         Coordinates of the vertices; they only serve to find good separators. Default: those of
-        the model.
+        the model or lattice.
 
     Examples
     --------
@@ -60,8 +59,8 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     >>> round(float(triangle.log_partition([1.0, 1.0, -1.0])), 6)
     2.797846
     """
-    if positions is None and isinstance(graph, IsingModel):
-        positions = graph.positions
+    if positions is None:
+        positions = getattr(graph, "positions", None)
     embedding = graph if isinstance(graph, Embedding) else embed(graph)
     return Plan(embedding, positions=positions)
 
