@@ -176,8 +176,21 @@ def test_the_help_says_nothing_of_types_after_flags_and_fills_its_lines():
 
 
 def test_an_edge_list_of_names_needs_no_format():
-    out, _ = planaris("map", "-", "--json", stdin="ann bob 1\nbob cyd 1\ncyd ann -2\n")
-    assert json.loads(out)["energy"] == -2.0
+    text = "zoe bob 3\nbob cyd -1\n"
+    out, _ = planaris("map", "-", "--json", stdin=text)
+    found = json.loads(out)
+    assert found["energy"] == -4.0
+    state = dict(zip(found["names"], found["assignment"], strict=True))
+    assert state["zoe"] == state["bob"] != state["cyd"]
+    out, _ = planaris("mar", "-", "--json", stdin=text)
+    assert json.loads(out)["names"] == ["zoe", "bob", "cyd"]
+    out, _ = planaris("sample", "-", "--json", stdin=text)
+    assert json.loads(out)["names"] == ["zoe", "bob", "cyd"]
+
+
+def test_numbered_models_have_no_names(maxcut_file):
+    out, _ = planaris("map", maxcut_file, "--json")
+    assert "names" not in json.loads(out)
 
 
 def test_info_in_words(maxcut_file):

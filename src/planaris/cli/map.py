@@ -18,6 +18,7 @@ from planaris.cli.options import (
     TimeLimit,
     load,
     method_option,
+    names_of,
     print_json,
 )
 from planaris.infer import ground_state
@@ -48,6 +49,7 @@ def map_state(
         print_json(
             {
                 "task": "MAP",
+                **names_of(model),
                 "assignment": labels,
                 "energy": result.energy,
                 "log_weight": 0.0 - result.energy,

@@ -19,6 +19,7 @@ from planaris.cli.options import (
     TimeLimit,
     load,
     method_option,
+    names_of,
     print_json,
 )
 from planaris.infer import marginals
@@ -55,6 +56,7 @@ def mar(
         print_json(
             {
                 "task": "MAR",
+                **names_of(model),
                 "nodes": nodes,
                 "edges": result.edges,
                 "exact": result.exact,

@@ -106,6 +106,12 @@ def load(
     return model.condition(read_evidence(evidence))
 
 
+def names_of(model: IsingModel | MarkovRandomField) -> dict[str, list[str]]:
+    """Return the names of the spins for ``--json``, where the file had names."""
+    labels = getattr(model, "labels", range(0))
+    return {} if isinstance(labels, range) else {"names": [str(label) for label in labels]}
+
+
 def print_json(values: dict[str, Any], out: str = "-") -> None:
     """Print a JSON object to stdout or a file; arrays become lists, infinities strings."""
     write_text(out, json.dumps(_plain(values), indent=2, allow_nan=False) + "\n")

@@ -14,6 +14,7 @@ from planaris.cli.options import (
     Out,
     load,
     method_option,
+    names_of,
     print_json,
 )
 from planaris.infer import sample
@@ -36,6 +37,6 @@ def sample_states(
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:
-        print_json({"task": "SAMPLE", "seed": seed, "states": states}, out)
+        print_json({"task": "SAMPLE", **names_of(model), "seed": seed, "states": states}, out)
         return
     write_text(out, "".join(" ".join(map(str, row)) + "\n" for row in states.tolist()))
