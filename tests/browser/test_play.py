@@ -96,6 +96,7 @@ def test_a_click_through(play):
 
     assert play.show("sample") == "exact"
     assert "at T = 1" in play.said
+    assert "domain wall against the ground state" in play.page.inner_text("#legend")
     assert play.share(WALL) > 0.002
     first = play.said
     assert play.show("sample") == "exact"
@@ -258,6 +259,9 @@ def test_uploading_an_image(play, tmp_path):
     assert "planar couplings, with fields" in play.said
     assert "negative" not in play.page.inner_text("#legend")
     light, dark = play.share(UP), play.share(DOWN)
+    shown = play.page.inner_text("#legend")
+    assert "unsatisfied edge" in shown
+    assert "domain wall" not in shown
     assert light / (light + dark) == pytest.approx(14 * 20 / 1200, abs=0.1)
 
 

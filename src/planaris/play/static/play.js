@@ -415,10 +415,12 @@ function legend() {
   const items = marginals ? [["scale", "probability of up (spins) and of equal (edges), from 0 to 1"]]
     : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
   if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
-  if (!marginals && state.view !== "log-partition") items.push(["line broken", "unsatisfied edge"]);
+  const states = !marginals && state.view !== "log-partition";
+  if (states && (state.view !== "sample" || view.spacing >= 6)) items.push(["line broken", "unsatisfied edge"]);
   const lines = !marginals && state.drawn && view.spacing >= 6;
   if (lines && state.drawn.couplings.some(J => J < 0)) items.push(["line dashed", "negative coupling"]);
-  if (state.view === "sample" || state.view === "domain-wall") items.push(["line wall", "domain wall against the ground state"]);
+  const known = state.ground && state.groundKey === state.drawnKey;
+  if (state.view === "domain-wall" || (state.view === "sample" && known)) items.push(["line wall", "domain wall against the ground state"]);
   $("legend").replaceChildren(...items.map(([kind, text]) => {
     const item = document.createElement("li"), key = document.createElement("span");
     key.className = `key ${kind}`;
