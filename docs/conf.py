@@ -24,6 +24,7 @@ suppress_warnings = [
     "ref.python",  # words in the types of parameters that are names of several attributes
 ]
 myst_heading_anchors = 3
+myst_fence_as_directive = {"math"}  # as GitHub has them
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the numpydoc sections say them in words
