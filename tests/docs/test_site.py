@@ -119,3 +119,7 @@ def test_the_site_builds_and_needs_no_network():
             r"<(?:script|img|link)[^>]*(?:src|href)=\"(https?:[^\"]*)", page.read_text()
         )
         assert not loaded, f"{page.name} loads {loaded}"
+        for target in re.findall(
+            r"<(?:a|img)[^>]*(?:src|href)=\"([^\"#?:]+)[#?\"]", page.read_text()
+        ):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
