@@ -85,7 +85,8 @@ changelog
 
 def main() -> int:
     """Copy, generate, build; return the exit code of Sphinx."""
-    shutil.rmtree(STAGE, ignore_errors=True)
+    for folder in (STAGE, SITE):  # nothing of pages that are gone
+        shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs", STAGE, ignore=shutil.ignore_patterns("__pycache__"))
     index = STAGE / "README.md"
     front = re.sub(r"^- \[examples\].*$", ON_SITE, index.read_text(), flags=re.MULTILINE)
