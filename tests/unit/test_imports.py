@@ -58,6 +58,13 @@ def test_every_public_name_is_there_when_asked():
         exec("from planaris import nothing")
 
 
+def test_completion_offers_what_users_may_use_and_nothing_else():
+    code = "import json, planaris; print(json.dumps(dir(planaris)))"
+    offered = set(json.loads(run(code)))
+    assert {"ground_state", "bounds", "io", "learn", "interop", "__version__"} <= offered
+    assert not offered & {"Any", "import_module", "annotations", "_HOME", "_core"}
+
+
 def test_type_checkers_see_the_same_names():
     stub = ast.parse(Path(planaris.__file__).with_name("__init__.pyi").read_text())
     named = {

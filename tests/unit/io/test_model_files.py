@@ -373,3 +373,14 @@ def test_other_words_are_not_taken_for_an_edge_list(text: str) -> None:
 def test_writing_needs_a_format_that_is_known() -> None:
     with pytest.raises(ModelError, match=r"one of uai.*got neither"):
         write_model(IsingModel([(0, 1)], 1.0), io.StringIO())
+
+
+def test_a_refused_offset_is_dropped_by_what_the_refusal_says(tmp_path: Path) -> None:
+    model, file = IsingModel([(0, 1), (1, 2)], [1.0, -0.5]), tmp_path / "glass.mc"
+    with pytest.raises(MethodError, match=r"io\.write_maxcut\(model, file, keep_offset=False\)"):
+        write_model(model, file)
+    write_maxcut(model, file, keep_offset=False)
+    found = read_model(file)
+    assert isinstance(found, IsingModel)
+    wanted = enumerate_states(model).ground_states
+    assert enumerate_states(found).ground_states.tolist() == wanted.tolist()
