@@ -85,7 +85,7 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     --------
     >>> import io
     >>> read_model(io.StringIO("2 1\n1 2 5\n"))
-    IsingModel(2 spins, 1 edges, no fields)
+    IsingModel(2 spins, 1 edge, no fields)
     """
     if format is None:
         format = EXTENSIONS.get((suffixes_of(source) or [""])[-1])

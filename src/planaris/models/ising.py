@@ -27,6 +27,7 @@ from planaris.models.foreign import (
     matrix_couplings,
     qubo_terms,
 )
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, IntArray
 
 MAX_TOTAL = 4e307
@@ -377,8 +378,9 @@ class IsingModel:
 
     def __repr__(self) -> str:
         with_fields = int(np.count_nonzero(self.fields))
-        fields = f"{with_fields} fields" if with_fields else "no fields"
-        return f"IsingModel({self.num_spins} spins, {self.num_edges} edges, {fields})"
+        fields = many(with_fields, "field") if with_fields else "no fields"
+        size = f"{many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')}"
+        return f"IsingModel({size}, {fields})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

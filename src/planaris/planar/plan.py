@@ -28,6 +28,7 @@ from planaris.planar.evaluate import bounds_of
 from planaris.planar.faces import face_centres
 from planaris.progress import ProgressCallback, ProgressOption, until, watch
 from planaris.result import LogPartition
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
 FACE_LENGTH = 8
@@ -152,7 +153,7 @@ class Plan:
         return self.embedding.genus
 
     def __repr__(self) -> str:
-        return f"Plan({self.num_spins} spins, {self.num_edges} edges)"
+        return f"Plan({many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')})"
 
     # -- log Z --------------------------------------------------------------------------------
 

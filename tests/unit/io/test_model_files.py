@@ -253,11 +253,11 @@ def test_bqm_files(rng: np.random.Generator, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("# x\nMARKOV 1 2 0", "MarkovRandomField(1 variables, 0 factors)"),
+        ("# x\nMARKOV 1 2 0", "MarkovRandomField(1 variable, 0 factors)"),
         ("3 2\n1 2 5\n2 3 1\n", "IsingModel(3 spins, 2 edges, no fields)"),
         ("0 1 1\n1 5 1\n", "IsingModel(6 spins, 2 edges, no fields)"),
-        ("# vartype=SPIN\n0 0 1\n1 0 2\n", "IsingModel(2 spins, 1 edges, 1 fields)"),
-        ("p qubo 0 2 1 0\n1 1 3\n", "IsingModel(2 spins, 0 edges, 1 fields)"),
+        ("# vartype=SPIN\n0 0 1\n1 0 2\n", "IsingModel(2 spins, 1 edge, 1 field)"),
+        ("p qubo 0 2 1 0\n1 1 3\n", "IsingModel(2 spins, 0 edges, 1 field)"),
     ],
 )
 def test_formats_are_told_by_content(text: str, kind: str) -> None:
