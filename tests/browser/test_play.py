@@ -228,7 +228,11 @@ def test_uploading_an_edge_list(play, tmp_path):
     play.do(lambda: play.page.set_input_files("#edge-file", file))
     assert "exact" in play.said
     assert "4 spins, 5 edges, planar" in play.said
+    play.show("marginals")
+    assert re.search(r"when spin \d \((ann|bob|cyd|<b>dan</b>)\) is up", play.said)
+    assert play.share(WALL) < 0.002  # a ring around the spin, not around its neighbours
     assert play.page.locator("b").count() == 0
+    play.show("ground-state")
     play.page.locator("#edge-text").fill("0 1 1\n1 2 1\n")
     play.do(lambda: play.page.click("#use-edges"))
     assert "3 spins, 2 edges, planar" in play.said

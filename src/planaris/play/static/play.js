@@ -152,6 +152,8 @@ const time = s => s < 1 ? `${Number((1000 * s).toPrecision(2))} ms` : `${Number(
 
 const many = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
+const called = v => state.drawn.labels ? `${v} (${state.drawn.labels[v]})` : `${v}`;
+
 function setStatus(name) {
   $("status").dataset.state = name;
   $("status").setAttribute("aria-busy", String(name === "busy"));
@@ -196,7 +198,7 @@ function numbers(answer) {
   if (answer.view === "marginals") {
     if (answer.nodes === null) return `P(s_u = s_v) of every edge ${at}`;
     return answer.held === null ? `P(s = +1) of every spin ${at}`
-      : `P(s = +1) ${at} when spin ${answer.held} is up; click another spin`;
+      : `P(s = +1) ${at} when spin ${called(answer.held)} is up; click another spin`;
   }
   const energy = `energy ${digits(answer.energy)} (${digits(answer.energy / n, 6)} per spin)`;
   if (answer.view === "domain-wall") return `${energy}; the wall costs ${digits(answer.wall_energy)}`;
@@ -405,7 +407,7 @@ function drawMarks(context) {
     context.strokeStyle = WALL;
     context.lineWidth = 3;
     context.beginPath();
-    context.arc(view.x[v], view.y[v], Math.max(0.42 * view.spacing, 6), 0, 2 * Math.PI);
+    context.arc(view.x[v], view.y[v], Math.min(Math.max(0.42 * view.spacing, 6), 19), 0, 2 * Math.PI);
     context.stroke();
   }
 }
@@ -497,14 +499,13 @@ function hovered(event) {
   const spin = nearestSpin(x, y), edge = spin === null ? nearestEdge(x, y) : null, answer = state.answer;
   let text = "\u00a0";
   if (spin !== null) {
-    const name = state.drawn.labels ? ` (${state.drawn.labels[spin]})` : "";
     const field = state.drawn.fields ? `, field ${digits(state.drawn.fields[spin], 4)}` : "";
     const value = answer && answer.spins ? `, s = ${answer.spins[spin] === "+" ? "+1" : "−1"}`
       : answer && answer.nodes ? `, P(s = +1) = ${digits(answer.nodes[spin], 4)}` : "";
-    text = `spin ${spin}${name}${field}${value}`;
+    text = `spin ${called(spin)}${field}${value}`;
   } else if (edge !== null) {
     const pair = answer && answer.pairs ? `, P(equal) = ${digits(answer.pairs[edge], 4)}` : "";
-    text = `edge ${state.drawn.edges[edge].join("–")}, J = ${digits(state.drawn.couplings[edge], 4)}${pair}`;
+    text = `edge ${state.drawn.edges[edge].map(called).join("–")}, J = ${digits(state.drawn.couplings[edge], 4)}${pair}`;
   }
   $("readout").textContent = text;
 }
