@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.metadata import version as installed_version
 from typing import Any
 
@@ -24,6 +25,7 @@ suppress_warnings = [
     "ref.python",  # words in the types of parameters that are names of several attributes
 ]
 myst_heading_anchors = 3
+myst_fence_as_directive = {"math"}  # as GitHub has them
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the numpydoc sections say them in words
@@ -61,7 +63,16 @@ def _keep_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
         lines[k] = "``".join(parts)
 
 
+def _source_module(app: Any, module: str, name: str) -> str | None:
+    """Keep what Python made by itself, as the fields of a tuple, where it is documented."""
+    thing: Any = import_module(module)
+    for part in name.split("."):
+        thing = getattr(thing, part, None)
+    return module if getattr(thing, "__module__", None) in (None, "builtins") else None
+
+
 def setup(app: Any) -> None:
-    """Register the renderer of formulas, and how docstrings are read."""
+    """Register the renderer of formulas, and how docstrings and sources are read."""
+    app.connect("viewcode-follow-imported", _source_module)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))
     app.connect("autodoc-process-docstring", _keep_bars)

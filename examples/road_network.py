@@ -14,7 +14,7 @@ from matplotlib.collections import LineCollection
 
 import planaris as pl
 from planaris.bounds import interval
-from planaris.embed.handles import embedding_with_handles
+from planaris.embed import embedding_with_handles
 from planaris.report.pictures import DOWN, UP, new_figure
 
 

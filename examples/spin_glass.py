@@ -79,6 +79,10 @@ def main(
         print(f"{name}: wall energy ~ width^{exponent:.2f}")
     heat.set(xlabel="temperature", ylabel="specific heat per spin", title=f"{size}×{size}, exact")
     wall.set(xlabel="width", ylabel="domain-wall energy", xscale="log", yscale="log")
+    wall.set_xticks(widths, labels=[str(w) for w in widths])
+    wall.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    wall.yaxis.set_major_formatter("{x:g}")
+    wall.yaxis.set_minor_formatter("{x:g}")
     wall.set_title(f"mean of {samples} glasses")
     for axes in (heat, wall):
         axes.legend()

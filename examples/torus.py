@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 import planaris as pl
-from planaris.embed.surfaces import torus_lattice
+from planaris.embed import torus_lattice
 from planaris.planar import thermodynamics
 from planaris.reference.kaufman import kaufman_log_partition
 from planaris.report.pictures import WALL, new_figure

@@ -8,11 +8,14 @@ picture) and the contents. Warnings are errors. The site needs no network.
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import planaris
@@ -20,6 +23,17 @@ import planaris
 ROOT = Path(__file__).parents[1]
 STAGE = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
+
+SIZES = {
+    "spin_glass": ["--size", "32", "--samples", "200"],
+    "surface_code": ["--shots", "1500"],
+}
+"""Examples whose pictures need more than their quick default, which tests run."""
+
+ON_SITE = """\
+- [gallery](gallery/index.md): programs with their pictures, from spin glasses to surface codes
+- [API](api/index.md): every public name"""
+"""What the front page has in place of its line on examples."""
 
 CONTENTS = """
 ```{toctree}
@@ -71,10 +85,12 @@ changelog
 
 def main() -> int:
     """Copy, generate, build; return the exit code of Sphinx."""
-    shutil.rmtree(STAGE, ignore_errors=True)
+    for folder in (STAGE, SITE):  # nothing of pages that are gone
+        shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs", STAGE, ignore=shutil.ignore_patterns("__pycache__"))
     index = STAGE / "README.md"
-    (STAGE / "index.md").write_text(index.read_text() + CONTENTS)
+    front = re.sub(r"^- \[examples\].*$", ON_SITE, index.read_text(), flags=re.MULTILINE)
+    (STAGE / "index.md").write_text(front + CONTENTS)
     index.unlink()
     contributing = (ROOT / "CONTRIBUTING.md").read_text().replace("](docs/", "](")
     (STAGE / "contributing.md").write_text(contributing)
@@ -105,13 +121,24 @@ def _write_api(folder: Path) -> None:
     folder.mkdir()
     lines = ["# API", "", "`import planaris as pl` has the names that matter:", ""]
     for name in planaris.__all__:
-        home = planaris._HOME.get(name, name)
-        lines.append(f"- [`pl.{name}`]({home}.rst)")
+        home = planaris._HOME.get(name)
+        where = f"planaris.{home}.{name}" if home else f"planaris.{name}"
+        lines.append(f"- {{py:obj}}`pl.{name} <{where}>`: {_summary(getattr(planaris, name))}")
     names = public_packages()
-    lines += ["", "```{toctree}", ":maxdepth: 1", "", *names, "```", ""]
+    lines += ["", "All packages (`pl.bounds` and the others need no import of their own):", ""]
+    for name in names:
+        said = _summary(import_module(f"planaris.{name}"))
+        lines.append(f"- [`planaris.{name}`]({name}.rst): {said}")
+    lines += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
     (folder / "index.md").write_text("\n".join(lines))
     for name in names:
         (folder / f"{name}.rst").write_text(_api_page(name))
+
+
+def _summary(thing: object) -> str:
+    """Return the first sentence that a docstring says, without its roles and full stop."""
+    first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", first).replace("``", "`").rstrip(".")
 
 
 def _api_page(name: str) -> str:
@@ -128,31 +155,49 @@ def _api_page(name: str) -> str:
 def _write_gallery(folder: Path) -> None:
     folder.mkdir()
     names = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
-    intro = "Every picture is made by the program below it, when this site is built."
-    listing = ["# Gallery", "", intro, "", "```{toctree}", ":maxdepth: 1", "", *names, "```", ""]
-    (folder / "index.md").write_text("\n".join(listing))
+    intro = "Every picture is made by the program on its page, when this site is built."
+    listing = ["# Gallery", "", intro, "", "```{toctree}", ":hidden:", "", *names, "```", ""]
     for name in names:
-        print(f"running examples/{name}.py", flush=True)
+        sizes = SIZES.get(name, [])
+        print(" ".join([f"running examples/{name}.py", *sizes]), flush=True)
         source = (ROOT / "examples" / f"{name}.py").read_text()
-        command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--out", f"{name}.png"]
+        command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *sizes]
         environment = {**os.environ, "COLUMNS": "80"}
         done = subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, text=True, env=environment
+            [*command, "--out", f"{name}.png"],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            text=True,
+            env=environment,
         )
         (folder / f"{name}.md").write_text(_gallery_page(name, source, done.stdout))
+        listing.append(_gallery_entry(name, source))
+    (folder / "index.md").write_text("\n".join(listing))
+
+
+def _title(source: str) -> str:
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].rstrip(".")
+
+
+def _gallery_entry(name: str, source: str) -> str:
+    picture = ["```{image} " + f"{name}.png", f":alt: {_title(source)}", f":target: {name}.html"]
+    return "\n".join(
+        [f"**[{_title(source)}]({name}.md)**", "", *picture, ":width: 34rem", "```", ""]
+    )
 
 
 def _gallery_page(name: str, source: str, printed: str) -> str:
-    tree = ast.parse(source)
-    said = ast.get_docstring(tree) or ""
-    title, _, text = said.partition("\n")
+    title = _title(source)
+    text = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[2]
+    run = " ".join([f"python examples/{name}.py", *SIZES.get(name, [])])
     code = source.split('"""', 2)[2].strip()
     parts = [
-        f"# {title.rstrip('.')}",
+        f"# {title}",
         text.strip(),
         f"![{title}]({name}.png)" if (STAGE / "gallery" / f"{name}.png").exists() else "",
         f"```text\n{printed.strip()}\n```",
-        f"`python examples/{name}.py --help` lists the sizes for real runs.",
+        f"Made by `{run}`; `--help` lists the sizes for real runs.",
         f"```python\n{code}\n```",
     ]
     return "\n\n".join(parts) + "\n"

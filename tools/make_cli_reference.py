@@ -30,7 +30,7 @@ which version this is.
 | 0 | done; an answer is exact |
 | 1 | refused, with one line on stderr |
 | 2 | wrong usage |
-| 3 | an answer that is an interval, not exact |
+| 3 | an answer that is an interval or an estimate, not exact |
 | 130 | interrupted |
 """
 

@@ -61,4 +61,7 @@ def _package(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *globals()})
+    from pkgutil import iter_modules
+
+    packages = (module.name for module in iter_modules(__path__))
+    return sorted({*__all__, "__version__", *(name for name in packages if name[0] != "_")})

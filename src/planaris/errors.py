@@ -12,7 +12,17 @@ from typing import Any
 
 
 class PlanarisError(ValueError):
-    """Base of all errors raised by planaris; evidence is kept in attributes."""
+    """Base of all errors raised by planaris; evidence is kept in attributes.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> try:
+    ...     pl.IsingModel([(0, 0)], [1.0])
+    ... except pl.PlanarisError as error:
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    ModelError True
+    """
 
     def __init__(self, message: str, **evidence: Any) -> None:
         super().__init__(message)
@@ -44,7 +54,18 @@ class CrossingError(EmbeddingError):
 
 
 class NotPlanarError(PlanarisError):
-    """The graph is not planar; ``kuratowski_edges`` is a subdivided K5 or K3,3 as proof."""
+    """The graph is not planar; ``kuratowski_edges`` is a subdivided K5 or K3,3 as proof.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> k5 = [(u, v) for u in range(5) for v in range(u)]
+    >>> try:
+    ...     pl.Embedding.from_graph(k5, num_vertices=5)
+    ... except NotPlanarError as error:
+    ...     print(error.kind, len(error.kuratowski_edges))
+    K5 10
+    """
 
     kuratowski_edges: Any
 
@@ -77,7 +98,18 @@ class InfeasibleError(PlanarisError):
 
 
 class FileFormatError(PlanarisError):
-    """A file does not follow its format; ``line`` is where, counted from one."""
+    r"""A file does not follow its format; ``line`` is where, counted from one.
+
+    Examples
+    --------
+    >>> import io
+    >>> from planaris.io import read_maxcut
+    >>> try:
+    ...     read_maxcut(io.StringIO("2 1\n1 1 5\n"))
+    ... except FileFormatError as error:
+    ...     print(error.line, error)
+    2 stream, line 2: expected two different vertices ...
+    """
 
     line: int | None
 
@@ -94,7 +126,11 @@ class MissingExtraError(PlanarisError, ImportError):
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """Say in one line which extra installs a missing package."""
+    """Say in one line which extra installs a missing package.
+
+    >>> print(missing_extra(package="dimod", extra="dimod"))
+    this needs the package 'dimod': pip install 'planaris[dimod]'
+    """
     message = f"this needs the package '{package}': pip install 'planaris[{extra}]'"
     return MissingExtraError(message, package=package, extra=extra)
 

@@ -30,6 +30,15 @@ def watch(title: str, option: ProgressOption = None) -> Iterator[ProgressCallbac
         Shown left of the bar.
     option : bool or callable, optional
         See :data:`ProgressOption`.
+
+    Examples
+    --------
+    >>> with watch("counting", lambda fraction: print(f"{fraction:.0%}")) as callback:
+    ...     for k in range(3):
+    ...         callback(k / 2)
+    0%
+    50%
+    100%
     """
     if callable(option):
         yield option

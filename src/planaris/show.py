@@ -42,3 +42,12 @@ def _short(value: Any) -> str:
             return f"[{len(value)} arrays]"
         return repr(value) if len(value) <= SHORT else f"[{len(value)} entries]"
     return repr(value)
+
+
+def many(count: int, thing: str) -> str:
+    """Return a number of things in words.
+
+    >>> many(1, "edge"), many(2, "edge"), many(0, "edge")
+    ('1 edge', '2 edges', '0 edges')
+    """
+    return f"{count} {thing}{'' if count == 1 else 's'}"

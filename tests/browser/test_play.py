@@ -96,6 +96,7 @@ def test_a_click_through(play):
 
     assert play.show("sample") == "exact"
     assert "at T = 1" in play.said
+    assert "domain wall against the ground state" in play.page.inner_text("#legend")
     assert play.share(WALL) > 0.002
     first = play.said
     assert play.show("sample") == "exact"
@@ -159,7 +160,7 @@ def test_clicking_an_edge_turns_its_sign(play):
     middle = {"x": (left["x"] + right["x"]) / 2, "y": left["y"]}
     play.do(lambda: play.page.locator("#picture").click(position=middle))
     assert "J(123, 124) = -1" in play.page.inner_text("#edits")
-    assert "1 unsatisfied edges, 2 frustrated faces" in play.said
+    assert "1 unsatisfied edge, 2 frustrated faces" in play.said
     play.do(lambda: play.page.click("#undo"))
     assert "0 unsatisfied edges, 0 frustrated faces" in play.said
 
@@ -220,12 +221,18 @@ def test_other_lattices(play, kind):
 def test_uploading_an_edge_list(play, tmp_path):
     play.choose("kind", "edges")
     assert "10 spins, 15 edges, not planar" in play.said  # there is an example
+    assert "frustrated" not in play.said  # it has no faces
+    assert "negative coupling" in play.page.inner_text("#legend")
     file = tmp_path / "k4.txt"
     file.write_text("ann bob 1\nbob cyd 1\ncyd ann 1\nann <b>dan</b> -1\nbob <b>dan</b> 1\n")
     play.do(lambda: play.page.set_input_files("#edge-file", file))
     assert "exact" in play.said
     assert "4 spins, 5 edges, planar" in play.said
+    play.show("marginals")
+    assert re.search(r"when spin \d \((ann|bob|cyd|<b>dan</b>)\) is up", play.said)
+    assert play.share(WALL) < 0.002  # a ring around the spin, not around its neighbours
     assert play.page.locator("b").count() == 0
+    play.show("ground-state")
     play.page.locator("#edge-text").fill("0 1 1\n1 2 1\n")
     play.do(lambda: play.page.click("#use-edges"))
     assert "3 spins, 2 edges, planar" in play.said
@@ -253,7 +260,12 @@ def test_uploading_an_image(play, tmp_path):
     play.do(lambda: play.page.set_input_files("#image-file", file))
     assert "exact · graph-cut" in play.said
     assert "1200 spins" in play.said
+    assert "planar couplings, with fields" in play.said
+    assert "negative" not in play.page.inner_text("#legend")
     light, dark = play.share(UP), play.share(DOWN)
+    shown = play.page.inner_text("#legend")
+    assert "unsatisfied edge" in shown
+    assert "domain wall" not in shown
     assert light / (light + dark) == pytest.approx(14 * 20 / 1200, abs=0.1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +144,84 @@ def test_an_unknown_method_is_named_before_the_model_is_converted(tmp_path):
     file.write_text("MARKOV\n1\n3\n1\n1 0\n3\n 1 2 3\n")
     assert "got 'foo'" in planaris("map", file, "--method", "foo", code=1)[1]
     assert "not asked here" in planaris("pr", file, "--method", "graph-cut", code=1)[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "verb"),
+    [
+        ("map", pl.ground_state),
+        ("pr", pl.log_partition),
+        ("mar", pl.marginals),
+        ("sample", lambda model, method: pl.sample(model, 1, 0, method)),
+    ],
+)
+def test_the_help_names_every_method_that_may_be_forced(command, verb):
+    from planaris.cli.options import METHODS
+
+    with pytest.raises(pl.errors.MethodError) as refusal:
+        verb(pl.IsingModel([(0, 1)], 1.0), "no such method")
+    known = set(re.findall(r"'([^']+)'", str(refusal.value))) - {"no such method", "auto"}
+    assert set(METHODS[command]) == known
+    out, _ = planaris(command, "--help")
+    for name in known:
+        assert name in out
+
+
+def test_the_help_says_nothing_of_types_after_flags_and_fills_its_lines():
+    out, _ = planaris("map", "--help")
+    assert "--json" in out
+    assert "bool" not in out
+    assert "a label each (label 1 is spin +1)" in out
+    assert "edge-list" in out
+
+
+def test_an_edge_list_of_names_needs_no_format():
+    text = "zoe bob 3\nbob cyd -1\n"
+    out, _ = planaris("map", "-", "--json", stdin=text)
+    found = json.loads(out)
+    assert found["energy"] == -4.0
+    state = dict(zip(found["names"], found["assignment"], strict=True))
+    assert state["zoe"] == state["bob"] != state["cyd"]
+    out, _ = planaris("mar", "-", "--json", stdin=text)
+    assert json.loads(out)["names"] == ["zoe", "bob", "cyd"]
+    out, _ = planaris("sample", "-", "--json", stdin=text)
+    assert json.loads(out)["names"] == ["zoe", "bob", "cyd"]
+
+
+def test_numbered_models_have_no_names(maxcut_file):
+    out, _ = planaris("map", maxcut_file, "--json")
+    assert "names" not in json.loads(out)
+
+
+def test_info_in_words(maxcut_file):
+    out, _ = planaris("info", maxcut_file)
+    facts = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in out.splitlines())
+    assert facts["frustrated"] == "yes"
+    assert facts["treewidth"] == "at most 2"
+    assert facts["non planar parts"] == "none"
+    assert re.fullmatch(r"\d+ B|[\d.]+ KiB", facts["elimination tables"])
+
+
+def complete_graph(tmp_path: Path, n: int) -> Path:
+    """A model that nothing exact fits."""
+    pairs = [(u, v) for u in range(n) for v in range(u)]
+    couplings = np.random.default_rng(0).normal(size=len(pairs)) / 8
+    file = tmp_path / "complete.coo"
+    pl.io.write_model(pl.IsingModel(pairs, couplings, fields=np.full(n, 0.1)), file)
+    return file
+
+
+def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path):
+    file = complete_graph(tmp_path, 60)
+    out, err = planaris("mar", file, "--time-limit", "2", code=3)
+    assert err.startswith("estimates, with no bound")
+    assert out.split()[:3] == ["MAR", "60", "2"]
+    out, _ = planaris("info", file)
+    assert "none: branch and cut" in out
+
+
+def test_verify_names_the_file_that_does_not_fit(uai_file, maxcut_file, tmp_path):
+    proof = tmp_path / "proof.json"
+    planaris("map", maxcut_file, "--certificate", proof)
+    _, err = planaris("verify", uai_file, proof, code=1)
+    assert err.startswith(f"planaris: {proof} does not hold for {uai_file}: ")

@@ -3,8 +3,8 @@
 Blocks of a page share a namespace and a folder with a small ``model.uai``. ``python`` blocks run
 (as doctests where they have prompts), and so do the ``planaris`` commands of ``console`` blocks;
 output below a command is compared. ``make`` commands must be targets. Anything else in them needs
-a line ``<!-- not run: reason -->`` above the block. ``text``, ``json``, ``toml`` and no language
-are data.
+a line ``<!-- not run: reason -->`` above the block. ``text``, ``json``, ``toml``, ``math`` and no
+language are data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planaris.io import write_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-DATA = ("", "text", "json", "toml")
+DATA = ("", "text", "json", "toml", "math")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^>]+) -->\n+)?^```(?P<language>\S*)[^\n]*\n(?P<body>.*?)^```$",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import importlib.util
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -16,6 +19,9 @@ import planaris
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+
+INSIDE = ("selftest",)
+"""Packages for those who work on planaris."""
 
 pytestmark = pytest.mark.repository
 
@@ -64,6 +70,32 @@ def test_every_public_package_has_an_api_page():
     assert {"interop", "verify", "io", "bounds", "relax"} <= set(names)
 
 
+def test_what_is_public_has_a_docstring_and_functions_an_example():
+    for package in tool("build_docs").public_packages():
+        module = importlib.import_module(f"planaris.{package}")
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            said = inspect.getdoc(thing) or ""
+            assert said, f"planaris.{package}.{name}"
+            if inspect.isfunction(thing) and package not in INSIDE:
+                assert ">>>" in said, f"planaris.{package}.{name} has no example"
+    for name in planaris.__all__:
+        thing = getattr(planaris, name)
+        assert inspect.ismodule(thing) or ">>>" in (inspect.getdoc(thing) or ""), name
+
+
+def test_the_architecture_names_every_package_and_no_other():
+    page = (DOCS / "architecture.md").read_text()
+    table = page.split("| folder |")[1].split("\n\n")[0]
+    named = {
+        name.rstrip("/")
+        for row in table.splitlines()
+        for name in re.findall(r"`(\w+/?)`", row.split(" | ")[0])
+    }
+    there = {m.name for m in pkgutil.iter_modules(planaris.__path__) if m.name[0] != "_"}
+    assert named - {"cpp"} == there
+
+
 def test_links_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]:
         for target, anchor in re.findall(r"\]\(([^)#:\s]*)(#[^)\s]*)?\)", page.read_text()):
@@ -87,3 +119,7 @@ def test_the_site_builds_and_needs_no_network():
             r"<(?:script|img|link)[^>]*(?:src|href)=\"(https?:[^\"]*)", page.read_text()
         )
         assert not loaded, f"{page.name} loads {loaded}"
+        for target in re.findall(
+            r"<(?:a|img)[^>]*(?:src|href)=\"([^\"#?:]+)[#?\"]", page.read_text()
+        ):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -58,6 +58,13 @@ def test_every_public_name_is_there_when_asked():
         exec("from planaris import nothing")
 
 
+def test_completion_offers_what_users_may_use_and_nothing_else():
+    code = "import json, planaris; print(json.dumps(dir(planaris)))"
+    offered = set(json.loads(run(code)))
+    assert {"ground_state", "bounds", "io", "learn", "interop", "__version__"} <= offered
+    assert not offered & {"Any", "import_module", "annotations", "_HOME", "_core"}
+
+
 def test_type_checkers_see_the_same_names():
     stub = ast.parse(Path(planaris.__file__).with_name("__init__.pyi").read_text())
     named = {
@@ -100,6 +107,7 @@ for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lamb
         ("planaris.IsingModel([(0, 1)], [1.0]).to_bqm()", "dimod"),
         ("planaris.io.read_model(b'DIMODBQM', format='bqm')", "dimod"),
         ("from planaris.report.pictures import new_figure; new_figure()", "plot"),
+        ("from planaris.experiments.reproduce import reproduce as f; f(['pdc'], path)", "plot"),
         ("from planaris.interop.torch import log_partition as f; f(0, (2, [(0, 1)]))", "torch"),
         ("from planaris.io.images import read_image; read_image('x.png')", "image"),
     ],
@@ -107,7 +115,9 @@ for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lamb
 def test_a_missing_package_is_one_line_with_its_extra(call, extra):
     code = f"""{BLOCK}
 import planaris, planaris.io
+from pathlib import Path
 from planaris.errors import MissingExtraError
+path = Path("never-made")
 try:
     {call}
 except MissingExtraError as error:

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 COMMANDS = {
     "info": "info:info",
@@ -28,6 +29,25 @@ COMMANDS = {
 """Where each command is, as module:function of this package."""
 
 
+class _WithoutTypes:
+    """A command whose help has nothing after a flag; typer would print its type there."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return found
+
+
+class _Command(_WithoutTypes, TyperCommand):
+    pass
+
+
+class _Group(_WithoutTypes, TyperGroup):
+    pass
+
+
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with these commands; each import costs the user time.
 
@@ -37,16 +57,19 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     ['pr']
     """
     app = typer.Typer(
+        cls=_Group,
         help="Exact and certified inference for Ising models and Markov random fields.",
         no_args_is_help=True,
         add_completion=False,
+        rich_markup_mode="markdown",  # paragraphs are filled, not cut where the source is
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_main)
     for name in names:
         module, function = COMMANDS[name].split(":")
-        app.command(name)(getattr(import_module(f"planaris.cli.{module}"), function))
+        command = getattr(import_module(f"planaris.cli.{module}"), function)
+        app.command(name, cls=_Command)(command)
     return app
 
 

@@ -15,9 +15,13 @@ from planaris.embed import prove_planarity
 from planaris.errors import MethodError
 from planaris.infer.parts import num_components, split_model
 from planaris.infer.reduce import as_ising
+from planaris.memory import readable
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.result.files import save_result
 from planaris.treewidth import default_memory_limit
+
+TITLES = {"treewidth_at_most": "treewidth", "table_bytes": "elimination tables"}
+"""How facts are called where their names do not say it."""
 
 
 def info(
@@ -42,9 +46,21 @@ def info(
         return
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        shown = (", ".join(value) or "none") if isinstance(value, list) else str(value)
-        table.add_row(name.replace("_", " "), shown)
+        table.add_row(TITLES.get(name, name.replace("_", " ")), _shown(name, value))
     Console().print(table)
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a fact in words; ``--json`` has it as it is."""
+    if name == "exact_methods" and not value:
+        return "none: branch and cut for ground states, intervals for the rest"
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    if name == "treewidth_at_most":
+        return f"at most {value}" if isinstance(value, int) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return readable(value) if name == "table_bytes" else str(value)
 
 
 def _ising(model: IsingModel | MarkovRandomField) -> IsingModel:

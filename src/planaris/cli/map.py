@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -12,11 +13,12 @@ from planaris.cli.options import (
     Evidence,
     Format,
     Json,
-    Method,
     ModelFile,
     Out,
     TimeLimit,
     load,
+    method_option,
+    names_of,
     print_json,
 )
 from planaris.infer import ground_state
@@ -26,7 +28,7 @@ from planaris.io import write_map
 def map_state(
     file: ModelFile,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("map")] = "auto",
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,
@@ -47,6 +49,7 @@ def map_state(
         print_json(
             {
                 "task": "MAP",
+                **names_of(model),
                 "assignment": labels,
                 "energy": result.energy,
                 "log_weight": 0.0 - result.energy,

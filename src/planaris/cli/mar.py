@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from planaris.cli.options import (
+    EXIT_BOUNDED,
     Certificate,
     Evidence,
     Format,
     Json,
-    Method,
     ModelFile,
     Out,
     TimeLimit,
     load,
+    method_option,
+    names_of,
     print_json,
 )
 from planaris.infer import marginals
@@ -25,7 +29,7 @@ from planaris.io import write_mar
 def mar(
     file: ModelFile,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("mar")] = "auto",
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,
@@ -35,7 +39,9 @@ def mar(
     """Compute the marginals of all variables.
 
     Prints them as the UAI competition's .MAR: the number of variables, then for each its
-    number of labels and their probabilities (labels 0 and 1 are spins -1 and +1).
+    number of labels and their probabilities (labels 0 and 1 are spins -1 and +1). Where nothing
+    exact fits they are estimates, and the exit code is 3; --method clamped encloses them, with
+    the bounds of every spin in the stats that --json prints.
     """
     model, inverse = load(file, format, evidence)
     result = marginals(model, method, time_limit=time_limit)
@@ -50,6 +56,7 @@ def mar(
         print_json(
             {
                 "task": "MAR",
+                **names_of(model),
                 "nodes": nodes,
                 "edges": result.edges,
                 "exact": result.exact,
@@ -60,4 +67,8 @@ def mar(
         )
     else:
         write_mar(nodes, out)
-        sys.stderr.write(f"{'exact' if result.exact else 'approximate'} ({result.method})\n")
+        kind = "exact" if result.exact else "estimates, with no bound on their error"
+        kind = "enclosed" if "lower" in result.stats and not result.exact else kind
+        sys.stderr.write(f"{kind} ({result.method})\n")
+    if not result.exact:
+        raise typer.Exit(EXIT_BOUNDED)

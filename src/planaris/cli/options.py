@@ -11,16 +11,21 @@ import typer
 from planaris.errors import PlanarisError
 from planaris.io import read_evidence, read_model
 from planaris.io.files import write_text
+from planaris.io.model_files import READERS
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.condition import Conditioning
 
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Model file; '-' for stdin.")]
 Evidence = Annotated[str | None, typer.Option(metavar="FILE", help="UAI evidence file.")]
 Format = Annotated[
-    str | None, typer.Option("--format", help="File format, if the name does not tell.")
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help=f"If the name of the file does not tell: {', '.join(READERS)}.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Method = Annotated[str, typer.Option(help="Force a method instead of choosing by structure.")]
 TimeLimit = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Return what is proved by then; default: 60 for bounds."),
@@ -33,6 +38,56 @@ Certificate = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Write the result with its proof, for 'planaris verify'."),
 ]
+
+METHODS = {
+    "map": (
+        "planar",
+        "graph-cut",
+        "qpbo",
+        "treewidth",
+        "local-lp",
+        "cycle-lp",
+        "mplp",
+        "branch-and-cut",
+        "pdc",
+        "brute-force",
+    ),
+    "pr": (
+        "planar",
+        "treewidth",
+        "brute-force",
+        "interval",
+        "trw",
+        "pdc",
+        "planar+tree",
+        "trw+cycle",
+        "logdet",
+        "mean-field",
+    ),
+    "mar": (
+        "planar",
+        "treewidth",
+        "brute-force",
+        "clamped",
+        "interval",
+        "trw",
+        "pdc",
+        "planar+tree",
+        "trw+cycle",
+        "logdet",
+        "mean-field",
+    ),
+    "sample": ("planar", "treewidth", "brute-force"),
+}
+"""What ``--method`` may force in each command; exact methods first."""
+
+
+def method_option(command: str) -> Any:
+    """Return the option ``--method`` of a command, with what it may be."""
+    known = ", ".join(METHODS[command])
+    said = f"Force a method instead of choosing by structure: {known}."
+    return typer.Option(metavar="METHOD", help=said)
+
 
 EXIT_BOUNDED = 3
 """Exit code when only an interval could be given."""
@@ -49,6 +104,12 @@ def load(
         msg = f"`--evidence` needs a UAI model, but {file} holds an Ising model"
         raise PlanarisError(msg)
     return model.condition(read_evidence(evidence))
+
+
+def names_of(model: IsingModel | MarkovRandomField) -> dict[str, list[str]]:
+    """Return the names of the spins for ``--json``, where the file had names."""
+    labels = getattr(model, "labels", range(0))
+    return {} if isinstance(labels, range) else {"names": [str(label) for label in labels]}
 
 
 def print_json(values: dict[str, Any], out: str = "-") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Annotated
 
 import typer
 
@@ -13,11 +14,11 @@ from planaris.cli.options import (
     Evidence,
     Format,
     Json,
-    Method,
     ModelFile,
     Out,
     TimeLimit,
     load,
+    method_option,
     print_json,
 )
 from planaris.infer import log_partition
@@ -27,7 +28,7 @@ from planaris.io import write_pr
 def pr(
     file: ModelFile,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("pr")] = "auto",
     time_limit: TimeLimit = None,
     format: Format = None,
     json: Json = False,

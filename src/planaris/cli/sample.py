@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.options import Evidence, Format, Json, Method, ModelFile, Out, load, print_json
+from planaris.cli.options import (
+    Evidence,
+    Format,
+    Json,
+    ModelFile,
+    Out,
+    load,
+    method_option,
+    names_of,
+    print_json,
+)
 from planaris.infer import sample
 from planaris.io.files import write_text
 
@@ -16,7 +26,7 @@ def sample_states(
     count: Annotated[int, typer.Option("--count", "-n", help="Number of samples.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Seed; default: fresh randomness.")] = None,
     evidence: Evidence = None,
-    method: Method = "auto",
+    method: Annotated[str, method_option("sample")] = "auto",
     format: Format = None,
     json: Json = False,
     out: Out = "-",
@@ -27,6 +37,6 @@ def sample_states(
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:
-        print_json({"task": "SAMPLE", "seed": seed, "states": states}, out)
+        print_json({"task": "SAMPLE", **names_of(model), "seed": seed, "states": states}, out)
         return
     write_text(out, "".join(" ".join(map(str, row)) + "\n" for row in states.tolist()))

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from planaris.cli.options import EXIT_BOUNDED, Evidence, Format, Json, ModelFile, load, print_json
+from planaris.errors import PlanarisError
 from planaris.result import load_result
 from planaris.verify import check_result
 
@@ -30,7 +31,12 @@ def verify(
     and is too large to recompute, 1 when a claim is false or the file is damaged.
     """
     model, _ = load(file, format, evidence)
-    report = check_result(model, load_result(result))
+    found = load_result(result)
+    try:
+        report = check_result(model, found)
+    except PlanarisError as error:
+        msg = f"{result} does not hold for {file}: {error}"
+        raise type(error)(msg, **error.evidence) from error
     if json:
         findings = [vars(finding) for finding in report.findings]
         print_json({"proved": report.proved, "findings": findings})

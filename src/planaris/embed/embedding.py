@@ -43,6 +43,15 @@ class Embedding:
     outer : numpy.ndarray or None
         int32: for every component with edges a half-edge on its outer face, where a drawing
         says which one that is.
+
+    Examples
+    --------
+    >>> square = Embedding.from_coordinates(
+    ...     [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], [(0, 0), (1, 0), (1, 1), (0, 1)])
+    >>> square.num_faces, square.genus
+    (3, 0)
+    >>> Embedding.from_graph(square.edges, num_vertices=4).num_faces  # without a drawing
+    3
     """
 
     num_vertices: int

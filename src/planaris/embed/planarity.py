@@ -18,10 +18,10 @@ def embed(graph: Any) -> Embedding:
 
     Parameters
     ----------
-    graph : IsingModel, networkx graph, Embedding, or pair (num_vertices, edges)
-        A model with positions is embedded by them; everything else by the planarity test. A
-        networkx graph has its nodes numbered in their order; a ``PlanarEmbedding`` and an
-        ``Embedding`` keep their rotation, which must be plane.
+    graph : IsingModel, Lattice, networkx graph, Embedding, or pair (num_vertices, edges)
+        A lattice, or a model with positions, is embedded by them; everything else by the
+        planarity test. A networkx graph has its nodes numbered in their order; a
+        ``PlanarEmbedding`` and an ``Embedding`` keep their rotation, which must be plane.
 
     Raises
     ------
@@ -49,6 +49,8 @@ def embed(graph: Any) -> Embedding:
         )
     if isinstance(graph, Embedding):
         return require_plane(graph)
+    if isinstance(graph, tuple) and hasattr(graph, "positions"):  # a Lattice
+        return Embedding.from_coordinates(graph.edges, graph.positions)  # type: ignore[attr-defined]
     if isinstance(graph, tuple) and len(graph) == 2:
         num_vertices, edges = graph
         return Embedding.from_graph(edges, num_vertices=num_vertices)
@@ -61,7 +63,7 @@ def embed(graph: Any) -> Embedding:
             np.array(edges, dtype=np.int32).reshape(-1, 2), num_vertices=len(place)
         )
     msg = (
-        "`graph` must be an IsingModel, a networkx graph, an Embedding or a pair "
+        "`graph` must be an IsingModel, a Lattice, a networkx graph, an Embedding or a pair "
         f"(num_vertices, edges), got {type(graph).__name__}"
     )
     raise EmbeddingError(msg)

@@ -15,6 +15,7 @@ from planaris.experiments.store import Store
 from planaris.report.machine import describe_machine
 from planaris.report.page import render_page, write_page
 from planaris.report.parts import Panels, Section
+from planaris.report.pictures import new_figure
 
 TITLE = "Figures of four papers, made again"
 INTRO = (
@@ -50,6 +51,7 @@ def reproduce(
     """
     settings = settings or Settings()
     figures = [load_figure(name) for name in names]
+    new_figure()  # if pictures cannot be drawn that is said now, not after the trials
     store = Store(out / "results")
     sections: dict[str, Section] = {}
     for name in FIGURES:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
 import numpy as np
 
 from planaris.errors import ModelError
@@ -11,7 +14,7 @@ from planaris.typing import ArrayLike, FloatArray, Rng
 
 
 def spin_glass(
-    lattice: Lattice | int,
+    lattice: Lattice | int | Any,
     rng: Rng,
     *,
     disorder: str = "gaussian",
@@ -22,8 +25,9 @@ def spin_glass(
 
     Parameters
     ----------
-    lattice : Lattice or int
-        A drawing, or L for the open L×L square lattice.
+    lattice : Lattice, Embedding or int
+        A drawing, a graph on a surface (:func:`planaris.embed.torus_lattice`), or L for the
+        open L×L square lattice.
     rng : numpy.random.Generator, int or None
         Source of the couplings.
     disorder : {"gaussian", "bimodal"}
@@ -39,7 +43,13 @@ def spin_glass(
     IsingModel(100 spins, 180 edges, no fields)
     """
     rng = np.random.default_rng(rng)
-    drawing = square_lattice(lattice) if isinstance(lattice, int) else lattice
+    drawing: Any = square_lattice(int(lattice)) if isinstance(lattice, Integral) else lattice
+    if not (hasattr(drawing, "edges") and hasattr(drawing, "num_vertices")):
+        msg = (
+            "`lattice` must be a size, a Lattice or an Embedding, got "
+            f"{type(lattice).__name__}; square_lattice(rows, columns) makes a Lattice"
+        )
+        raise ModelError(msg)
     count = len(drawing.edges)
     if disorder == "gaussian":
         couplings = rng.standard_normal(count)
@@ -48,8 +58,9 @@ def spin_glass(
     else:
         msg = f"`disorder` must be 'gaussian' or 'bimodal', got {disorder!r}"
         raise ModelError(msg)
+    positions = getattr(drawing, "positions", None)
     return IsingModel(
-        drawing.edges, beta * couplings, num_spins=drawing.num_vertices, positions=drawing.positions
+        drawing.edges, beta * couplings, num_spins=drawing.num_vertices, positions=positions
     )
 
 

@@ -12,7 +12,12 @@ from planaris.typing import FloatArray, IntArray, Rng
 
 
 class Lattice(NamedTuple):
-    """A plane drawing: ``edges`` (m, 2), ``positions`` (n, 2)."""
+    """A plane drawing: ``edges`` (m, 2), ``positions`` (n, 2).
+
+    >>> lattice = square_lattice(3)
+    >>> lattice.num_vertices, len(lattice.edges)
+    (9, 12)
+    """
 
     edges: IntArray
     positions: FloatArray

@@ -61,6 +61,12 @@ def ground_state(
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
+    Returns
+    -------
+    planaris.result.GroundState
+        ``spins`` (or ``assignment``), ``energy``, the interval ``lower`` to ``upper`` around the
+        minimum, ``exact``, ``method`` and the ``certificate``.
+
     Examples
     --------
     >>> import planaris as pl

@@ -56,6 +56,11 @@ def log_partition(
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
+    Returns
+    -------
+    planaris.result.LogPartition
+        ``value``, the interval ``lower`` to ``upper`` around log Z, ``exact`` and ``method``.
+
     Examples
     --------
     >>> import planaris as pl

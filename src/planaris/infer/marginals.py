@@ -60,6 +60,11 @@ def marginals(
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
+    Returns
+    -------
+    planaris.result.Marginals
+        ``nodes``, ``edges``, ``exact`` and ``method``.
+
     Examples
     --------
     >>> import planaris as pl

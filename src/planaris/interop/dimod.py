@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import MethodError, ModelError, NotPlanarError, TooLargeError, missing_extra
-from planaris.infer import ground_state, sample
+from planaris.infer import ground_state, log_partition, marginals, sample
 from planaris.infer.parts import split_model
 from planaris.models import IsingModel
 from planaris.typing import Array, FloatArray, Int8Array
@@ -39,10 +39,14 @@ class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
         num_reads: int | None,
         beta: float | None,
         seed: int | None,
+        with_marginals: bool,
         limits: dict[str, Any],
     ) -> Any:
         started = perf_counter()
         reads = _as_count(num_reads)
+        if with_marginals and beta is None:
+            msg = "`marginals` are those of samples at an inverse temperature: give `beta` too"
+            raise ModelError(msg)
         model, dropped = _as_model(bqm, pos, _as_beta(beta))
         if beta is None:
             found = ground_state(model, self.method, **limits)
@@ -53,6 +57,8 @@ class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
             states = sample(model, reads, np.random.default_rng(seed), self.method, **limits)
             counts = None
             info = {"exact": True, "method": self.method, "beta": float(beta)}
+            if with_marginals:
+                info |= _marginals(bqm, model, self.method, limits)
         result = _sample_set(bqm, model, states, counts)
         if beta is None:  # dimod adds up in another order than the model does
             energy = float(result.record.energy[0])
@@ -86,7 +92,7 @@ class PlanarSampler(_ExactSampler):
     @property
     def parameters(self) -> dict[str, Any]:
         """Names of the keyword arguments of :meth:`sample`."""
-        return {"pos": [], "num_reads": [], "beta": [], "seed": []}
+        return {"pos": [], "num_reads": [], "beta": [], "seed": [], "marginals": []}
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -100,6 +106,7 @@ class PlanarSampler(_ExactSampler):
         num_reads: int | None = None,
         beta: float | None = None,
         seed: int | None = None,
+        marginals: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Find a ground state, or draw exact Boltzmann samples.
@@ -118,6 +125,11 @@ class PlanarSampler(_ExactSampler):
             Inverse temperature: ``P(s) ∝ exp(-beta * energy(s))``. Default: the ground state.
         seed : int, optional
             Makes the samples reproducible.
+        marginals : bool
+            With ``beta``: add log Z and exact probabilities to ``info``, under the names that
+            dwave-samplers' tree sampler has for them: ``log_partition_function``,
+            ``variable_marginals`` (``{v: P(v = 1)}``) and ``interaction_marginals``
+            (``{(u, v): {(a, b): P(u = a and v = b)}}``, u before v in ``bqm.variables``).
         **kwargs
             Ignored with a warning, as dimod's samplers do.
 
@@ -136,7 +148,7 @@ class PlanarSampler(_ExactSampler):
         """
         self.remove_unknown_kwargs(**kwargs)
         try:
-            return self._sample(bqm, pos, num_reads, beta, seed, {})
+            return self._sample(bqm, pos, num_reads, beta, seed, marginals, {})
         except NotPlanarError as refusal:
             raise _in_labels(refusal, bqm) from None
 
@@ -162,7 +174,7 @@ class AutoSampler(_ExactSampler):
     @property
     def parameters(self) -> dict[str, Any]:
         """Names of the keyword arguments of :meth:`sample`."""
-        names = ("pos", "num_reads", "beta", "seed", "time_limit", "memory_limit")
+        names = ("pos", "num_reads", "beta", "seed", "marginals", "time_limit", "memory_limit")
         return {name: [] for name in names}
 
     @property
@@ -177,6 +189,7 @@ class AutoSampler(_ExactSampler):
         num_reads: int | None = None,
         beta: float | None = None,
         seed: int | None = None,
+        marginals: bool = False,
         time_limit: float | None = None,
         memory_limit: int | None = None,
         **kwargs: Any,
@@ -185,7 +198,7 @@ class AutoSampler(_ExactSampler):
 
         Parameters
         ----------
-        bqm, pos, num_reads, beta, seed, **kwargs
+        bqm, pos, num_reads, beta, seed, marginals, **kwargs
             As for :meth:`PlanarSampler.sample`.
         time_limit : float, optional
             Seconds; what is proved by then is returned.
@@ -195,7 +208,7 @@ class AutoSampler(_ExactSampler):
         self.remove_unknown_kwargs(**kwargs)
         limits = {"time_limit": time_limit, "memory_limit": memory_limit}
         try:
-            return self._sample(bqm, pos, num_reads, beta, seed, limits)
+            return self._sample(bqm, pos, num_reads, beta, seed, marginals, limits)
         except TooLargeError as refusal:
             if beta is None:
                 raise
@@ -281,6 +294,26 @@ def _sample_set(bqm: Any, model: IsingModel, states: Int8Array, counts: Any) -> 
     values = states if bqm.vartype is dimod.SPIN else (states > 0).astype(np.int8)
     build: Any = dimod.SampleSet.from_samples_bqm
     return build((values, list(model.labels)), bqm, num_occurrences=counts)
+
+
+def _marginals(bqm: Any, model: IsingModel, method: str, limits: dict[str, Any]) -> dict[str, Any]:
+    """Return log Z and marginals under the names that dwave-samplers' tree sampler has."""
+    found = marginals(model, method, **limits)
+    up = np.asarray(found.nodes, dtype=np.float64)
+    u, v = np.sort(model.edges, axis=1).T
+    both = np.clip((up[u] + up[v] + found.edges - 1.0) / 2, 0.0, np.minimum(up[u], up[v]))
+    tables = np.stack([found.edges - both, up[u] - both, up[v] - both, both], axis=1).clip(0.0, 1.0)
+    low = -1 if bqm.vartype is dimod.SPIN else 0
+    states = ((low, low), (1, low), (low, 1), (1, 1))
+    names = model.labels
+    return {
+        "log_partition_function": log_partition(model, method, **limits).value,
+        "variable_marginals": dict(zip(names, up.tolist(), strict=True)),
+        "interaction_marginals": {
+            (names[a], names[b]): dict(zip(states, table, strict=True))
+            for a, b, table in zip(u.tolist(), v.tolist(), tables.tolist(), strict=True)
+        },
+    }
 
 
 def _in_labels(refusal: NotPlanarError, bqm: Any) -> NotPlanarError:

@@ -56,8 +56,8 @@ def log_partition(couplings: Tensor, plan: Any) -> Tensor:
         msg = f"`couplings` must be a tensor of floats, got {type(given).__name__}"
         raise ModelError(msg)
     if couplings.ndim == 0 or couplings.shape[-1] != prepared.num_edges:
-        shape = tuple(couplings.shape)
-        msg = f"`couplings` must have {prepared.num_edges} entries in the last dimension: {shape}"
+        count, shape = prepared.num_edges, tuple(couplings.shape)
+        msg = f"`couplings` must have {count} entries in the last dimension, got shape {shape}"
         raise ModelError(msg)
     wanted = couplings.requires_grad and torch.is_grad_enabled()
     value: Tensor = _function().apply(couplings, prepared, wanted)

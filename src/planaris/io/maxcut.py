@@ -63,7 +63,9 @@ def write_maxcut(model: IsingModel, target: Source, *, keep_offset: bool = True)
     if keep_offset and not math.isclose(model.offset, cut_offset, rel_tol=1e-12, abs_tol=1e-12):
         msg = (
             f"a max-cut file keeps no offset: energies are minus a cut weight only with offset "
-            f"{cut_offset}, got {model.offset}; pass keep_offset=False to drop it"
+            f"{cut_offset}, got {model.offset}; "
+            "planaris.io.write_maxcut(model, file, keep_offset=False) drops it: the ground states "
+            "stay, energies shift"
         )
         raise MethodError(msg)
     lines = [f"{model.num_spins} {model.num_edges}"]

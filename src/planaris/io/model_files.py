@@ -11,7 +11,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.io.dimod import read_bqm, write_bqm
-from planaris.io.edge_list import read_edge_list, write_edge_list
+from planaris.io.edge_list import NUMBER, read_edge_list, write_edge_list
 from planaris.io.files import Source, name_of, read_bytes, refuse, suffixes_of
 from planaris.io.maxcut import read_maxcut, write_maxcut
 from planaris.io.qubo import read_coo, read_qubo, write_coo, write_qubo
@@ -85,7 +85,7 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     --------
     >>> import io
     >>> read_model(io.StringIO("2 1\n1 2 5\n"))
-    IsingModel(2 spins, 1 edges, no fields)
+    IsingModel(2 spins, 1 edge, no fields)
     """
     if format is None:
         format = EXTENSIONS.get((suffixes_of(source) or [""])[-1])
@@ -127,7 +127,9 @@ def write_model(model: Model, target: Source, *, format: str | None = None) -> N
         ising = mrf2ising(model)[0] if isinstance(model, MarkovRandomField) else model
         WRITERS[kind](ising, target)
     else:
-        msg = f"`format` must be one of {', '.join(READERS)} (or the extension), got {kind!r}"
+        given = repr(format) if format else "neither"
+        known = ", ".join(READERS)
+        msg = f"`format` must be one of {known}, or the extension must tell; got {given}"
         raise ModelError(msg)
 
 
@@ -153,14 +155,30 @@ def _sniff(source: Source, text: bytes) -> str:
         return "coo"
     kind, found = _sniff_rows(text)
     if kind is None:
-        refuse(source, None, "a known format (pass format=)", found)
+        known = ", ".join(READERS)
+        refuse(source, None, f"a known format (say which by `format`: {known})", found)
     return kind
+
+
+def _has_names(text: bytes) -> bool:
+    """Whether all lines are two names and a coupling: an edge list, beyond doubt."""
+    lines = (line.split(b"#", 1)[0].split() for line in io.BytesIO(text))
+    return all(
+        len(words) == 3
+        and words[0] != words[1]
+        and not any(NUMBER.fullmatch(name.decode("latin-1")) for name in words[:2])
+        and NUMBER.fullmatch(words[2].decode("latin-1"))
+        for words in lines
+        if words
+    )
 
 
 def _sniff_rows(text: bytes) -> tuple[str | None, str]:
     """Tell max-cut files from edge lists; both are rows of numbers."""
     rows = scan_rows(text, "#%c")
     sizes = np.diff(rows.row_offsets)
+    if rows.error.line and _has_names(text):
+        return "edge-list", ""
     if rows.error.line or not len(sizes):
         return None, "no lines of numbers"
     counted = sizes[0] == 2 and rows.values[1] == len(sizes) - 1

@@ -42,7 +42,7 @@ def read_uai(source: Source, *, log: bool | None = None) -> MarkovRandomField:
     --------
     >>> import io
     >>> read_uai(io.StringIO("MARKOV 2  2 3  1  2 0 1  6  1 2 3 4 0 1"))
-    MarkovRandomField(2 variables, 1 factors)
+    MarkovRandomField(2 variables, 1 factor)
     """
     log = ".lg" in suffixes_of(source)[-1:] if log is None else log
     found = scan_uai(read_bytes(source), log=log)

@@ -62,6 +62,16 @@ class GridCRF:
         What :func:`fit_grid_crf` was given.
     method : str
         How the weights were learned.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> masks = [np.arange(12)[:, None] + np.arange(9) > t for t in (6, 10, 14)]
+    >>> images = [mask + 0.1 * np.sin(np.arange(9)) for mask in masks]
+    >>> crf = fit_grid_crf(images, masks)
+    >>> found = pl.ground_state(crf.model(images[1]))
+    >>> found.exact, bool(((found.spins > 0).reshape(12, 9) == masks[1]).mean() > 0.95)
+    (True, True)
     """
 
     node_weights: FloatArray

@@ -73,7 +73,7 @@ def bound_probabilities(
                 u = random[half][open_samples]
                 chains = [_update(c, colour, u, fields, right, down) for c in chains]
             if progress is not None:
-                progress((sweeps + step) / max_sweeps)
+                progress(min((2 * sweeps - 4 + step) / (2 * max_sweeps), 1.0))  # of all rounds
         low[open_samples], high[open_samples] = chains
         met = (chains[0] == chains[1]).all(axis=(1, 2))
         open_samples = open_samples[~met]

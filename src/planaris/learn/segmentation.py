@@ -75,7 +75,8 @@ def read_strokes(scribbles: ArrayLike) -> Int8Array:
     >>> read_strokes([[[0, 0, 0], [1, 0, 0], [1, 1, 1], [0, 1, 0]]]).tolist()
     [[0, -1, 1, 1]]
     """
-    x = np.asarray(scribbles, dtype=np.float64)
+    given = np.asarray(scribbles)
+    x = given / 255.0 if given.dtype == np.uint8 else given.astype(np.float64)
     x = np.repeat(x[:, :, None], 3, axis=2) if x.ndim == 2 else x
     if x.ndim != 3 or x.shape[2] != 3:
         msg = f"`scribbles` must have shape (H, W) or (H, W, 3), got {x.shape}"
@@ -99,7 +100,7 @@ def segment_image(
     Parameters
     ----------
     image : array_like, shape (H, W) or (H, W, C)
-        Values from 0 to 1.
+        Values from 0 to 1, or bytes from 0 to 255.
     scribbles : array_like, shape (H, W) or (H, W, 3), optional
         Strokes, see :func:`read_strokes`. Their colours become fields, so the grid is not
         planar; it is attractive: the mask is a minimum cut.
@@ -122,6 +123,8 @@ def segment_image(
     (True, 36, True)
     """
     x = as_image("image", image)
+    if np.asarray(image).dtype == np.uint8 and crf is None:
+        x = x / 255.0
     if x.size == 0:
         msg = f"`image` must have pixels, got shape {x.shape}"
         raise ModelError(msg)
@@ -181,6 +184,10 @@ def _with_strokes(
     if strokes.shape != image.shape[:2]:
         msg = f"`scribbles` must have the size {image.shape[:2]} of the image, got {strokes.shape}"
         raise ModelError(msg)
+    if image.min() < 0 or image.max() > 1:
+        found = f"{float(image.min()):g} to {float(image.max()):g}"
+        msg = f"`image` must have values from 0 to 1 or be of bytes, got {found}"
+        raise ModelError(msg)
     if not (np.any(strokes > 0) and np.any(strokes < 0)):
         msg = (
             "`scribbles` must have strokes of both kinds: red for the background, another bright "
@@ -195,7 +202,7 @@ def _with_strokes(
         _rounded(SMOOTHNESS * contrast[:across].reshape(rows, columns - 1)),
         _rounded(SMOOTHNESS * contrast[across:].reshape(rows - 1, columns)),
     )
-    found = ground_state(potentials.model, "graph-cut")
+    state = ground_state(potentials.model, "graph-cut")
     low, high = bound_probabilities(
         potentials.nodes,
         potentials.right,
@@ -204,8 +211,8 @@ def _with_strokes(
         seed=seed,
         progress=progress,
     )
-    mask = (found.spins > 0).reshape(rows, columns)
-    return Segmentation(mask, low, high, found.exact, found.method, num_samples)
+    mask = (state.spins > 0).reshape(rows, columns)
+    return Segmentation(mask, low, high, state.exact, state.method, num_samples)
 
 
 def _rounded(weights: FloatArray) -> FloatArray:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.models.arrays import as_edges, as_finite, as_real
+from planaris.models.arrays import as_edges, as_finite, as_real, number_labels
 from planaris.typing import Array, ArrayLike, FloatArray, IntArray
 
 
@@ -110,6 +110,23 @@ def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
     upper.sum_duplicates()
     edges = np.column_stack([upper.row, upper.col])
     return edges, upper.data.astype(np.float64), coo.shape[0]
+
+
+def qubo_terms(qubo: Any) -> tuple[Array, FloatArray, int, list[Hashable] | None]:
+    """Return (pairs, entries, number of variables, labels) of a QUBO; a matrix has no labels."""
+    if isinstance(qubo, Mapping):
+        pairs, index = number_labels("qubo", qubo)
+        entries = as_finite("qubo", list(qubo.values()), len(pairs))
+        return pairs, entries, len(index), list(index)
+    from scipy.sparse import coo_array, issparse
+
+    given: Any = qubo if issparse(qubo) else np.atleast_2d(as_real("qubo", qubo))
+    coo = coo_array(given)
+    if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
+        msg = f"`qubo` must be a dictionary by pairs or a square matrix, got shape {coo.shape}"
+        raise ModelError(msg)
+    pairs = np.column_stack([coo.row, coo.col]).astype(np.int64)
+    return pairs, as_finite("qubo", coo.data, coo.nnz), coo.shape[0], None
 
 
 def image_grid(

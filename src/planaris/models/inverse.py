@@ -63,6 +63,13 @@ def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
     """Return the log partition function of the old model for that of the new one.
 
     A certificate is about the new model, and is left out.
+
+    >>> import planaris as pl
+    >>> from planaris.models import mrf2ising
+    >>> field = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [3.0, 4.0]])])
+    >>> ising, inverse = mrf2ising(field)
+    >>> round(float(np.exp(lift_log_partition(pl.log_partition(ising), inverse).value)), 9)
+    10.0
     """
     shift = inverse.log_partition_shift
     if shift == 0:
@@ -84,6 +91,13 @@ def lift_ground_state(
 
     The energy is recomputed from ``original``; ``lower`` leaves room for the rounding of the
     conversion. For a Markov random field read ``assignment``.
+
+    >>> import planaris as pl
+    >>> from planaris.models import mrf2ising
+    >>> field = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [5.0, 4.0]])])
+    >>> ising, inverse = mrf2ising(field)
+    >>> lift_ground_state(pl.ground_state(ising), inverse, field).assignment.tolist()
+    [1, 0]
     """
     given = result.stats.get("assignment")
     certificate = None

@@ -20,7 +20,14 @@ from planaris.models.arrays import (
     merge_parallel_edges,
     number_labels,
 )
-from planaris.models.foreign import binary_energy, graph_arrays, image_grid, matrix_couplings
+from planaris.models.foreign import (
+    binary_energy,
+    graph_arrays,
+    image_grid,
+    matrix_couplings,
+    qubo_terms,
+)
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, IntArray
 
 MAX_TOTAL = 4e307
@@ -203,31 +210,31 @@ class IsingModel:
     @classmethod
     def from_qubo(
         cls,
-        qubo: Mapping[tuple[Hashable, Hashable], float],
+        qubo: Mapping[tuple[Hashable, Hashable], float] | ArrayLike,
         *,
         offset: float = 0.0,
         beta: float = 1.0,
     ) -> IsingModel:
         """Build a model whose energy is ``beta * (Σ Q_ij x_i x_j + offset)``, x = (1 + s) / 2.
 
+        ``Q`` is a dictionary by pairs of labels, or a square matrix, dense or ``scipy.sparse``:
+        then the energy is ``beta * (x @ Q @ x + offset)``, whatever its symmetry.
+
         >>> model = IsingModel.from_qubo({("a", "a"): -1.0, ("a", "b"): 2.0})
         >>> model.energy([[-1, -1], [1, -1], [-1, 1], [1, 1]]).tolist()
         [0.0, -1.0, 0.0, 1.0]
         """
-        pairs, index = number_labels("qubo", qubo)
-        q = as_finite("qubo", list(qubo.values()), len(pairs))
+        pairs, q, count, labels = qubo_terms(qubo)
         linear = pairs[:, 0] == pairs[:, 1]
         u, v = pairs[~linear].T
-        fields = np.zeros(len(index))
+        fields = np.zeros(count)
         with np.errstate(over="ignore", invalid="ignore"):
             np.subtract.at(fields, pairs[linear, 0], beta * q[linear] / 2)
             for end in (u, v):
                 np.subtract.at(fields, end, beta * q[~linear] / 4)
             constant = offset + q[linear].sum() / 2 + q[~linear].sum() / 4
             couplings = 0.0 - beta * q[~linear] / 4
-        return cls(
-            pairs[~linear], couplings, fields, offset=0.0 - beta * constant, labels=list(index)
-        )
+        return cls(pairs[~linear], couplings, fields, offset=0.0 - beta * constant, labels=labels)
 
     @classmethod
     def from_bqm(cls, bqm: Any, *, beta: float = 1.0) -> IsingModel:
@@ -371,8 +378,9 @@ class IsingModel:
 
     def __repr__(self) -> str:
         with_fields = int(np.count_nonzero(self.fields))
-        fields = f"{with_fields} fields" if with_fields else "no fields"
-        return f"IsingModel({self.num_spins} spins, {self.num_edges} edges, {fields})"
+        fields = many(with_fields, "field") if with_fields else "no fields"
+        size = f"{many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')}"
+        return f"IsingModel({size}, {fields})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

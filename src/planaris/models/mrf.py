@@ -18,6 +18,7 @@ from planaris.models.tables import (
     check_scopes,
     check_table_sizes,
 )
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class MarkovRandomField:
     --------
     >>> mrf = MarkovRandomField([2, 3], [((0, 1), [[1, 2, 3], [4, 0, 1]])])
     >>> mrf
-    MarkovRandomField(2 variables, 1 factors)
+    MarkovRandomField(2 variables, 1 factor)
     >>> mrf.log_weight([[0, 0], [1, 1]]).tolist()
     [0.0, -inf]
     """
@@ -267,7 +268,8 @@ class MarkovRandomField:
         return pairwise_view(self)
 
     def __repr__(self) -> str:
-        return f"MarkovRandomField({self.num_variables} variables, {self.num_factors} factors)"
+        factors = many(self.num_factors, "factor")
+        return f"MarkovRandomField({many(self.num_variables, 'variable')}, {factors})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

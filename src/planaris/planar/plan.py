@@ -22,13 +22,13 @@ from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError, TimeLimitError, within
 from planaris.kernels.pfaffian import Elimination
 from planaris.memory import check_memory
-from planaris.models import IsingModel
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.evaluate import bounds_of
 from planaris.planar.faces import face_centres
 from planaris.progress import ProgressCallback, ProgressOption, until, watch
 from planaris.result import LogPartition
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
 FACE_LENGTH = 8
@@ -47,12 +47,12 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
 
     Parameters
     ----------
-    graph : IsingModel, Embedding, networkx graph, or pair (num_vertices, edges)
+    graph : IsingModel, Lattice, Embedding, networkx graph, or pair (num_vertices, edges)
         What :func:`planaris.embed.embed` takes; an Embedding may have a genus of up to 6.
         Fields of a model are not part of its plan.
     positions : array_like of float, shape (n, 2), optional
         Coordinates of the vertices; they only serve to find good separators. Default: those of
-        the model.
+        the model or lattice.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     >>> round(float(triangle.log_partition([1.0, 1.0, -1.0])), 6)
     2.797846
     """
-    if positions is None and isinstance(graph, IsingModel):
-        positions = graph.positions
+    if positions is None:
+        positions = getattr(graph, "positions", None)
     embedding = graph if isinstance(graph, Embedding) else embed(graph)
     return Plan(embedding, positions=positions)
 
@@ -153,7 +153,7 @@ class Plan:
         return self.embedding.genus
 
     def __repr__(self) -> str:
-        return f"Plan({self.num_spins} spins, {self.num_edges} edges)"
+        return f"Plan({many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')})"
 
     # -- log Z --------------------------------------------------------------------------------
 

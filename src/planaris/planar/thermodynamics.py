@@ -29,6 +29,14 @@ class Thermodynamics:
         log Z, ⟨E⟩ with E = -Σ J s s, log Z + β⟨E⟩, and β² Var(E) = -β² d⟨E⟩/dβ.
     specific_heat_error : numpy.ndarray
         Difference between the specific heats of two step widths, which bounds the error.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> pair = pl.IsingModel([(0, 1)], [1.0])
+    >>> sweep = thermodynamics(pl.plan(pair), pair.couplings, [0.0, 1.0])
+    >>> sweep.energy.round(4).tolist(), sweep.specific_heat.round(4).tolist()  # -tanh β, …
+    ([0.0, -0.7616], [0.0, 0.42])
     """
 
     betas: FloatArray

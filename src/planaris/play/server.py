@@ -20,6 +20,7 @@ from threading import BoundedSemaphore
 from time import monotonic
 from typing import Any
 
+from planaris.errors import MethodError
 from planaris.play.workers import Reply, Workers, error
 
 LOOPBACK = "127.0.0.1"
@@ -93,10 +94,14 @@ class PlayServer(ThreadingHTTPServer):
         workers: Workers | None = None,
         request_seconds: float = REQUEST_SECONDS,
     ) -> None:
-        super().__init__((LOOPBACK, port), Handler)
+        self.workers = workers if workers is not None else Workers()
+        try:
+            super().__init__((LOOPBACK, port), Handler)
+        except OSError as refusal:  # the socket is closed, the workers have ended
+            msg = f"`port` {port} cannot be listened on ({refusal.strerror}); 0 takes a free one"
+            raise MethodError(msg, port=port) from refusal
         self.token = secrets.token_urlsafe(24)
         self.request_seconds = request_seconds
-        self.workers = workers if workers is not None else Workers()
         self._slots = BoundedSemaphore(MAX_CONNECTIONS)
         folder = files("planaris.play").joinpath("static")
         self.pages = {

@@ -108,6 +108,14 @@ class Observations:
         int8: +1 where the ends look equal, -1 where they look different, 0 unobserved.
     nodes : numpy.ndarray
         int8: the label seen, -1 or +1; 0 unobserved.
+
+    Examples
+    --------
+    >>> from planaris.recover import MAP
+    >>> path = as_graph((3, [(0, 1), (1, 2)]))
+    >>> seen = Observations(path, edges=[1, -1], nodes=[1, 0, -1])
+    >>> MAP(p=0.1, q=0.2).recover(seen).labels.tolist()
+    [1, 1, -1]
     """
 
     graph: Graph

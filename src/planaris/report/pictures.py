@@ -18,7 +18,12 @@ UP, DOWN, WALL, FACE = "#f2efe6", "#2c4a6e", "#d1495b", "#edae49"
 
 
 def new_figure(rows: int = 1, columns: int = 1, size: float = 4.5) -> tuple[Any, Any]:
-    """Return a matplotlib figure and its axes, drawn off screen."""
+    """Return a matplotlib figure and its axes, drawn off screen.
+
+    >>> figure, axes = new_figure(1, 2)
+    >>> axes.shape
+    (1, 2)
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -33,6 +38,11 @@ def draw_frustration(axes: Axes, model: IsingModel, spins: ArrayLike, embedding:
     """Draw a state: spins as dots, unsatisfied edges, and frustrated faces joined through them.
 
     The unsatisfied edges cross the strings that pair up the frustrated faces: the matching.
+
+    >>> import planaris as pl
+    >>> glass = pl.generate.spin_glass(6, 1, disorder="bimodal")
+    >>> figure, axes = new_figure()
+    >>> draw_frustration(axes[0, 0], glass, pl.ground_state(glass).spins, pl.embed.embed(glass))
     """
     from matplotlib.collections import LineCollection, PolyCollection
 
@@ -62,7 +72,12 @@ def draw_frustration(axes: Axes, model: IsingModel, spins: ArrayLike, embedding:
 
 
 def draw_spins(axes: Axes, spins: ArrayLike, shape: tuple[int, int]) -> None:
-    """Draw the spins of a rectangular lattice as an image, +1 light and -1 dark."""
+    """Draw the spins of a rectangular lattice as an image, +1 light and -1 dark.
+
+    >>> import planaris as pl
+    >>> figure, axes = new_figure()
+    >>> draw_spins(axes[0, 0], pl.sample(pl.generate.spin_glass(6, 1), 1, 0)[0], (6, 6))
+    """
     from matplotlib.colors import ListedColormap
 
     image: Array = np.asarray(spins).reshape(shape)
@@ -81,6 +96,11 @@ def draw_trace(axes: Axes, trace: list[dict[str, Any]], *, against: str = "secon
         Records with ``lower`` or ``upper`` or both, and ``against``.
     against : {"seconds", "round"}
         The horizontal axis.
+
+    Examples
+    --------
+    >>> figure, axes = new_figure()
+    >>> draw_trace(axes[0, 0], [{"seconds": 0.1, "lower": 1.0}, {"seconds": 0.2, "lower": 1.5}])
     """
     if not trace:
         msg = "`trace` must hold at least one record; the result was found without iterating"

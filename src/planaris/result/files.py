@@ -66,6 +66,16 @@ def load_result(path: str | os.PathLike[str]) -> Any:
     ------
     FileFormatError
         When the file is damaged or is no result.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import planaris as pl
+    >>> found = pl.ground_state(pl.IsingModel([(0, 1)], [-2.0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(f"{folder}/state.json")
+    ...     load_result(f"{folder}/state.json").energy
+    -2.0
     """
     try:
         document = json.loads(Path(path).read_bytes())

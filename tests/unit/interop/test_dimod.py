@@ -228,3 +228,40 @@ def test_agrees_with_dwave_samplers(sampler):
         bqm = dimod.BinaryQuadraticModel.from_ising({}, J)
         theirs = planar.PlanarGraphSolver().sample(bqm).first.energy
         assert sampler().sample(bqm).first.energy == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+def test_marginals_are_those_of_the_tree_sampler(sampler, vartype, rng):
+    """dwave-samplers' tree sampler has other methods, and the names that are promised."""
+    tree = pytest.importorskip("dwave.samplers").TreeDecompositionSampler()
+    square = ["ab", "bc", "cd", "da", "ac"]
+    bqm = dimod.BinaryQuadraticModel.from_ising(
+        {"a": 0.3, "b": -0.7}, {pair: rng.normal() for pair in square}, offset=1.5
+    )
+    bqm.add_variable("alone", 0.25)
+    bqm = bqm.change_vartype(vartype, inplace=False)
+    found = sampler().sample(bqm, num_reads=2, beta=0.8, marginals=True).info
+    wanted = tree.sample(bqm, num_reads=2, beta=0.8, marginals=True, seed=1).info
+    log_z = found["log_partition_function"]
+    assert log_z == pytest.approx(wanted["log_partition_function"], rel=1e-12)
+    assert found["variable_marginals"] == pytest.approx(wanted["variable_marginals"], rel=1e-10)
+    assert {frozenset(pair) for pair in found["interaction_marginals"]} == set(
+        map(frozenset, square)
+    )
+    order = list(bqm.variables)
+    for (u, v), table in found["interaction_marginals"].items():
+        assert order.index(u) < order.index(v)
+        assert sum(table.values()) == pytest.approx(1.0)
+        other = wanted["interaction_marginals"].get((u, v))
+        if other is None:
+            turned = wanted["interaction_marginals"][v, u]
+            other = {(b, a): chance for (a, b), chance in turned.items()}
+        assert table == pytest.approx(other, rel=1e-10)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_marginals_need_a_temperature(sampler):
+    with pytest.raises(ModelError, match="`beta`"):
+        sampler().sample(complete_graph(3), marginals=True)
+    assert "log_partition_function" not in sampler().sample(complete_graph(3), beta=1.0).info

@@ -253,11 +253,11 @@ def test_bqm_files(rng: np.random.Generator, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("# x\nMARKOV 1 2 0", "MarkovRandomField(1 variables, 0 factors)"),
+        ("# x\nMARKOV 1 2 0", "MarkovRandomField(1 variable, 0 factors)"),
         ("3 2\n1 2 5\n2 3 1\n", "IsingModel(3 spins, 2 edges, no fields)"),
         ("0 1 1\n1 5 1\n", "IsingModel(6 spins, 2 edges, no fields)"),
-        ("# vartype=SPIN\n0 0 1\n1 0 2\n", "IsingModel(2 spins, 1 edges, 1 fields)"),
-        ("p qubo 0 2 1 0\n1 1 3\n", "IsingModel(2 spins, 0 edges, 1 fields)"),
+        ("# vartype=SPIN\n0 0 1\n1 0 2\n", "IsingModel(2 spins, 1 edge, 1 field)"),
+        ("p qubo 0 2 1 0\n1 1 3\n", "IsingModel(2 spins, 0 edges, 1 field)"),
     ],
 )
 def test_formats_are_told_by_content(text: str, kind: str) -> None:
@@ -266,7 +266,7 @@ def test_formats_are_told_by_content(text: str, kind: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "hello\n", "a b\n", "3 1\n1 2\n", "1 2 3\n4 5\n", "\x00"])
 def test_doubtful_content_is_refused(text: str) -> None:
-    with pytest.raises(FileFormatError, match="pass format="):
+    with pytest.raises(FileFormatError, match="say which by `format`: uai"):
         read_model(io.StringIO(text))
 
 
@@ -352,3 +352,35 @@ def test_announced_gigabytes_are_refused_before_they_are_allocated(text: str, fo
 def test_many_comments_are_no_burden() -> None:
     with pytest.raises(FileFormatError, match="no lines of numbers"):
         read_model(io.BytesIO(b"#\n" * 1_000_000))
+
+
+def test_edge_lists_of_names_are_known_by_their_content(tmp_path: Path) -> None:
+    file = tmp_path / "friends.txt"
+    file.write_text("# who likes whom\nann bob 1.5\nbob cyd -2e0\n\ncyd ann 1 # again\n")
+    model = read_model(file)
+    assert list(model.labels) == ["ann", "bob", "cyd"]
+    assert model.couplings.tolist() == [1.5, -2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["to be or\nnot to be\n", "ann bob\nbob cyd\n", "ann bob 1\nbob 3 1\n", "a a 1\n"]
+)
+def test_other_words_are_not_taken_for_an_edge_list(text: str) -> None:
+    with pytest.raises(FileFormatError, match=r"`format`: uai, .*edge-list"):
+        read_model(io.StringIO(text))
+
+
+def test_writing_needs_a_format_that_is_known() -> None:
+    with pytest.raises(ModelError, match=r"one of uai.*got neither"):
+        write_model(IsingModel([(0, 1)], 1.0), io.StringIO())
+
+
+def test_a_refused_offset_is_dropped_by_what_the_refusal_says(tmp_path: Path) -> None:
+    model, file = IsingModel([(0, 1), (1, 2)], [1.0, -0.5]), tmp_path / "glass.mc"
+    with pytest.raises(MethodError, match=r"io\.write_maxcut\(model, file, keep_offset=False\)"):
+        write_model(model, file)
+    write_maxcut(model, file, keep_offset=False)
+    found = read_model(file)
+    assert isinstance(found, IsingModel)
+    wanted = enumerate_states(model).ground_states
+    assert enumerate_states(found).ground_states.tolist() == wanted.tolist()

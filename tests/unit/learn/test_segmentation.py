@@ -97,3 +97,29 @@ def test_what_is_refused(rng):
         bound_probabilities(np.zeros((1, 2)), np.array([[-1.0]]), np.zeros((0, 2)))
     with pytest.raises(ModelError, match="scribbles"):
         read_strokes(np.zeros((2, 2, 4)))
+
+
+def test_progress_never_goes_back():
+    told = []
+    cold = np.full((6, 5), 9.0), np.full((5, 6), 9.0)  # chains that do not meet
+    bound_probabilities(np.zeros((6, 6)), *cold, max_sweeps=64, progress=told.append)
+    assert told == sorted(told)
+    assert 0 <= told[0] < 0.05
+    assert 0.9 < told[-1] <= 1
+
+
+def test_images_of_bytes_are_as_good(rng):
+    image, mask, strokes = scene(rng)
+    as_bytes = np.rint(255 * image).astype(np.uint8)
+    found = segment_image(as_bytes, (255 * strokes).astype(np.uint8), num_samples=4)
+    wanted = segment_image(as_bytes / 255, strokes, num_samples=4)
+    np.testing.assert_array_equal(found.mask, mask)
+    np.testing.assert_array_equal(found.uncertainty, wanted.uncertainty)
+    with pytest.raises(ModelError, match="strokes of both kinds"):  # too dark to count
+        segment_image(as_bytes, (50 * strokes).astype(np.uint8))
+
+
+def test_strokes_on_an_image_of_other_values_are_refused(rng):
+    image, _, strokes = scene(rng)
+    with pytest.raises(ModelError, match="from 0 to 1 or be of bytes"):
+        segment_image(255.0 * image, strokes)

@@ -6,6 +6,7 @@ import dimod
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import sparse
 
 from planaris import IsingModel
 from planaris.errors import ModelError
@@ -74,3 +75,20 @@ def test_what_is_said_about_a_lower_triangle_keeps_its_couplings():
 def test_self_loops_in_a_dictionary_are_named_by_their_label():
     with pytest.raises(ModelError, match="self-loop 'a'"):
         IsingModel.from_couplings({("a", "b"): 1.0, ("a", "a"): 1.0})
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+def test_a_qubo_may_be_any_square_matrix(rng, kind):
+    matrix = np.round(rng.normal(size=(5, 5)), 2)
+    matrix[1, 3] = matrix[2, :] = matrix[:, 2] = 0.0  # a variable without terms
+    model = IsingModel.from_qubo(kind(matrix), offset=0.5, beta=2.0)
+    assert model.num_spins == 5
+    for bits in np.ndindex(*[2] * 5):
+        x = np.array(bits)
+        assert model.energy(2 * x - 1) == pytest.approx(2.0 * (x @ matrix @ x + 0.5))
+
+
+@pytest.mark.parametrize("bad", [np.ones((2, 3)), np.ones(3), np.full((2, 2), np.nan)])
+def test_other_qubo_matrices_are_refused(bad):
+    with pytest.raises(ModelError, match="`qubo`"):
+        IsingModel.from_qubo(bad)

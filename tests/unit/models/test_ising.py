@@ -365,4 +365,4 @@ def test_with_couplings() -> None:
 
 
 def test_repr() -> None:
-    assert repr(IsingModel(TRIANGLE, 1.0, [0, 1, 0])) == "IsingModel(3 spins, 3 edges, 1 fields)"
+    assert repr(IsingModel(TRIANGLE, 1.0, [0, 1, 0])) == "IsingModel(3 spins, 3 edges, 1 field)"

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 
 import pytest
 
+from planaris.errors import MethodError
 from planaris.play.server import MAX_BODY, MAX_CONNECTIONS, PlayServer
 from planaris.play.worker import MEMORY
 from planaris.play.workers import Workers
@@ -155,6 +156,24 @@ def test_requests_at_the_same_time(server):
 
 def test_it_listens_on_the_loopback_interface_only(server):
     assert server.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_port_that_is_taken_is_refused_and_nothing_is_left_behind():
+    workers = Workers(1, command=[sys.executable, "-c", STUB])
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(MethodError, match=f"`port` {port} .*in use.*0 takes a free one"):
+            PlayServer(port, workers=workers)
+        assert all(worker.process.poll() is not None for worker in workers.all)
+        code = "from planaris.cli.main import run; run()"
+        command = [sys.executable, "-c", code, "play", "--no-browser", "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"planaris: `port` {port}")
+    assert done.stderr.count("\n") == 1
 
 
 def test_tokens_differ_and_are_long():

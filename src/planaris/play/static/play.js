@@ -150,6 +150,10 @@ function keepGround(spins, key) {
 const digits = (x, n = 10) => x === null || x === undefined ? "?" : String(Number(x.toPrecision(n)));
 const time = s => s < 1 ? `${Number((1000 * s).toPrecision(2))} ms` : `${Number(s.toPrecision(3))} s`;
 
+const many = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
+
+const called = v => state.drawn.labels ? `${v} (${state.drawn.labels[v]})` : `${v}`;
+
 function setStatus(name) {
   $("status").dataset.state = name;
   $("status").setAttribute("aria-busy", String(name === "busy"));
@@ -164,7 +168,7 @@ function show(answer, problem) {
   } else {
     $("verdict").textContent = verdict(answer);
     $("numbers").textContent = numbers(answer);
-    $("proof").textContent = `${answer.certificate}${answer.check_seconds === undefined ? "" : ` · checked in ${time(answer.check_seconds)}`} · ${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges, ${state.drawn.surface}`;
+    $("proof").textContent = `${answer.certificate}${answer.check_seconds == null ? "" : ` · checked in ${time(answer.check_seconds)}`} · ${many(state.drawn.positions.length, "spin")}, ${many(state.drawn.edges.length, "edge")}, ${state.drawn.surface}`;
     setStatus(answer.exact ? "exact" : "interval");
   }
   $("status").dataset.count = String(Number($("status").dataset.count) + 1);
@@ -194,7 +198,7 @@ function numbers(answer) {
   if (answer.view === "marginals") {
     if (answer.nodes === null) return `P(s_u = s_v) of every edge ${at}`;
     return answer.held === null ? `P(s = +1) of every spin ${at}`
-      : `P(s = +1) ${at} when spin ${answer.held} is up; click another spin`;
+      : `P(s = +1) ${at} when spin ${called(answer.held)} is up; click another spin`;
   }
   const energy = `energy ${digits(answer.energy)} (${digits(answer.energy / n, 6)} per spin)`;
   if (answer.view === "domain-wall") return `${energy}; the wall costs ${digits(answer.wall_energy)}`;
@@ -203,7 +207,8 @@ function numbers(answer) {
     return `${energy}, magnetisation ${digits(magnet, 3)} ${at}; press Sample for another`;
   }
   const broken = countBroken(answer.spins);
-  return `${energy}, ${broken} unsatisfied edges, ${state.drawn.faces.length} frustrated faces`;
+  const faces = state.drawn.surface === "not planar" ? "" : `, ${many(state.drawn.faces.length, "frustrated face")}`;
+  return `${energy}, ${many(broken, "unsatisfied edge")}${faces}`;
 }
 
 const product = (spins, [u, v]) => spins[u] === spins[v] ? 1 : -1;
@@ -255,9 +260,10 @@ function paint() {
   canvas.height = Math.round(height * ratio);
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
+  const empty = !state.drawn || !state.drawn.positions.length;
+  if (!empty) place(width, height);
   legend();
-  if (!state.drawn || !state.drawn.positions.length) return;
-  place(width, height);
+  if (empty) return;
   const answer = state.answer, marginals = answer && answer.view === "marginals";
   const grid = ["square", "torus", "image"].includes(state.drawn.kind);
   const heat = marginals && grid && answer.nodes !== null;
@@ -401,7 +407,7 @@ function drawMarks(context) {
     context.strokeStyle = WALL;
     context.lineWidth = 3;
     context.beginPath();
-    context.arc(view.x[v], view.y[v], Math.max(0.42 * view.spacing, 6), 0, 2 * Math.PI);
+    context.arc(view.x[v], view.y[v], Math.min(Math.max(0.42 * view.spacing, 6), 19), 0, 2 * Math.PI);
     context.stroke();
   }
 }
@@ -411,8 +417,12 @@ function legend() {
   const items = marginals ? [["scale", "probability of up (spins) and of equal (edges), from 0 to 1"]]
     : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
   if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
-  if (!marginals && state.view !== "log-partition") items.push(["line broken", "unsatisfied edge"]);
-  if (state.view === "sample" || state.view === "domain-wall") items.push(["line wall", "domain wall against the ground state"]);
+  const states = !marginals && state.view !== "log-partition";
+  if (states && (state.view !== "sample" || view.spacing >= 6)) items.push(["line broken", "unsatisfied edge"]);
+  const lines = !marginals && state.drawn && view.spacing >= 6;
+  if (lines && state.drawn.couplings.some(J => J < 0)) items.push(["line dashed", "negative coupling"]);
+  const known = state.ground && state.groundKey === state.drawnKey;
+  if (state.view === "domain-wall" || (state.view === "sample" && known)) items.push(["line wall", "domain wall against the ground state"]);
   $("legend").replaceChildren(...items.map(([kind, text]) => {
     const item = document.createElement("li"), key = document.createElement("span");
     key.className = `key ${kind}`;
@@ -489,14 +499,13 @@ function hovered(event) {
   const spin = nearestSpin(x, y), edge = spin === null ? nearestEdge(x, y) : null, answer = state.answer;
   let text = "\u00a0";
   if (spin !== null) {
-    const name = state.drawn.labels ? ` (${state.drawn.labels[spin]})` : "";
     const field = state.drawn.fields ? `, field ${digits(state.drawn.fields[spin], 4)}` : "";
     const value = answer && answer.spins ? `, s = ${answer.spins[spin] === "+" ? "+1" : "−1"}`
       : answer && answer.nodes ? `, P(s = +1) = ${digits(answer.nodes[spin], 4)}` : "";
-    text = `spin ${spin}${name}${field}${value}`;
+    text = `spin ${called(spin)}${field}${value}`;
   } else if (edge !== null) {
     const pair = answer && answer.pairs ? `, P(equal) = ${digits(answer.pairs[edge], 4)}` : "";
-    text = `edge ${state.drawn.edges[edge].join("–")}, J = ${digits(state.drawn.couplings[edge], 4)}${pair}`;
+    text = `edge ${state.drawn.edges[edge].map(called).join("–")}, J = ${digits(state.drawn.couplings[edge], 4)}${pair}`;
   }
   $("readout").textContent = text;
 }
