@@ -170,8 +170,9 @@ class Embedding:
             kind, found = planarity.find_kuratowski(n, pairs)
             msg = (
                 f"`edges` must form a planar graph, but {len(found)} of the {len(pairs)} edges "
-                f"are a subdivided {kind} (see `kuratowski_edges`); for non-planar models use "
-                "a method that does not need an embedding"
+                f"are a subdivided {kind} (see `kuratowski_edges`); `ground_state` and "
+                "`log_partition` take any model, `torus_lattice` and `embedding_with_handles` "
+                "embed in other surfaces"
             )
             raise NotPlanarError(msg, kuratowski_edges=found, kind=kind)
         return cls(n, pairs, rotation, offsets)

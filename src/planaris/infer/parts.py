@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -165,7 +166,13 @@ def _embed(model: IsingModel) -> Embedding:
         return embed((model.num_spins, model.edges))
 
 
-def _check_fits(embedding: Embedding, bare: IsingModel) -> None:
+def _check_fits(embedding: Any, bare: IsingModel) -> None:
+    if not isinstance(embedding, Embedding):
+        msg = (
+            f"`embedding` must be an Embedding, got {type(embedding).__name__}; make one with "
+            "planaris.embed.embed, torus_lattice or embedding_with_handles"
+        )
+        raise EmbeddingError(msg)
     if embedding.num_vertices != bare.num_spins or not np.array_equal(embedding.edges, bare.edges):
         msg = (
             f"`embedding` must have the model's {bare.num_spins} vertices and {bare.num_edges} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def sample(
     check_model(model)
     num_samples = _as_count(num_samples)
     limits = Limits(time_limit, memory_limit, progress)
-    generator = np.random.default_rng(rng)
+    generator = _as_generator(rng)
     if not isinstance(model, IsingModel):
         return _of_field(model, num_samples, generator, method, limits)
     if method == "brute-force":
@@ -101,6 +102,14 @@ def _as_count(num_samples: int) -> int:
         msg = f"`num_samples` must be an integer that is not negative, got {num_samples!r}"
         raise ModelError(msg)
     return count
+
+
+def _as_generator(rng: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        msg = f"`rng` must be a numpy.random.Generator, a seed or None, got {rng!r:.60}"
+        raise ModelError(msg) from error
 
 
 def _of_field(

@@ -77,6 +77,7 @@ def thermodynamics(
     >>> pair.specific_heat.round(6).tolist()
     [0.0, 0.419974]
     """
+    _check_plan(plan)
     J = np.asarray(couplings, dtype=np.float64)
     beta = np.atleast_1d(np.asarray(betas, dtype=np.float64))
     if beta.size and not (np.isfinite(beta).all() and beta.min() >= 0):
@@ -114,6 +115,7 @@ def ground_state_entropy(plan: Plan, couplings: ArrayLike, **options: Any) -> fl
     >>> round(math.exp(ground_state_entropy(triangle, [1, 1, -1])), 9)
     6.0
     """
+    _check_plan(plan)
     J = np.asarray(couplings, dtype=np.float64)
     if not np.array_equal(J, np.round(J)):
         msg = "`couplings` must be integers, so that energy levels are two apart"
@@ -124,3 +126,12 @@ def ground_state_entropy(plan: Plan, couplings: ArrayLike, **options: Any) -> fl
         raise MethodError(msg)
     rest = math.expm1(warm.stats["excess"] - cold.stats["excess"]) * math.exp(-40.0)
     return float(cold.stats["excess"] - max(rest, 0.0))
+
+
+def _check_plan(plan: object) -> None:
+    if not isinstance(plan, Plan):
+        msg = (
+            f"`plan` must be a Plan, got {type(plan).__name__}; planaris.plan(model) makes one, "
+            "and `couplings` are those of the model"
+        )
+        raise ModelError(msg)

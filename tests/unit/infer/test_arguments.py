@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.planar import thermodynamics
 
 PAIR = pl.IsingModel([(0, 1)], [1.0])
 VERBS = [pl.ground_state, pl.log_partition, pl.marginals, lambda model: pl.sample(model, 1)]
@@ -60,3 +61,20 @@ def test_bounds_tell_how_far_they_are(method):
     assert told
     assert told == sorted(told)
     assert 0 <= told[0] <= told[-1] <= 1
+
+
+@pytest.mark.parametrize("verb", [pl.ground_state, pl.log_partition, pl.marginals])
+def test_embeddings_are_embeddings(verb):
+    with pytest.raises(pl.errors.EmbeddingError, match="must be an Embedding, got int"):
+        verb(PAIR, embedding=3)
+
+
+@pytest.mark.parametrize("rng", ["x", -1, 2.5])
+def test_sources_of_randomness_are_generators_or_seeds(rng):
+    with pytest.raises(pl.errors.ModelError, match="rng"):
+        pl.sample(PAIR, 1, rng)
+
+
+def test_a_model_is_no_plan():
+    with pytest.raises(pl.errors.ModelError, match=r"planaris\.plan\(model\)"):
+        thermodynamics(PAIR, PAIR.couplings, [1.0])
