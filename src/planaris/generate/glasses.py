@@ -39,7 +39,7 @@ def spin_glass(
     IsingModel(100 spins, 180 edges, no fields)
     """
     rng = np.random.default_rng(rng)
-    drawing = square_lattice(lattice) if isinstance(lattice, int) else lattice
+    drawing = square_lattice(lattice) if isinstance(lattice, int | np.integer) else lattice
     count = len(drawing.edges)
     if disorder == "gaussian":
         couplings = rng.standard_normal(count)
