@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planaris.planar.entries import Entries
+from planaris.errors import MethodError
+from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback
 from planaris.typing import BoolArray, FloatArray, Int8Array
@@ -37,9 +38,12 @@ def attempts(
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
     ground state tells how to scale and in which order to eliminate; on other surfaces rows are
-    scaled by an assignment and pivots are searched for.
+    scaled by an assignment and pivots are searched for. There are none for couplings past the
+    range of double-double.
     """
     largest = np.abs(couplings).max(initial=0.0)
+    if largest >= LARGEST_WIDE:
+        return
     if largest <= WEAK_COUPLING:
         yield _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8)), False
     if plan.genus:
@@ -62,17 +66,27 @@ def attempts(
         entries = replace(entries, scale=scale, order=order, deepest=deepest)
     if entries.in_double_range:
         yield entries, False
-    yield entries, True
+    if entries.in_wide_range:
+        yield entries, True
 
 
 def assigned_entries(
     plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
 ) -> Entries:
     """Return entries whose joins may change their signs: scaled by an assignment, no order."""
-    if np.abs(couplings).max(initial=0.0) <= UNSCALED_COUPLING:
+    largest = np.abs(couplings).max(initial=0.0)
+    if largest <= UNSCALED_COUPLING:
         return _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
-    spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
-    return _assigned(plan, _entries(plan, couplings, spins), progress)
+    if largest < LARGEST_WIDE:
+        spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+        entries = _assigned(plan, _entries(plan, couplings, spins), progress)
+        if entries.in_wide_range:
+            return entries
+    msg = (
+        f"`couplings` must stay below {LARGEST_WIDE:g} in size, got {largest:g}: "
+        "rounding would decide; `ground_state` has no such limit"
+    )
+    raise MethodError(msg)
 
 
 def _entries(plan: Plan, couplings: FloatArray, spins: Int8Array) -> Entries:
