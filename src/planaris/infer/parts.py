@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
@@ -166,6 +167,9 @@ def _embed(model: IsingModel) -> Embedding:
 
 
 def _check_fits(embedding: Embedding, bare: IsingModel) -> None:
+    if not isinstance(cast(Any, embedding), Embedding):
+        msg = f"`embedding` must be an Embedding, got {type(embedding).__name__}"
+        raise EmbeddingError(msg)
     if embedding.num_vertices != bare.num_spins or not np.array_equal(embedding.edges, bare.edges):
         msg = (
             f"`embedding` must have the model's {bare.num_spins} vertices and {bare.num_edges} "
