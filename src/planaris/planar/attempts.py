@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planaris.errors import MethodError
+from planaris.kernels.cut_packing import CutPacking
 from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback
@@ -53,15 +54,18 @@ def attempts(
             yield entries, False
         entries = _assigned(plan, entries, progress)
     else:
-        split = plan._split
-        chords = np.zeros(split.num_edges - plan.num_edges)
-        padded = np.concatenate([couplings, chords])
-        spins, unsatisfied = gauge_spins(split, padded, progress=progress)
+        spins, unsatisfied = gauge_spins(plan.embedding, couplings, progress=progress)
         entries = _entries(plan, couplings, spins)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
+        # Chords are satisfied where their ends agree; no set of the packing parts a face.
+        u, v = plan._split.edges[plan.num_edges :].T
+        chords = plan.num_edges + np.flatnonzero(spins[u] != spins[v])
         scale, order, deepest = plan._elimination.order_by_moats(
-            unsatisfied.certificate, entries.gauged, unsatisfied.join, MOAT_SLACK
+            _of_pieces(plan, unsatisfied.certificate),
+            entries.gauged,
+            np.concatenate([unsatisfied.join, chords]).astype(np.int32),
+            MOAT_SLACK,
         )
         entries = replace(entries, scale=scale, order=order, deepest=deepest)
     if entries.in_double_range:
@@ -94,6 +98,23 @@ def _entries(plan: Plan, couplings: FloatArray, spins: Int8Array) -> Entries:
     relative = np.where(agreements(plan, spins), couplings, -couplings)
     gauged = np.concatenate([relative, np.zeros(plan._split.num_edges - plan.num_edges)])
     return Entries(spins, gauged, np.zeros(2 * len(gauged)), plan._elimination.signs)
+
+
+def _of_pieces(plan: Plan, packing: CutPacking) -> CutPacking:
+    """Return a packing of faces as one of the pieces that chords split them into."""
+    whole = plan._face_of_piece
+    pieces = np.argsort(whole, kind="stable").astype(np.int32)
+    ends = np.cumsum(np.bincount(whole, minlength=plan.embedding.num_faces))
+    begin = np.concatenate([[0], ends[:-1]])[packing.order]
+    sizes = ends[packing.order] - begin
+    place = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    shift = np.repeat(begin - place[:-1], sizes)
+    return replace(
+        packing,
+        order=pieces[np.arange(len(shift)) + shift],
+        start=place[packing.start],
+        stop=place[packing.stop],
+    )
 
 
 def _assigned(plan: Plan, entries: Entries, progress: ProgressCallback | None) -> Entries:

@@ -27,10 +27,10 @@ from planaris.models.arrays import as_count, as_real, as_rng
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.evaluate import bounds_of
-from planaris.planar.faces import face_centres
+from planaris.planar.faces import face_centres, face_of_pieces
 from planaris.progress import ProgressCallback, ProgressOption, until, watch
 from planaris.result import LogPartition
-from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
+from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, Rng
 
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
@@ -127,6 +127,10 @@ class Plan:
         check_memory(
             needed, f"{task} of {self.num_spins} spins", instead, memory_limit=memory_limit
         )
+
+    @cached_property
+    def _face_of_piece(self) -> IntArray:
+        return face_of_pieces(self.embedding, self._split)
 
     @cached_property
     def _flips(self) -> Int8Array:
