@@ -116,9 +116,11 @@ def marginals(
     if not exact:  # the bound is for the worst case
         stats["error"] = _moved(run, nodes, factors, progress)
         exact = stats["error"] <= MARGINAL_ERROR
+    nodes, factors = np.minimum(nodes, 1.0), np.minimum(factors, 1.0)  # sums of rounded numbers
     if isinstance(model, IsingModel):
         pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
-        return Marginals(nodes[1::2].copy(), pairs[:, 0] + pairs[:, 3], exact, METHOD, stats)
+        equal = np.minimum(pairs[:, 0] + pairs[:, 3], 1.0)
+        return Marginals(nodes[1::2].copy(), equal, exact, METHOD, stats)
     tables = np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if len(nodes) else []
     return Marginals(tables, _factor_tables(factors, run.plan), exact, METHOD, stats)
 

@@ -75,3 +75,16 @@ def test_size_of_logs_of_fields_with_hard_constraints() -> None:
     field = MarkovRandomField([2, 3], [((), 2.0), ((0, 1), [[1, 0, 1], [0, 10, 1]])])
     assert size_of_logs(field) == pytest.approx(math.log(2) + math.log(10))
     assert size_of_logs(MarkovRandomField([2], [])) == 0.0
+
+
+@pytest.mark.parametrize("method", ["treewidth", "brute-force", "planar"])
+def test_no_probability_is_above_one(method: str) -> None:
+    rng = np.random.default_rng(1)
+    lattice = square_lattice(2, 5)
+    for _ in range(60):
+        fields = np.zeros(10)
+        fields[:2] = rng.standard_normal(2)
+        model = IsingModel(lattice.edges, 20 * rng.standard_normal(13), fields)
+        found = pl.marginals(model, method)
+        assert found.nodes.max() <= 1.0
+        assert found.edges.max() <= 1.0
