@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <memory>
+#include <new>
 #include <random>
+#include <type_traits>
 
 #include "planaris/scaled.hpp"
 
@@ -72,6 +76,27 @@ void expand_offsets(std::span<const int32_t> cards, std::span<const int64_t> str
     }
   }
 }
+
+// Numbers that are not set before they are written: zeroing gigabytes takes seconds in which
+// nothing can be stopped.
+template <class T>
+class Buffer {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+
+  void resize(size_t size) {
+    data_.reset(static_cast<T*>(std::malloc(std::max<size_t>(size, 1) * sizeof(T))));
+    if (!data_) throw std::bad_alloc();
+  }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(T* data) const { std::free(data); }
+  };
+  std::unique_ptr<T[], Free> data_;
+};
 
 template <class Semiring>
 class Eliminator {
@@ -162,7 +187,8 @@ class Eliminator {
   std::vector<int64_t> child_offsets_;                  // children of each position
   std::vector<int32_t> children_;
   std::vector<int64_t> message_offset_, message_size_;
-  std::vector<Number> messages_, converted_, table_;
+  Buffer<Number> messages_, table_;
+  std::vector<Number> converted_;
   std::vector<double> magnitude_;                       // of each message (MaxPlus)
   std::vector<double> factor_magnitude_;
   std::vector<Operand> operands_;
@@ -384,7 +410,9 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
   for (int64_t i = factor_offsets_[n]; i < factor_offsets_[n + 1]; ++i) {
     factors[graph_.table_offsets[factors_[i]]] = 1.0;
   }
-  std::vector<double> belief(tree_.largest_table);
+  Buffer<double> beliefs;
+  beliefs.resize(tree_.largest_table);
+  double* belief = beliefs.data();
   for (int32_t p = n - 1; p >= 0; --p) {
     control_.poll(static_cast<double>(n - p) / n);
     build_table(p);

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "planaris/scaled.hpp"
+
 #define PLANARIS_INLINE inline __attribute__((always_inline))
 
 namespace planaris::frontier {
@@ -103,9 +105,8 @@ struct Wide {
       e = kNowhere;
       return;
     }
-    constexpr double kLn2Hi = 6.93147180369123816490e-01, kLn2Lo = 1.90821492927058770002e-10;
     e = std::nearbyint(log * 1.4426950408889634);
-    m = std::exp((log - e * kLn2Hi) - e * kLn2Lo);
+    m = std::exp(minus_multiple_of_ln2(log, e));
   }
   // 2^-d for whole d >= 0; zero from 1023 on.
   template <int L>

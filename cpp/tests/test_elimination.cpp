@@ -95,6 +95,10 @@ static void scaled_numbers_hold_any_logarithm() {
     const Scaled x = Scaled::from_log(log);
     CHECK(std::abs(x.log() - log) <= 1e-15 * std::max(1.0, std::abs(log)));
   }
+  for (const double log : {1e7, 1e10, 1e15}) {  // one apart stays one apart
+    const Scaled x = Scaled::from_log(log), y = Scaled::from_log(log + 1.0);
+    CHECK(std::abs(std::ldexp(y.m / x.m, static_cast<int>(y.e - x.e)) - std::exp(1.0)) <= 1e-14);
+  }
   Scaled tiny{5e-324, 0.0};
   tiny.normalize();
   CHECK(tiny.m == 1.0 && tiny.e == -1074.0);

@@ -16,6 +16,13 @@ inline double power_of_two(int64_t k) {
   return std::bit_cast<double>(static_cast<uint64_t>(k + 1023) << 52);
 }
 
+// x - k ln 2, right to the last place for |k| <= 2^53: states of large weights differ by what is
+// left here, so a rounding of the size of x's last place would be an error of their ratio.
+inline double minus_multiple_of_ln2(double x, double k) {
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLn2Rest = 0x1.abc9e3b39803fp-56;
+  return std::fma(-k, kLn2, x) - k * kLn2Rest;
+}
+
 // value = m * 2^e; zero is m == 0.
 struct Scaled {
   double m = 0.0;
@@ -23,12 +30,9 @@ struct Scaled {
 
   static Scaled from_log(double log_value) {
     if (log_value == -std::numeric_limits<double>::infinity()) return {};
-    // Cody-Waite: the high part of ln 2 has 32 trailing zero bits, so k * hi is exact for
-    // |k| < 2^20; past that the input's own ulp exceeds the error made here.
-    constexpr double kLn2Hi = 6.93147180369123816490e-01, kLn2Lo = 1.90821492927058770002e-10;
     const double k = std::nearbyint(log_value * 1.4426950408889634);
-    if (std::abs(k) > 0x1p50) return {1.0, k};  // callers widen their error by |log| eps
-    Scaled x{std::exp((log_value - k * kLn2Hi) - k * kLn2Lo), k};
+    if (std::abs(k) > 0x1p53) return {1.0, k};  // callers widen their error by |log| eps
+    Scaled x{std::exp(minus_multiple_of_ln2(log_value, k)), k};
     x.normalize();
     return x;
   }

@@ -27,13 +27,16 @@ def sample_states(
     seed: Annotated[int | None, typer.Option(help="Seed; default: fresh randomness.")] = None,
     evidence: Evidence = None,
     method: Annotated[str, method_option("sample")] = "auto",
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Give up then; default: never.")
+    ] = None,
     format: Format = None,
     json: Json = False,
     out: Out = "-",
 ) -> None:
     """Draw exact samples; one per line, a label per variable (spins as -1 and +1)."""
     model, inverse = load(file, format, evidence)
-    states = sample(model, count, seed, method)
+    states = sample(model, count, seed, method, time_limit=time_limit)
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:

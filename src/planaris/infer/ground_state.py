@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris import bounds, cuts, planar, relax, treewidth
 from planaris.embed import Embedding
+from planaris.errors import TimeLimitError
 from planaris.infer.elimination import fitting_elimination
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
@@ -98,9 +99,12 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
             return relax.branch_and_cut(
                 field, time_limit=limits.patience(), prove=limits.prove, progress=limits.progress
             )
-        return treewidth.ground_state(
-            field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-        )
+        try:
+            return treewidth.ground_state(
+                field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+            )
+        except TimeLimitError:
+            return relax.branch_and_cut(field, time_limit=limits.patience(), prove=limits.prove)
     ising, inverse = converted
     found = ground_state(ising, method, prove=limits.prove, **limits.left())
     return lift_ground_state(found, inverse, field)
@@ -171,14 +175,18 @@ def _cheapest(part: Part, limits: Limits) -> GroundState:
     plan = fitting_elimination(model, "ground_state", limits)
     if plan is None or plan.seconds > ELIMINATION_SECONDS:
         return _branch_and_cut(part, limits, limits.patience())
+    bounded = None
     if plan.seconds > QUICK_SECONDS:
         # Weakly frustrated models are cut in no time; no longer than the elimination would take.
-        found = _branch_and_cut(part, limits, min(plan.seconds, limits.patience(0.5)))
-        if found.exact:
-            return found
-    found = treewidth.ground_state(
-        model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-    )
+        bounded = _branch_and_cut(part, limits, min(plan.seconds, limits.patience(0.5)))
+        if bounded.exact:
+            return bounded
+    try:
+        found = treewidth.ground_state(
+            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+        )
+    except TimeLimitError:
+        return bounded or _branch_and_cut(part, limits, limits.patience())
     return found if inverse is None else lift_ground_state(found, inverse, part.model)
 
 

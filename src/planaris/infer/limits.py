@@ -27,6 +27,9 @@ class Limits:
         if time_limit is not None and not _is_positive(time_limit):
             msg = f"`time_limit` must be a positive number of seconds, got {time_limit!r}"
             raise MethodError(msg)
+        if memory_limit is not None and not _is_positive(memory_limit):
+            msg = f"`memory_limit` must be a positive number of bytes, got {memory_limit!r}"
+            raise MethodError(msg)
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.progress = progress

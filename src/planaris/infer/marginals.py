@@ -17,10 +17,12 @@ from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.pseudomarginals import by_clamping, from_bound, of_labels
 from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, check_model
+from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.result import Marginals
+from planaris.treewidth.rounding import EPS, MARGINAL_ERROR, size_of_logs
 from planaris.typing import FloatArray
 
 
@@ -78,6 +80,18 @@ def marginals(
     limits = Limits(time_limit, memory_limit, progress)
     if not isinstance(model, IsingModel):
         return _of_field(model, method, limits)
+    weaker = weakened(model) if method in _EXACT else None
+    if weaker is not None:
+        found = _solve(weaker, method, embedding, limits)
+        if stands_for(model, found):
+            stats = {k: v for k, v in found.stats.items() if k != "log_partition"}
+            return replace(found, stats=stats)
+    return _solve(model, method, embedding, limits)
+
+
+def _solve(
+    model: IsingModel, method: str, embedding: Embedding | None, limits: Limits
+) -> Marginals:
     if method == "auto":
         try:
             return _auto(model, embedding, limits)
@@ -203,8 +217,10 @@ def _treewidth(model: Model, limits: Limits) -> Marginals:
 
 def _brute_force(model: IsingModel, limits: Limits) -> Marginals:
     found = enumerate_states(model)
-    stats = {"seconds": limits.seconds()}
-    return Marginals(found.nodes, found.edges, exact=True, method="brute-force", stats=stats)
+    error = 8 * EPS * (size_of_logs(model) + model.num_spins)
+    stats = {"seconds": limits.seconds(), "error": error}
+    exact = error <= MARGINAL_ERROR
+    return Marginals(found.nodes, found.edges, exact=exact, method="brute-force", stats=stats)
 
 
 def _estimate(name: str) -> Callable[[IsingModel, Limits], Marginals]:
@@ -219,6 +235,8 @@ def _estimate_labels(field: MarkovRandomField, name: str, limits: Limits) -> Mar
     found = of_labels(field, ANY_LABELS[name], limits)
     return _treewidth(field, limits) if found is None else found
 
+
+_EXACT = ("auto", "planar", "treewidth", "brute-force")
 
 _LABEL_ESTIMATES = ("trw", "mean-field")
 """Bounds whose optima are distributions of labels, of pairwise fields."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from typing import Any
 
 from planaris.errors import MethodError, ModelError
 from planaris.models import Inverse, IsingModel, MarkovRandomField, mrf2ising
@@ -59,12 +60,12 @@ def check_model(model: object) -> None:
     raise ModelError(msg)
 
 
-def check_method(method: str, known: Collection[str]) -> None:
+def check_method(method: Any, known: Collection[str]) -> None:
     """Refuse an unknown name with the list of known ones, and another verb's with the reason."""
-    if method in known:
+    if isinstance(method, str) and method in known:
         return
     names = ", ".join(map(repr, known))
-    if method in PURPOSE:
+    if isinstance(method, str) and method in PURPOSE:
         msg = f"`method={method!r}` {PURPOSE[method]}, which is not asked here; use one of {names}"
     else:
         msg = f"`method` must be one of {names}, got {method!r}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any
-
 import numpy as np
 
 from planaris import treewidth
 from planaris.embed import Embedding
-from planaris.errors import ModelError, PrecisionError
+from planaris.errors import PrecisionError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
 from planaris.infer.limits import Limits
+from planaris.infer.marginals import marginals
 from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.reduce import Model, as_ising, check_method, check_model
+from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.arrays import as_count, as_rng
 from planaris.progress import ProgressOption
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
@@ -59,7 +59,7 @@ def sample(
     Returns
     -------
     numpy.ndarray
-        One state per row: int8 spins of an Ising model, labels of a Markov random field.
+        One state per row: int8 spins of an Ising model, int32 labels of a Markov random field.
 
     Examples
     --------
@@ -69,11 +69,15 @@ def sample(
     """
     check_method(method, METHODS)
     check_model(model)
-    num_samples = _as_count(num_samples)
+    num_samples = as_count("num_samples", num_samples)
     limits = Limits(time_limit, memory_limit, progress)
-    generator = _as_generator(rng)
+    generator = as_rng(rng)
     if not isinstance(model, IsingModel):
         return _of_field(model, num_samples, generator, method, limits)
+    weaker = weakened(model)
+    if weaker is not None:
+        known = marginals(weaker, method, embedding=embedding, time_limit=time_limit)
+        model = weaker if stands_for(model, known) else model
     if method == "brute-force":
         return _brute_force(model, num_samples, generator)
     if method == "treewidth":
@@ -93,25 +97,6 @@ def sample(
     return _by_parts(split_model(model, embedding), num_samples, generator, limits)
 
 
-def _as_count(num_samples: int) -> int:
-    try:
-        count = operator.index(num_samples)
-    except TypeError:
-        count = -1
-    if count < 0:
-        msg = f"`num_samples` must be an integer that is not negative, got {num_samples!r}"
-        raise ModelError(msg)
-    return count
-
-
-def _as_generator(rng: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        msg = f"`rng` must be a numpy.random.Generator, a seed or None, got {rng!r:.60}"
-        raise ModelError(msg) from error
-
-
 def _of_field(
     field: MarkovRandomField, size: int, rng: np.random.Generator, method: str, limits: Limits
 ) -> Array:
@@ -121,7 +106,7 @@ def _of_field(
         return _treewidth(field, size, rng, limits)
     ising, inverse = converted
     spins = sample(ising, size, rng, method, **limits.left())
-    return inverse.lift_states(spins)
+    return inverse.lift_states(spins).astype(np.int32)
 
 
 def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits) -> Int8Array:

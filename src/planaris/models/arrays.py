@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
+from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray, Rng
 
 MAX_SPINS = 2**30
 """Half-edges are numbered in int32."""
@@ -61,7 +61,7 @@ def as_names(
 
 
 def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> IntArray:
-    """Return edges as an int32 array of shape (m, 2), checked; self-loops are refused."""
+    """Return edges as a new int32 array of shape (m, 2), checked; self-loops are refused."""
     array = as_array(name, edges)
     if array.size == 0 and array.shape in ((0,), (0, 2)):
         return np.zeros((0, 2), dtype=np.int32)
@@ -80,7 +80,8 @@ def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> Int
         at = int(np.flatnonzero((array < 0).any(1) | (array >= num_vertices).any(1))[0])
         msg = (
             f"`{name}` must name spins 0 to {num_vertices - 1}, got {tuple(array[at].tolist())} "
-            f"at row {at}; pass num_spins= if the model has more spins"
+            f"at row {at}; pass num_spins=, or as many `fields`, `positions` or `labels`, "
+            "if the model has more spins"
         )
         raise ModelError(msg, edge=at)
     loops = np.flatnonzero(array[:, 0] == array[:, 1])
@@ -91,7 +92,7 @@ def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> Int
             f"at row {at}; s * s = 1, so add its coupling to `offset` instead"
         )
         raise ModelError(msg, edge=at)
-    return np.ascontiguousarray(array, dtype=np.int32)
+    return np.array(array, dtype=np.int32, order="C")  # a copy: models freeze what they hold
 
 
 def as_finite(name: str, values: ArrayLike, length: int, edges: Any = None) -> FloatArray:
@@ -111,8 +112,17 @@ def as_finite(name: str, values: ArrayLike, length: int, edges: Any = None) -> F
     return np.array(array, dtype=np.float64)
 
 
+def as_number(name: str, value: Any) -> float:
+    """Return one finite number."""
+    array = as_real(name, value)
+    if array.shape != () or not np.isfinite(array):
+        msg = f"`{name}` must be finite and one number, got {value!r}"
+        raise ModelError(msg)
+    return float(array)
+
+
 def as_positions(positions: ArrayLike, num_vertices: int) -> FloatArray:
-    """Return coordinates as a finite float64 array of shape (n, 2)."""
+    """Return coordinates as a new finite float64 array of shape (n, 2)."""
     array = as_real("positions", positions)
     if array.size == 0 and num_vertices == 0:
         return np.zeros((0, 2))
@@ -124,7 +134,7 @@ def as_positions(positions: ArrayLike, num_vertices: int) -> FloatArray:
         at = int(bad[0])
         msg = f"`positions` must be finite, got {array[at].tolist()} at spin {at}"
         raise ModelError(msg, index=at)
-    return np.ascontiguousarray(array)
+    return np.array(array, order="C")
 
 
 def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -173,6 +183,9 @@ def number_labels(
     name: str, pairs: Mapping[tuple[Hashable, Hashable], float]
 ) -> tuple[LongArray, dict[Hashable, int]]:
     """Return label pairs as numbers, given in order of appearance."""
+    if not isinstance(cast(Any, pairs), Mapping):
+        msg = f"`{name}` must be a dict of numbers by pairs of labels, got {type(pairs).__name__}"
+        raise ModelError(msg)
     index: dict[Hashable, int] = {}
     ends = np.empty((len(pairs), 2), dtype=np.int64)
     for k, pair in enumerate(cast(Mapping[Any, float], pairs)):
@@ -181,6 +194,30 @@ def number_labels(
             raise ModelError(msg)
         ends[k] = [index.setdefault(label, len(index)) for label in pair]
     return ends, index
+
+
+def as_count(name: str, value: Any) -> int:
+    """Return a whole number that is not negative."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = -1
+    if count < 0:
+        msg = f"`{name}` must be an integer that is not negative, got {value!r}"
+        raise ModelError(msg)
+    return count
+
+
+def as_rng(rng: Rng) -> np.random.Generator:
+    """Return a random generator, made from a seed where one is given."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"`rng` must be a numpy.random.Generator, a seed that is not negative or None, "
+            f"got {rng!r}"
+        )
+        raise ModelError(msg) from error
 
 
 def checked_count(num_spins: Any) -> int:

@@ -91,7 +91,10 @@ def condition(
         Lifts its states and marginals to the original model.
     """
     fixed = np.full(mrf.num_variables, -1, dtype=np.int64)
-    given = cast(Mapping[Any, Any], evidence)
+    given = cast(Any, evidence)
+    if not isinstance(given, Mapping):
+        msg = f"`evidence` must be a dict of labels by variable, got {type(given).__name__}"
+        raise ModelError(msg)
     for v, label in given.items():
         if not (isinstance(v, int | np.integer) and 0 <= v < mrf.num_variables):
             msg = f"`evidence` must name variables 0 to {mrf.num_variables - 1}, got {v!r}"

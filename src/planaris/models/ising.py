@@ -13,6 +13,7 @@ from planaris.models.arrays import (
     as_edges,
     as_finite,
     as_names,
+    as_number,
     as_positions,
     as_real,
     checked_count,
@@ -96,7 +97,7 @@ class IsingModel:
         self.edges, self.couplings = merge_parallel_edges(pairs, values)
         self.fields = as_finite("fields", 0.0 if h is None else h, self.num_spins)
         self.positions = None if positions is None else as_positions(positions, self.num_spins)
-        self.offset = float(as_finite("offset", offset, 1)[0])
+        self.offset = as_number("offset", offset)
         self.labels = as_names("labels", labels, self.num_spins, "spins")
         self._check_total()
         self._freeze()
@@ -129,8 +130,11 @@ class IsingModel:
         >>> IsingModel.from_couplings({("a", "b"): 1.0}, {"b": 0.5}).labels
         ['a', 'b']
         """
-        fields = fields or {}
         edges, index = number_labels("couplings", couplings)
+        fields = {} if fields is None else fields
+        if not isinstance(cast(Any, fields), Mapping):
+            msg = f"`fields` must be a dict of numbers by label, got {type(fields).__name__}"
+            raise ModelError(msg)
         for label, other in couplings:
             if label == other:
                 msg = f"`couplings` must join different spins, got the self-loop {label!r}"
@@ -152,10 +156,10 @@ class IsingModel:
         >>> model.energy([[1, 1], [1, -1]]).tolist()
         [0.0, 3.0]
         """
-        half = as_real("costs", costs) / 2
-        pairs = as_array("edges", edges)
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = float(half.sum()) if half.ndim else float(half) * len(pairs)
+        count = np.atleast_1d(as_array("edges", edges)).shape[0]
+        half = as_finite("costs", costs, count) / 2
+        with np.errstate(over="ignore"):
+            total = float(half.sum())
         return cls(edges, half, offset=-total, **options)
 
     @classmethod
@@ -224,6 +228,7 @@ class IsingModel:
         >>> model.energy([[-1, -1], [1, -1], [-1, 1], [1, 1]]).tolist()
         [0.0, -1.0, 0.0, 1.0]
         """
+        offset, beta = as_number("offset", offset), as_number("beta", beta)
         pairs, q, count, labels = qubo_terms(qubo)
         linear = pairs[:, 0] == pairs[:, 1]
         u, v = pairs[~linear].T
@@ -242,6 +247,7 @@ class IsingModel:
         if not (hasattr(bqm, "vartype") and hasattr(bqm, "to_numpy_vectors")):
             msg = f"`bqm` must be a dimod.BinaryQuadraticModel, got {type(bqm).__name__}"
             raise ModelError(msg)
+        beta = as_number("beta", beta)
         spin = bqm.spin if bqm.vartype.name != "SPIN" else bqm
         names = list(spin.variables)
         linear, (u, v, quadratic), offset = spin.to_numpy_vectors(variable_order=names)

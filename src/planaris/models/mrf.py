@@ -14,6 +14,7 @@ from planaris.models.tables import (
     as_integers,
     as_labels,
     as_logs,
+    as_pairs,
     c_strides,
     check_scopes,
     check_table_sizes,
@@ -91,7 +92,7 @@ class MarkovRandomField:
     ) -> None:
         pairs = [
             (as_integers(f"factors[{k}]", s), as_real(f"factors[{k}]", t))
-            for k, (s, t) in enumerate(factors)
+            for k, (s, t) in enumerate(as_pairs("factors", factors))
         ]
         self._fill(
             cardinalities,

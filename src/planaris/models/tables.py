@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import numpy as np
 
 from planaris.errors import ModelError
@@ -23,6 +26,19 @@ def as_integers(name: str, values: ArrayLike) -> LongArray:
         msg = f"`{name}` must hold integers, got {array.dtype} {array[:4].tolist()}"
         raise ModelError(msg)
     return np.asarray(array, dtype=np.int64)
+
+
+def as_pairs(name: str, given: Any) -> list[tuple[Any, Any]]:
+    """Return (scope, table) pairs; anything else is refused."""
+    items = list(given) if isinstance(given, Iterable) and not isinstance(given, Mapping) else None
+    if items is None:
+        msg = f"`{name}` must be a list of (scope, table) pairs, got {type(given).__name__}"
+        raise ModelError(msg)
+    for k, item in enumerate(items):
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            msg = f"`{name}[{k}]` must be a pair (scope, table), got {item!r}"
+            raise ModelError(msg, factor=k)
+    return items
 
 
 def check_scopes(cardinalities: LongArray, scopes: LongArray, offsets: LongArray) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planaris.planar.entries import Entries
+from planaris.errors import PrecisionError
+from planaris.kernels.cut_packing import CutPacking
+from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback
 from planaris.typing import BoolArray, FloatArray, Int8Array
@@ -37,9 +39,12 @@ def attempts(
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
     ground state tells how to scale and in which order to eliminate; on other surfaces rows are
-    scaled by an assignment and pivots are searched for.
+    scaled by an assignment and pivots are searched for. There are none for couplings past the
+    range of double-double.
     """
     largest = np.abs(couplings).max(initial=0.0)
+    if largest >= LARGEST_WIDE:
+        return
     if largest <= WEAK_COUPLING:
         yield _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8)), False
     if plan.genus:
@@ -49,30 +54,43 @@ def attempts(
             yield entries, False
         entries = _assigned(plan, entries, progress)
     else:
-        split = plan._split
-        chords = np.zeros(split.num_edges - plan.num_edges)
-        padded = np.concatenate([couplings, chords])
-        spins, unsatisfied = gauge_spins(split, padded, progress=progress)
+        spins, unsatisfied = gauge_spins(plan.embedding, couplings, progress=progress)
         entries = _entries(plan, couplings, spins)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
+        # Chords are satisfied where their ends agree; no set of the packing parts a face.
+        u, v = plan._split.edges[plan.num_edges :].T
+        chords = plan.num_edges + np.flatnonzero(spins[u] != spins[v])
         scale, order, deepest = plan._elimination.order_by_moats(
-            unsatisfied.certificate, entries.gauged, unsatisfied.join, MOAT_SLACK
+            _of_pieces(plan, unsatisfied.certificate),
+            entries.gauged,
+            np.concatenate([unsatisfied.join, chords]).astype(np.int32),
+            MOAT_SLACK,
         )
         entries = replace(entries, scale=scale, order=order, deepest=deepest)
     if entries.in_double_range:
         yield entries, False
-    yield entries, True
+    if entries.in_wide_range:
+        yield entries, True
 
 
 def assigned_entries(
     plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
 ) -> Entries:
     """Return entries whose joins may change their signs: scaled by an assignment, no order."""
-    if np.abs(couplings).max(initial=0.0) <= UNSCALED_COUPLING:
+    largest = np.abs(couplings).max(initial=0.0)
+    if largest <= UNSCALED_COUPLING:
         return _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
-    spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
-    return _assigned(plan, _entries(plan, couplings, spins), progress)
+    if largest < LARGEST_WIDE:
+        spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+        entries = _assigned(plan, _entries(plan, couplings, spins), progress)
+        if entries.in_wide_range:
+            return entries
+    msg = (
+        f"`couplings` must stay below {LARGEST_WIDE:g} in size, got {largest:g}: "
+        "rounding would decide; `ground_state` has no such limit"
+    )
+    raise PrecisionError(msg)
 
 
 def _entries(plan: Plan, couplings: FloatArray, spins: Int8Array) -> Entries:
@@ -80,6 +98,23 @@ def _entries(plan: Plan, couplings: FloatArray, spins: Int8Array) -> Entries:
     relative = np.where(agreements(plan, spins), couplings, -couplings)
     gauged = np.concatenate([relative, np.zeros(plan._split.num_edges - plan.num_edges)])
     return Entries(spins, gauged, np.zeros(2 * len(gauged)), plan._elimination.signs)
+
+
+def _of_pieces(plan: Plan, packing: CutPacking) -> CutPacking:
+    """Return a packing of faces as one of the pieces that chords split them into."""
+    whole = plan._face_of_piece
+    pieces = np.argsort(whole, kind="stable").astype(np.int32)
+    ends = np.cumsum(np.bincount(whole, minlength=plan.embedding.num_faces))
+    begin = np.concatenate([[0], ends[:-1]])[packing.order]
+    sizes = ends[packing.order] - begin
+    place = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    shift = np.repeat(begin - place[:-1], sizes)
+    return replace(
+        packing,
+        order=pieces[np.arange(len(shift)) + shift],
+        start=place[packing.start],
+        stop=place[packing.stop],
+    )
 
 
 def _assigned(plan: Plan, entries: Entries, progress: ProgressCallback | None) -> Entries:

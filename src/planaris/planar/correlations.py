@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.errors import ModelError, PrecisionError
+from planaris.models.arrays import as_array
+from planaris.models.tables import as_integers
 from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import SignedSum
@@ -85,9 +87,15 @@ def pair_correlations(
     plan: Plan, couplings: FloatArray, pairs: ArrayLike, **options: Any
 ) -> FloatArray:
     """Return ⟨s_u s_v⟩ for every row (u, v) of ``pairs``; see :meth:`Plan.correlations`."""
-    chosen = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= plan.num_spins):
-        msg = f"`pairs` must name spins 0 to {plan.num_spins - 1}, got {chosen.tolist()}"
+    given = as_array("pairs", pairs)
+    if given.size and (given.ndim != 2 or given.shape[1] != 2):
+        msg = f"`pairs` must have shape (k, 2), got {given.shape}"
+        raise ModelError(msg)
+    chosen = as_integers("pairs", given).reshape(-1, 2)
+    wrong = ((chosen < 0) | (chosen >= plan.num_spins)).any(1)
+    if wrong.any():
+        first = tuple(chosen[wrong][0].tolist())
+        msg = f"`pairs` must name spins 0 to {plan.num_spins - 1}, got {first}"
         raise ModelError(msg)
     result = np.zeros(len(chosen))
     component = plan.embedding.component_of

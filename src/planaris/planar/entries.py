@@ -19,6 +19,9 @@ LARGEST_LOGARITHM = 640.0
 """How far from zero the logarithms of entries, divided by a pivot, may lie where elimination
 follows an order."""
 
+LARGEST_WIDE = 5e17
+"""Whole exponents of exponentials of larger numbers are past 2^53."""
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -77,6 +80,11 @@ class Entries:
             return bool(2 * self.deepest + pivots < LARGEST_LOGARITHM)
         least = min(2 * self.face.min(initial=0.0), joins.min(initial=0.0))
         return bool(least > LEAST_LOGARITHM)
+
+    @property
+    def in_wide_range(self) -> bool:
+        """Whether double-double holds all entries."""
+        return all(np.abs(x).max(initial=0.0) < LARGEST_WIDE for x in (self.face, self.scale))
 
     def with_signs(self, flips: Int8Array) -> Entries:
         """Return the entries of another sign structure."""

@@ -19,6 +19,7 @@ from planaris.planar.estimate import (
     is_sound,
     precision_name,
 )
+from planaris.planar.gauge import gauge_spins
 from planaris.progress import ProgressCallback
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import BoolArray, FloatArray
@@ -41,6 +42,7 @@ def log_partition_of(
 ) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     options: dict[str, Any] = {"threads": threads, "progress": progress}
+    stats: Stats = {}
     for entries, wide in attempts(plan, couplings, progress):
         total, stats = _sum_pfaffians(plan, entries, wide=wide, **options)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
@@ -52,7 +54,28 @@ def log_partition_of(
         )
         if found is not None:
             return found
-    return bounds_of(plan, couplings, log_constant(plan, entries), stats)
+    return _around_gauge(plan, couplings, stats, progress)
+
+
+def _around_gauge(
+    plan: Plan, couplings: FloatArray, stats: Stats, progress: ProgressCallback | None
+) -> LogPartition:
+    """Return what the gauge state says: on a plane no state weighs more.
+
+    With couplings so large that 2^n makes no difference that is all there is to know.
+    """
+    spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+    relative = np.where(agreements(plan, spins), couplings, -couplings)
+    best = math.fsum(relative.tolist())
+    lower = plan.embedding.num_components * math.log(2.0) + best
+    if plan.genus:
+        return bounds_of(plan, couplings, lower, stats)
+    width = (plan.num_spins - plan.embedding.num_components) * math.log(2.0)
+    value = lower + width / 2
+    exact = width <= 1e-13 * abs(value)
+    error = width / 2 + EPSILON * (abs(value) + plan.num_spins)
+    stats = {**stats, "error": error}
+    return LogPartition(value, value - error, value + error, exact, "planar", stats)
 
 
 def log_partition_from(
@@ -109,6 +132,7 @@ def marginals_of(
 ) -> Marginals:
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
     options: dict[str, Any] = {"threads": threads, "progress": progress}
+    error = math.inf
     for entries, wide in attempts(plan, couplings, progress):
         uncut, error, log_sum = _uncut(plan, entries, wide=wide, **options)
         if error <= MARGINAL_ERROR and plan.genus and entries.is_cold:

@@ -1,11 +1,12 @@
-"""Where the faces lie, so that they can be dissected by straight cuts."""
+"""Where the faces lie, and what chords make of them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.typing import FloatArray
+from planaris.kernels.graph import connected_components
+from planaris.typing import FloatArray, IntArray
 
 
 def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArray:
@@ -29,3 +30,15 @@ def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArr
     total = np.add.reduceat(np.nan_to_num(corners), starts, axis=0)
     count = np.add.reduceat(known.astype(np.float64), starts)
     return np.asarray(total / np.maximum(count, 1.0)[:, None])
+
+
+def face_of_pieces(embedding: Embedding, split: Embedding) -> IntArray:
+    """Return the face that every face of an embedding with chords is a piece of.
+
+    The chords of ``split`` come after the edges of ``embedding``; they join the pieces.
+    """
+    half_edges = 2 * embedding.num_edges
+    group = connected_components(split.num_faces, split.dual_edges[embedding.num_edges :])
+    face_of_group = np.zeros(split.num_faces, dtype=np.int32)
+    face_of_group[group[split.face_of[:half_edges]]] = embedding.face_of
+    return face_of_group[group]

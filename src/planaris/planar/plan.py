@@ -22,14 +22,15 @@ from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError, TimeLimitError, within
 from planaris.kernels.pfaffian import Elimination
 from planaris.memory import check_memory
+from planaris.models.arrays import as_count, as_real, as_rng
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.evaluate import bounds_of
-from planaris.planar.faces import face_centres
+from planaris.planar.faces import face_centres, face_of_pieces
 from planaris.progress import ProgressCallback, ProgressOption, until, watch
 from planaris.result import LogPartition
 from planaris.show import many
-from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
+from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, Rng
 
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
@@ -126,6 +127,10 @@ class Plan:
         check_memory(
             needed, f"{task} of {self.num_spins} spins", instead, memory_limit=memory_limit
         )
+
+    @cached_property
+    def _face_of_piece(self) -> IntArray:
+        return face_of_pieces(self.embedding, self._split)
 
     @cached_property
     def _flips(self) -> Int8Array:
@@ -268,11 +273,9 @@ class Plan:
         """
         from planaris.planar.correlations import pair_correlations
 
-        values = self._as_couplings(couplings)
+        values = self._as_one(couplings)
         with self._working("correlations", time_limit, memory_limit, progress) as tell:
-            return pair_correlations(
-                self, values[0], pairs, threads=_threads(threads), progress=tell
-            )
+            return pair_correlations(self, values, pairs, threads=_threads(threads), progress=tell)
 
     def spin_correlations(
         self,
@@ -308,10 +311,10 @@ class Plan:
         """
         from planaris.planar.correlations import spin_correlations
 
-        values = self._as_couplings(couplings)
+        values, source = self._as_one(couplings), as_count("spin", spin)
         with self._working("correlations", time_limit, memory_limit, progress) as tell:
             return spin_correlations(
-                self, values[0], int(spin), threads=_threads(threads), progress=tell
+                self, values, source, threads=_threads(threads), progress=tell
             )[0]
 
     # -- samples ------------------------------------------------------------------------------
@@ -355,14 +358,12 @@ class Plan:
         >>> ring.sample([9.0, 9.0, 9.0, 9.0], 2, np.random.default_rng(0)).shape
         (2, 4)
         """
-        if size < 0:
-            msg = f"`size` must not be negative, got {size}"
-            raise ModelError(msg)
-        values = self._as_couplings(couplings)
-        rng = np.random.default_rng(rng)
+        values, size, rng = self._as_couplings(couplings), as_count("size", size), as_rng(rng)
         with self._working("samples", time_limit, memory_limit, progress) as tell:
             options: dict[str, Any] = {"threads": _threads(threads), "progress": tell}
-            found = np.stack([draw(self, J, int(size), rng, **options) for J in values])
+            found = np.empty((len(values), size, self.num_spins), dtype=np.int8)
+            for states, J in zip(found, values, strict=True):
+                states[:] = draw(self, J, size, rng, **options)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- what they share ----------------------------------------------------------------------
@@ -371,12 +372,16 @@ class Plan:
     def _working(
         self,
         task: str,
-        time_limit: float | None,
+        time_limit: Any,
         memory_limit: int | None,
         progress: ProgressOption,
     ) -> Iterator[ProgressCallback | None]:
         """Refuse what does not fit, dissect, and yield what stops a kernel when time is over."""
-        deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+        seconds = math.inf if time_limit is None else as_real("time_limit", time_limit)
+        if np.ndim(seconds) or math.isnan(seconds):
+            msg = f"`time_limit` must be a number of seconds, got {time_limit!r}"
+            raise MethodError(msg)
+        deadline = time.monotonic() + float(seconds)
         self._check_memory(task, memory_limit)
         with watch(task, progress) as callback, within(time_limit, f"the {task} were not computed"):
             tell = until(deadline, callback)
@@ -384,11 +389,7 @@ class Plan:
             yield tell
 
     def _as_couplings(self, couplings: ArrayLike) -> FloatArray:
-        try:
-            values = np.asarray(couplings, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            msg = f"`couplings` must hold numbers: {error}"
-            raise ModelError(msg) from error
+        values = as_real("couplings", couplings)
         if values.ndim == 0:
             values = np.full(self.num_edges, values)
         if values.ndim > 2 or values.shape[-1] != self.num_edges:
@@ -403,12 +404,20 @@ class Plan:
             raise ModelError(msg, index=at[-1])
         return np.atleast_2d(values)
 
+    def _as_one(self, couplings: ArrayLike) -> FloatArray:
+        values = self._as_couplings(couplings)
+        if np.ndim(couplings) > 1:
+            msg = f"`couplings` must be one vector here, got shape {np.shape(couplings)}"
+            raise ModelError(msg)
+        one: FloatArray = values[0]
+        return one
+
 
 def _threads(threads: int | None) -> int:
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if threads < 1:
+    if as_count("threads", threads) < 1:
         msg = f"`threads` must be at least 1, got {threads}"
         raise ModelError(msg)
     return int(threads)

@@ -115,6 +115,8 @@ class TwoStep(Estimator):
         Seconds for step 1.
     method : str
         Force a method of :func:`planaris.ground_state` for step 1.
+    p, q : float, optional
+        Taken so that all estimators can be made alike; not needed here.
 
     Examples
     --------
@@ -130,6 +132,8 @@ class TwoStep(Estimator):
     tie_breaks: int = 0
     time_limit: float | None = None
     method: str = "auto"
+    p: float | None = field(default=None, kw_only=True)
+    q: float | None = field(default=None, kw_only=True)
 
     def _recover(self, observations: Observations, rng: np.random.Generator) -> Recovery:
         model = observations.edge_model()

@@ -76,7 +76,7 @@ def enumerate_states(model: IsingModel) -> Enumeration:
         ground_states=states[log_weights == best],
         energy=-float(best),
         log_partition=float(best + np.log(total)),
-        nodes=probabilities @ (states > 0),
-        edges=probabilities @ (states[:, u] == states[:, v]),
+        nodes=np.minimum(probabilities @ (states > 0), 1.0),
+        edges=np.minimum(probabilities @ (states[:, u] == states[:, v]), 1.0),
         probabilities=probabilities,
     )

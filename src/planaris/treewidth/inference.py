@@ -8,17 +8,17 @@ from typing import NoReturn
 
 import numpy as np
 
-from planaris.errors import InfeasibleError, ModelError, TimeLimitError
+from planaris.errors import InfeasibleError, ModelError, PrecisionError, TimeLimitError
 from planaris.kernels import elimination, frontier
 from planaris.models import IsingModel
 from planaris.progress import ProgressCallback, ProgressOption, watch
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
 from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
+from planaris.treewidth.rounding import EPS, MARGINAL_ERROR, shaken, size_of_logs
 from planaris.typing import Array, FloatArray, IntArray, Rng
 
 METHOD = "treewidth"
-EPS = float(np.finfo(float).eps)
 
 
 def log_partition(
@@ -111,12 +111,29 @@ def marginals(
         value, error, nodes, factors = run.sum(marginals=True, progress=tell)
     if value == -math.inf:
         _refuse_infeasible("marginals")
-    stats = {**run.stats, "log_partition": run.log_partition(value, error)}
+    stats = {**run.stats, "log_partition": run.log_partition(value, error), "error": 2 * error}
+    exact = 2 * error <= MARGINAL_ERROR
+    if not exact:  # the bound is for the worst case
+        stats["error"] = _moved(run, nodes, factors, progress)
+        exact = stats["error"] <= MARGINAL_ERROR
+    nodes, factors = np.minimum(nodes, 1.0), np.minimum(factors, 1.0)  # sums of rounded numbers
     if isinstance(model, IsingModel):
         pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
-        return Marginals(nodes[1::2].copy(), pairs[:, 0] + pairs[:, 3], True, METHOD, stats)
+        equal = np.minimum(pairs[:, 0] + pairs[:, 3], 1.0)
+        return Marginals(nodes[1::2].copy(), equal, exact, METHOD, stats)
     tables = np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if len(nodes) else []
-    return Marginals(tables, _factor_tables(factors, run.plan), True, METHOD, stats)
+    return Marginals(tables, _factor_tables(factors, run.plan), exact, METHOD, stats)
+
+
+def _moved(run: _Run, nodes: FloatArray, factors: FloatArray, progress: ProgressOption) -> float:
+    """Return by how much marginals change with the last places of the numbers of the model."""
+    if size_of_logs(run.model) > 2.0**50:  # small numbers are lost beside the large ones
+        return 1.0
+    again = _Run(shaken(run.model), "marginals", run.plan, None, run.seconds)
+    with watch("elimination", progress) as tell, again.timed():
+        _, _, others, tables = again.sum(marginals=True, progress=tell)
+    moved = [np.abs(nodes - others), np.abs(factors - tables)]
+    return 2 * max(float(x.max(initial=0.0)) for x in moved) + 4 * EPS
 
 
 def ground_state(
@@ -203,6 +220,12 @@ def sample(
     if num_samples < 0:
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
+    if EPS * size_of_logs(model) > MARGINAL_ERROR and not marginals(model, plan=plan).exact:
+        msg = (
+            "samples of this model would be decided by the last places of its numbers, which are "
+            f"as large as {size_of_logs(model):.2g} in all; scale it down"
+        )
+        raise PrecisionError(msg)
     run = _Run(model, "sample", plan, memory_limit, time_limit)
     seed = int(np.random.default_rng(rng).integers(2**63))
     with watch("elimination", progress) as tell, run.timed():

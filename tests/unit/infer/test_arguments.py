@@ -34,6 +34,40 @@ def test_time_limits_are_positive_numbers(limit):
         pl.ground_state(PAIR, time_limit=limit)
 
 
+@pytest.mark.parametrize("verb", [pl.ground_state, pl.log_partition, pl.marginals])
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), "1G"])
+def test_memory_limits_are_positive_numbers(verb, limit):
+    with pytest.raises(pl.errors.MethodError, match="memory_limit"):
+        verb(PAIR, memory_limit=limit)
+
+
+@pytest.mark.parametrize("verb", [pl.ground_state, pl.log_partition, pl.marginals])
+def test_wrong_kinds_of_methods_and_embeddings_are_refused(verb):
+    with pytest.raises(pl.errors.MethodError, match="`method` must be one of"):
+        verb(PAIR, ["auto"])
+    with pytest.raises(pl.errors.EmbeddingError, match="`embedding` must be an Embedding"):
+        verb(PAIR, embedding="plane")
+
+
+@pytest.mark.parametrize("limit", [1e-3, 0.02])
+def test_ground_states_that_elimination_is_late_for_are_intervals(limit, monkeypatch):
+    # Elimination is taken for quick, and is not.
+    def late(*args, **options):
+        raise pl.errors.TimeLimitError("late", time_limit=limit)
+
+    monkeypatch.setattr("planaris.treewidth.ground_state", late)
+    monkeypatch.setattr("planaris.cuts.is_submodular", lambda model: False)
+    rng = np.random.default_rng(0)
+    k7 = [(u, v) for u in range(7) for v in range(u)]
+    model = pl.IsingModel(k7, rng.standard_normal(21), rng.standard_normal(7))
+    labels = pl.MarkovRandomField([3] * 7, [(pair, rng.random((3, 3))) for pair in k7])
+    for any_model in (model, labels):
+        best = pl.ground_state(any_model, "branch-and-cut").energy
+        found = pl.ground_state(any_model, time_limit=limit)
+        assert found.lower <= best + 1e-9
+        assert best - 1e-9 <= found.energy
+
+
 @pytest.mark.parametrize("count", [-1, 2.5, "2", None])
 def test_numbers_of_samples_are_integers(count):
     with pytest.raises(pl.errors.ModelError, match="num_samples"):

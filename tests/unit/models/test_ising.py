@@ -366,3 +366,36 @@ def test_with_couplings() -> None:
 
 def test_repr() -> None:
     assert repr(IsingModel(TRIANGLE, 1.0, [0, 1, 0])) == "IsingModel(3 spins, 3 edges, 1 field)"
+
+
+@pytest.mark.parametrize("build", [IsingModel, IsingModel.from_disagreement_costs])
+def test_arrays_of_the_caller_stay_the_callers(build) -> None:  # type: ignore[no-untyped-def]
+    edges = np.array(TRIANGLE, dtype=np.int32)
+    values, fields = np.array([1.0, 2.0, -3.0]), np.zeros(3)
+    positions = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    model = build(edges, values, fields=fields, positions=positions)
+    before = model.energy([1, -1, 1]), model.edges.tolist(), model.positions.tolist()
+    for array in (edges, values, fields, positions):
+        array[...] = array[::-1].copy()  # still writable, and no longer the model's
+    assert before == (model.energy([1, -1, 1]), model.edges.tolist(), model.positions.tolist())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: IsingModel.from_qubo({(0, 1): 1.0}, beta="hot"), "`beta` must"),
+        (lambda: IsingModel.from_qubo({(0, 1): 1.0}, beta=np.nan), "`beta` must"),
+        (lambda: IsingModel.from_qubo({(0, 1): 1.0}, offset="x"), "`offset` must"),
+        (lambda: IsingModel.from_qubo([[1.0, 2.0]]), "`qubo` must be a dict"),
+        (lambda: IsingModel.from_bqm(dimod.BQM({0: 1.0}, {}, "SPIN"), beta=np.inf), "`beta` must"),
+        (lambda: IsingModel.from_couplings([(0, 1)]), "`couplings` must be a dict"),
+        (lambda: IsingModel.from_couplings({(0, 1): 1.0}, [1.0]), "`fields` must be a dict"),
+        (lambda: IsingModel.from_disagreement_costs(TRIANGLE, [1, np.nan, 1]), "`costs` must"),
+        (lambda: IsingModel.from_disagreement_costs(TRIANGLE, [1, 1]), "`costs` must"),
+        (lambda: IsingModel(TRIANGLE, 1.0, [1, 2]), "`fields`"),
+        (lambda: IsingModel(TRIANGLE, 1.0, positions=[[0, 0]]), "`positions`"),
+    ],
+)
+def test_refusals_name_the_argument_that_is_wrong(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ModelError, match=message):
+        wrong()

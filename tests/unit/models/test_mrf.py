@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import planaris as pl
 from mrf_models import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError, ModelError, TooLargeError
@@ -237,3 +238,28 @@ def test_the_order_encoding_of_large_tables_is_quick(rng: np.random.Generator) -
     bits = (x[:, None] > np.arange(80)).astype(int).ravel()
     assert inverse.lift_states(bits).tolist() == x.tolist()
     assert binary.log_weight(bits) == pytest.approx(mrf.log_weight(x), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        (None, "`factors` must be a list"),
+        ({(0,): [1, 1]}, "`factors` must be a list"),
+        ([5], r"`factors\[0\]` must be a pair"),
+        ([((0,), [1, 1], 2)], r"`factors\[0\]` must be a pair"),
+    ],
+)
+def test_factors_are_pairs(factors, message):
+    with pytest.raises(ModelError, match=message):
+        MarkovRandomField([2], factors)
+
+
+def test_evidence_is_a_dict():
+    with pytest.raises(ModelError, match="`evidence` must be a dict"):
+        MarkovRandomField([2], []).condition([0])
+
+
+@pytest.mark.parametrize("method", ["auto", "treewidth", "brute-force", "planar"])
+def test_samples_of_fields_are_int32_by_every_method(method):
+    field = MarkovRandomField([2, 2], [((0, 1), [[1, 2], [3, 4]])])
+    assert pl.sample(field, 3, 0, method).dtype == np.int32

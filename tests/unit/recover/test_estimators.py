@@ -222,3 +222,10 @@ def test_two_step_error_follows_three_p_squared(rng: np.random.Generator) -> Non
     seen = observe(pl.generate.square_lattice(size), -1, p, 0.4, rng)
     found = TwoStep(tie_breaks=1).recover(seen, rng)
     assert 2.0 < found.mean_error(-1) / p**2 < 4.5
+
+
+@pytest.mark.parametrize("kind", [TwoStep, Marginal, LocalLP, CycleLP, MAP, HillClimbing])
+def test_all_estimators_are_made_and_asked_alike(kind: type[Estimator]) -> None:
+    seen = observe(pl.generate.square_lattice(5), -1, P, Q, np.random.default_rng(2))
+    found = kind(p=P, q=Q, time_limit=20.0).recover(seen)
+    assert found.labels.shape == (25,)

@@ -1,0 +1,48 @@
+"""Couplings so strong that they only say which spins agree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris.models import IsingModel
+from planaris.result import Marginals
+from planaris.treewidth.rounding import size_of_logs
+
+STRONG = 1e6
+"""Couplings and fields above this may be weakened to it."""
+
+HUGE = 2.0**40
+"""Models whose couplings and fields add up to less are left as they are."""
+
+NEGLIGIBLE = 1e-12
+
+
+def weakened(model: IsingModel) -> IsingModel | None:
+    """Return the model with nothing above ``STRONG``, or None where it has nothing huge.
+
+    Sums with something huge lose what is small, and with it what the strong couplings leave
+    open.
+
+    >>> weakened(IsingModel([(0, 1), (1, 2)], [1e300, -1.0])).couplings.tolist()
+    [1000000.0, -1.0]
+    """
+    if size_of_logs(model) < HUGE:
+        return None
+    couplings, fields = (np.clip(x, -STRONG, STRONG) for x in (model.couplings, model.fields))
+    return model.with_couplings(couplings, fields)
+
+
+def stands_for(model: IsingModel, found: Marginals) -> bool:
+    """Say whether marginals of the weakened model are those of the model itself.
+
+    States that satisfy every strong coupling and field have the same weights in both, up to one
+    factor; the others weigh even less in the model. Where these do not count, nothing differs.
+    """
+    if not found.exact:
+        return False
+    violated = 0.0
+    for values, agree in ((model.couplings, found.edges), (model.fields, found.nodes)):
+        p = np.asarray(agree)
+        strong = np.abs(values) > STRONG
+        violated += float(np.where(values > 0, 1.0 - p, p)[strong].sum())
+    return violated <= NEGLIGIBLE
