@@ -225,3 +225,15 @@ def test_verify_names_the_file_that_does_not_fit(uai_file, maxcut_file, tmp_path
     planaris("map", maxcut_file, "--certificate", proof)
     _, err = planaris("verify", uai_file, proof, code=1)
     assert err.startswith(f"planaris: {proof} does not hold for {uai_file}: ")
+
+
+def test_info_says_whether_a_method_fits(maxcut_file: str) -> None:
+    def facts(*options: str) -> dict[str, object]:
+        out, _ = planaris("info", maxcut_file, "--json", *options)
+        return dict(json.loads(out))
+
+    assert "fits" not in facts()
+    assert facts("--method", "planar")["fits"] is True
+    assert facts("--method", "graph-cut")["fits"] is not facts()["frustrated"]
+    assert facts("--method", "treewidth", "--time-limit", "1e-12")["fits"] is False
+    planaris("info", maxcut_file, "--method", "magic", code=1)

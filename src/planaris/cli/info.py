@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from planaris import treewidth
-from planaris.cli.options import Certificate, Evidence, Format, Json, ModelFile, load, print_json
+from planaris.cli.options import (
+    METHODS,
+    Certificate,
+    Evidence,
+    Format,
+    Json,
+    ModelFile,
+    load,
+    print_json,
+)
 from planaris.cuts import is_submodular
 from planaris.embed import prove_planarity
 from planaris.errors import MethodError
 from planaris.infer.parts import num_components, split_model
-from planaris.infer.reduce import as_ising
+from planaris.infer.reduce import as_ising, check_method
 from planaris.memory import readable
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.reference.brute_force import MAX_SPINS
 from planaris.result.files import save_result
 from planaris.treewidth import default_memory_limit
+
+ANY_LABELS = ("local-lp", "cycle-lp", "mplp", "branch-and-cut", "interval", "trw", "mean-field")
+"""Methods that take models with any labels."""
 
 TITLES = {"treewidth_at_most": "treewidth", "table_bytes": "elimination tables"}
 """How facts are called where their names do not say it."""
@@ -27,6 +41,13 @@ TITLES = {"treewidth_at_most": "treewidth", "table_bytes": "elimination tables"}
 def info(
     file: ModelFile,
     evidence: Evidence = None,
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help="Say whether this method fits, too.")
+    ] = "auto",
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Leave out exact methods that take longer."),
+    ] = None,
     format: Format = None,
     json: Json = False,
     certificate: Certificate = None,
@@ -37,10 +58,15 @@ def info(
     exactly, or answers are intervals. The certificate is a plane rotation system, or a
     subdivision of K5 or K3,3; it is for models that are, or convert to, Ising models.
     """
+    check_method(
+        method, ("auto", *dict.fromkeys(name for names in METHODS.values() for name in names))
+    )
     model, _ = load(file, format, evidence)
     if certificate is not None:
         save_result(prove_planarity(_ising(model)), certificate)
-    facts = describe(model)
+    facts = describe(model, time_limit)
+    if method != "auto":
+        facts["method"], facts["fits"] = method, _fits(method, facts)
     if json:
         print_json(facts)
         return
@@ -78,7 +104,18 @@ def _ising(model: IsingModel | MarkovRandomField) -> IsingModel:
         raise MethodError(msg, **error.evidence) from error
 
 
-def describe(model: IsingModel | MarkovRandomField) -> dict[str, Any]:
+def _fits(method: str, facts: dict[str, Any]) -> bool:
+    """Say whether a method takes a model of these facts."""
+    if method in ("planar", "treewidth", "graph-cut"):
+        return any(name.split()[0] == method for name in facts["exact_methods"])
+    if method == "brute-force":
+        return bool(facts.get("variables", facts.get("spins", 0)) <= MAX_SPINS)
+    return method in ANY_LABELS or "spins" in facts
+
+
+def describe(
+    model: IsingModel | MarkovRandomField, time_limit: float | None = None
+) -> dict[str, Any]:
     """Return the facts that decide which methods fit a model."""
     facts: dict[str, Any] = {"kind": type(model).__name__}
     if isinstance(model, MarkovRandomField):
@@ -97,12 +134,14 @@ def describe(model: IsingModel | MarkovRandomField) -> dict[str, Any]:
     plan = treewidth.plan_elimination(model)
     facts["treewidth_at_most"] = plan.width if plan.complete else f"more than {plan.width}"
     facts["table_bytes"] = plan.bytes
-    fits = ["treewidth"] if plan.complete and plan.bytes <= default_memory_limit() else []
+    quick = time_limit is None or plan.seconds <= time_limit
+    fits = plan.complete and plan.bytes <= default_memory_limit() and quick
+    exact = ["treewidth"] if fits else []
     if ising is not None:
         facts |= _describe_ising(ising)
-        fits += ["planar"] if facts["planar_with_fields"] else []
-        fits += [] if facts["frustrated"] else ["graph-cut (ground states)"]
-    return facts | {"exact_methods": fits}
+        exact += ["planar"] if facts["planar_with_fields"] else []
+        exact += [] if facts["frustrated"] else ["graph-cut (ground states)"]
+    return facts | {"exact_methods": exact}
 
 
 def _describe_ising(model: IsingModel) -> dict[str, Any]:

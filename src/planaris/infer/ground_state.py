@@ -12,12 +12,12 @@ from planaris import bounds, cuts, planar, relax, treewidth
 from planaris.embed import Embedding
 from planaris.errors import TimeLimitError
 from planaris.infer.elimination import fitting_elimination
+from planaris.infer.enumerated import least_state
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
-from planaris.reference import enumerate_states
 from planaris.result import GroundState, PartProof
 
 QUICK_SECONDS = 0.5
@@ -196,19 +196,6 @@ def _branch_and_cut(part: Part, limits: Limits, seconds: float) -> GroundState:
     )
 
 
-def _brute_force(model: IsingModel, limits: Limits) -> GroundState:
-    found = enumerate_states(model)
-    return GroundState(
-        found.ground_states[0],
-        found.energy,
-        found.energy,
-        found.energy,
-        exact=True,
-        method="brute-force",
-        stats={"seconds": limits.seconds(), "degeneracy": len(found.ground_states)},
-    )
-
-
 _ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
     "treewidth": lambda model, limits: treewidth.ground_state(model, **limits.left()),
     "local-lp": lambda model, limits: relax.local_lp(
@@ -223,6 +210,7 @@ _ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
     "branch-and-cut": lambda model, limits: relax.branch_and_cut(
         model, time_limit=limits.remaining(), prove=limits.prove, progress=limits.progress
     ),
+    "brute-force": least_state,
 }
 """Methods that take a Markov random field as it is."""
 
@@ -234,6 +222,5 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
         model, time_limit=limits.remaining(), progress=limits.progress
     ),
     "pdc": lambda model, limits: bounds.map_bound(model, time_limit=limits.remaining()),
-    "brute-force": _brute_force,
     **_ANY_FIELD,
 }

@@ -12,12 +12,12 @@ from planaris import bounds, treewidth
 from planaris.embed import Embedding
 from planaris.errors import TimeLimitError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.enumerated import sum_states
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
 from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.progress import ProgressOption, watch
-from planaris.reference import enumerate_states
 from planaris.result import AsIsing, LogPartition
 
 LOG2 = math.log(2.0)
@@ -89,6 +89,8 @@ def log_partition(
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogPartition:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
+    if method == "brute-force":
+        return sum_states(field, limits)
     known = "auto" if method in ANY_LABELS else method
     converted = None if method == "treewidth" else as_ising(field, known)
     if converted is None and method in ANY_LABELS:
@@ -182,19 +184,6 @@ def _treewidth(model: Model, limits: Limits) -> LogPartition:
     return treewidth.log_partition(model, **limits.left())
 
 
-def _brute_force(model: IsingModel, limits: Limits) -> LogPartition:
-    value = enumerate_states(model).log_partition
-    slack = 4 * EPSILON * (abs(value) + float(np.abs(model.couplings).sum()) + 1.0)
-    return LogPartition(
-        value,
-        value - slack,
-        value + slack,
-        exact=True,
-        method="brute-force",
-        stats={"seconds": limits.seconds()},
-    )
-
-
 ANY_LABELS: dict[str, Callable[[MarkovRandomField, Limits], LogPartition]] = {
     "interval": _interval,
     "trw": lambda field, limits: bounds.trw(field, time_limit=limits.remaining()),
@@ -217,6 +206,6 @@ BOUNDS: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
 
 _FORCED: dict[str, Callable[[IsingModel, Limits], LogPartition]] = {
     "treewidth": _treewidth,
-    "brute-force": _brute_force,
+    "brute-force": sum_states,
     **BOUNDS,
 }

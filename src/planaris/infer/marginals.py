@@ -11,6 +11,7 @@ from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.enumerated import all_marginals
 from planaris.infer.limits import Limits
 from planaris.infer.log_partition import ANY_LABELS, BOUNDS
 from planaris.infer.magnetisation import correlations_with_bias
@@ -20,9 +21,7 @@ from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, chec
 from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
-from planaris.reference import enumerate_states
 from planaris.result import Marginals
-from planaris.treewidth.rounding import EPS, MARGINAL_ERROR, size_of_logs
 from planaris.typing import FloatArray
 
 
@@ -123,12 +122,14 @@ def _may_eliminate(model: IsingModel) -> bool:
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginals:
     """Solve as an Ising model where the field is one, by elimination or estimates elsewhere."""
+    if method == "brute-force":
+        return all_marginals(field, limits)
     try:
         converted = None if method == "treewidth" else as_ising(field, method)
     except MethodError as reason:
         if method in _LABEL_ESTIMATES:
             return _estimate_labels(field, method, limits)
-        names = ", ".join(map(repr, (*ANY_FIELD, *_LABEL_ESTIMATES)))
+        names = ", ".join(map(repr, (*ANY_FIELD, "brute-force", *_LABEL_ESTIMATES)))
         msg = f"`method={method!r}` needs an Ising model: {reason}. Use one of {names}"
         raise MethodError(msg, **reason.evidence) from reason
     if converted is None:
@@ -215,14 +216,6 @@ def _treewidth(model: Model, limits: Limits) -> Marginals:
     return treewidth.marginals(model, **limits.left())
 
 
-def _brute_force(model: IsingModel, limits: Limits) -> Marginals:
-    found = enumerate_states(model)
-    error = 8 * EPS * (size_of_logs(model) + model.num_spins)
-    stats = {"seconds": limits.seconds(), "error": error}
-    exact = error <= MARGINAL_ERROR
-    return Marginals(found.nodes, found.edges, exact=exact, method="brute-force", stats=stats)
-
-
 def _estimate(name: str) -> Callable[[IsingModel, Limits], Marginals]:
     def solve(model: IsingModel, limits: Limits) -> Marginals:
         found = from_bound(model, BOUNDS[name], limits)
@@ -243,7 +236,7 @@ _LABEL_ESTIMATES = ("trw", "mean-field")
 
 _FORCED: dict[str, Callable[[IsingModel, Limits], Marginals]] = {
     "treewidth": _treewidth,
-    "brute-force": _brute_force,
+    "brute-force": all_marginals,
     "clamped": by_clamping,
     **{name: _estimate(name) for name in BOUNDS},
 }

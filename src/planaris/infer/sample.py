@@ -8,6 +8,7 @@ from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import PrecisionError
 from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.enumerated import draw_states
 from planaris.infer.limits import Limits
 from planaris.infer.marginals import marginals
 from planaris.infer.parts import Part, Split, all_planar, split_model
@@ -16,8 +17,6 @@ from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.arrays import as_count, as_rng
 from planaris.progress import ProgressOption
-from planaris.reference import enumerate_states
-from planaris.reference.brute_force import all_states
 from planaris.typing import Array, Int8Array, Rng
 
 METHODS = ("auto", "planar", "treewidth", "brute-force")
@@ -79,7 +78,7 @@ def sample(
         known = marginals(weaker, method, embedding=embedding, time_limit=time_limit)
         model = weaker if stands_for(model, known) else model
     if method == "brute-force":
-        return _brute_force(model, num_samples, generator)
+        return draw_states(model, num_samples, generator)
     if method == "treewidth":
         return _treewidth(model, num_samples, generator, limits)
     if method == "planar":
@@ -101,6 +100,8 @@ def _of_field(
     field: MarkovRandomField, size: int, rng: np.random.Generator, method: str, limits: Limits
 ) -> Array:
     """Sample as an Ising model where the field is one, by elimination elsewhere."""
+    if method == "brute-force":
+        return draw_states(field, size, rng)
     converted = None if method == "treewidth" else as_ising(field, method)
     if converted is None:
         return _treewidth(field, size, rng, limits)
@@ -141,9 +142,3 @@ def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits
 
 def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:
     return treewidth.sample(model, size, rng, **limits.left())
-
-
-def _brute_force(model: IsingModel, size: int, rng: np.random.Generator) -> Int8Array:
-    found = enumerate_states(model)
-    chosen = rng.choice(len(found.probabilities), size, p=found.probabilities)
-    return all_states(model.num_spins)[chosen]

@@ -1,0 +1,83 @@
+"""The four verbs by listing all states of a small model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planaris.errors import InfeasibleError
+from planaris.infer.limits import Limits
+from planaris.infer.reduce import Model
+from planaris.models import IsingModel
+from planaris.reference import enumerate_assignments, enumerate_states
+from planaris.reference.brute_force import all_states
+from planaris.result import GroundState, LogPartition, Marginals
+from planaris.treewidth.rounding import EPS, MARGINAL_ERROR, size_of_logs
+from planaris.typing import Array
+
+METHOD = "brute-force"
+
+
+def least_state(model: Model, limits: Limits) -> GroundState:
+    """Return a state of least energy, and how many there are."""
+    spins, labels = np.zeros(0, dtype=np.int8), {}
+    if isinstance(model, IsingModel):
+        listed = enumerate_states(model)
+        energy, count = listed.energy, len(listed.ground_states)
+        spins = listed.ground_states[0]
+    else:
+        found = enumerate_assignments(model)
+        _require_weight(found.map_log_weight)
+        energy, count = 0.0 - found.map_log_weight, len(found.map_assignments)
+        labels = {"assignment": found.map_assignments[0].astype(np.int32)}
+        if model.is_binary:
+            spins = (2 * labels["assignment"] - 1).astype(np.int8)
+    stats = {"seconds": limits.seconds(), "degeneracy": count, **labels}
+    return GroundState(spins, energy, energy, energy, True, METHOD, stats)
+
+
+def sum_states(model: Model, limits: Limits) -> LogPartition:
+    """Return log Z."""
+    if isinstance(model, IsingModel):
+        value = enumerate_states(model).log_partition
+    else:
+        value = enumerate_assignments(model).log_partition
+    slack = 4 * EPS * (abs(value) + size_of_logs(model) + 1.0) if np.isfinite(value) else 0.0
+    stats = {"seconds": limits.seconds()}
+    return LogPartition(value, value - slack, value + slack, True, METHOD, stats)
+
+
+def all_marginals(model: Model, limits: Limits) -> Marginals:
+    """Return the marginals of spins and edges, or of variables and factors."""
+    nodes: Any
+    edges: Any
+    if isinstance(model, IsingModel):
+        listed = enumerate_states(model)
+        nodes, edges = listed.nodes, listed.edges
+    else:
+        found = enumerate_assignments(model)
+        _require_weight(found.map_log_weight)
+        nodes, edges = found.nodes, found.factors
+    error = 8 * EPS * (size_of_logs(model) + len(nodes))
+    stats = {"seconds": limits.seconds(), "error": error}
+    return Marginals(nodes, edges, error <= MARGINAL_ERROR, METHOD, stats)
+
+
+def draw_states(model: Model, size: int, rng: np.random.Generator) -> Array:
+    """Draw states by their probabilities."""
+    if isinstance(model, IsingModel):
+        probabilities = enumerate_states(model).probabilities
+        return all_states(model.num_spins)[rng.choice(len(probabilities), size, p=probabilities)]
+    found = enumerate_assignments(model)
+    _require_weight(found.map_log_weight)
+    weights = np.exp(found.log_weights - found.map_log_weight).ravel()
+    chosen = rng.choice(len(weights), size, p=weights / weights.sum())
+    labels = np.unravel_index(chosen, found.log_weights.shape)
+    return np.stack(labels, axis=1).astype(np.int32) if labels else np.zeros((size, 0), np.int32)
+
+
+def _require_weight(best: float) -> None:
+    if best == -np.inf:
+        msg = "no state has positive weight: the hard constraints contradict each other"
+        raise InfeasibleError(msg)
