@@ -8,7 +8,6 @@ becomes the mean of 4^h signed ones. See docs/theory/pfaffian.md.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError, TimeLimitError, within
 from planaris.kernels.pfaffian import Elimination
 from planaris.memory import check_memory
-from planaris.models.arrays import as_count, as_real, as_rng
+from planaris.models.arrays import as_count, as_rng
+from planaris.planar.arguments import as_couplings, as_one_vector, as_seconds, as_threads
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.evaluate import bounds_of
@@ -192,10 +192,10 @@ class Plan:
             Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error;
             a value that cannot be trusted comes as an interval with ``exact=False``.
         """
-        values = self._as_couplings(couplings)
+        values = as_couplings(couplings, self.num_edges)
         try:
             with self._working("log Z", time_limit, memory_limit, progress) as tell:
-                found = log_partitions(self, values, _threads(threads), tell)
+                found = log_partitions(self, values, as_threads(threads), tell)
         except TimeLimitError:
             found = [self._late(row) for row in values]
         return found[0] if np.ndim(couplings) <= 1 else found
@@ -234,9 +234,9 @@ class Plan:
         >>> pair.marginals([1.0]).edges.round(6).tolist()
         [0.880797]
         """
-        values = self._as_couplings(couplings)
+        values = as_couplings(couplings, self.num_edges)
         with self._working("marginals", time_limit, memory_limit, progress) as tell:
-            found = marginals(self, values, _threads(threads), tell)
+            found = marginals(self, values, as_threads(threads), tell)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def correlations(
@@ -273,9 +273,11 @@ class Plan:
         """
         from planaris.planar.correlations import pair_correlations
 
-        values = self._as_one(couplings)
+        values = as_one_vector(couplings, self.num_edges)
         with self._working("correlations", time_limit, memory_limit, progress) as tell:
-            return pair_correlations(self, values, pairs, threads=_threads(threads), progress=tell)
+            return pair_correlations(
+                self, values, pairs, threads=as_threads(threads), progress=tell
+            )
 
     def spin_correlations(
         self,
@@ -311,10 +313,10 @@ class Plan:
         """
         from planaris.planar.correlations import spin_correlations
 
-        values, source = self._as_one(couplings), as_count("spin", spin)
+        values, source = as_one_vector(couplings, self.num_edges), as_count("spin", spin)
         with self._working("correlations", time_limit, memory_limit, progress) as tell:
             return spin_correlations(
-                self, values, source, threads=_threads(threads), progress=tell
+                self, values, source, threads=as_threads(threads), progress=tell
             )[0]
 
     # -- samples ------------------------------------------------------------------------------
@@ -358,9 +360,13 @@ class Plan:
         >>> ring.sample([9.0, 9.0, 9.0, 9.0], 2, np.random.default_rng(0)).shape
         (2, 4)
         """
-        values, size, rng = self._as_couplings(couplings), as_count("size", size), as_rng(rng)
+        values, size, rng = (
+            as_couplings(couplings, self.num_edges),
+            as_count("size", size),
+            as_rng(rng),
+        )
         with self._working("samples", time_limit, memory_limit, progress) as tell:
-            options: dict[str, Any] = {"threads": _threads(threads), "progress": tell}
+            options: dict[str, Any] = {"threads": as_threads(threads), "progress": tell}
             found = np.empty((len(values), size, self.num_spins), dtype=np.int8)
             for states, J in zip(found, values, strict=True):
                 states[:] = draw(self, J, size, rng, **options)
@@ -377,47 +383,9 @@ class Plan:
         progress: ProgressOption,
     ) -> Iterator[ProgressCallback | None]:
         """Refuse what does not fit, dissect, and yield what stops a kernel when time is over."""
-        seconds = math.inf if time_limit is None else as_real("time_limit", time_limit)
-        if np.ndim(seconds) or math.isnan(seconds):
-            msg = f"`time_limit` must be a number of seconds, got {time_limit!r}"
-            raise MethodError(msg)
-        deadline = time.monotonic() + float(seconds)
+        deadline = time.monotonic() + as_seconds(time_limit)
         self._check_memory(task, memory_limit)
         with watch(task, progress) as callback, within(time_limit, f"the {task} were not computed"):
             tell = until(deadline, callback)
             self._prepare(tell)
             yield tell
-
-    def _as_couplings(self, couplings: ArrayLike) -> FloatArray:
-        values = as_real("couplings", couplings)
-        if values.ndim == 0:
-            values = np.full(self.num_edges, values)
-        if values.ndim > 2 or values.shape[-1] != self.num_edges:
-            msg = (
-                f"`couplings` must have shape ({self.num_edges},) or (k, {self.num_edges}), "
-                f"got {values.shape}"
-            )
-            raise ModelError(msg)
-        if not np.isfinite(values).all():
-            at = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            msg = f"`couplings` must be finite, got {values[at]} at edge {at[-1]}"
-            raise ModelError(msg, index=at[-1])
-        return np.atleast_2d(values)
-
-    def _as_one(self, couplings: ArrayLike) -> FloatArray:
-        values = self._as_couplings(couplings)
-        if np.ndim(couplings) > 1:
-            msg = f"`couplings` must be one vector here, got shape {np.shape(couplings)}"
-            raise ModelError(msg)
-        one: FloatArray = values[0]
-        return one
-
-
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        affinity = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if as_count("threads", threads) < 1:
-        msg = f"`threads` must be at least 1, got {threads}"
-        raise ModelError(msg)
-    return int(threads)
