@@ -16,6 +16,9 @@ from planaris.relax.cut_form import CutForm
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
+ROUNDED = 1e-5
+"""Part of a constant that counts as the size of energies, so that its rounding closes no gap."""
+
 MAX_ELIMINATION = 200_000
 """Most entries looked at to eliminate a variable between two others."""
 
@@ -207,9 +210,13 @@ class LabelForm:
 
     @property
     def magnitude(self) -> float:
-        """Return the size of the numbers the energies are made of."""
-        logs = self.model.log_values
-        return abs(self.base) + float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+        """Return the size of the numbers the energies are made of; of a constant, its rounding."""
+        model = self.model
+        varies = np.repeat(np.diff(model.scope_offsets) > 0, np.diff(model.table_offsets))
+        logs = model.log_values
+        constant = -math.fsum(logs[~varies].tolist()) if np.all(np.isfinite(logs[~varies])) else 0.0
+        largest = float(np.abs(logs[varies & np.isfinite(logs)]).max(initial=0.0))
+        return abs(self.base - constant) + largest + ROUNDED * abs(constant)
 
     # -- the reduced problem as arrays, and the way back ------------------------------------
 
@@ -257,7 +264,8 @@ class SpinLabels:
         self.base = cut.base + math.fsum(cut.couplings.tolist())
         self.error = cut.error + 2 * UNIT * abs(self.base)
         sizes = np.abs(model.couplings).max(initial=0.0), np.abs(model.fields).max(initial=0.0)
-        self.magnitude = abs(self.base) + float(max(sizes))
+        self.magnitude = abs(self.base + model.offset) + float(max(sizes))
+        self.magnitude += ROUNDED * abs(model.offset)
         self.num_variables = model.num_spins
 
     def energy_of(self, labels: LongArray) -> float:

@@ -112,7 +112,7 @@ def _check_ground_state(model: Model, result: GroundState) -> list[Finding]:
     if again is None:
         why = "no proof was kept (`prove=True` asks for one), and too wide to recompute"
         return [*findings, Finding(claim, "unproved", why)]
-    _require_minimum(result, again)
+    _require_minimum(model, result, again)
     return [*findings, Finding(claim, "recomputed", "elimination")]
 
 
@@ -188,15 +188,19 @@ def _room(model: MarkovRandomField) -> float:
     logs = model.log_values
     largest = [
         float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
-        for table in (model.log_table(k) for k in range(model.num_factors))
+        for table in (model.log_table(k) for k in range(model.num_factors) if len(model.scope(k)))
     ]
     return 2e-9 * (math.fsum(largest) + 1.0) + _slack(model) * bool(len(logs))
 
 
-def _require_minimum(result: GroundState, again: Recomputed) -> None:
+def _require_minimum(model: Model, result: GroundState, again: Recomputed) -> None:
     minimum = -again.value
     claimed = result.energy if result.exact else result.lower
-    slack = again.slack + 2e-9 * abs(minimum) + 1e-300
+    if isinstance(model, IsingModel):
+        room = 2e-9 * float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
+    else:
+        room = _room(model)
+    slack = again.slack + room + 1e-300
     if not claimed <= minimum + slack:
         msg = f"no less than {claimed} is claimed, but a state has energy {minimum}"
         raise VerificationError(msg, claimed=claimed, found=minimum)

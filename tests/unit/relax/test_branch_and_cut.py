@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from planaris import IsingModel
+from planaris import IsingModel, MarkovRandomField
 from planaris.reference import enumerate_states
-from planaris.relax import branch_and_cut
+from planaris.relax import branch_and_cut, cycle_lp, local_lp, mplp
 from planaris.verify import check_certificate
 
 
@@ -31,3 +32,24 @@ def test_the_constant_does_not_close_the_search():
     found = branch_and_cut(model, prove=True)
     assert len(set(found.spins.tolist())) == 1
     assert check_certificate(model, found)
+
+
+@pytest.mark.parametrize("prove", [False, True])
+@pytest.mark.parametrize("solve", [mplp, local_lp, cycle_lp])
+def test_a_large_constant_makes_nothing_exact(solve, prove):
+    rng = np.random.default_rng(5)
+    edges = [(u, v) for v in range(12) for u in range(v)]
+    for _ in range(6):
+        couplings = 1e-4 * rng.normal(size=len(edges))
+        ising = IsingModel(edges, couplings, offset=1e6)
+        pair = np.array([[1.0, -1.0], [-1.0, 1.0]])
+        tables = [((u, v), J * pair) for (u, v), J in zip(edges, couplings, strict=True)]
+        third = [((v,), [0.0, 0.0, -50.0]) for v in range(12)]  # of no use
+        wide = [(scope, np.pad(table, (0, 1))) for scope, table in tables]
+        labels = MarkovRandomField([3] * 12, [*wide, *third, ((), 1e6)], log=True)
+        least = enumerate_states(ising.without_offset()).energy
+        for model in (ising, labels):
+            found = solve(model, prove=prove)
+            assert found.lower <= least - 1e6 + 1e-8
+            if found.exact:
+                assert found.energy + 1e6 == pytest.approx(least, abs=1e-8)
