@@ -193,8 +193,8 @@ std::tuple<Out1<double>, double> uncut(const PfaffianFactors& f, int threads, co
   return {to_numpy(std::move(p.uncut)), p.residual};
 }
 
-std::tuple<Out1<uint8_t>, int64_t> sample(const PfaffianFactors& f, In1<double> uniform,
-                                          int threads, const Progress& progress) {
+std::tuple<Out1<uint8_t>, int64_t, double> sample(const PfaffianFactors& f, In1<double> uniform,
+                                                  int threads, const Progress& progress) {
   if (uniform.size() != f.signs.size()) {
     throw std::invalid_argument("uniform must hold one number per edge of the plan");
   }
@@ -210,7 +210,7 @@ std::tuple<Out1<uint8_t>, int64_t> sample(const PfaffianFactors& f, In1<double> 
     found = f.is_wide ? sample_cut(tree, f.entries(), f.wide_fronts, numbers, threads, control)
                       : sample_cut(tree, f.entries(), f.narrow_fronts, numbers, threads, control);
   }
-  return {to_numpy(std::move(found.cut)), found.undecided};
+  return {to_numpy(std::move(found.cut)), found.undecided, found.log_probability};
 }
 
 template <class T>
@@ -223,8 +223,9 @@ SampledCut sample_structures(const std::vector<const PfaffianFactors*>& factors,
 }
 
 // The factors are of one plan and differ in their signs only.
-std::tuple<Out1<uint8_t>, int64_t> sample_surface(const std::vector<const PfaffianFactors*>& factors,
-                                                  In1<double> uniform, const Progress& progress) {
+std::tuple<Out1<uint8_t>, int64_t, double> sample_surface(
+    const std::vector<const PfaffianFactors*>& factors, In1<double> uniform,
+    const Progress& progress) {
   if (factors.empty()) throw std::invalid_argument("factors must not be empty");
   for (const PfaffianFactors* f : factors) {
     if (f->plan != factors[0]->plan || f->is_wide != factors[0]->is_wide ||
@@ -244,7 +245,7 @@ std::tuple<Out1<uint8_t>, int64_t> sample_surface(const std::vector<const Pfaffi
                 ? sample_structures(factors, &PfaffianFactors::wide_fronts, numbers, control)
                 : sample_structures(factors, &PfaffianFactors::narrow_fronts, numbers, control);
   }
-  return {to_numpy(std::move(found.cut)), found.undecided};
+  return {to_numpy(std::move(found.cut)), found.undecided, found.log_probability};
 }
 
 Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges,

@@ -49,7 +49,10 @@ class Sampler {
                  }
                });
     SampledCut result;
-    for (const Worker& w : workers_) result.undecided += w.undecided;
+    for (const Worker& w : workers_) {
+      result.undecided += w.undecided;
+      result.log_probability += w.log_probability;
+    }
     result.cut = std::move(cut_);
     return result;
   }
@@ -60,6 +63,7 @@ class Sampler {
     std::vector<T> pivot_rows;
     std::vector<int32_t> perm;
     int64_t undecided = 0;
+    double log_probability = 0.0;
   };
 
   void visit(Worker& w, int32_t node) {
@@ -186,7 +190,13 @@ class Sampler {
     const double part = log_pfaffian(w, block, block.rows);
     if (!(stay > -INFINITY) && !(part > -INFINITY)) ++w.undecided;
     cut_[edge] = !(uniform_[edge] * (1.0 + std::exp(std::min(part - stay, 700.0))) < 1.0);
-    if (!(stay > -INFINITY)) cut_[edge] = 1;
+    if (!(stay > -INFINITY)) {
+      cut_[edge] = 1;
+    } else if (part > -INFINITY) {
+      const double against = cut_[edge] ? stay - part : part - stay;
+      w.log_probability -= against > 0 ? against + std::log1p(std::exp(-against))
+                                       : std::log1p(std::exp(against));
+    }
   }
 
   const FrontTree& tree_;

@@ -219,6 +219,8 @@ class SurfaceSampler {
     part_sum = std::fabs(part_sum);
     if (!(stay_sum + part_sum > kLeastShare * all)) ++result_.undecided;
     result_.cut[edge] = !(uniform_[edge] * (stay_sum + part_sum) < stay_sum);
+    const double chosen = result_.cut[edge] ? part_sum : stay_sum;
+    result_.log_probability += std::log(chosen / (stay_sum + part_sum));
   }
 
   const FrontTree& tree_;

@@ -25,6 +25,7 @@ UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEnt
 struct SampledCut {
   std::vector<uint8_t> cut;  // one per edge
   int64_t undecided = 0;     // edges for which both weights vanished: the numbers are too narrow
+  double log_probability = 0.0;  // of all decisions, as they were computed
 };
 
 // One exact sample: edge by edge, separators first, each with its probability given all edges

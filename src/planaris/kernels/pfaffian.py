@@ -217,10 +217,11 @@ class Factorization:
         *,
         threads: int = 1,
         progress: ProgressCallback | None = None,
-    ) -> tuple[Array, int]:
-        """Return a sampled cut, and how many of its edges no weight decided.
+    ) -> tuple[Array, int, float]:
+        """Return a sampled cut, how many of its edges no weight decided, and its log probability.
 
-        ``uniform`` holds one number in [0, 1) per edge.
+        ``uniform`` holds one number in [0, 1) per edge. The probability is that of all
+        decisions as they were computed: rounding shows where the cut has another one.
         """
         return self._core.sample(uniform, threads, progress)
 
@@ -230,8 +231,8 @@ def sample_surface(
     uniform: FloatArray,
     *,
     progress: ProgressCallback | None = None,
-) -> tuple[Array, int]:
-    """Return a cut sampled by the signed sum of several Pfaffians, and edges nothing decided.
+) -> tuple[Array, int, float]:
+    """Return what :meth:`Factorization.sample` does, by the signed sum of several Pfaffians.
 
     ``factors`` differ in their signs only: one factorization per sign structure.
     """

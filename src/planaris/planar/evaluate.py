@@ -44,7 +44,7 @@ def log_partition_of(
     options: dict[str, Any] = {"threads": threads, "progress": progress}
     stats: Stats = {}
     for entries, wide in attempts(plan, couplings, progress):
-        total, stats = _sum_pfaffians(plan, entries, wide=wide, **options)
+        total, stats = sum_pfaffians(plan, entries, wide=wide, **options)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
         constant = log_constant(plan, entries)
         # What cancels in a signed sum is lost in any precision.
@@ -105,9 +105,10 @@ def log_partition_from(
     return LogPartition(value, value - error, value + error, True, "planar", stats)
 
 
-def _sum_pfaffians(
+def sum_pfaffians(
     plan: Plan, entries: Entries, *, wide: bool, **options: Any
 ) -> tuple[SignedSum, Stats]:
+    """Return the sum over cuts as the signed sum of the Pfaffians of all structures."""
     total = SignedSum()
     stats: Stats = {}
     for flips in plan._flips:

@@ -146,6 +146,10 @@ class MessageSolver:
             if count <= 0 or not self.tighten(self.lower, count, limit):
                 return "time_limit" if self.seconds() > limit else "stalled"
 
+    def proved(self) -> float:
+        """Return the bound that can be proved."""
+        return self.lower
+
     def proof(self) -> Any:
         """Return a certificate of the bound, where one was kept."""
         return None
@@ -298,7 +302,8 @@ def solver_result(
     solver: MessageSolver, model: MarkovRandomField | IsingModel, method: str, stats: dict[str, Any]
 ) -> GroundState:
     """Return what message passing has found."""
-    exact = solver.closed(solver.lower)
+    lower = solver.proved()
+    exact = solver.closed(lower)
     if exact and solver.energy == np.inf:
         msg = "no state has positive weight: the hard constraints contradict each other"
         raise InfeasibleError(msg)
@@ -318,7 +323,7 @@ def solver_result(
     return GroundState(
         spins=spins,
         energy=energy,
-        lower=min(solver.lower, energy),
+        lower=min(lower, energy),
         upper=energy,
         exact=exact,
         method=method,

@@ -42,6 +42,17 @@ class ProvingMessages(MessageSolver):
         self.leaf += [self.leaf[node], self.leaf[node]]
         return first, first + 1
 
+    def proved(self) -> float:
+        """Return the least bound of the leaves: what their messages prove."""
+        if self.leaf[0] is None:
+            self.finish_node(0)
+        kept = [
+            leaf[0]
+            for leaf, variable in zip(self.leaf, self.variable, strict=True)
+            if variable < 0 and leaf is not None
+        ]
+        return min(self.lower, *kept)
+
     def proof(self) -> LabelTree:
         """Return the tree with the messages at its leaves."""
         if self.leaf[0] is None:

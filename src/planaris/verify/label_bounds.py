@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,15 @@ from planaris.verify.demands import real_row, require, runs, whole_numbers, whol
 _UNIT = 2.0**-53
 
 
-def label_bound(model: MarkovRandomField, proof: LabelTree) -> float:
+@dataclass(frozen=True)
+class LabelBound:
+    """A lower bound on all energies, all rounding charged, and how much that was."""
+
+    value: float
+    charged: float
+
+
+def label_bound(model: MarkovRandomField, proof: LabelTree) -> LabelBound:
     """Return a lower bound on all energies, rounded down.
 
     Raises
@@ -32,15 +41,15 @@ def label_bound(model: MarkovRandomField, proof: LabelTree) -> float:
     """
     field = model if model.is_pairwise else mrf2pairwise(model)[0]
     problem = _Tables(field, proof)
-    lowest = math.inf
+    lowest = LabelBound(math.inf, 0.0)
     for node, alive in _leaves(problem, proof):
         bound = problem.least(problem.split(_messages(proof, node)), alive)
-        require(not math.isnan(bound), "the bound of a leaf is a number")
-        lowest = min(lowest, bound)
+        require(not math.isnan(bound.value), "the bound of a leaf is a number")
+        lowest = min(lowest, bound, key=lambda leaf: leaf.value)
     return lowest
 
 
-def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles) -> float:
+def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles) -> LabelBound:
     """Return a lower bound on all energies from messages and cycles of projections."""
     tree = proof.messages
     require(isinstance(tree, LabelTree), "there are messages")
@@ -50,7 +59,7 @@ def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles) -> float:
     parts = problem.split(_messages(tree, 0))
     terms = _move_cycles(problem, parts, proof)
     bound = problem.least(parts, [np.ones(k, dtype=bool) for k in problem.cards], terms)
-    require(not math.isnan(bound), "the bound is a number")
+    require(not math.isnan(bound.value), "the bound is a number")
     return bound
 
 
@@ -152,18 +161,26 @@ class _Tables:
 
     def least(
         self, parts: _Parts, alive: list[BoolArray], more: list[float] | None = None
-    ) -> float:
+    ) -> LabelBound:
         """Add up the least entries of all tables, and more terms; +inf if no state is left."""
         possible = self._consistent(alive)
         if possible is None:
-            return math.inf
+            return LabelBound(math.inf, 0.0)
         terms = [*self.constant, *(more or [])]
+        charged = 0.0
+
+        def take(values: FloatArray, slop: FloatArray) -> None:
+            nonlocal charged
+            least = float((values - slop).min())
+            terms.append(least)
+            charged += float(values.min()) - least if math.isfinite(least) else 0.0
+
         for i, value in enumerate(parts.nodes):
-            low = value - _slop(parts.node_size[i], parts.degree[i])
-            terms.append(float(low[possible[i]].min()))
+            slop = _slop(parts.node_size[i], parts.degree[i])
+            take(value[possible[i]], slop[possible[i]])
         for e, value in enumerate(parts.tables):
-            low = value - _slop(parts.table_size[e], parts.shares[e])
-            terms.append(float(low[np.ix_(*(possible[i] for i in self.edges[e]))].min()))
+            left = np.ix_(*(possible[i] for i in self.edges[e]))
+            take(value[left], _slop(parts.table_size[e], parts.shares[e])[left])
         for t, (i, j, k) in enumerate(self.triplets):
             ij, ik, jk = parts.given[t]
             total = -(ij[:, :, None] + ik[:, None, :] + jk[None, :, :])
@@ -172,12 +189,13 @@ class _Tables:
                 closed = np.isinf(self.tables[self.place[pair]])
                 total = np.where(np.expand_dims(closed, axis), np.inf, total)
             left = np.ix_(possible[i], possible[j], possible[k])
-            terms.append(float((total - _slop(size, 3))[left].min()))
+            take(total[left], _slop(size, 3)[left])
         if any(term == math.inf for term in terms):
-            return math.inf
+            return LabelBound(math.inf, 0.0)
         total_value = math.fsum(terms)
         rounding = 2 * _UNIT * math.fsum(map(abs, more or []))
-        return float(np.nextafter(total_value, -math.inf)) - rounding
+        lowest = float(np.nextafter(total_value, -math.inf)) - rounding
+        return LabelBound(lowest, charged + rounding)
 
     def split(self, messages: FloatArray) -> _Parts:
         """Return the tables after the messages."""

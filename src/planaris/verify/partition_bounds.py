@@ -243,14 +243,15 @@ def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
 def lowest_energy_bound(model: IsingModel, proof: LowestEnergy) -> Recomputed | None:
     """Return n log 2 less the least energy."""
     if isinstance(proof.proof, LabelTree):
-        lowest = label_bound(MarkovRandomField.from_ising(model), proof.proof)
+        found = label_bound(MarkovRandomField.from_ising(model), proof.proof)
+        lowest, charged = found.value, found.charged
     else:
-        found = proved_bound(model, proof.proof)
-        if found is None:
+        bound = proved_bound(model, proof.proof)
+        if bound is None:
             return None
-        lowest = found.value
+        lowest, charged = bound.value, 0.0
     value = model.num_spins * math.log(2.0) - lowest
-    return Recomputed(value, 16 * _UNIT * (abs(value) + abs(lowest)))
+    return Recomputed(value, 16 * _UNIT * (abs(value) + abs(lowest)) + charged)
 
 
 _PROVERS: dict[tuple[str, bool], dict[type, Any]] = {
