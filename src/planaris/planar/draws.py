@@ -87,16 +87,23 @@ def _drawers(
 def _ways(
     plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
 ) -> Iterator[tuple[Entries, bool]]:
-    """Yield entries, and whether to calculate with them in double-double."""
+    """Yield entries, and whether to calculate with them in double-double.
+
+    On planes the order of the ground state is right for almost all; where a sample shows that it
+    has lost a front, other scalings and a search for pivots do.
+    """
     if plan.genus == 0:
-        yield from attempts(plan, couplings, progress)
-    # On planes this is for the rare case that the order of the ground state loses a front.
+        last: Entries | None = None
+        for last, wide in attempts(plan, couplings, progress):
+            yield last, wide
+        if last is not None:
+            free = last.searched()
+            for other in (free, free.unscaled(), last.shaken()):
+                yield other, True
     entries = assigned_entries(plan, couplings, progress)
     if entries.in_double_range and plan.genus:
         yield entries, False
     yield entries, True
-    if plan.genus == 0:
-        yield entries.shaken(), True
 
 
 def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, **options: Any) -> CutSampler | None:

@@ -90,6 +90,14 @@ class Entries:
         """Return the entries of another sign structure."""
         return replace(self, signs=self.signs * flips)
 
+    def searched(self) -> Entries:
+        """Return the same Pfaffian without an order: pivots are searched for."""
+        return replace(self, order=NO_ORDER, deepest=0.0)
+
+    def unscaled(self) -> Entries:
+        """Return the same Pfaffian with rows as they are."""
+        return replace(self, scale=np.zeros_like(self.scale))
+
     def shaken(self) -> Entries:
         """Return the same Pfaffian with other rounding errors: rows scaled at random, within e."""
         shift = np.random.default_rng(0).uniform(-1.0, 1.0, len(self.scale))
