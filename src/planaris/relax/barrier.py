@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from planaris.relax.entropies import (
     SIGNS,
     Derivatives,
     LogDetEntropy,
+    TreeEntropy,
     log_det,
     moment_matrix,
     moment_places,
@@ -80,7 +80,7 @@ class BarrierSolver:
     """
 
     def __init__(
-        self, theta: FloatArray, entropy: Callable[[FloatArray], Derivatives], polytope: Polytope
+        self, theta: FloatArray, entropy: TreeEntropy | LogDetEntropy, polytope: Polytope
     ) -> None:
         self.theta, self.entropy, self.polytope = theta, entropy, polytope
         self.z = np.zeros(len(theta))
@@ -171,6 +171,7 @@ class BarrierSolver:
         # |z| <= 1 bounds what the multipliers leave over.
         bound = self.value - float(gradient @ self.z) + most + float(np.abs(rest).sum())
         bound += 1e-13 * (abs(most) + float(np.abs(gradient).sum()) + abs(self.value))
+        bound += self.entropy.rounding(self.z)
         if bound < self.upper:
             self.upper = bound
             self.evidence = None if p.psd else Evidence(self.z, duals, p.rows)

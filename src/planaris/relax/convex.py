@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from planaris.models import IsingModel
 from planaris.relax.barrier import BarrierSolver, Evidence, Polytope
 from planaris.relax.cut_form import with_field_spin
 from planaris.relax.entropies import (
-    Derivatives,
     LogDetEntropy,
     TreeEntropy,
     heaviest_tree,
@@ -162,7 +160,7 @@ class EntropyProgram:
         self.rho[: self.model.num_edges] = rho[: self.model.num_edges]
         self.trees = trees
 
-    def entropy(self) -> Callable[[FloatArray], Derivatives]:
+    def entropy(self) -> TreeEntropy | LogDetEntropy:
         """Return the entropy of the present ρ."""
         n = self.model.num_spins
         if self.kind == "log-det":

@@ -16,6 +16,8 @@ from planaris.typing import FloatArray, IntArray
 Derivatives = tuple[float, Any, Any]
 """Value, gradient, and Hessian (sparse or dense)."""
 
+UNIT = 2.0**-53
+
 SIGNS = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], dtype=np.float64)
 """Coefficients of (E s_u, E s_v, E s_u s_v) in 4 P(s_u, s_v) - 1."""
 
@@ -73,6 +75,13 @@ class TreeEntropy:
         hessian = scipy.sparse.coo_array((data, (rows, columns)), shape=(len(z), len(z)))
         return value, gradient, scipy.sparse.csr_array(hessian)
 
+    def rounding(self, z: FloatArray) -> float:
+        """Return by how much the tangent at z may be off: tables of pairs fit those of spins."""
+        q = (1 + z[: self.n]) / 2
+        shaken = 1 / q + 1 / (1 - q)
+        spread = float(self.rho @ shaken[self.pairs].sum(1) + np.abs(self.share) @ shaken)
+        return 16 * UNIT * spread
+
 
 class LogDetEntropy:
     """Entropy of a Gaussian of the same moments plus uniform noise (Wainwright, Jordan 2006).
@@ -91,6 +100,15 @@ class LogDetEntropy:
         value, gradient, hessian = log_det(matrix, *moment_places(n, self.pairs))
         constant = n / 2 * float(np.log(np.pi * np.e / 2))
         return value / 2 + constant, gradient / 2, hessian / 2
+
+    def rounding(self, z: FloatArray) -> float:
+        """Return by how much the tangent at z may be off: entries of inverses, by the condition."""
+        n = self.n
+        matrix = moment_matrix(n, self.pairs, z)
+        matrix[np.arange(1, n + 1), np.arange(1, n + 1)] += 1.0 / 3
+        inverse = float(np.linalg.norm(np.linalg.inv(matrix)))
+        spread = float(np.linalg.norm(matrix)) * inverse * (1.0 + inverse)
+        return 16 * (n + 1) * UNIT * spread
 
 
 def moment_places(n: int, pairs: IntArray) -> tuple[IntArray, IntArray]:

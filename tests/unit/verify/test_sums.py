@@ -14,6 +14,7 @@ from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.errors import VerificationError
 from planaris.relax import cycle_lp, entropy_bound
 from planaris.result import Bounds, CutsetSum, LabelField, LogPartition, load_result
+from planaris.selftest.models import make_case
 from planaris.verify import check_result
 from planaris.verify.elimination import recompute
 from planaris.verify.forests import Forest, forest_log_partitions, is_forest
@@ -216,3 +217,10 @@ def test_proofs_of_labels_do_not_fit_other_models() -> None:
     )
     with pytest.raises(VerificationError, match="add up to one"):
         check_result(small, halves)
+
+
+@pytest.mark.parametrize("limit", [0.01, 0.03, 0.1, 1.0])
+@pytest.mark.parametrize("method", ["logdet", "trw+cycle"])
+def test_entropies_of_ill_conditioned_moments_charge_for_it(method: str, limit: float) -> None:
+    model = make_case(1624).model  # couplings over many decades
+    assert check_result(model, pl.log_partition(model, method, time_limit=limit)).proved
