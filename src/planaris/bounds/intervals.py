@@ -21,7 +21,7 @@ from planaris.bounds.report import shared_marginals
 from planaris.bounds.trw import MAX_GROWN, tree_decomposition
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
-from planaris.models.convert import mrf2ising
+from planaris.models.convert import bias2fields, mrf2ising
 from planaris.result import AsIsing, HeavyState, HeldSpin, LogPartition, LowestEnergy
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
@@ -159,18 +159,7 @@ def _hub(model: IsingModel) -> int | None:
 
 def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
     """Hold a hub at +1: its couplings are fields again, and the rest may be a lattice."""
-    at_hub = (model.edges == hub).any(1)
-    fields = np.zeros(model.num_spins)
-    fields[model.edges[at_hub].sum(1) - hub] = model.couplings[at_hub]
-    rest = np.delete(np.arange(model.num_spins), hub)
-    place = np.cumsum(np.arange(model.num_spins) != hub) - 1
-    smaller = IsingModel(
-        place[model.edges[~at_hub]],
-        model.couplings[~at_hub],
-        fields[rest],
-        num_spins=len(rest),
-        offset=model.offset,
-    )
+    smaller, _ = bias2fields(model, hub)
     found = _ising(smaller, clock, rng)
     slack = 2 * EPSILON * (abs(found.value) + 1)
     stats = {k: v for k, v in found.stats.items() if k not in ("nodes", "edges")}

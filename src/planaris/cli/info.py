@@ -23,6 +23,8 @@ from planaris.cli.options import (
 from planaris.cuts import is_submodular
 from planaris.embed import prove_planarity
 from planaris.errors import MethodError
+from planaris.infer.ground_state import ANY_LABELS as STATES_OF_LABELS
+from planaris.infer.log_partition import ANY_LABELS as SUMS_OF_LABELS
 from planaris.infer.parts import num_components, split_model
 from planaris.infer.reduce import as_ising, check_method
 from planaris.memory import readable
@@ -30,9 +32,6 @@ from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.reference.brute_force import MAX_SPINS
 from planaris.result.files import save_result
 from planaris.treewidth import default_memory_limit
-
-ANY_LABELS = ("local-lp", "cycle-lp", "mplp", "branch-and-cut", "interval", "trw", "mean-field")
-"""Methods that take models with any labels."""
 
 TITLES = {"treewidth_at_most": "treewidth", "table_bytes": "elimination tables"}
 """How facts are called where their names do not say it."""
@@ -110,7 +109,7 @@ def _fits(method: str, facts: dict[str, Any]) -> bool:
         return any(name.split()[0] == method for name in facts["exact_methods"])
     if method == "brute-force":
         return bool(facts.get("variables", facts.get("spins", 0)) <= MAX_SPINS)
-    return method in ANY_LABELS or "spins" in facts
+    return method in {*STATES_OF_LABELS, *SUMS_OF_LABELS} or "spins" in facts
 
 
 def describe(

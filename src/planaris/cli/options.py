@@ -39,6 +39,8 @@ Certificate = Annotated[
     typer.Option(metavar="FILE", help="Write the result with its proof, for 'planaris verify'."),
 ]
 
+_EXACT = ("planar", "treewidth", "brute-force")
+_BOUNDS = ("interval", "trw", "pdc", "planar+tree", "trw+cycle", "logdet", "mean-field")
 METHODS = {
     "map": (
         "planar",
@@ -52,32 +54,9 @@ METHODS = {
         "pdc",
         "brute-force",
     ),
-    "pr": (
-        "planar",
-        "treewidth",
-        "brute-force",
-        "interval",
-        "trw",
-        "pdc",
-        "planar+tree",
-        "trw+cycle",
-        "logdet",
-        "mean-field",
-    ),
-    "mar": (
-        "planar",
-        "treewidth",
-        "brute-force",
-        "clamped",
-        "interval",
-        "trw",
-        "pdc",
-        "planar+tree",
-        "trw+cycle",
-        "logdet",
-        "mean-field",
-    ),
-    "sample": ("planar", "treewidth", "brute-force"),
+    "pr": (*_EXACT, *_BOUNDS),
+    "mar": (*_EXACT, "clamped", *_BOUNDS),
+    "sample": _EXACT,
 }
 """What ``--method`` may force in each command; exact methods first."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -90,21 +91,19 @@ def ground_state(
 
 def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundState:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
-    if method in _ANY_FIELD:
-        return _ANY_FIELD[method](field, limits)
+    if method in ANY_LABELS:
+        return ANY_LABELS[method](field, limits)
     converted = as_ising(field, method)
     if converted is None:
         plan = fitting_elimination(field, "ground_state", limits)
-        if plan is None:
-            return relax.branch_and_cut(
-                field, time_limit=limits.patience(), prove=limits.prove, progress=limits.progress
-            )
-        try:
-            return treewidth.ground_state(
-                field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-            )
-        except TimeLimitError:
-            return relax.branch_and_cut(field, time_limit=limits.patience(), prove=limits.prove)
+        if plan is not None:
+            with suppress(TimeLimitError):
+                return treewidth.ground_state(
+                    field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
+                )
+        return relax.branch_and_cut(
+            field, time_limit=limits.patience(), prove=limits.prove, progress=limits.progress
+        )
     ising, inverse = converted
     found = ground_state(ising, method, prove=limits.prove, **limits.left())
     return lift_ground_state(found, inverse, field)
@@ -196,7 +195,7 @@ def _branch_and_cut(part: Part, limits: Limits, seconds: float) -> GroundState:
     )
 
 
-_ANY_FIELD: dict[str, Callable[[Model, Limits], GroundState]] = {
+ANY_LABELS: dict[str, Callable[[Model, Limits], GroundState]] = {
     "treewidth": lambda model, limits: treewidth.ground_state(model, **limits.left()),
     "local-lp": lambda model, limits: relax.local_lp(
         model, time_limit=limits.remaining(), prove=limits.prove
@@ -222,5 +221,5 @@ _FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
         model, time_limit=limits.remaining(), progress=limits.progress
     ),
     "pdc": lambda model, limits: bounds.map_bound(model, time_limit=limits.remaining()),
-    **_ANY_FIELD,
+    **ANY_LABELS,
 }

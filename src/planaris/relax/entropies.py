@@ -95,20 +95,24 @@ class LogDetEntropy:
     def __call__(self, z: FloatArray) -> Derivatives:
         """Return value, gradient and dense Hessian; minus infinity outside the domain."""
         n = self.n
-        matrix = moment_matrix(n, self.pairs, z)
-        matrix[np.arange(1, n + 1), np.arange(1, n + 1)] += 1.0 / 3
+        matrix = self._noisy(z)
         value, gradient, hessian = log_det(matrix, *moment_places(n, self.pairs))
         constant = n / 2 * float(np.log(np.pi * np.e / 2))
         return value / 2 + constant, gradient / 2, hessian / 2
 
     def rounding(self, z: FloatArray) -> float:
         """Return by how much the tangent at z may be off: entries of inverses, by the condition."""
-        n = self.n
-        matrix = moment_matrix(n, self.pairs, z)
-        matrix[np.arange(1, n + 1), np.arange(1, n + 1)] += 1.0 / 3
+        matrix = self._noisy(z)
         inverse = float(np.linalg.norm(np.linalg.inv(matrix)))
         spread = float(np.linalg.norm(matrix)) * inverse * (1.0 + inverse)
-        return 16 * (n + 1) * UNIT * spread
+        return 16 * (self.n + 1) * UNIT * spread
+
+    def _noisy(self, z: FloatArray) -> FloatArray:
+        """Return the moment matrix of the spins plus uniform noise."""
+        matrix = moment_matrix(self.n, self.pairs, z)
+        at = np.arange(1, self.n + 1)
+        matrix[at, at] += 1.0 / 3
+        return matrix
 
 
 def moment_places(n: int, pairs: IntArray) -> tuple[IntArray, IntArray]:

@@ -18,7 +18,7 @@ from planaris.embed import prove_planarity
 from planaris.errors import FileFormatError, PlanarisError
 from planaris.generate import spin_glass
 from planaris.infer import ground_state, log_partition, marginals
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.relax import branch_and_cut, cycle_lp, entropy_bound, local_lp, mplp
 from planaris.result import (
     Bounds,
@@ -62,10 +62,7 @@ def _wheel(n: int) -> IsingModel:
 
 def _by_hub(model: IsingModel) -> LogPartition:
     """Bound log Z by trees of the model whose first spin is held at +1."""
-    n, at = model.num_spins, model.edges[:, 0] == 0
-    fields = np.zeros(n)
-    fields[model.edges[at, 1]] = model.couplings[at]
-    held = IsingModel(model.edges[~at] - 1, model.couplings[~at], fields[1:], num_spins=n - 1)
+    held, _ = bias2fields(model, 0)
     found = log_partition(held, "trw")
     lower, upper = (end + math.log(2.0) for end in (found.lower - 1e-9, found.upper + 1e-9))
     proof = HeldSpin(0, found.certificate)

@@ -35,6 +35,14 @@ def whole_row(values: Any, name: str) -> Array:
     return array
 
 
+def indices(values: Any, name: str, count: int) -> Array:
+    """Return a row of numbers from 0 to ``count - 1``, or refuse it."""
+    array = whole_row(values, name)
+    inside = len(array) == 0 or (array.min() >= 0 and array.max() < count)
+    require(bool(inside), f"`{name}` holds numbers below {count}")
+    return array
+
+
 def pairs_of(values: Any, name: str) -> Array:
     """Return pairs of whole numbers, shape (n, 2), or refuse them."""
     array = whole_numbers(values, name)

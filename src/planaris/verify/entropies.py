@@ -16,9 +16,17 @@ import numpy as np
 from planaris.models import IsingModel
 from planaris.result import GaussianEntropyBound, TreeEntropyBound
 from planaris.typing import Array, FloatArray
-from planaris.verify.demands import components, pairs_of, real_row, require, runs, whole_row
+from planaris.verify.demands import (
+    components,
+    indices,
+    pairs_of,
+    real_row,
+    require,
+    runs,
+    whole_row,
+)
 from planaris.verify.elimination import Recomputed
-from planaris.verify.forests import is_forest
+from planaris.verify.forests import WeightedForests
 
 _UNIT = 2.0**-53
 _SIGNS = np.array([(1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0, 1.0)])
@@ -67,11 +75,10 @@ def _multiplied(
     local = real_row(proof.local, "local")
     require(len(local) == 4 * m, "every pair has four multipliers")
     local = local.reshape(-1, 4)
-    edges, odd = whole_row(proof.edges, "edges"), whole_row(proof.odd, "odd") != 0
+    edges, odd = indices(proof.edges, "edges", m), whole_row(proof.odd, "odd") != 0
     weight = real_row(proof.multipliers, "multipliers")
     offsets = runs(proof.offsets, "offsets", len(weight), len(edges))
     require(odd.shape == edges.shape, "pairs of sets are marked or not")
-    require(len(edges) == 0 or (edges.min() >= 0 and edges.max() < m), "sets have pairs")
     require(bool(np.all(local >= 0)) and bool(np.all(weight >= 0)), "multipliers are >= 0")
     lengths = np.diff(offsets)
     row = np.repeat(np.arange(len(weight)), lengths)
@@ -93,19 +100,10 @@ def _multiplied(
 
 def _appearance(n: int, pairs: Array, proof: TreeEntropyBound) -> tuple[FloatArray, float] | None:
     """Return ρ, of forests with weights or of the uniform spanning forest, and its error."""
-    weights = real_row(proof.tree_weights, "tree_weights")
-    if len(weights) == 0:
+    if len(real_row(proof.tree_weights, "tree_weights")) == 0:
         return None if n > MAX_SPINS else _uniform(n, pairs)
-    edges = whole_row(proof.tree_edges, "tree_edges")
-    begins = runs(proof.tree_offsets, "tree_offsets", len(weights), len(edges))
-    require(len(edges) == 0 or (edges.min() >= 0 and edges.max() < len(pairs)), "pairs exist")
-    total = math.fsum(weights.tolist())
-    require(bool(np.all(weights >= 0)) and abs(total - 1) <= 1e-9, "weights add up to one")
-    for first, last in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
-        require(is_forest(n, pairs[edges[first:last]]), "forests have no cycles")
-    owner = np.repeat(np.arange(len(weights)), np.diff(begins))
-    rho = np.bincount(edges, weights[owner], len(pairs)) / total
-    return rho, 4 * _UNIT * (len(weights) + 4)
+    trees = WeightedForests.of(n, pairs, proof.tree_weights, proof.tree_offsets, proof.tree_edges)
+    return trees.rho, 4 * _UNIT * (len(trees.weights) + 4)
 
 
 def _uniform(n: int, pairs: Array) -> tuple[FloatArray, float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from planaris.typing import Array, FloatArray
-from planaris.verify.demands import components
+from planaris.verify.demands import components, indices, real_row, require, runs
 
 _UNIT = 2.0**-53
 
@@ -38,6 +39,34 @@ class Forest:
 def is_forest(num_vertices: int, edges: Array) -> bool:
     """Tell whether edges close no cycle."""
     return components(num_vertices, *edges.T)[0] == num_vertices - len(edges)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedForests:
+    """Forests among the edges of a graph, their weights, and the weight of every edge."""
+
+    weights: FloatArray
+    members: list[Array]
+    rho: FloatArray
+
+    @classmethod
+    def of(
+        cls, num_vertices: int, edges: Array, weights: Any, offsets: Any, chosen: Any
+    ) -> WeightedForests:
+        """Read the forests of a proof, or refuse it."""
+        given = real_row(weights, "weights")
+        among = indices(chosen, "edges of forests", len(edges))
+        begins = runs(offsets, "offsets of forests", len(given), len(among))
+        total = math.fsum(given.tolist())
+        require(bool(np.all(given >= 0)), "no weight is below zero")
+        require(abs(total - 1.0) <= 1e-9, "the weights of the forests add up to one")
+        members = np.split(among, begins[1:-1]) if len(given) else []
+        for some in members:
+            require(len(np.unique(some)) == len(some), "a forest has an edge once")
+            require(is_forest(num_vertices, edges[some]), "forests have no cycles")
+        rho = np.zeros(len(edges))
+        np.add.at(rho, among, np.repeat(given, np.diff(begins)))
+        return cls(given / total, members, rho / total)
 
 
 def forest_log_partitions(forest: Forest, count: int) -> tuple[FloatArray, FloatArray]:

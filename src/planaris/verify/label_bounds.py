@@ -23,6 +23,12 @@ from planaris.verify.demands import real_row, require, runs, whole_numbers, whol
 _UNIT = 2.0**-53
 
 
+def table_sizes(model: MarkovRandomField) -> list[float]:
+    """Return the largest finite size in every table."""
+    tables = (np.asarray(model.log_table(k)) for k in range(model.num_factors))
+    return [float(np.abs(t[np.isfinite(t)]).max(initial=0.0)) for t in tables]
+
+
 @dataclass(frozen=True)
 class LabelBound:
     """A lower bound on all energies, all rounding charged, and how much that was."""

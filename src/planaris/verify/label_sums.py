@@ -10,15 +10,14 @@ from planaris.models import MarkovRandomField
 from planaris.result import CutsetSum, LabelField, LabelTrees
 from planaris.typing import Array, FloatArray
 from planaris.verify.demands import (
+    indices,
     pairs_of,
     real_row,
     require,
-    runs,
     whole_numbers,
-    whole_row,
 )
 from planaris.verify.elimination import Factor, Recomputed, eliminate
-from planaris.verify.forests import Forest, forest_log_partitions, is_forest
+from planaris.verify.forests import Forest, WeightedForests, forest_log_partitions
 
 _UNIT = 2.0**-53
 BATCH_ENTRIES = 2**23
@@ -33,22 +32,12 @@ def label_trees_bound(model: MarkovRandomField, proof: LabelTrees) -> Recomputed
     if not model.is_pairwise:
         return None
     tables = _Tables(model, proof)
-    weights = real_row(proof.weights, "weights")
-    chosen = whole_row(proof.tree_edges, "tree_edges")
-    begins = runs(proof.tree_offsets, "tree_offsets", len(weights), len(chosen))
-    count = len(tables.edges)
-    require(len(chosen) == 0 or (chosen.min() >= 0 and chosen.max() < count), "edges exist")
-    require(bool(np.all(weights >= 0)), "no weight is below zero")
-    rest = abs(math.fsum([*weights.tolist(), -1.0]))
-    require(rest <= 1e-9, "the weights of the forests add up to one")
-    weights = weights / math.fsum(weights.tolist())
-    owner = np.repeat(np.arange(len(weights)), np.diff(begins))
-    require(len(np.unique(owner * max(count, 1) + chosen)) == len(chosen), "edges come once")
-    rho = np.zeros(count)
-    np.add.at(rho, chosen, weights[owner])
+    trees = WeightedForests.of(
+        model.num_variables, tables.edges, proof.weights, proof.tree_offsets, proof.tree_edges
+    )
+    weights, rho = trees.weights, trees.rho
     require(bool(np.all(rho > 1e-9)), "every edge is in some forest")
-    trees = [chosen[begins[k] : begins[k + 1]] for k in range(len(weights))]
-    values, slacks = tables.log_partitions(trees, rho)
+    values, slacks = tables.log_partitions(trees.members, rho)
     used = weights > 0
     value = math.fsum([*(weights * values)[used].tolist(), tables.constant])
     slack = float(weights @ slacks) + tables.slack(rho, len(weights))
@@ -103,7 +92,6 @@ class _Tables:
             some = trees[first : first + step]
             nodes = np.tile(beliefs, (len(some), 1, 1))
             for forest, tree in zip(nodes, some, strict=True):
-                require(is_forest(n, self.edges[tree]), "forests have no cycles")
                 np.subtract.at(forest, self.edges[tree], self.messages[tree])
             every = np.concatenate(some)
             shift = np.repeat(np.arange(len(some)) * n, [len(tree) for tree in some])
@@ -159,12 +147,10 @@ def cutset_bound(model: MarkovRandomField, proof: CutsetSum) -> Recomputed | Non
     Some assignments at a time are the labels of one more variable, which all tables of assigned
     variables depend on instead.
     """
-    fixed = whole_row(proof.variables, "variables")
+    fixed = indices(proof.variables, "variables", model.num_variables)
     labels = whole_numbers(proof.labels, "labels")
     require(labels.ndim == 2 and labels.shape[1] == len(fixed), "assignments name labels")
     require(len(np.unique(fixed)) == len(fixed), "variables are assigned once")
-    inside = fixed.size == 0 or (fixed.min() >= 0 and fixed.max() < model.num_variables)
-    require(bool(inside), "assigned variables exist")
     require(bool(np.all((labels >= 0) & (labels < model.cardinalities[fixed]))), "labels exist")
     require(len(np.unique(labels, axis=0)) == len(labels) > 0, "assignments differ")
     found: list[Recomputed] = []

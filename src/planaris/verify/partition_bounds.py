@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import VerificationError
-from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.models import IsingModel, MarkovRandomField, bias2fields, mrf2ising
 from planaris.result import (
     AsIsing,
     Bounds,
@@ -34,7 +34,7 @@ from planaris.verify.entropies import entropy_bound
 from planaris.verify.findings import Finding
 from planaris.verify.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.ground_state import energy_terms, proved_bound
-from planaris.verify.label_bounds import label_bound
+from planaris.verify.label_bounds import label_bound, table_sizes
 from planaris.verify.label_sums import cutset_bound, label_field_bound, label_trees_bound
 from planaris.verify.mini_buckets import mini_bucket_bound
 from planaris.verify.splits import Pieces
@@ -85,22 +85,19 @@ def _check_end(model: Model, proof: Any, sign: float, claimed: float) -> Finding
 def _held(model: IsingModel, spin: int) -> IsingModel:
     """Return the model of the other spins, which has half of the weight: log 2 is put back."""
     require(0 <= spin < model.num_spins and not model.has_fields, "some spin can be held")
-    at_spin = (model.edges == spin).any(1)
-    fields = np.zeros(model.num_spins)
-    fields[model.edges[at_spin].sum(1) - spin] = model.couplings[at_spin]
-    place = np.arange(model.num_spins) - (np.arange(model.num_spins) > spin)
+    rest, _ = bias2fields(model, spin)
     return IsingModel(
-        place[model.edges[~at_spin]],
-        model.couplings[~at_spin],
-        np.delete(fields, spin),
-        num_spins=model.num_spins - 1,
-        offset=model.offset + math.log(2.0),
+        rest.edges,
+        rest.couplings,
+        rest.fields,
+        num_spins=rest.num_spins,
+        offset=rest.offset + math.log(2.0),
     )
 
 
 def _scale(model: Model) -> float:
     if isinstance(model, MarkovRandomField):
-        return 1.0 + model.num_variables + math.fsum(map(abs, _tops(model)))
+        return 1.0 + model.num_variables + math.fsum(table_sizes(model))
     sizes = np.abs(model.couplings).sum() + np.abs(model.fields).sum() + abs(model.offset)
     return 1.0 + model.num_spins + float(sizes)
 
@@ -117,12 +114,6 @@ def _plain_upper(model: Model) -> float:
         sizes = [*np.abs(model.couplings).tolist(), *np.abs(model.fields).tolist(), model.offset]
     value = math.fsum([*states, *sizes])
     return value + 8 * _UNIT * math.fsum([*states, *map(abs, sizes)])
-
-
-def _tops(model: MarkovRandomField) -> list[float]:
-    """Return the largest finite size in every table."""
-    tables = (np.asarray(model.log_table(k)) for k in range(model.num_factors))
-    return [float(np.abs(t[np.isfinite(t)]).max(initial=0.0)) for t in tables]
 
 
 def decomposition_bound(model: IsingModel, proof: Decomposition) -> Recomputed | None:

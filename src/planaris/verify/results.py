@@ -7,6 +7,7 @@ that is found false raises.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +34,7 @@ from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import CheckReport, Finding
 from planaris.verify.ground_state import energy_quantum, proved_bound
 from planaris.verify.kuratowski import check_kuratowski
-from planaris.verify.label_bounds import label_bound, label_cycle_bound
+from planaris.verify.label_bounds import label_bound, label_cycle_bound, table_sizes
 from planaris.verify.marginals import check_marginals
 from planaris.verify.partition_bounds import check_interval
 from planaris.verify.state import check_log_partition, check_state
@@ -190,12 +191,9 @@ def _slack(model: MarkovRandomField) -> float:
 
 def _room(model: MarkovRandomField) -> float:
     """Return the gap that exact solvers of real-valued models leave: 1e-9 of the energies."""
-    logs = model.log_values
-    largest = [
-        float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
-        for table in (model.log_table(k) for k in range(model.num_factors) if len(model.scope(k)))
-    ]
-    return 2e-9 * (math.fsum(largest) + 1.0) + _slack(model) * bool(len(logs))
+    varies = (np.diff(model.scope_offsets) > 0).tolist()
+    largest = math.fsum(itertools.compress(table_sizes(model), varies))
+    return 2e-9 * (largest + 1.0) + _slack(model) * bool(len(model.log_values))
 
 
 def _require_minimum(model: Model, result: GroundState, again: Recomputed) -> None:
