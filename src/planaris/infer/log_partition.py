@@ -136,6 +136,7 @@ def _by_parts(
                 for part, r in zip(split.parts, results, strict=True)
             ],
         },
+        certificate=split.certificate([result.certificate for result in results]),
     )
 
 

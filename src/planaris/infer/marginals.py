@@ -21,7 +21,7 @@ from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, chec
 from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
-from planaris.result import Marginals
+from planaris.result import AsIsing, Marginals
 from planaris.typing import FloatArray
 
 
@@ -141,7 +141,8 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginal
             return _estimate_labels(field, "trw", limits)
     ising, inverse = converted
     found = marginals(ising, method, **limits.left())
-    return inverse.lift_marginals(found)
+    proof = None if found.certificate is None else AsIsing(found.certificate)
+    return replace(inverse.lift_marginals(found), certificate=proof)
 
 
 def _by_parts(
@@ -149,12 +150,13 @@ def _by_parts(
 ) -> Marginals:
     """Solve every part; edges of different parts are independent of each other."""
     edges = np.full(split.bare.num_edges, 0.5)
-    methods, exact, details = set(), True, []
+    methods, exact, details, certificates = set(), True, [], []
     for part in split.parts:
         found = solve(part, limits)
         edges[part.edges] = np.asarray(found.edges)
         methods.add(found.method)
         exact &= found.exact
+        certificates.append(found.certificate)
         details.append({**part.describe(), "method": found.method, **found.stats})
     bare = Marginals(
         np.full(split.bare.num_spins, 0.5),
@@ -162,6 +164,7 @@ def _by_parts(
         exact=exact,
         method="+".join(sorted(methods)) or "planar",
         stats={"seconds": limits.seconds(), "parts": details},
+        certificate=split.certificate(certificates),
     )
     return bare if split.inverse is None else _with_nodes(split, bare, limits)
 

@@ -21,6 +21,7 @@ from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import Inverse, IsingModel, bias2fields, fields2bias
 from planaris.models.convert import WithoutBias
 from planaris.planar import Plan
+from planaris.planar.certificates import CutSumCertificate
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 
@@ -84,6 +85,12 @@ class Split:
         """Return the state of the original model whose bare edges differ as marked."""
         spins, _ = spins_from_disagreements(self.bare.num_spins, self.bare.edges, differ)
         return spins if self.inverse is None else self.inverse.lift_states(spins)
+
+    def certificate(self, found: list[Any]) -> CutSumCertificate | None:
+        """Return the certificate of a sum over the states from those of its parts."""
+        if len(found) != 1 or not isinstance(found[0], CutSumCertificate):
+            return None
+        return found[0] if self.inverse is None else found[0].without_bias()
 
 
 def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:

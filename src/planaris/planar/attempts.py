@@ -55,7 +55,7 @@ def attempts(
         entries = _assigned(plan, entries, progress)
     else:
         spins, unsatisfied = gauge_spins(plan.embedding, couplings, progress=progress)
-        entries = _entries(plan, couplings, spins)
+        entries = replace(_entries(plan, couplings, spins), packing=unsatisfied.certificate)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
         # Chords are satisfied where their ends agree; no set of the packing parts a face.

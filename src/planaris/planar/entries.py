@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planaris.kernels.cut_packing import CutPacking
 from planaris.kernels.pfaffian import NO_ORDER, EliminationOrder
 from planaris.typing import FloatArray, Int8Array
 
@@ -41,6 +42,8 @@ class Entries:
         The order to eliminate in; empty where pivots are searched for.
     deepest : float
         With an order: entries that matter lie between exp(-2 deepest) and exp(2 deepest).
+    packing : CutPacking or None
+        Sets of faces that prove the gauge state a ground state, where it is one.
     """
 
     spins: Int8Array
@@ -49,6 +52,7 @@ class Entries:
     signs: Int8Array
     order: EliminationOrder = NO_ORDER
     deepest: float = 0.0
+    packing: CutPacking | None = None
 
     @property
     def is_ordered(self) -> bool:

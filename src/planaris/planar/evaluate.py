@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.planar.attempts import agreements, attempts, log_constant
+from planaris.planar.certificates import CutSumCertificate
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import (
     EPSILON,
@@ -53,8 +55,15 @@ def log_partition_of(
             plan, total.log_value, total.error, constant, size, stats, enough=enough
         )
         if found is not None:
-            return found
+            return replace(found, certificate=certificate_of(plan, entries))
     return _around_gauge(plan, couplings, stats, progress)
+
+
+def certificate_of(plan: Plan, entries: Entries) -> CutSumCertificate | None:
+    """Return what it takes to add up anew; nothing for warm plane models, which need no help."""
+    if plan.genus == 0 and entries.packing is None:
+        return None
+    return CutSumCertificate(plan.embedding, entries.spins, entries.packing)
 
 
 def _around_gauge(
@@ -152,7 +161,8 @@ def marginals_of(
     # The entries are exponentials of rounded numbers.
     error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
     agree = agreements(plan, entries.spins)
-    return marginals_from(plan, uncut, error, log_partition, agree, wide=wide)
+    found = marginals_from(plan, uncut, error, log_partition, agree, wide=wide)
+    return replace(found, certificate=certificate_of(plan, entries))
 
 
 def marginals_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,9 @@ def planar_marginals(model: IsingModel, *, nodes: bool = True, **options: Any) -
         with_bias = prepared.spin_correlations(couplings, model.num_spins, **options)
         rest = np.isnan(probability)
         probability[rest] = (1.0 + with_bias[:-1][rest]) / 2
-    return Marginals(probability, edges[: model.num_edges], True, found.method, found.stats)
+    certificate = found.certificate and found.certificate.without_bias()
+    edges = edges[: model.num_edges]
+    return replace(found, nodes=probability, edges=edges, certificate=certificate)
 
 
 def _prepare(model: IsingModel) -> tuple[Plan, FloatArray]:

@@ -18,6 +18,7 @@ from planaris.result.proofs import (
 from planaris.result.sums import (
     Bounds,
     CutsetSum,
+    CutSum,
     Decomposition,
     GaussianEntropyBound,
     HeavyState,
@@ -33,6 +34,7 @@ from planaris.result.sums import (
 __all__ = [
     "AsIsing",
     "Bounds",
+    "CutSum",
     "CutTree",
     "CutsetSum",
     "Decomposition",

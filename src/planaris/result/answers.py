@@ -155,5 +155,6 @@ class Marginals(Answer):
     exact: bool
     method: str
     stats: Stats = field(default_factory=dict, repr=False)
+    certificate: Any = field(default=None, repr=False)
 
     __repr__ = one_line

@@ -110,7 +110,8 @@ def _body(result: Any) -> dict[str, Any]:
         return {"certificate": _encode(result)}
     shared = {"exact": bool(result.exact), "method": str(result.method)}
     if type(result).__name__ == "Marginals":
-        return {**shared, "nodes": _tables(result.nodes), "edges": _tables(result.edges)}
+        tables = {"nodes": _tables(result.nodes), "edges": _tables(result.edges)}
+        return {**shared, **tables, "certificate": _encode(result.certificate)}
     numbers = {name: _number(getattr(result, name)) for name in NUMBERS if hasattr(result, name)}
     state: dict[str, Any] = {}
     if type(result).__name__ == "GroundState":
@@ -158,7 +159,9 @@ def _answer(body: dict[str, Any]) -> Any:
         return proof
     exact, method = _is(body["exact"], bool), _is(body["method"], str)
     if answer == "marginals":
-        return Marginals(_read_tables(body["nodes"]), _read_tables(body["edges"]), exact, method)
+        nodes, edges = (_read_tables(body[name]) for name in ("nodes", "edges"))
+        proof = _decode(body.get("certificate"))
+        return Marginals(nodes, edges, exact, method, certificate=proof)
     proof = _decode(body["certificate"])
     ends = _float(body["lower"]), _float(body["upper"])
     if answer == "log-partition":

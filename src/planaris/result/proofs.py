@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from planaris.result.sums import (
     Bounds,
     CutsetSum,
+    CutSum,
     Decomposition,
     GaussianEntropyBound,
     HeavyState,
@@ -291,6 +292,7 @@ PROOFS: dict[str, Any] = {
         Decomposition,
         MeanField,
         HeavyState,
+        CutSum,
         HeldSpin,
         LowestEnergy,
         GaussianEntropyBound,

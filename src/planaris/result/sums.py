@@ -75,6 +75,37 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False)
+class CutSum:
+    """How to add up log Z on a surface at any temperature: over cuts, relative to a state.
+
+    Attributes
+    ----------
+    walk, offsets : int array
+        Walks round the faces, as in :class:`planaris.result.TJoinProof`.
+    spins : int array
+        The state, -1 or +1 for every spin: cuts are counted by what they cost relative to it.
+    order, start, stop, parent : int array
+        Nested sets of faces: set k holds ``order[start[k]:stop[k]]`` and lies in set
+        ``parent[k] < k``, or in none (-1). Edges inside a set are eliminated before the one
+        unsatisfied edge that leaves it. None on surfaces other than the plane.
+    values : float array
+        Of every set, by which the rows of the matrix are scaled.
+    """
+
+    KIND: ClassVar[str] = "cut-sum"
+    walk: Array
+    offsets: Array
+    spins: Array
+    order: Array
+    start: Array
+    stop: Array
+    parent: Array
+    values: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class HeldSpin:
     """A proof about the model with one spin held at +1, which has half of the weight.
 

@@ -91,6 +91,7 @@ def _by_cutset(model: MarkovRandomField) -> LogPartition:
 GLASS = spin_glass(4, np.random.default_rng(0))
 BIASED = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0, 0.5, 0.25])
 CHAIN = IsingModel([(0, 1), (1, 2)], [1.0, 0.3], fields=[2.0, 0.0, -0.5])
+COLD = spin_glass(4, np.random.default_rng(0), beta=20.0)
 DENSE, WHOLE = _complete(9, 1), _complete(11, 2, whole=True)
 KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "t-join": (GLASS, ground_state),
@@ -107,6 +108,8 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "label cycles": (_field_of_three_labels(3), lambda model: cycle_lp(model, prove=True)),
     "split": (DENSE, lambda model: ground_state(model, "pdc")),
     "log Z": (DENSE, log_partition),
+    "sum over cuts": (COLD, lambda model: log_partition(model, "planar")),
+    "marginals over cuts": (COLD, lambda model: marginals(model, "planar")),
     "decomposition": (DENSE, lambda model: log_partition(model, "pdc")),
     "trees": (DENSE, lambda model: log_partition(model, "trw")),
     "entropy of trees": (DENSE, lambda model: entropy_bound(model)),

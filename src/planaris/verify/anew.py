@@ -1,45 +1,78 @@
-"""log Z of a whole model anew: by plain elimination where it is narrow, else by a determinant."""
+"""log Z of a whole model anew: by plain elimination where it is narrow, else on its surface."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
-from planaris.verify.determinant import log_partition_by_determinant
+from planaris.result import AsIsing, CutSum
+from planaris.verify.cut_sums import log_partition_by_cuts
+from planaris.verify.determinant import is_warm, log_partition_by_determinant
 from planaris.verify.elimination import Recomputed, recompute
+from planaris.verify.energy_bounds import BareModel
 
 LARGE = 1000
-"""Models of more variables are tried as determinants first: they are seldom narrow."""
+"""Models of more variables are tried on their surface first: they are seldom narrow."""
 
 _UNIT = 2.0**-53
 
 
-def log_partition_anew(model: IsingModel | MarkovRandomField) -> Recomputed | None:
-    """Return log Z, computed by what fits; None if nothing does."""
+def log_partition_anew(
+    model: IsingModel | MarkovRandomField, certificate: Any = None
+) -> list[Recomputed]:
+    """Return log Z, computed by what fits: nothing if nothing does.
+
+    Small models whose result says how to sum over cuts are added up in this way too.
+    """
     large = len(model.cardinalities if isinstance(model, MarkovRandomField) else model.fields)
+    recipe = cut_sum_of(certificate)
     ways: list[Callable[[], Recomputed | None]] = [
         lambda: recompute(model, task="sum"),
-        lambda: _by_determinant(model),
+        lambda: _as_ising(model, partial(_on_surface, recipe=recipe)),
     ]
+    found: list[Recomputed] = []
     for way in ways if large <= LARGE else ways[::-1]:
-        found = way()
-        if found is not None:
-            return found
-    return None
+        again = way()
+        found += [] if again is None else [again]
+        if found and (recipe is None or large > LARGE):
+            break
+    return found
 
 
-def _by_determinant(model: IsingModel | MarkovRandomField) -> Recomputed | None:
-    if isinstance(model, IsingModel):
+def _on_surface(model: IsingModel, *, recipe: CutSum | None) -> Recomputed | None:
+    if recipe is None:
         return log_partition_by_determinant(model)
+    found = None
+    if is_warm(BareModel.of(model)):
+        found = log_partition_by_determinant(model)
+    return log_partition_by_cuts(model, recipe) if found is None else found
+
+
+def cut_sum_of(certificate: Any) -> CutSum | None:
+    """Return the recipe of a sum over cuts in a certificate, if there is one."""
+    if isinstance(certificate, AsIsing):
+        certificate = certificate.proof
+    if hasattr(certificate, "as_proof"):
+        certificate = certificate.as_proof()
+    return certificate if isinstance(certificate, CutSum) else None
+
+
+def _as_ising(
+    model: IsingModel | MarkovRandomField, compute: Callable[[IsingModel], Recomputed | None]
+) -> Recomputed | None:
+    if isinstance(model, IsingModel):
+        return compute(model)
     try:
         ising, _ = mrf2ising(model)
     except MethodError:  # more labels, larger factors or hard constraints
         return None
-    found = log_partition_by_determinant(ising)
+    found = compute(ising)
     if found is None:
         return None
     rounding = 8 * _UNIT * float(np.abs(model.log_values).sum() + abs(ising.offset))

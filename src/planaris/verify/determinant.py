@@ -6,10 +6,8 @@ the elimination. With t = tanh J,
 
     Z = 2^n Π cosh J · Σ over even sets of edges of Π t,
 
-and a sum over even sets is a Pfaffian: every edge has a leg at each of its ends, the two are
-joined by ±1, and any two legs at a vertex are joined by the product of their weights, with a sign
-by their order around it. Signs of the edges are such that going round a face multiplies
-all entries met to -1 (Kasteleyn). Its square is the determinant that is computed.
+and a sum over even sets is a Pfaffian (:mod:`planaris.verify.rotations`). Its square is the
+determinant that is computed.
 
 This is a recomputation, not a proof: the rounding of the elimination is estimated by solving for
 random vectors that are known; where that is not enough, by three eliminations in other orders,
@@ -25,24 +23,20 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csc_array
-from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 from threadpoolctl import threadpool_limits
 
 from planaris.embed import Embedding, embed
 from planaris.errors import NotPlanarError
 from planaris.models import IsingModel
-from planaris.typing import Array, BoolArray, FloatArray
-from planaris.verify.demands import components
+from planaris.typing import BoolArray, FloatArray
 from planaris.verify.elimination import Recomputed
 from planaris.verify.embedding import check_plane
 from planaris.verify.energy_bounds import BareModel
+from planaris.verify.rotations import Rotations
 
 MAX_EDGES = 400_000
 """Larger models are not computed anew: SuperLU takes ten seconds and a gigabyte there."""
-
-MAX_DEGREE = 12
-"""Vertices with more edges are split into a chain, so that no vertex makes a dense block."""
 
 ACCURACY = 1e-9
 """Largest error, relative to the edges and log Z, at which a determinant is still of use."""
@@ -82,7 +76,7 @@ def log_partition_by_determinant(model: IsingModel) -> Recomputed | None:
     if plane is None:
         return None
     size = np.abs(bare.couplings)
-    accuracy = ACCURACY * (model.num_spins + len(size) + float(size.sum()) + 1.0)
+    accuracy = _accuracy(bare)
     found = _determinant(plane, bare.couplings, accuracy=accuracy)
     if found is None:
         return None
@@ -91,7 +85,12 @@ def log_partition_by_determinant(model: IsingModel) -> Recomputed | None:
     terms = [spins, model.offset, found.log_det / 2]
     value = math.fsum([*terms, *cosh.tolist()])
     rounding = 16 * _UNIT * (math.fsum(map(abs, terms)) + float(size.sum()))
-    return Recomputed(value, rounding + found.slack, estimated=True)
+    return Recomputed(value, rounding + found.slack, estimated=True, way="a determinant")
+
+
+def is_warm(bare: BareModel) -> bool:
+    """Tell whether rounding of t alone leaves a determinant accurate enough."""
+    return _input_error(np.abs(bare.couplings)) <= _accuracy(bare)
 
 
 def edge_sum_by_determinant(bare: BareModel, weights: FloatArray) -> Recomputed | None:
@@ -113,24 +112,11 @@ def edge_sum_by_determinant(bare: BareModel, weights: FloatArray) -> Recomputed 
     if found is None:
         return None
     terms = [*(weights * np.tanh(bare.couplings)).tolist(), found.derivative / 2]
-    return Recomputed(math.fsum(terms), found.derivative_slack, estimated=True)
+    slack = found.derivative_slack
+    return Recomputed(math.fsum(terms), slack, estimated=True, way="a determinant")
 
 
-# -- the graph -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Plane:
-    """A plane rotation system without vertices of large degree, and the signs of its edges."""
-
-    rotation: Array
-    offsets: Array
-    signs: FloatArray
-    num_edges: int
-    """Of the model; those behind it join the pieces of a vertex."""
-
-
-def _plane(bare: BareModel) -> _Plane | None:
+def _plane(bare: BareModel) -> Rotations | None:
     if len(bare.edges) > MAX_EDGES:
         return None
     try:
@@ -139,69 +125,7 @@ def _plane(bare: BareModel) -> _Plane | None:
         return None
     check_plane(embedding)  # whoever found it, it is one
     rotation = np.asarray(embedding.rotation, dtype=np.int64)
-    offsets = np.asarray(embedding.offsets, dtype=np.int64)
-    rotation, offsets = _split_vertices(rotation, offsets)
-    return _Plane(rotation, offsets, _kasteleyn_signs(rotation, offsets), len(bare.edges))
-
-
-def _split_vertices(rotation: Array, offsets: Array) -> tuple[Array, Array]:
-    """Make chains of vertices of large degree; edges inside a chain have t = 1."""
-    degree = np.diff(offsets)
-    small = degree <= MAX_DEGREE
-    runs = [rotation[np.repeat(small, degree)]]
-    sizes = degree[small].tolist()
-    fresh = len(rotation)  # the next half-edge
-    for v in np.flatnonzero(~small).tolist():
-        around = rotation[offsets[v] : offsets[v + 1]]
-        pieces = np.array_split(around, -(-len(around) // (MAX_DEGREE - 2)))
-        for k, piece in enumerate(pieces):
-            back = [fresh - 1] if k else []
-            ahead = [fresh] if k < len(pieces) - 1 else []
-            runs.append(np.array([*back, *piece.tolist(), *ahead]))
-            sizes.append(len(runs[-1]))
-            fresh += 2 * len(ahead)
-    return np.concatenate(runs), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _kasteleyn_signs(rotation: Array, offsets: Array) -> FloatArray:
-    """Return signs such that the entries met on the way round any face multiply to -1.
-
-    Entering a vertex by h, the way goes from leg h ^ 1 to the leg before it in the rotation:
-    an entry -1, but +1 from the first leg to the last. An edge counts with its sign along the
-    even half-edge, against it along the odd one. The signs follow from the leaves of a spanning
-    tree of the faces up; the root is then right by Euler's formula.
-    """
-    size = len(rotation)
-    half_edges = np.arange(size)
-    held = np.diff(offsets) > 0
-    first, last = offsets[:-1][held], offsets[1:][held] - 1
-    before = np.arange(-1, size - 1)
-    before[first] = last
-    following, wraps = np.empty(size, dtype=np.int64), np.zeros(size, dtype=bool)
-    following[rotation ^ 1] = rotation[before]
-    wraps[rotation[first] ^ 1] = True
-    count, face = components(size, half_edges, following)
-    minus = np.bincount(face, (~wraps).astype(np.int64) + (half_edges & 1), count)
-    wrong = (minus % 2 == 0).tolist()
-    left, right = face[0::2].astype(np.int64), face[1::2].astype(np.int64)
-    inner = np.flatnonzero(left != right)
-    key = np.minimum(left, right) * count + np.maximum(left, right)
-    keys, chosen = np.unique(key[inner], return_index=True)
-    edge_at = dict(zip(keys.tolist(), inner[chosen].tolist(), strict=True))
-    edges = inner[chosen]
-    _, roots = np.unique(components(count, left, right)[1], return_index=True)
-    rows = np.concatenate([left[edges], np.full(len(roots), count)])
-    columns = np.concatenate([right[edges], roots])
-    links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(count + 1, count + 1))
-    order, above = breadth_first_order(links.tocsr(), count, directed=False)
-    parent = above.tolist()
-    signs: FloatArray = np.ones(size // 2)
-    for f in order[:0:-1].tolist():
-        p = parent[f]
-        if wrong[f] and p < count:
-            signs[edge_at[min(f, p) * count + max(f, p)]] = -1.0
-            wrong[p] = not wrong[p]
-    return signs
+    return Rotations.of(rotation, np.asarray(embedding.offsets, dtype=np.int64))
 
 
 # -- the matrix ------------------------------------------------------------------------------------
@@ -222,7 +146,7 @@ class _Found:
 
 
 def _determinant(
-    plane: _Plane, couplings: FloatArray, weights: FloatArray | None = None, *, accuracy: float
+    plane: Rotations, couplings: FloatArray, weights: FloatArray | None = None, *, accuracy: float
 ) -> _Found | None:
     """Compute log |det K|; None if it is singular or cannot be had to this accuracy."""
     if len(couplings) == 0:
@@ -243,7 +167,7 @@ def _determinant(
 
 
 def _eliminate(
-    plane: _Plane,
+    plane: Rotations,
     couplings: FloatArray,
     weights: FloatArray | None,
     order: dict[str, Any],
@@ -251,12 +175,13 @@ def _eliminate(
 ) -> _Found | None:
     """Factorise K, all t moved by their rounding if ``rng`` is given; None if it is singular."""
     size = np.minimum(np.abs(couplings), 300.0)
+    count = len(couplings)  # edges behind them join the pieces of a vertex: t = 1
     tanh, slope = np.ones(len(plane.signs)), np.zeros(len(plane.signs))
-    tanh[: plane.num_edges] = np.tanh(couplings)
+    tanh[:count] = np.tanh(couplings)
     if rng is not None:
-        tanh[: plane.num_edges] *= 1.0 + rng.choice([-2.0, 2.0], len(couplings)) * _UNIT
+        tanh[:count] *= 1.0 + rng.choice([-2.0, 2.0], count) * _UNIT
     if weights is not None:
-        slope[: plane.num_edges] = weights / np.cosh(size) ** 2
+        slope[:count] = weights / np.cosh(size) ** 2
     matrix = _matrix(plane, tanh, None if weights is None else slope)
     try:
         with threadpool_limits(1):  # many small blocks: threads would only wait for each other
@@ -266,8 +191,7 @@ def _eliminate(
     pivots = factors.U.diagonal()
     logs = np.log(np.abs(pivots.real))
     error, growth = _probe(matrix, factors)
-    # t is right to two units, and log Z moves by (<s s> - t) / (1 - t²) per unit of t.
-    inputs = 4 * _UNIT * float((np.exp(2 * size) + 1).sum())
+    inputs = _input_error(size)
     inputs += 4 * _UNIT * float(np.abs(logs).sum())
     if not error < 0.1:
         return None
@@ -277,6 +201,15 @@ def _eliminate(
         return _Found(math.fsum(logs.tolist()), slack)
     derivative = math.fsum((pivots.imag / pivots.real).tolist()) / _STEP
     return _Found(math.fsum(logs.tolist()), slack, derivative, 4 * error * growth + inputs)
+
+
+def _accuracy(bare: BareModel) -> float:
+    return ACCURACY * (bare.num_vertices + len(bare.edges) + float(np.abs(bare.couplings).sum()))
+
+
+def _input_error(size: FloatArray) -> float:
+    """Return what rounding of t does: log Z moves by (<s s> - t) / (1 - t²) per unit of t."""
+    return 4 * _UNIT * float((np.exp(2 * size) + 1).sum())
 
 
 def _probe(matrix: Any, factors: Any) -> tuple[float, float]:
@@ -296,7 +229,7 @@ def _length(vector: Any) -> float:
     return float(np.linalg.norm(vector))
 
 
-def _matrix(plane: _Plane, tanh: FloatArray, slope: FloatArray | None) -> Any:
+def _matrix(plane: Rotations, tanh: FloatArray, slope: FloatArray | None) -> Any:
     """Return K with its columns swapped within edges, so that joins make a diagonal of ones."""
     size = len(plane.rotation)
     root = np.sqrt(np.maximum(np.abs(tanh), 2.0**-20))

@@ -33,12 +33,14 @@ class Recomputed:
     marginals: list[FloatArray] | None = None
     factor_marginals: list[FloatArray] | None = None
     estimated: bool = False
-    """Whether the slack is an estimate: of a determinant, which elimination does not need."""
+    """Whether the slack is an estimate, which plain elimination does not need."""
+    way: str = "elimination"
+    """How it was computed."""
 
     @property
     def how(self) -> str:
         """The way it was computed, and what it is good for."""
-        return f"a determinant, to {self.slack:.0e}" if self.estimated else "elimination"
+        return f"{self.way}, to {self.slack:.0e}" if self.estimated else self.way
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Checks rotation systems."""
+"""Checks rotation systems and walks round faces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import VerificationError
-from planaris.verify.demands import components
+from planaris.typing import Array
+from planaris.verify.demands import components, require, whole_numbers
 
 
 def check_plane(embedding: Any) -> int:
@@ -74,3 +75,25 @@ def check_plane(embedding: Any) -> int:
         msg = f"the rotation system must be plane, got genus {genus} by Euler's formula"
         raise VerificationError(msg, genus=genus)
     return num_faces + int(isolated.sum())
+
+
+def closed_walks(edges: Array, walk: Any, offsets: Any) -> Array:
+    """Return the walk of every half-edge, after checking that all are closed and share none.
+
+    Examples
+    --------
+    >>> closed_walks(np.array([[0, 1], [1, 0]]), [0, 2, 3, 1], [0, 2, 4]).tolist()
+    [0, 1, 0, 1]
+    """
+    walk, offsets = whole_numbers(walk, "walk"), whole_numbers(offsets, "offsets")
+    size = 2 * len(edges)
+    require(np.array_equal(np.sort(walk), np.arange(size)), "walks use each half-edge once")
+    ends_fit = len(offsets) > 0 and (offsets[0], offsets[-1]) == (0, len(walk))
+    require(ends_fit and bool(np.all(np.diff(offsets) > 0)), "walks are runs of half-edges")
+    tails, heads = edges.ravel()[walk], edges[:, ::-1].ravel()[walk]
+    following = np.arange(1, len(walk) + 1)
+    following[offsets[1:] - 1] = offsets[:-1]
+    require(np.array_equal(heads, tails[following]), "walks are closed")
+    walk_of = np.empty(len(walk), dtype=np.int64)
+    walk_of[walk] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return walk_of

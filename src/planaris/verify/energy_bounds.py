@@ -17,6 +17,7 @@ from planaris.models import IsingModel
 from planaris.result import CutTree, Flow, SemidefiniteTree, TJoinProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.demands import components, require, whole_numbers
+from planaris.verify.embedding import closed_walks
 from planaris.verify.semidefinite import semidefinite_bound
 from planaris.verify.tjoin import packing_value
 
@@ -99,18 +100,8 @@ def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
     couplings. With walks that use every edge twice as vertices, the edges joining them, the
     unsatisfied edges of any state are a T-join; they weigh at least the value of the packing.
     """
-    count = len(model.edges)
-    walk, offsets = whole_numbers(proof.walk, "walk"), whole_numbers(proof.offsets, "offsets")
-    require(np.array_equal(np.sort(walk), np.arange(2 * count)), "walks use each half-edge once")
-    ends_fit = len(offsets) > 0 and (offsets[0], offsets[-1]) == (0, len(walk))
-    require(ends_fit and bool(np.all(np.diff(offsets) > 0)), "walks are runs of half-edges")
-    tails, heads = model.edges.ravel()[walk], model.edges[:, ::-1].ravel()[walk]
-    following = np.arange(1, len(walk) + 1)
-    following[offsets[1:] - 1] = offsets[:-1]
-    require(np.array_equal(heads, tails[following]), "walks are closed")
-    walk_of = np.empty(len(walk), dtype=np.int64)
-    walk_of[walk] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    size = len(offsets) - 1
+    walk_of = closed_walks(model.edges, proof.walk, proof.offsets)
+    size = len(proof.offsets) - 1
     negatives = np.bincount(walk_of[np.repeat(model.couplings < 0, 2)], minlength=size)
     free = whole_numbers(proof.free, "free")
     require(free.size == 0 or (free.min() >= 0 and free.max() < size), "free walks exist")

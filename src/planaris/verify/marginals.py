@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import MethodError, VerificationError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
-from planaris.result import Marginals
+from planaris.result import CutSum, Marginals
 from planaris.typing import Array, BoolArray, FloatArray
-from planaris.verify.anew import LARGE
+from planaris.verify.anew import LARGE, cut_sum_of
+from planaris.verify.cut_sums import edge_sum_by_cuts
 from planaris.verify.demands import components
-from planaris.verify.determinant import edge_sum_by_determinant
-from planaris.verify.elimination import recompute
+from planaris.verify.determinant import edge_sum_by_determinant, is_warm
+from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.findings import Finding
+
+EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 
 CLOSE = 1e-9
 """Errors of single probabilities that exact methods may leave."""
@@ -29,15 +34,20 @@ def check_marginals(model: IsingModel | MarkovRandomField, result: Marginals) ->
     if not result.exact:
         return [Finding("marginals", "unproved", "estimates; only that they are probabilities")]
     _check_fit(model, nodes, factors)
+    recipe = cut_sum_of(result.certificate)
     ways: list[Callable[[], list[Finding]]] = [
         lambda: _by_elimination(model, nodes, factors),
-        lambda: _of_plane(model, nodes, factors),
+        lambda: _on_surface(model, nodes, factors, recipe),
     ]
-    for way in ways if len(nodes) <= LARGE else ways[::-1]:
+    large = len(nodes) > LARGE
+    findings: list[Finding] = []
+    for way in ways[::-1] if large else ways:
         found = way()
-        if found:
-            return found
-    return [Finding("marginals", "unproved", "only that they are probabilities that fit together")]
+        findings = findings or found
+        if findings and (large or recipe is None):
+            break
+    weak = Finding("marginals", "unproved", "only that they are probabilities that fit together")
+    return findings or [weak]
 
 
 def _shaped(
@@ -119,13 +129,16 @@ def _by_elimination(
     return [Finding("marginals", "recomputed", "elimination")]
 
 
-def _of_plane(
-    model: IsingModel | MarkovRandomField, nodes: list[FloatArray], factors: list[FloatArray]
+def _on_surface(
+    model: IsingModel | MarkovRandomField,
+    nodes: list[FloatArray],
+    factors: list[FloatArray],
+    recipe: CutSum | None,
 ) -> list[Finding]:
-    """Check an Ising model, or a field that is one, by determinants."""
+    """Check an Ising model, or a field that is one, by a random sum."""
     if isinstance(model, IsingModel):
         up, same = ([table[1] for table in tables] for tables in (nodes, factors))
-        return _by_determinant(model, np.array(up), np.array(same))
+        return _by_random_sum(model, np.array(up), np.array(same), recipe)
     if np.any(model.cardinalities != 2):
         return []
     try:
@@ -138,15 +151,19 @@ def _of_plane(
         if table.ndim == 2
     }
     edges = [pairs[min(u, v), max(u, v)] for u, v in ising.edges.tolist()]
-    return _by_determinant(ising, np.array([table[1] for table in nodes]), np.array(edges))
+    up = [table[1] for table in nodes]
+    return _by_random_sum(ising, np.array(up), np.array(edges), recipe)
 
 
-def _by_determinant(model: IsingModel, nodes: FloatArray, edges: FloatArray) -> list[Finding]:
+def _by_random_sum(
+    model: IsingModel, nodes: FloatArray, edges: FloatArray, recipe: CutSum | None
+) -> list[Finding]:
     """Check one random sum of all marginals of edges, and of spins as edges to the bias spin.
 
     The sum is the derivative of log Z along the random weights. Wrong marginals pass only if
     their errors cancel in it. The weights follow from the claim, so nobody can aim at them.
-    Nothing is found out where the graph is not planar, too large or too cold.
+    Nothing is found out where the graph is too large, or neither planar and warm nor such that
+    the result says how to sum over its cuts.
     """
     bare = BareModel.of(model)
     label = components(bare.num_vertices, *bare.edges.T)[1]
@@ -157,13 +174,20 @@ def _by_determinant(model: IsingModel, nodes: FloatArray, edges: FloatArray) -> 
         msg = f"P(x {at}) must be 1/2 without fields, got {nodes[at]}"
         raise VerificationError(msg, claimed=float(nodes[at]), found=0.5)
     # All spins that fields act on, if the graph stays planar; else those with a field.
-    for held in dict.fromkeys([tuple(~alone), tuple(model.fields != 0)]):
-        joined: BoolArray = np.array(held, dtype=bool)
-        accuracy = _check_sum(model, np.flatnonzero(joined), nodes, edges)
-        if accuracy is None:
+    with_field: BoolArray = model.fields != 0
+    ways: list[tuple[BoolArray, EdgeSum]] = [
+        (~alone, edge_sum_by_determinant),
+        *([(with_field, edge_sum_by_determinant)] if np.any(with_field == alone) else []),
+    ]
+    if recipe is not None:
+        prefer = np.array_equal(with_field, ~alone) and not is_warm(bare)
+        first = 0 if prefer else len(ways)
+        ways.insert(first, (with_field, partial(edge_sum_by_cuts, recipe)))
+    for joined, add_up in ways:
+        found = _check_sum(model, np.flatnonzero(joined), nodes, edges, add_up)
+        if found is None:
             continue
-        how = f"a random sum of all, by a determinant, to {accuracy:.0e}"
-        findings = [Finding("marginals", "recomputed", how)]
+        findings = [Finding("marginals", "recomputed", f"a random sum of all, by {found.how}")]
         left = int(np.count_nonzero(~joined & ~alone))
         if left:
             what = f"{left} spins without a field: only that they fit their edges"
@@ -173,9 +197,9 @@ def _by_determinant(model: IsingModel, nodes: FloatArray, edges: FloatArray) -> 
 
 
 def _check_sum(
-    model: IsingModel, joined: Array, nodes: FloatArray, edges: FloatArray
-) -> float | None:
-    """Raise if the random sum is wrong; return to what it is right, None if it is not known."""
+    model: IsingModel, joined: Array, nodes: FloatArray, edges: FloatArray, add_up: EdgeSum
+) -> Recomputed | None:
+    """Raise if the random sum is wrong; return what it is, None if it is not known."""
     bias = np.column_stack([joined, np.full(len(joined), model.num_spins)])
     bare = BareModel(
         model.num_spins + 1,
@@ -185,7 +209,7 @@ def _check_sum(
     claimed = 2 * np.concatenate([edges, nodes[joined]]) - 1
     seed = hashlib.sha256(np.ascontiguousarray(claimed).tobytes()).digest()
     weights = np.random.default_rng(list(seed)).normal(size=len(claimed))
-    found = edge_sum_by_determinant(bare, weights)
+    found = add_up(bare, weights)
     if found is None:
         return None
     total = float(weights @ claimed)
@@ -196,4 +220,4 @@ def _check_sum(
             "some of them are wrong"
         )
         raise VerificationError(msg, claimed=total, found=found.value)
-    return slack
+    return replace(found, slack=slack)

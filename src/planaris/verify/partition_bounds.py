@@ -154,9 +154,10 @@ def _log_partitions(pieces: Pieces) -> list[Recomputed] | None:
     for k, piece in enumerate(bare):
         if found[k] is None:
             model = IsingModel(piece.edges, piece.couplings, num_spins=piece.num_vertices)
-            found[k] = log_partition_anew(model)
-            if found[k] is None:
+            again = log_partition_anew(model)
+            if not again:
                 return None
+            found[k] = again[0]
     return [one for one in found if one is not None]
 
 

@@ -177,7 +177,7 @@ def _check_packing(
     start, stop, parent = (
         np.asarray(a, np.int64) for a in (packing.start, packing.stop, packing.parent)
     )
-    _check_nested(num_vertices, order, start, stop, parent)
+    check_nested(num_vertices, order, start, stop, parent)
     inside = np.concatenate(([0], np.cumsum(parity[order])))
     even = np.flatnonzero((inside[stop] - inside[start]) % 2 == 0)
     _require(even.size == 0, f"{even.size} sets hold an even number of odd vertices", sets=even)
@@ -189,9 +189,10 @@ def _check_packing(
     _check_edges(place[ends], start, stop, numbers, order.size)
 
 
-def _check_nested(
+def check_nested(
     num_vertices: int, order: LongArray, start: LongArray, stop: LongArray, parent: LongArray
 ) -> None:
+    """Raise unless runs of an order are nested or disjoint, parents before their children."""
     k = start.size
     _require(stop.size == k and parent.size == k, "the packing's arrays differ in length")
     known = order.size == 0 or (int(order.min()) >= 0 and int(order.max()) < num_vertices)
