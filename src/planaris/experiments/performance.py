@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -114,18 +114,25 @@ def _timed(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
     return best, answer
 
 
-def _row(task: str, size: str, seconds: float, peer: str, package: str, **found: Any) -> Row:
-    if find_spec(package) is None:
-        return Row(task, size, seconds, peer, None, None, f"{package} is not installed")
-    return Row(task, size, seconds, peer, **found)
+def _is_installed(package: str) -> bool:
+    """Tell whether a package can be imported: it is there, and so is all that it needs."""
+    try:
+        import_module(package)
+    except ImportError:
+        return False
+    return True
+
+
+def _alone(task: str, size: str, seconds: float, peer: str, package: str) -> Row:
+    return Row(task, size, seconds, peer, None, None, f"{package} is not installed")
 
 
 def _ground_states(size: int) -> Iterator[Row]:
     glass = spin_glass(size, np.random.default_rng(size))
     seconds, ours = _timed(lambda: ground_state(glass))
     task, label = "ground state, Gaussian glass", f"{size}²"
-    if find_spec("pymatching") is None:
-        yield _row(task, label, seconds, "PyMatching", "pymatching")
+    if not _is_installed("pymatching"):
+        yield _alone(task, label, seconds, "PyMatching", "pymatching")
         return
     theirs, weight = _timed(lambda: _pymatching(glass))
     energy = 2 * weight - float(np.abs(glass.couplings).sum())
@@ -202,8 +209,8 @@ def _planarity(size: int) -> Iterator[Row]:
     graph = nx.Graph(edges.tolist())
     theirs, answer = _timed(lambda: nx.check_planarity(graph)[0], repeats=1)
     yield Row(task, label, seconds, "NetworkX", theirs, bool(answer) == ours[0])
-    if find_spec("planarity") is None:
-        yield _row(task, label, seconds, "planarity", "planarity")
+    if not _is_installed("planarity"):
+        yield _alone(task, label, seconds, "planarity", "planarity")
         return
     import planarity
 
@@ -216,8 +223,8 @@ def _side_chains(residues: int) -> Iterator[Row]:
     model = side_chain_model(residues, np.random.default_rng(residues))
     seconds, ours = _timed(lambda: branch_and_cut(model), repeats=1)
     task, label = "MAP, side-chain-like field", f"{residues} residues"
-    if find_spec("pytoulbar2") is None:
-        yield _row(task, label, seconds, "toulbar2", "pytoulbar2")
+    if not _is_installed("pytoulbar2"):
+        yield _alone(task, label, seconds, "toulbar2", "pytoulbar2")
         return
     import pytoulbar2
 

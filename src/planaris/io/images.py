@@ -86,12 +86,11 @@ def _open(path: str | os.PathLike[str]) -> Any:
     image_module = _pillow()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is too large is said below
-            image = image_module.open(path, formats=FORMATS)
-        with image:
-            _check_size(path, image)
-            image.load()
-            return image.convert("RGBA").convert("RGB") if image.mode == "P" else image.copy()
+            warnings.simplefilter("ignore")  # what is too large or broken is said below
+            with image_module.open(path, formats=FORMATS) as image:
+                _check_size(path, image)
+                image.load()
+                return image.convert("RGBA").convert("RGB") if image.mode == "P" else image.copy()
     except (FileNotFoundError, MemoryError, PlanarisError):
         raise
     except Exception as error:  # decoders raise whatever they trip over
