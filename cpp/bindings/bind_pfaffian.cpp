@@ -76,16 +76,18 @@ MoatOrderTuple order_by_moats(const PfaffianPlan& plan, In1<int32_t> order, In1<
 }
 
 // log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
-// smallest exponent, multiplications.
-using LogPfaffianTuple =
-    std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double, int64_t, double>;
+// smallest exponent, multiplications; |Pf| = (high + low) * 2^(256 * exponent) of wide numbers.
+using LogPfaffianTuple = std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double,
+                                    int64_t, double, double, double, int64_t>;
 
 LogPfaffianTuple as_tuple(const LogPfaffian& r) {
   return {r.log_magnitude,     r.sign,
           r.stats.pivots,      r.stats.delayed,
           r.stats.left_over,   r.stats.largest_front,
           r.stats.worst_ratio, r.stats.smallest_exponent,
-          r.stats.multiplications};
+          r.stats.multiplications,
+          r.magnitude.high,    r.magnitude.low,
+          r.magnitude.exponent};
 }
 
 // `earliest` and `rank` are both empty or of one entry per edge.

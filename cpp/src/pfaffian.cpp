@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <type_traits>
 
 #include "planaris/front_elimination.hpp"
 #include "planaris/team.hpp"
@@ -82,6 +83,11 @@ class Elimination {
     const TreeTasks cut = cut_tasks(tree_, team_.threads());
     workers_.resize(team_.threads());
     log_sums_.assign(tree_.num_nodes(), 0.0);
+    if constexpr (kIsWide) {
+      products_.assign(tree_.num_nodes(), T(1.0));
+      for (const double x : entries_.face) face_factors_.push_back(T::exp(x));
+      for (const double x : entries_.join) join_factors_.push_back(T::exp(x));
+    }
     handed_.resize(cut.tasks.size());
     team_.work(cut.successors(tree_, true), cut.waits(tree_, true),
                [&](int worker, int task) { run_task(cut, worker, task); });
@@ -100,11 +106,39 @@ class Elimination {
       for (const double scale : entries_.join) sum -= scale;
     }
     result.log_magnitude = static_cast<double>(sum);
+    if constexpr (kIsWide) {
+      if (entries_.earliest.empty()) result.magnitude = product();
+    }
     result.sign = swaps % 2 == 0 ? 1 : -1;
     return result;
   }
 
  private:
+  static constexpr bool kIsWide = std::is_same_v<T, Wide>;
+
+  T product() const {
+    T found(1.0), scales(1.0);
+    for (const T& part : products_) found = found * part;
+    for (const T& factor : join_factors_) scales = scales * factor;
+    return found / scales;
+  }
+
+  // The entry between two legs of a face, and of an edge.
+  T face_entry(int32_t i, int32_t j) const {
+    if constexpr (kIsWide) {
+      return face_factors_[i] * face_factors_[j];
+    } else {
+      return std::exp(entries_.face[i] + entries_.face[j]);
+    }
+  }
+  T join_entry(int32_t edge) const {
+    if constexpr (kIsWide) {
+      return join_factors_[2 * edge] * join_factors_[2 * edge + 1];
+    } else {
+      return std::exp(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
+    }
+  }
+
   struct RankedPair {
     int32_t rank;
     RowPair pair;
@@ -168,7 +202,7 @@ class Elimination {
     }
     const bool in_order = !entries_.earliest.empty();
     w.exponents.assign(s.delayed, 0);
-    if (!in_order) rescale_refused(w, s);
+    if (!in_order) rescale_refused(w, node, s);
     if (fronts_) store_front((*fronts_)[node], w, s);
     add_joins(w, node, s);
     for (; pops > 0; --pops) w.stack.pop();
@@ -183,7 +217,7 @@ class Elimination {
       sum_ratios(w, node, s, eliminated);
       w.stats.left_over += front.failed();
     } else {
-      sum_pivots(w, s, eliminated);
+      sum_pivots(w, node, s, eliminated);
       w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
     }
     log_sums_[node] = w.log_sum;
@@ -196,11 +230,10 @@ class Elimination {
   void add_faces(Worker& w, int32_t node, const Shape& s) {
     for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
       for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
-        const double log_i = entries_.face[tree_.face_legs[i]];
         const int32_t row_i = tree_.face_rows[i];
         for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
           const int32_t row_j = tree_.face_rows[j];
-          const T value = exponential<T>(log_i + entries_.face[tree_.face_legs[j]]);
+          const T value = face_entry(tree_.face_legs[i], tree_.face_legs[j]);
           if (row_i > row_j) {
             w.matrix[size_t(row_j) * s.rows + row_i] += value;
           } else {
@@ -214,7 +247,7 @@ class Elimination {
   void add_joins(Worker& w, int32_t node, const Shape& s) {
     for (int32_t k = 0; k < s.own / 2; ++k) {
       const int32_t e = tree_.edge_order[tree_.own[node] + k];
-      const T value = exponential<T>(entries_.join[2 * e] + entries_.join[2 * e + 1]);
+      const T value = join_entry(e);
       w.matrix[size_t(2 * k) * s.rows + 2 * k + 1] += entries_.sign[e] > 0 ? -value : value;
     }
   }
@@ -251,7 +284,7 @@ class Elimination {
   // A row that an odd cycle of the assignment leaves over has uniformly small entries. Brought
   // back to largest entry 1 it finds a pivot here instead of climbing to the root. Its legs are
   // joined already, so the factor (a power of two: exact) concerns nothing that is yet to come.
-  void rescale_refused(Worker& w, const Shape& s) {
+  void rescale_refused(Worker& w, int32_t node, const Shape& s) {
     for (int32_t k = 0; k < s.delayed; ++k) {
       const int32_t r = s.own + k;
       T* column = w.matrix.data() + size_t(r) * s.rows;
@@ -272,6 +305,7 @@ class Elimination {
       for (int32_t i = r + 1; i < s.rows; ++i) column[i] = column[i] * factor;
       w.exponents[k] = static_cast<int32_t>(exponent);
       w.log_sum -= static_cast<double>(exponent) * 0.6931471805599453;
+      if constexpr (kIsWide) products_[node] = products_[node] * power_of_two<T>(-exponent);
     }
   }
 
@@ -311,10 +345,12 @@ class Elimination {
     return count;
   }
 
-  void sum_pivots(Worker& w, const Shape& s, int eliminated) {
+  void sum_pivots(Worker& w, int32_t node, const Shape& s, int eliminated) {
     double sum = 0.0;
     for (int k = 0; k < eliminated; k += 2) {
-      sum += log_magnitude(w.matrix[size_t(k) * s.rows + k + 1]);
+      const T& pivot = w.matrix[size_t(k) * s.rows + k + 1];
+      sum += log_magnitude(pivot);
+      if constexpr (kIsWide) products_[node] = products_[node] * magnitude(pivot);
     }
     w.log_sum += sum;
   }
@@ -325,7 +361,7 @@ class Elimination {
     double sum = 0.0, worst = w.stats.worst_ratio;
     for (int k = 0; k < eliminated; k += 2) {
       const int32_t leg = leg_of_row(w, node, s, w.perm[k]), e = leg >> 1;
-      const T join = exponential<T>(entries_.join[2 * e] + entries_.join[2 * e + 1]);
+      const T join = join_entry(e);
       const T ratio = w.matrix[size_t(k) * s.rows + k + 1] / join;
       sum += log_magnitude(ratio);
       const double size = to_double((entries_.sign[e] < 0) == ((leg & 1) != 0) ? ratio : -ratio);
@@ -405,6 +441,8 @@ class Elimination {
   std::vector<Worker> workers_;
   std::vector<ContributionStack<T>> handed_;  // by task
   std::vector<double> log_sums_;              // by node
+  std::vector<T> products_;                   // by node: of pivots; wide numbers only
+  std::vector<T> face_factors_, join_factors_;  // exponentials; wide numbers only
 };
 
 }  // namespace

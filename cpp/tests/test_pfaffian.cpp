@@ -96,6 +96,17 @@ static void wide_numbers_hold_small_and_large_ones() {
   CHECK(std::fabs(to_double(sum) - 1e-25) < 1e-32);
   CHECK(is_zero(Wide(1.0) - Wide(1.0)));
   CHECK(binary_exponent(power_of_two<Wide>(-3001)) == -3001);
+  // e and e^-20 to thirty digits, as two doubles.
+  const Wide e = Wide::exp(1.0), small = Wide::exp(-20.0);
+  CHECK(e.high == 0x1.5bf0a8b145769p+1 && std::fabs(e.low - 0x1.4d57ee2b1013ap-53) < 1e-31);
+  CHECK(small.high == 0x1.1b48655f37267p-29);
+  for (const double x : {1e-300, 1e-20, 0.3, 7.25, 88.0, 400.0, 3000.0}) {
+    const Wide one = Wide::exp(x) * Wide::exp(-x) - Wide(1.0);
+    CHECK(std::fabs(to_double(one)) < 1e-29 * (1.0 + x));
+    const Wide twice = Wide::exp(2 * x) / (Wide::exp(x) * Wide::exp(x)) - Wide(1.0);
+    CHECK(std::fabs(to_double(twice)) < 1e-29 * (1.0 + x));
+  }
+  CHECK(to_double(Wide::exp(0.0)) == 1.0);
 }
 
 // Two triangles that share an edge: vertices 0 1 2 and 1 2 3.

@@ -16,14 +16,32 @@ struct Wide {
   Wide() = default;
   Wide(double value) : high(value) { normalize(); }  // NOLINT: numbers convert
 
-  // exp(x), correct to the last place of the double x.
+  // exp(x) to about thirty digits, less those that x has before its point.
   static Wide exp(double x) {
-    constexpr double kStep = 177.445678223346;            // 256 log 2
-    constexpr double kStepLow = 5.936759843446527e-15;  // what the double above leaves out
-    const double k = std::floor(x / kStep + 0.5);
-    Wide result;
-    result.high = std::exp(std::fma(-k, kStep, x) - k * kStepLow);
-    result.exponent = static_cast<int64_t>(k);
+    constexpr double kLog2 = 0x1.62e42fefa39efp-1, kLog2Low = 0x1.abc9e3b39803fp-56;
+    constexpr int kHalvings = 9, kTerms = 9;
+    // x = n log 2 + rest; n log 2 is exact in three doubles.
+    const double n = std::nearbyint(x / kLog2);
+    const double product = n * kLog2, lost = std::fma(n, kLog2, -product);
+    double high, low;
+    two_sum(x, -product, high, low);
+    low -= lost;
+    low -= n * kLog2Low;
+    quick_two_sum(high, low);
+    Wide rest;  // a pair: exponents stay 0 down to 2^-128, and exp is 1 there
+    rest.high = std::ldexp(high, -kHalvings);
+    rest.low = std::ldexp(low, -kHalvings);
+    rest.normalize();
+    // exp - 1 by its series, then squared again and again: (1 + y)² - 1 = 2 y + y².
+    Wide y(0.0);
+    for (int k = kTerms; k >= 1; --k) y = rest * (Wide(1.0) + y) / Wide(k);
+    for (int k = 0; k < kHalvings; ++k) y = y + y + y * y;
+    Wide result = Wide(1.0) + y;
+    const double steps = std::floor(n / 256.0);
+    const int left = static_cast<int>(n - 256.0 * steps);
+    result.high = std::ldexp(result.high, left);
+    result.low = std::ldexp(result.low, left);
+    result.exponent += static_cast<int64_t>(steps);
     result.normalize();
     return result;
   }

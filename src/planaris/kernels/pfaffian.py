@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -51,6 +52,9 @@ class LogPfaffian:
         Binary exponent of the smallest row that was rescaled; below -900 double is too narrow.
     multiplications : float
         Work done.
+    high, low, exponent : float, float, int
+        The size itself, ``(high + low) * 2**(256 * exponent)``, of an elimination in wide
+        numbers that searched for pivots; 0 otherwise.
     """
 
     log_magnitude: float
@@ -62,6 +66,14 @@ class LogPfaffian:
     worst_ratio: float
     smallest_exponent: int
     multiplications: float
+    high: float = 0.0
+    low: float = 0.0
+    exponent: int = 0
+
+    @property
+    def magnitude(self) -> Fraction:
+        """The size itself, where it is known; 0 elsewhere."""
+        return (Fraction(self.high) + Fraction(self.low)) * Fraction(2) ** (256 * self.exponent)
 
 
 class Elimination:
@@ -148,7 +160,7 @@ class Elimination:
         numbers, uncut, residual = self._core.log_pfaffians(
             np.ascontiguousarray(face), join, signs, 0.1, threads, marginals, progress
         )
-        return [LogPfaffian(*row) for row in numbers.tolist()], uncut, residual
+        return [LogPfaffian(*row[:9]) for row in numbers.tolist()], uncut, residual
 
     def factorize(
         self,

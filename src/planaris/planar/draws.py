@@ -115,14 +115,14 @@ def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, **options: Any) ->
         total = factors.log_pfaffian.log_magnitude
         return _checked(lambda uniform: factors.sample(uniform, **options), entries, total)
     draw_cut = _surface_sampler(plan, entries, wide=wide, **options)
-    if draw_cut is None or not entries.is_cold:
+    if draw_cut is not None and entries.is_cold:
+        draw_again = _surface_sampler(plan, entries.shaken(), wide=wide, **options)
+        draw_cut = None if draw_again is None else _agreeing(draw_cut, draw_again)
+    if draw_cut is None or not entries.is_strong:
         return None if draw_cut is None else _checked(draw_cut, entries, None)
-    draw_again = _surface_sampler(plan, entries.shaken(), wide=wide, **options)
-    if draw_again is None:
-        return None
     signed, _ = sum_pfaffians(plan, entries, wide=wide, **options)
     known = signed.log_value if signed.error <= DOUBT / 4 else None
-    return _checked(_agreeing(draw_cut, draw_again), entries, known)
+    return _checked(draw_cut, entries, known)
 
 
 def _checked(draw_cut: CutSampler, entries: Entries, total: float | None) -> CutSampler:

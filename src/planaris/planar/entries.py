@@ -13,6 +13,9 @@ from planaris.typing import FloatArray, Int8Array
 CALM_COUPLING = 8.0
 """With larger couplings an elimination is always done twice."""
 
+STRONG_COUPLING = 1.0
+"""With larger couplings, what is summed with signs is always computed twice."""
+
 LEAST_LOGARITHM = -340.0
 """Half the logarithm of the least normal double, and some room."""
 
@@ -65,6 +68,11 @@ class Entries:
         return bool(np.abs(self.gauged).max(initial=0.0) > CALM_COUPLING)
 
     @property
+    def is_strong(self) -> bool:
+        """Whether terms of both signs may cancel to less than a double shows by its pivots."""
+        return bool(np.abs(self.gauged).max(initial=0.0) > STRONG_COUPLING)
+
+    @property
     def face(self) -> FloatArray:
         """Logarithm of the factor that a leg brings to the entries of its face."""
         return self.scale - np.repeat(self.gauged, 2)
@@ -101,6 +109,18 @@ class Entries:
     def unscaled(self) -> Entries:
         """Return the same Pfaffian with rows as they are."""
         return replace(self, scale=np.zeros_like(self.scale))
+
+    def unrounded(self) -> Entries:
+        """Return the same Pfaffian with scales such that no ``scale - gauged`` is rounded.
+
+        What cancels in a sum of signed Pfaffians then cancels to the last digit calculated with.
+        """
+        gauged = np.repeat(self.gauged, 2)
+        face = np.rint(256 * (self.scale - gauged)) / 256
+        scale = face + gauged
+        taken = scale - face
+        exact = (face - (scale - taken) == 0) & (gauged - taken == 0)
+        return replace(self, scale=np.where(exact, scale, 0.0))
 
     def shaken(self) -> Entries:
         """Return the same Pfaffian with other rounding errors: rows scaled at random, within e."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from planaris.result import Stats
 from planaris.typing import FloatArray
 
 EPSILON = float(np.finfo(np.float64).eps)
+
+WIDE_EPSILON = 2.0**-100
+"""Rounding of double-double numbers, with some room."""
 
 SAFETY = 16.0
 """Errors are stated this many times larger than estimated: two eliminations may agree by luck."""
@@ -63,12 +67,13 @@ def elimination_stats(found: LogPfaffian, *, wide: bool) -> Stats:
 
 
 def estimate_log_pfaffian(
-    elimination: Elimination, entries: Entries, *, wide: bool, **options: Any
+    elimination: Elimination, entries: Entries, *, signed: bool, wide: bool, **options: Any
 ) -> tuple[LogPfaffian, float, Stats]:
     """Eliminate, and once more in another way unless hardly a pivot was out of place.
 
     The second time rows are scaled differently and pivots chosen by a stricter threshold, so
-    the rounding errors of the two are independent and their difference shows them.
+    the rounding errors of the two are independent and their difference shows them. ``signed``
+    tells that the Pfaffian has terms of both signs: good pivots do not show what cancels then.
 
     Returns
     -------
@@ -77,60 +82,84 @@ def estimate_log_pfaffian(
     """
     options = {**options, "wide": wide, "order": entries.order}
     run = elimination.log_pfaffian
+    exactly = wide and not entries.is_ordered
+    if exactly:
+        entries = entries.unrounded()
     first = run(entries.face, entries.scale, entries.signs, **options)
     stats = elimination_stats(first, wide=wide)
     if not is_sound(first, wide=wide, ordered=entries.is_ordered):
         return first, math.inf, stats
-    if is_calm(first, cold=entries.is_cold) and not entries.is_ordered:
+    cold = entries.is_cold or (signed and entries.is_strong)
+    if is_calm(first, cold=cold) and not (entries.is_ordered or wide):
         return first, calm_error(first), stats
-    shaken = entries.shaken()
+    shaken = entries.shaken().unrounded() if exactly else entries.shaken()
     second = run(shaken.face, shaken.scale, shaken.signs, threshold=0.3, **options)
     if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:
         return first, math.inf, stats
+    if exactly:
+        apart = abs(float(second.magnitude / first.magnitude - 1))
+        return first, apart + WIDE_EPSILON * first.pivots, stats
     difference = abs(second.log_magnitude - first.log_magnitude)
     return first, difference + EPSILON * first.pivots, stats
 
 
 class SignedSum:
-    """Σ sign_k exp(log_k), with the errors of its terms; cancellation enlarges the error."""
+    """Σ sign_k exp(log_k), with the errors of its terms; cancellation enlarges the error.
+
+    Where all terms come with their sizes, exactly, nothing is rounded before they are added up.
+    """
 
     def __init__(self) -> None:
         self._logs: list[float] = []
         self._signs: list[int] = []
         self._errors: list[float] = []
+        self._sizes: list[Fraction] = []
         self._shift = 0.0
 
-    def add(self, log_magnitude: float, sign: int, error: float) -> None:
-        """Add a term with the absolute error of its logarithm."""
+    def add(
+        self, log_magnitude: float, sign: int, error: float, size: Fraction = Fraction(0)
+    ) -> None:
+        """Add a term with the error of its logarithm; ``size`` is its exponential, if known."""
         self._logs.append(log_magnitude)
         self._signs.append(sign)
         self._errors.append(error)
+        self._sizes.append(size)
 
     def scaled(self, divisor: float) -> SignedSum:
         """Return the sum divided by a positive number."""
         result = SignedSum()
         result._logs, result._signs, result._errors = self._logs, self._signs, self._errors
+        result._sizes = self._sizes
         result._shift = self._shift - math.log(divisor)
         return result
 
-    def _terms(self) -> tuple[float, FloatArray]:
+    @property
+    def _has_sizes(self) -> bool:
+        return min(self._sizes) > 0
+
+    def _terms(self) -> tuple[float, FloatArray, float]:
+        """Return the largest logarithm, all terms relative to that one, and their sum."""
         top = max(self._logs)
         if top == -math.inf:
-            return top, np.zeros(len(self._logs))
-        return top, np.array(self._signs) * np.exp(np.array(self._logs) - top)
+            return top, np.zeros(len(self._logs)), 0.0
+        if self._has_sizes:
+            largest = self._sizes[self._logs.index(top)]
+            shares = [s * x / largest for s, x in zip(self._signs, self._sizes, strict=True)]
+            return top, np.array([float(share) for share in shares]), float(sum(shares))
+        terms = np.array(self._signs) * np.exp(np.array(self._logs) - top)
+        return top, terms, math.fsum(terms.tolist())
 
     def weights(self) -> FloatArray:
         """Return every term divided by the sum."""
-        _, terms = self._terms()
-        return np.asarray(terms / math.fsum(terms.tolist()))
+        _, terms, total = self._terms()
+        return np.asarray(terms / total)
 
     @property
     def log_value(self) -> float:
         """Logarithm of the sum; -inf where it is not positive."""
         if len(self._logs) == 1:
             return self._logs[0] + self._shift
-        top, terms = self._terms()
-        total = math.fsum(terms.tolist())
+        top, _, total = self._terms()
         return top + math.log(total) + self._shift if total > 0 else -math.inf
 
     @property
@@ -138,9 +167,11 @@ class SignedSum:
         """Absolute error of the logarithm of the sum."""
         if len(self._logs) == 1:
             return self._errors[0]
-        top, terms = self._terms()
-        total = math.fsum(terms.tolist())
+        top, terms, total = self._terms()
         if not total > 0 or not math.isfinite(max(self._errors)):
             return math.inf
-        each = np.array(self._errors) + EPSILON * (abs(top) + 4.0)
-        return float((np.abs(terms) * each).sum() / total)
+        rounding = EPSILON * (abs(top) + 4.0)
+        each = np.array(self._errors)
+        if not self._has_sizes:
+            return float((np.abs(terms) * (each + rounding)).sum() / total)
+        return float((np.abs(terms) * each).sum() / total) + rounding

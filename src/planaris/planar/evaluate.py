@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,10 +123,12 @@ def sum_pfaffians(
     stats: Stats = {}
     for flips in plan._flips:
         turned = entries.with_signs(flips)
-        found, error, stats = estimate_log_pfaffian(plan._elimination, turned, wide=wide, **options)
+        found, error, stats = estimate_log_pfaffian(
+            plan._elimination, turned, signed=plan.genus > 0, wide=wide, **options
+        )
         # Signs are counted relative to the term of the empty cut, the product of all joins.
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        total.add(found.log_magnitude, sign if plan.genus else 1, error)
+        total.add(found.log_magnitude, sign if plan.genus else 1, error, found.magnitude)
     return total.scaled(4.0**plan.genus), stats
 
 
@@ -145,7 +148,7 @@ def marginals_of(
     error = math.inf
     for entries, wide in attempts(plan, couplings, progress):
         uncut, error, log_sum = _uncut(plan, entries, wide=wide, **options)
-        if error <= MARGINAL_ERROR and plan.genus and entries.is_cold:
+        if error <= MARGINAL_ERROR and plan.genus and entries.is_strong:
             # Without an order, the inverse may lose what its residual does not show.
             again, _, _ = _uncut(plan, entries.shaken(), wide=wide, **options)
             error += float(np.abs(again - uncut).max()) if len(again) else math.inf
@@ -190,6 +193,8 @@ def _uncut(
 ) -> tuple[FloatArray, float, float]:
     """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
     parts, residuals, total = [], [], SignedSum()
+    if plan.genus and wide:
+        entries = entries.unrounded()
     for flips in plan._flips:
         turned = entries.with_signs(flips)
         factors = factorize(plan, turned, wide=wide, **options)
@@ -198,7 +203,8 @@ def _uncut(
         uncut, residual = factors.uncut(**options)
         found = factors.log_pfaffian
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        total.add(found.log_magnitude, sign if plan.genus else 1, residual)
+        size = found.magnitude if plan.genus else Fraction(0)
+        total.add(found.log_magnitude, sign if plan.genus else 1, residual, size)
         parts.append(uncut)
         residuals.append(residual)
     if plan.genus == 0:
@@ -209,7 +215,8 @@ def _uncut(
     if spoilt or not math.isfinite(total.error):
         return np.zeros(0), math.inf, 0.0
     weights = total.weights()
-    return weights @ np.array(parts), total.error, total.scaled(4.0**plan.genus).log_value
+    error = total.error + EPSILON * float(np.abs(weights).sum())
+    return weights @ np.array(parts), error, total.scaled(4.0**plan.genus).log_value
 
 
 def factorize(plan: Plan, entries: Entries, *, wide: bool, **options: Any) -> Factorization | None:
