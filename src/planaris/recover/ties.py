@@ -6,6 +6,8 @@ which one a solver happens to return. Its mean over all of them is a property of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from planaris import treewidth
@@ -14,16 +16,22 @@ from planaris.errors import MethodError, NotPlanarError, TooLargeError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
 from planaris.planar import plan
-from planaris.typing import FloatArray, Int8Array
+from planaris.typing import BoolArray, FloatArray, Int8Array
 
-COLD = 20.0
-"""Inverse temperature of models with levels two apart: excited states weigh e^-40 each."""
+COLD = (20.0, 2e3, 2e5)
+"""Inverse temperatures to try until only ground states come, for a weakest coupling of one. The
+first does where all couplings are multiples of it: excited states weigh e^-40 each."""
 
-FROZEN = 3e4
-"""Inverse temperature where levels may lie close: states worse by 1e-3 weigh e^-30."""
+NEGLIGIBLE = 1e-6
+"""Couplings and fields below this share of the strongest do not count as the weakest."""
 
 EXACT_SPINS = 100_000
 """Up to here planar ground states are sampled exactly, beyond by perturbation."""
+
+TIE = 1e-12
+"""Energies this close are equal, relative to the size of all couplings and fields together."""
+
+Draw = Callable[[IsingModel, int, np.random.Generator], Int8Array]
 
 
 def sample_ground_states(
@@ -34,7 +42,7 @@ def sample_ground_states(
     Parameters
     ----------
     model : IsingModel
-        In a zero field: couplings must be integers, so that levels are two apart.
+        Any model.
     size : int
         How many.
     rng : numpy.random.Generator
@@ -43,10 +51,10 @@ def sample_ground_states(
     Returns
     -------
     states : numpy.ndarray
-        int8, shape (size, n).
+        int8, shape (size, n); each has the least energy.
     how : str
         ``"planar"`` and ``"treewidth"``: exact samples at a temperature so low that only
-        ground states have weight, uniform over them. ``"perturbation"``: ground states of
+        ground states came, uniform over them. ``"perturbation"``: ground states of
         slightly perturbed couplings; all of them can come, isolated twofold ties evenly, but
         larger families not uniformly.
 
@@ -57,35 +65,53 @@ def sample_ground_states(
     >>> how, sorted(set(ring.energy(states).tolist())), len(np.unique(states, axis=0))
     ('planar', [-2.0], 8)
     """
-    if model.has_fields:
-        return _by_elimination(model, size, rng)
-    if model.num_spins <= EXACT_SPINS:
+    scaled = _in_units(model)
+    least = float(ground_state(scaled).energy)
+    draw, how = _sampler(scaled)
+    for beta in COLD:
+        if draw is None:
+            break
+        cold = scaled.with_couplings(beta * scaled.couplings, beta * scaled.fields)
+        try:
+            states = draw(cold, size, rng)
+        except (MethodError, TooLargeError):  # too frustrated for this temperature, or too wide
+            break
+        if _are_lowest(scaled, states, least).all():
+            return states, how
+    return _perturbed(scaled, least, size, rng), "perturbation"
+
+
+def _in_units(model: IsingModel) -> IsingModel:
+    """Return the model with its weakest coupling or field at one, and no offset."""
+    sizes = np.abs(np.concatenate([model.couplings, model.fields]))
+    counted = sizes[sizes > NEGLIGIBLE * sizes.max(initial=0.0)]
+    unit = float(counted.min()) if counted.size else 1.0
+    return model.without_offset().with_couplings(model.couplings / unit, model.fields / unit)
+
+
+def _sampler(model: IsingModel) -> tuple[Draw | None, str]:
+    """Return what draws exact samples of the model at any temperature, and its name."""
+    if not model.has_fields and model.num_spins > EXACT_SPINS:
+        return None, "perturbation"
+    if not model.has_fields:
         try:
             drawn = plan(embed(model), positions=model.positions)
-            return drawn.sample(COLD * model.couplings, size, rng), "planar"
         except NotPlanarError:
-            return _by_elimination(model, size, rng)
-        except MethodError:  # too frustrated for double-double at this temperature
             pass
-    return _perturbed(model, size, rng), "perturbation"
+        else:
+            return lambda cold, size, rng: drawn.sample(cold.couplings, size, rng), "planar"
+    return treewidth.sample, "treewidth"
 
 
-def _by_elimination(
-    model: IsingModel, size: int, rng: np.random.Generator
-) -> tuple[Int8Array, str]:
-    cold = COLD if not model.has_fields else FROZEN
-    try:
-        states = treewidth.sample(
-            model.with_couplings(cold * model.couplings, cold * model.fields), size, rng
-        )
-    except TooLargeError:
-        return _perturbed(model, size, rng), "perturbation"
-    return states, "treewidth"
+def _are_lowest(model: IsingModel, states: Int8Array, least: float) -> BoolArray:
+    size = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
+    return np.asarray(model.energy(states) <= least + TIE * size)
 
 
-def _perturbed(model: IsingModel, size: int, rng: np.random.Generator) -> Int8Array:
-    """Return ground states of couplings moved by less than could change the order of levels."""
+def _perturbed(model: IsingModel, least: float, size: int, rng: np.random.Generator) -> Int8Array:
+    """Return ground states of couplings moved by too little to change the order of levels."""
     states = np.empty((size, model.num_spins), dtype=np.int8)
+    # Levels of integers are two apart; where others are closer, the step is made shorter.
     step = 0.25 / max(model.num_edges + model.num_spins, 1)
 
     def moved(values: FloatArray) -> FloatArray:
@@ -93,6 +119,10 @@ def _perturbed(model: IsingModel, size: int, rng: np.random.Generator) -> Int8Ar
         return np.where(values == 0, 0.0, values + noise)
 
     for row in states:
-        fields = moved(model.fields) if model.has_fields else None
-        row[:] = ground_state(model.with_couplings(moved(model.couplings), fields)).spins
+        while True:
+            fields = moved(model.fields) if model.has_fields else None
+            row[:] = ground_state(model.with_couplings(moved(model.couplings), fields)).spins
+            if step < TIE or _are_lowest(model, row, least):
+                break
+            step /= 16
     return states

@@ -10,7 +10,14 @@ from scipy.stats import chisquare
 
 import planaris as pl
 from degenerate import K5, SMALL
-from planaris.recover import Marginal, observe, sample_ground_states, ties
+from planaris.recover import (
+    MAP,
+    Marginal,
+    observe,
+    posterior_model,
+    sample_ground_states,
+    ties,
+)
 from planaris.reference import enumerate_states
 
 
@@ -38,6 +45,34 @@ def test_draws_are_uniform_over_all_ground_states(
     assert how in ("planar", "treewidth")
     # A fixed seed: passes unless draws are uneven.
     assert chisquare(count(states, optima)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("scale", [1e-9, 0.02, 1e4])
+@pytest.mark.parametrize("field", [0.0, 1.0, 0.3003])
+@pytest.mark.parametrize("exact_spins", [100_000, 0])
+def test_what_is_drawn_has_the_least_energy_whatever_the_scale(
+    scale: float,
+    field: float,
+    exact_spins: int,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ties, "EXACT_SPINS", exact_spins)
+    glass = pl.generate.spin_glass(4, rng, disorder="bimodal")
+    fields = scale * field * rng.choice([-1.0, 1.0], 16)
+    model = pl.IsingModel(glass.edges, scale * glass.couplings, fields, offset=7.0)
+    states, _ = sample_ground_states(model, 50, rng)
+    least = enumerate_states(model).energy
+    np.testing.assert_allclose(model.energy(states), least, rtol=0, atol=1e-9 * scale)
+
+
+def test_labellings_as_probable_as_the_best_have_its_probability(
+    rng: np.random.Generator,
+) -> None:
+    seen = observe(pl.generate.square_lattice(8), 1, 0.2, 0.3, rng)
+    found = MAP(p=0.49, q=0.5, tie_breaks=20).recover(seen, rng)
+    energies = posterior_model(seen, 0.49, 0.5).energy(found.alternatives)
+    np.testing.assert_allclose(energies, found.stats["energy"], rtol=1e-9)
 
 
 def test_perturbed_couplings_reach_only_ground_states(
