@@ -189,12 +189,12 @@ class BarrierSolver:
 
 
 def _solve(curve: Any, gradient: FloatArray) -> FloatArray:
-    """Solve a symmetric positive definite system, sparse or dense."""
+    """Solve a symmetric positive definite system, sparse or dense, up to a little rounding."""
+    scale = 1 / np.sqrt(np.maximum(curve.diagonal(), 1e-300))
     if isinstance(curve, np.ndarray) or curve.shape[0] <= 120:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         dense = curve if isinstance(curve, np.ndarray) else curve.toarray()
-        scale = 1 / np.sqrt(np.maximum(np.diagonal(dense), 1e-300))
         scaled = dense * scale * scale[:, None]
         scaled[np.diag_indices(len(scale))] += 1e-14
         try:
@@ -203,4 +203,6 @@ def _solve(curve: Any, gradient: FloatArray) -> FloatArray:
             return np.asarray(scale * np.linalg.lstsq(scaled, scale * gradient, rcond=None)[0])
     from scipy.sparse.linalg import splu
 
-    return np.asarray(splu(curve.tocsc(), diag_pivot_thresh=0.0).solve(gradient))
+    turn = scipy.sparse.diags_array(scale)
+    raised = turn @ curve @ turn + 1e-14 * scipy.sparse.eye_array(len(scale))
+    return np.asarray(scale * splu(raised.tocsc(), diag_pivot_thresh=0.0).solve(scale * gradient))

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import planaris as pl
 from planaris.errors import MethodError, TooLargeError
 from planaris.models import IsingModel
 from planaris.reference.brute_force import enumerate_states
@@ -119,3 +120,14 @@ def test_degenerate_models():
         entropy_bound(IsingModel([(0, 20)], [1.0]), polytope="marginal")
     with pytest.raises(TooLargeError, match="moment matrix"):
         entropy_bound(IsingModel([(0, 100)], [1.0]), entropy="log-det")
+
+
+def test_couplings_of_many_sizes_leave_no_singular_system() -> None:
+    rng = np.random.default_rng(4)
+    n, edges = pl.generate.random_regular_graph(3, 84, rng)
+    couplings = rng.choice([-1e3, 1e3], len(edges)) * 10.0 ** rng.uniform(-12, 4, len(edges))
+    model = pl.IsingModel(edges, couplings, num_spins=n)
+    truth = pl.log_partition(model, "treewidth")
+    found = pl.log_partition(model, "trw+cycle", time_limit=2.0)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper <= truth.upper + 100
