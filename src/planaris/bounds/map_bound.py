@@ -24,8 +24,7 @@ from planaris.bounds.pdc import planar_subgraphs
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
-from planaris.relax.cut_form import energy_quantum
-from planaris.relax.cycles import CLOSED
+from planaris.relax.cut_form import CutForm, energy_quantum
 from planaris.result import GroundState, SplitProof
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
 
@@ -104,7 +103,7 @@ def map_bound(
         energy=energy,
         lower=energy if between else min(lower, energy),
         upper=energy,
-        exact=bool(between or energy - lower <= CLOSED * size),
+        exact=bool(between or energy - lower <= CutForm.from_model(model).resolution),
         method="map-bound",
         stats={"rounds": rounds, "seconds": time.monotonic() - started},
         certificate=master.proof(),

@@ -124,7 +124,7 @@ def _by_parts(
     return GroundState(
         spins,
         energy,
-        energy if exact else _total_lower(split, results, energy),
+        _total_lower(split, results, energy),
         energy,
         exact=exact,
         method="+".join(sorted({result.method for result in results})) or "planar",
@@ -143,7 +143,9 @@ def _by_parts(
 
 
 def _total_lower(split: Split, results: list[GroundState], energy: float) -> float:
-    """Add up the lower bounds of the parts, rounded down."""
+    """Add up the lower bounds of the parts, rounded down; parts without a gap leave none."""
+    if all(result.lower == result.energy for result in results):
+        return energy
     total = math.fsum([*(result.lower for result in results), -split.original.offset])
     return min(energy, float(np.nextafter(total, -np.inf)))
 

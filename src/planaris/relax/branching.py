@@ -14,7 +14,7 @@ from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption, watch
 from planaris.relax.cut_form import CutForm
-from planaris.relax.cycles import INTEGRAL, CycleRelaxation, closed_gap
+from planaris.relax.cycles import INTEGRAL, CycleRelaxation
 from planaris.relax.dense import DenseSearch
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.messages import branch_and_bound
@@ -120,7 +120,7 @@ class BranchAndCut(CycleRelaxation):
             return ()
         _, reduced, slop = self.lp.reduced_costs()
         free = self.lp.lower < self.lp.upper
-        room += closed_gap(self.form)
+        room += self.form.resolution
         stay0 = np.flatnonzero(free & (reduced - slop > room))
         stay1 = np.flatnonzero(free & (-reduced - slop > room))
         return tuple((int(e), 0) for e in stay0) + tuple((int(e), 1) for e in stay1)

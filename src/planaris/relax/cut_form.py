@@ -18,6 +18,12 @@ from planaris.relax.facets import missing_edges
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, Int8Array, IntArray
 
+CLOSED = 1e-9
+"""Intervals this narrow, relative to the couplings, leave no room for a better state."""
+
+ROUNDING = 1e-12
+"""What solvers may lose of sums of couplings, relative to all of them."""
+
 
 @dataclass(frozen=True, eq=False)
 class NoReduction:
@@ -58,6 +64,9 @@ class CutForm:
         The energies of both models agree to this (rounding of the reduction).
     quantum : float
         Energies of states differ by multiples of this; zero if not known.
+    resolution : float
+        Energies this close count as equal: CLOSED of what is left of the couplings after strong
+        ones have decided what they decide, and the rounding of all of them.
     """
 
     model: IsingModel
@@ -67,6 +76,7 @@ class CutForm:
     base: float
     error: float
     quantum: float
+    resolution: float
     reduction: CutReduction | NoReduction = field(repr=False)
 
     @classmethod
@@ -76,9 +86,9 @@ class CutForm:
         """Add the field spin and reduce, unless a proof about the model's own edges is wanted."""
         edges, couplings = with_field_spin(model)
         total = model.num_spins + 1
-        small: CutReduction | NoReduction = NoReduction(total, edges, couplings)
-        if reduce:
-            small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
+        reduced = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
+        small = reduced if reduce else NoReduction(total, edges, couplings)
+        left = float(np.abs(reduced.small_model()[1]).sum())
         small_edges, small_couplings = small.small_model()
         parts = [small.constant, -model.offset, *(-small_couplings).tolist()]
         base = math.fsum(parts)
@@ -91,6 +101,7 @@ class CutForm:
             base,
             small.error + 2 * rounding,
             energy_quantum(model),
+            CLOSED * left + ROUNDING * float(np.abs(couplings).sum()),
             small,
         )
 

@@ -17,8 +17,6 @@ from planaris.relax.lp import GrowingLP
 from planaris.result import GroundState
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
-CLOSED = 1e-9
-"""An interval narrower than this, relative to the energy scale, counts as closed."""
 MAX_PSD_SPINS = 200
 INTEGRAL = 1e-6
 """Pseudomarginals this near to 0 or 1 count as integral."""
@@ -186,17 +184,11 @@ class CycleRelaxation:
                 self.add_rows(rows)
 
 
-def closed_gap(form: CutForm) -> float:
-    """Return the width under which an interval counts as closed."""
-    model = form.model
-    return CLOSED * float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
-
-
 def is_closed(form: CutForm, lower: float, upper: float) -> bool:
     """Return whether [lower, upper] leaves no room for a better state."""
     if form.quantum > 0 and lower > upper - form.quantum * (1 - 1e-6):
         return True
-    return upper - lower <= closed_gap(form)
+    return upper - lower <= form.resolution
 
 
 def cycle_lp(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from planaris.relax.cut_form import CutForm
-from planaris.relax.cycles import closed_gap, is_closed
+from planaris.relax.cycles import is_closed
 from planaris.relax.lp import UNIT
 from planaris.relax.semidefinite import SemidefiniteBound, Triangles
 from planaris.typing import FloatArray, Int8Array
@@ -174,7 +174,7 @@ class DenseSearch:
 
     def raise_bound(self, engine: SemidefiniteBound, fixed: float, limit: float) -> float:
         """Ascend, add triangles, lower α, until closed or not worth it."""
-        margin = self.form.quantum * (1 - 2e-6) if self.form.quantum else closed_gap(self.form) / 2
+        margin = self.form.quantum * (1 - 2e-6) if self.form.quantum else self.form.resolution / 2
         target = (self.energy - margin - fixed + self.slop) / self.unit
         last = ALPHA[1]
         while True:

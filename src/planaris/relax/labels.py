@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from planaris.errors import InfeasibleError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.encode import mrf2pairwise
-from planaris.relax.cut_form import CutForm
+from planaris.relax.cut_form import CLOSED, CutForm
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -208,15 +209,33 @@ class LabelForm:
         """Variables of the model."""
         return self.model.num_variables
 
-    @property
-    def magnitude(self) -> float:
-        """Return the size of the numbers the energies are made of; of a constant, its rounding."""
+    @cached_property
+    def _sizes(self) -> tuple[float, float, float]:
+        """Return the constant, the sum of the least energies of all factors, the largest size."""
         model = self.model
         varies = np.repeat(np.diff(model.scope_offsets) > 0, np.diff(model.table_offsets))
         logs = model.log_values
         constant = -math.fsum(logs[~varies].tolist()) if np.all(np.isfinite(logs[~varies])) else 0.0
         largest = float(np.abs(logs[varies & np.isfinite(logs)]).max(initial=0.0))
+        best = np.maximum.reduceat(logs, model.table_offsets[:-1]) if len(logs) else np.zeros(0)
+        return constant, -math.fsum(best[np.isfinite(best)].tolist()), largest
+
+    @property
+    def magnitude(self) -> float:
+        """Return the size of the numbers the energies are made of; of a constant, its rounding."""
+        constant, _, largest = self._sizes
         return abs(self.base - constant) + largest + ROUNDED * abs(constant)
+
+    def resolution(self, energy: float) -> float:
+        """Return how close to the energy of the best state others count as equal.
+
+        In a better state no factor lies further above its least energy than the best state does
+        in all: penalties beyond that do not blur what is compared, but for their rounding.
+        """
+        constant, least, largest = self._sizes
+        blur = min(largest, max(energy - least, 0.0))
+        rounded = ROUNDED * (abs(constant) + largest)
+        return CLOSED * (abs(self.base - constant) + blur + rounded)
 
     # -- the reduced problem as arrays, and the way back ------------------------------------
 
@@ -267,6 +286,10 @@ class SpinLabels:
         self.magnitude = abs(self.base + model.offset) + float(max(sizes))
         self.magnitude += ROUNDED * abs(model.offset)
         self.num_variables = model.num_spins
+
+    def resolution(self, energy: float) -> float:
+        """Return how close to the energy of the best state others count as equal."""
+        return self.cut.resolution + CLOSED * ROUNDED * abs(self.model.offset)
 
     def energy_of(self, labels: LongArray) -> float:
         """Return the energy of labels of the model."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.relax.cut_form import with_field_spin
-from planaris.relax.cycles import CLOSED, INTEGRAL
+from planaris.relax.cut_form import CutForm, with_field_spin
+from planaris.relax.cycles import INTEGRAL
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import UNIT, GrowingLP
 from planaris.relax.projection import label_relaxation
@@ -87,7 +87,7 @@ def local_lp(
         energy=energy,
         lower=min(lower, energy),
         upper=energy,
-        exact=energy - lower <= CLOSED * float(np.abs(cost).sum()) / 2,
+        exact=energy - lower <= CutForm.from_model(model).resolution,
         method="local-lp",
         stats={
             "status": status,

@@ -18,9 +18,6 @@ from planaris.relax.tightening import triplets_to_add
 from planaris.result import GroundState
 from planaris.typing import IntArray, LongArray
 
-CLOSED = 1e-9
-"""An interval narrower than this, relative to the energies' scale, counts as closed."""
-
 
 class Domains(NamedTuple):
     """Labels alive in the two halves of a split: a variable at a label, or not at it."""
@@ -75,7 +72,7 @@ class MessageSolver:
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one."""
-        return bool(self.energy - lower <= CLOSED * self.scale or lower == np.inf)
+        return bool(self.energy - lower <= self.form.resolution(self.energy) or lower == np.inf)
 
     def sweep(self, rounds: int, tolerance: float, limit: float) -> float:
         """Pass messages, look for a state, shrink the domains; return the bound."""
@@ -90,7 +87,7 @@ class MessageSolver:
 
     def forbid(self, bound: float) -> float:
         """Shrink the domains: a label that costs more than the gap is in no better state."""
-        room = self.energy - bound + CLOSED * self.scale
+        room = self.energy - bound + self.form.resolution(self.energy)
         if np.isfinite(room) and self.engine.forbid_beyond(room):
             return max(bound, self.bound())
         return bound

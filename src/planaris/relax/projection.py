@@ -15,7 +15,6 @@ from planaris.models import MarkovRandomField
 from planaris.relax.cycles import INTEGRAL
 from planaris.relax.labels import LabelForm
 from planaris.relax.lp import GrowingLP
-from planaris.relax.messages import CLOSED
 from planaris.result import GroundState, LabelCycles, LabelTree
 from planaris.typing import BoolArray, FloatArray, LongArray
 
@@ -60,7 +59,6 @@ class LabelRelaxation:
         self.lp = GrowingLP(cost, np.zeros(count), np.ones(count), groups=groups)
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
         self._add_local_rows(owner)
-        self.scale = form.magnitude
         self.state: LongArray = np.zeros(form.model.num_variables, dtype=np.int64)
         self.lower, self.energy = -np.inf, float(form.model.energy(self.state))
         self.trace: list[dict[str, float]] = []
@@ -206,7 +204,7 @@ class LabelRelaxation:
 
     def closed(self) -> bool:
         """Return whether the interval is closed."""
-        return bool(self.energy - self.lower <= CLOSED * self.scale)
+        return bool(self.energy - self.lower <= self.form.resolution(self.energy))
 
     def proof(self) -> LabelCycles:
         """Return the multipliers of the bound, of a model that was not reduced."""

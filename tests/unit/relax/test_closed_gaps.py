@@ -1,0 +1,65 @@
+"""What counts as closed where strong couplings stand beside weak ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.infer.ground_state import _by_parts
+from planaris.infer.limits import Limits
+from planaris.infer.parts import split_model
+from planaris.result import GroundState
+
+
+def weak_beside_one_strong_field(seed: int) -> pl.IsingModel:
+    rng = np.random.default_rng(seed)
+    lattice = pl.generate.square_lattice(4)
+    fields = 1e-9 * rng.normal(size=16)
+    couplings = 1e-9 * rng.normal(size=len(lattice.edges))
+    fields[int(rng.integers(16))] = 3.0
+    return pl.IsingModel(lattice.edges, couplings, fields)
+
+
+@pytest.mark.parametrize("prove", [False, True])
+@pytest.mark.parametrize("method", ["cycle-lp", "mplp", "branch-and-cut", "local-lp", "pdc"])
+@pytest.mark.parametrize("seed", [24, 29])
+def test_a_strong_field_does_not_hide_weak_couplings(seed: int, method: str, prove: bool) -> None:
+    model = weak_beside_one_strong_field(seed)
+    least = pl.ground_state(model, "brute-force").energy
+    found = pl.ground_state(model, method, prove=prove, time_limit=1.0)
+    assert found.lower <= least + 2e-15
+    if found.exact:
+        assert found.energy <= least + 2e-15
+
+
+@pytest.mark.parametrize("prove", [False, True])
+@pytest.mark.parametrize("method", ["cycle-lp", "mplp", "branch-and-cut", "local-lp"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_penalties_do_not_close_gaps(seed: int, method: str, prove: bool) -> None:
+    rng = np.random.default_rng(seed)
+    lattice = pl.generate.square_lattice(5)
+    factors = [((v,), rng.normal(size=3)) for v in range(25)]
+    for u, v in lattice.edges.tolist():
+        table = rng.normal(size=(3, 3))
+        table[rng.random((3, 3)) < 0.25] = -1e12
+        factors.append(((u, v), table))
+    field = pl.MarkovRandomField(np.full(25, 3), factors, log=True)
+    least = pl.ground_state(field, "treewidth").energy
+    assert least < 1e3  # no penalty is paid
+    found = pl.ground_state(field, method, prove=prove, time_limit=1.0)
+    assert found.lower <= least + 1e-2
+    if found.exact:
+        assert found.energy == pytest.approx(least, abs=1e-2)
+
+
+def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
+    model = pl.IsingModel([(0, 1), (2, 3)], [1.0, 2.0], offset=1.0)
+
+    def nearly(part: object, limits: Limits) -> GroundState:
+        energy = -float(np.abs(part.model.couplings).sum())
+        return GroundState(np.ones(4, np.int8), energy, energy - 1e-9, energy, True, "some")
+
+    found = _by_parts(split_model(model), nearly, Limits())
+    assert found.exact
+    assert -4.0 - 3e-9 < found.lower <= -4.0 - 1e-9
