@@ -12,7 +12,7 @@ import numpy as np
 from planaris import bounds, cuts, planar, relax, treewidth
 from planaris.embed import Embedding
 from planaris.errors import TimeLimitError
-from planaris.infer.elimination import fitting_elimination
+from planaris.infer.elimination import fitting_elimination, sharper_elimination
 from planaris.infer.enumerated import least_state
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
@@ -93,9 +93,10 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundSt
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
     if method in ANY_LABELS:
         return ANY_LABELS[method](field, limits)
-    converted = as_ising(field, method)
+    plan = sharper_elimination(field, "ground_state", limits) if method == "auto" else None
+    converted = as_ising(field, method) if plan is None else None
     if converted is None:
-        plan = fitting_elimination(field, "ground_state", limits)
+        plan = plan or fitting_elimination(field, "ground_state", limits)
         if plan is not None:
             with suppress(TimeLimitError):
                 return treewidth.ground_state(

@@ -11,7 +11,11 @@ import numpy as np
 from planaris import bounds, treewidth
 from planaris.embed import Embedding
 from planaris.errors import TimeLimitError
-from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.elimination import (
+    cheap_elimination,
+    fitting_elimination,
+    sharper_elimination,
+)
 from planaris.infer.enumerated import sum_states
 from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, num_components, split_model
@@ -91,6 +95,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> LogParti
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
     if method == "brute-force":
         return sum_states(field, limits)
+    plan = sharper_elimination(field, "log_partition", limits) if method == "auto" else None
+    if plan is not None:
+        return _eliminate(field, plan, limits)
     known = "auto" if method in ANY_LABELS else method
     converted = None if method == "treewidth" else as_ising(field, known)
     if converted is None and method in ANY_LABELS:

@@ -10,7 +10,11 @@ import numpy as np
 from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
-from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.elimination import (
+    cheap_elimination,
+    fitting_elimination,
+    sharper_elimination,
+)
 from planaris.infer.enumerated import all_marginals
 from planaris.infer.limits import Limits
 from planaris.infer.log_partition import ANY_LABELS, BOUNDS
@@ -124,8 +128,9 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginal
     """Solve as an Ising model where the field is one, by elimination or estimates elsewhere."""
     if method == "brute-force":
         return all_marginals(field, limits)
+    blurred = method == "auto" and sharper_elimination(field, "marginals", limits) is not None
     try:
-        converted = None if method == "treewidth" else as_ising(field, method)
+        converted = None if method == "treewidth" or blurred else as_ising(field, method)
     except MethodError as reason:
         if method in _LABEL_ESTIMATES:
             return _estimate_labels(field, method, limits)

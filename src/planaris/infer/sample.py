@@ -7,7 +7,11 @@ import numpy as np
 from planaris import treewidth
 from planaris.embed import Embedding
 from planaris.errors import PrecisionError
-from planaris.infer.elimination import cheap_elimination, fitting_elimination
+from planaris.infer.elimination import (
+    cheap_elimination,
+    fitting_elimination,
+    sharper_elimination,
+)
 from planaris.infer.enumerated import draw_states
 from planaris.infer.limits import Limits
 from planaris.infer.marginals import marginals
@@ -102,7 +106,8 @@ def _of_field(
     """Sample as an Ising model where the field is one, by elimination elsewhere."""
     if method == "brute-force":
         return draw_states(field, size, rng)
-    converted = None if method == "treewidth" else as_ising(field, method)
+    blurred = method == "auto" and sharper_elimination(field, "sample", limits) is not None
+    converted = None if method == "treewidth" or blurred else as_ising(field, method)
     if converted is None:
         return _treewidth(field, size, rng, limits)
     ising, inverse = converted

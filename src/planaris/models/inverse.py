@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from planaris.models.mrf import MarkovRandomField
 
 
+TOLD_APART = 1e-9
+"""Log weights nearer than this, relative to their size where that is above one, are one."""
+
+
 class Inverse(Protocol):
     """The way back from a converted model."""
 
@@ -90,7 +94,8 @@ def lift_ground_state(
     """Return the ground state of the old model for that of the new one.
 
     The energy is recomputed from ``original``; ``lower`` leaves room for the rounding of the
-    conversion. For a Markov random field read ``assignment``.
+    conversion, and ``exact`` is False where that could decide: numbers of very different sizes.
+    For a Markov random field read ``assignment``.
 
     >>> import planaris as pl
     >>> from planaris.models import mrf2ising
@@ -121,6 +126,7 @@ def lift_ground_state(
         energy=energy,
         lower=min(result.lower - slack, energy),
         upper=energy,
+        exact=result.exact and slack <= TOLD_APART * (1.0 + abs(energy)),
         stats=stats,
         certificate=certificate,
         certain=None,

@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import mrf2ising
+from planaris.models.inverse import TOLD_APART
 from planaris.relax.lp import UNIT
 from planaris.result import AsIsing, GroundState
 
@@ -33,6 +34,7 @@ def via_ising(model: MarkovRandomField, solve: Callable[[IsingModel], GroundStat
         energy=energy,
         lower=min(found.lower - slop, energy),
         upper=energy,
+        exact=found.exact and slop <= TOLD_APART * (1.0 + abs(energy)),
         stats=found.stats | {"assignment": labels},
         certificate=None if found.certificate is None else AsIsing(found.certificate),
     )
