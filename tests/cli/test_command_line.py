@@ -62,8 +62,17 @@ def test_evidence(uai_file, tmp_path):
     assert json.loads(out)["log_partition"] == pytest.approx(math.log(3))
     out, _ = planaris("mar", uai_file, "--evidence", str(evidence), "--json")
     np.testing.assert_allclose(json.loads(out)["nodes"], [[1, 0], [1 / 3, 2 / 3]])
+    assert "names" not in json.loads(out)  # the file has none
     out, _ = planaris("sample", uai_file, "--evidence", str(evidence), "-n", "5", "--seed", "1")
     assert [line.split()[0] for line in out.splitlines()] == ["0"] * 5
+
+
+@pytest.mark.parametrize("command", ["map", "mar", "sample"])
+def test_names_stand_for_all_variables_under_evidence(uai_file, tmp_path, command):
+    Path(uai_file + ".names.json").write_text('{"variables": ["ann", "bob"]}')
+    (tmp_path / "chain.evid").write_text("1 0 0")
+    out, _ = planaris(command, uai_file, "--evidence", str(tmp_path / "chain.evid"), "--json")
+    assert json.loads(out)["names"] == ["ann", "bob"]
 
 
 def test_samples_are_reproducible(maxcut_file):

@@ -49,7 +49,7 @@ def map_state(
         print_json(
             {
                 "task": "MAP",
-                **names_of(model),
+                **names_of(model, inverse),
                 "assignment": labels,
                 "energy": result.energy,
                 "log_weight": 0.0 - result.energy,

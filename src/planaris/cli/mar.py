@@ -56,7 +56,7 @@ def mar(
         print_json(
             {
                 "task": "MAR",
-                **names_of(model),
+                **names_of(model, inverse),
                 "nodes": nodes,
                 "edges": result.edges,
                 "exact": result.exact,

@@ -85,9 +85,11 @@ def load(
     return model.condition(read_evidence(evidence))
 
 
-def names_of(model: IsingModel | MarkovRandomField) -> dict[str, list[str]]:
-    """Return the names of the spins for ``--json``, where the file had names."""
-    labels = getattr(model, "labels", range(0))
+def names_of(
+    model: IsingModel | MarkovRandomField, inverse: Conditioning | None
+) -> dict[str, list[str]]:
+    """Return the names of all variables for ``--json``, where the file had names."""
+    labels = model.labels if inverse is None else inverse.original.labels
     return {} if isinstance(labels, range) else {"names": [str(label) for label in labels]}
 
 

@@ -40,6 +40,7 @@ def sample_states(
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:
-        print_json({"task": "SAMPLE", **names_of(model), "seed": seed, "states": states}, out)
+        names = names_of(model, inverse)
+        print_json({"task": "SAMPLE", **names, "seed": seed, "states": states}, out)
         return
     write_text(out, "".join(" ".join(map(str, row)) + "\n" for row in states.tolist()))
