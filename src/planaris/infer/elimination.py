@@ -17,6 +17,9 @@ FIRM_SECONDS = 600.0
 UNEVEN = 1e5
 """Log potentials larger than this, beside what is usual in a field, blur its couplings."""
 
+QUICK_SECONDS = 20.0
+"""So long an elimination may take to avoid that; beyond, what is blurred is said to be."""
+
 
 def cheap_elimination(model: IsingModel, task: Task, limits: Limits) -> EliminationPlan | None:
     """Return a plan where elimination is expected to beat the planar route.
@@ -45,7 +48,8 @@ def sharper_elimination(
     usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
     if float(logs.max(initial=0.0)) <= UNEVEN * max(usual, 1.0):
         return None
-    return fitting_elimination(field, task, limits)
+    plan = fitting_elimination(field, task, limits)
+    return plan if plan is not None and plan.seconds <= QUICK_SECONDS else None
 
 
 def fitting_elimination(model: Model, task: Task, limits: Limits) -> EliminationPlan | None:

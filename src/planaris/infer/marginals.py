@@ -20,7 +20,12 @@ from planaris.infer.limits import Limits
 from planaris.infer.log_partition import ANY_LABELS, BOUNDS
 from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.pseudomarginals import by_clamping, from_bound, of_labels
+from planaris.infer.pseudomarginals import (
+    by_clamping,
+    from_bound,
+    lift_enclosures,
+    of_labels,
+)
 from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, check_model
 from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
@@ -51,8 +56,8 @@ def marginals(
         ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
         of a bound on log Z (``exact`` is False, ``stats["log_partition"]`` has the bound);
         ``"clamped"`` encloses: ``stats["lower"]`` and ``stats["upper"]`` hold for every
-        P(s_v = +1). Pairwise Markov random fields with any number of labels have the estimates
-        of ``"trw"`` and ``"mean-field"``.
+        P(s_v = +1), for a field every table. Pairwise Markov random fields with any number of
+        labels have the estimates of ``"trw"`` and ``"mean-field"``.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
@@ -147,7 +152,8 @@ def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginal
     ising, inverse = converted
     found = marginals(ising, method, **limits.left())
     proof = None if found.certificate is None else AsIsing(found.certificate)
-    return replace(inverse.lift_marginals(found), certificate=proof)
+    lifted = replace(inverse.lift_marginals(found), certificate=proof)
+    return lift_enclosures(found, lifted, inverse) if found.method == "clamped" else lifted
 
 
 def _by_parts(

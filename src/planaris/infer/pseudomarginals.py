@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from planaris import bounds
 from planaris.infer.limits import Limits
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import Inverse, IsingModel, MarkovRandomField
 from planaris.progress import watch
 from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
@@ -100,6 +101,22 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
         "seconds": limits.seconds(),
     }
     return Marginals(np.clip(nodes, lower, upper), edges, False, "clamped", stats)
+
+
+def lift_enclosures(found: Marginals, lifted: Marginals, inverse: Inverse) -> Marginals:
+    """Return clamped marginals of a field with the ends of every table of a variable."""
+    kept = {k: v for k, v in found.stats.items() if not k.startswith("edges_")}
+    ends = [
+        inverse.lift_marginals(replace(found, nodes=found.stats[end])).nodes
+        for end in ("lower", "upper")
+    ]
+    pairs = list(zip(*ends, strict=True))
+    stats = {
+        **kept,
+        "lower": [np.minimum(a, b) for a, b in pairs],
+        "upper": [np.maximum(a, b) for a, b in pairs],
+    }
+    return replace(lifted, stats=stats)
 
 
 def _neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:

@@ -128,10 +128,11 @@ def exact_expansion(graph: Any, *, interior: bool = False) -> WeakExpansion:
 
 
 def spectral_expansion(graph: Any) -> float:
-    """Return a proved lower bound on the expansion constant c of a regular graph.
+    """Return a lower bound on the expansion constant c of a regular graph.
 
     |δ(S)| ≥ c d |S| for all S of at most half the nodes; c ≥ (1 - λ₂/d) / 2 with λ₂ the second
-    largest eigenvalue of the adjacency matrix.
+    largest eigenvalue of the adjacency matrix. Above 500 nodes λ₂ is found by Lanczos iteration
+    and raised by its residual: a bound unless the iteration missed an eigenvalue.
 
     Examples
     --------
@@ -153,11 +154,14 @@ def spectral_expansion(graph: Any) -> float:
     matrix = coo_array((np.ones(2 * len(u)), ends), shape=(n, n)).tocsr()
     if n <= 500:
         second = float(np.linalg.eigvalsh(matrix.toarray())[-2])
+        error = n * float(np.finfo(np.float64).eps) * float(degrees[0])
     else:
         start = np.random.default_rng(0).standard_normal(n)
-        values = eigsh(matrix, k=2, which="LA", v0=start, return_eigenvectors=False)
-        second = float(np.min(values))
-    return max(0.0, (1.0 - second / float(degrees[0])) / 2.0)
+        values, vectors = eigsh(matrix, k=2, which="LA", v0=start)
+        at = int(np.argmin(values))
+        second = float(values[at])
+        error = 2 * float(np.linalg.norm(matrix @ vectors[:, at] - second * vectors[:, at]))
+    return max(0.0, (1.0 - (second + error) / float(degrees[0])) / 2.0)
 
 
 def _outer_nodes(frame: Graph) -> LongArray:

@@ -58,6 +58,20 @@ def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found.exact
 
 
+def test_clamping_a_field_encloses_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables with one label are not spins of the model that is bounded."""
+    monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
+    rng = np.random.default_rng(1)
+    pairs = [((u, v), rng.random((2, 2))) for u in (1, 2, 4) for v in (1, 2, 4) if u < v]
+    single = [((0,), [2.0]), ((3, 4), [[1.0, 2.0]]), ((1,), [1.0, 3.0])]
+    model = pl.MarkovRandomField([1, 2, 2, 1, 2], [*single, *pairs])
+    found, truth = pl.marginals(model, "clamped", time_limit=0.5), pl.marginals(model)
+    ends = zip(found.stats["lower"], truth.nodes, found.stats["upper"], strict=True)
+    for low, table, high in ends:
+        assert np.all(low <= table + 1e-12)
+        assert np.all(table <= high + 1e-12)
+
+
 def test_clamping_keeps_its_time_and_encloses_what_it_does_not_reach(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
