@@ -19,6 +19,7 @@ from planaris.infer.parts import Part, Split, all_planar, split_model
 from planaris.infer.reduce import Model, as_ising, check_method, check_model
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
+from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, PartProof
 
 QUICK_SECONDS = 0.5
@@ -144,11 +145,12 @@ def _by_parts(
 
 
 def _total_lower(split: Split, results: list[GroundState], energy: float) -> float:
-    """Add up the lower bounds of the parts, rounded down; parts without a gap leave none."""
+    """Add up the lower bounds of the parts, rounded down; no gap where no other energy fits in."""
     if all(result.lower == result.energy for result in results):
         return energy
     total = math.fsum([*(result.lower for result in results), -split.original.offset])
-    return min(energy, float(np.nextafter(total, -np.inf)))
+    lower = min(energy, float(np.nextafter(total, -np.inf)))
+    return energy if energy - lower < energy_quantum(split.original) / 2 else lower
 
 
 def _planar(part: Part, limits: Limits) -> GroundState:

@@ -248,7 +248,8 @@ def find_marginals(scene: Scene, spin: int | None) -> Answer:
         if nodes is None:
             held = None
         else:  # holding a spin changes no marginal of an edge
-            model, found = _with_held_spin(model, held), replace(found, nodes=nodes)
+            model = _with_held_spin(model, held)
+            found = replace(found, nodes=nodes, certificate=None)
     seconds = perf_counter() - started
     return {
         "nodes": None if nodes is None else np.round(nodes, 6).tolist(),
