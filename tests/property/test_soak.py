@@ -50,10 +50,14 @@ def test_wrong_answers_are_seen(monkeypatch: pytest.MonkeyPatch, verb: str, spoi
     assert any(verb in fault for fault in soak.check_model(cold).contradictions)
 
 
-REFUSED = (15, 18, 44, 105, 126, 180, 232, 248, 439, 594, 704, 1165, 1308, 5650)
-"""Honest answers whose proofs were refused: weights of 1e-28, gaps of 1e-12, no allowed state."""
+REFUSED = (15, 18, 44, 105, 126, 180, 232, 248, 439, 594, 704, 1165, 1308, 3755, 5650)
+"""Honest answers whose proofs were refused: weights of 1e-28, gaps of 1e-12, no allowed state,
+legs on a torus that found no pivot."""
+
+FAULTS = (4283,)
+"""Errors of other kinds than refusals: Pfaffians on a torus too different for a float."""
 
 
-@pytest.mark.parametrize("seed", REFUSED)
-def test_honest_proofs_are_not_refused(seed: int) -> None:
+@pytest.mark.parametrize("seed", REFUSED + FAULTS)
+def test_models_that_once_failed(seed: int) -> None:
     assert soak.soak_seed(seed).contradictions == []

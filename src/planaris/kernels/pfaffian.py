@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -73,6 +74,8 @@ class LogPfaffian:
     @property
     def magnitude(self) -> Fraction:
         """The size itself, where it is known; 0 elsewhere."""
+        if not math.isfinite(self.high + self.low):
+            return Fraction(0)
         return (Fraction(self.high) + Fraction(self.low)) * Fraction(2) ** (256 * self.exponent)
 
 

@@ -97,8 +97,10 @@ def estimate_log_pfaffian(
     if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:
         return first, math.inf, stats
     if exactly:
-        apart = abs(float(second.magnitude / first.magnitude - 1))
-        return first, apart + WIDE_EPSILON * first.pivots, stats
+        apart = second.magnitude / first.magnitude - 1
+        if not abs(apart) < 1:  # nothing is known, and no float need hold it
+            return first, math.inf, stats
+        return first, abs(float(apart)) + WIDE_EPSILON * first.pivots, stats
     difference = abs(second.log_magnitude - first.log_magnitude)
     return first, difference + EPSILON * first.pivots, stats
 

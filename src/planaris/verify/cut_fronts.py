@@ -152,8 +152,8 @@ class Schedule:
 
 def pfaffian(
     schedule: Schedule, rotation: Array, offsets: Array, weight: Any, joins: Any, *, search: bool
-) -> Pivots:
-    """Eliminate everything.
+) -> Pivots | None:
+    """Eliminate everything; None where legs are left without a pivot.
 
     Parameters
     ----------
@@ -185,8 +185,7 @@ def pfaffian(
         order.append(found[1])
         fronts.append(found[2])
     legs = np.concatenate(order)
-    complete = len(legs) == len(rotation)
-    return Pivots(np.concatenate(values), legs) if complete else Pivots(np.zeros(1), legs)
+    return Pivots(np.concatenate(values), legs) if len(legs) == len(rotation) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -204,6 +204,8 @@ class _CutSum:
         """Eliminate one structure."""
         legs = self.dual.rotation, self.dual.offsets
         found = pfaffian(schedule, *legs, weight, joins, search=self.genus > 0)
+        if found is None:
+            return None
         values = found.values
         if self.genus:
             each = np.concatenate([np.log(np.abs(values.real)), -np.log(np.abs(joins))])
