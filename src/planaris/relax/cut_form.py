@@ -66,7 +66,8 @@ class CutForm:
         Energies of states differ by multiples of this; zero if not known.
     resolution : float
         Energies this close count as equal: CLOSED of what is left of the couplings after strong
-        ones have decided what they decide, and the rounding of all of them.
+        ones have decided what they decide, and the rounding of all of them; never more than
+        CLOSED of all.
     """
 
     model: IsingModel
@@ -88,7 +89,8 @@ class CutForm:
         total = model.num_spins + 1
         reduced = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
         small = reduced if reduce else NoReduction(total, edges, couplings)
-        left = float(np.abs(reduced.small_model()[1]).sum())
+        size = float(np.abs(couplings).sum())
+        left = min(float(np.abs(reduced.small_model()[1]).sum()), (1 - ROUNDING / CLOSED) * size)
         small_edges, small_couplings = small.small_model()
         parts = [small.constant, -model.offset, *(-small_couplings).tolist()]
         base = math.fsum(parts)
@@ -101,7 +103,7 @@ class CutForm:
             base,
             small.error + 2 * rounding,
             energy_quantum(model),
-            CLOSED * left + ROUNDING * float(np.abs(couplings).sum()),
+            CLOSED * left + ROUNDING * size,
             small,
         )
 
