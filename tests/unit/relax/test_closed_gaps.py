@@ -54,7 +54,7 @@ def test_penalties_do_not_close_gaps(seed: int, method: str, prove: bool) -> Non
 
 
 def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
-    model = pl.IsingModel([(0, 1), (2, 3)], [1.0, 2.0], offset=1.0)
+    model = pl.IsingModel([(0, 1), (2, 3)], [1.1, 2.3], offset=1.0)
 
     def nearly(part: object, limits: Limits) -> GroundState:
         energy = -float(np.abs(part.model.couplings).sum())
@@ -62,4 +62,6 @@ def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
 
     found = _by_parts(split_model(model), nearly, Limits())
     assert found.exact
-    assert -4.0 - 3e-9 < found.lower <= -4.0 - 1e-9
+    assert -4.4 - 3e-9 < found.lower <= -4.4 - 0.9e-9
+    whole = _by_parts(split_model(model.with_couplings([1.0, 2.0])), nearly, Limits())
+    assert whole.lower == whole.energy == -4.0  # no energy but every second whole number
