@@ -20,7 +20,7 @@ struct Wide {
   static Wide exp(double x) {
     constexpr double kLog2 = 0x1.62e42fefa39efp-1, kLog2Low = 0x1.abc9e3b39803fp-56;
     constexpr int kHalvings = 9, kTerms = 9;
-    // x = n log 2 + rest; n log 2 is exact in three doubles.
+    // x = n log 2 + rest, log 2 being two doubles.
     const double n = std::nearbyint(x / kLog2);
     const double product = n * kLog2, lost = std::fma(n, kLog2, -product);
     double high, low;

@@ -96,6 +96,8 @@ class LogPartition(Answer):
         The method that was used.
     stats : dict
         Times, sizes, error estimate.
+    certificate : object or None
+        What :mod:`planaris.verify` checks it by, where there is something.
 
     Examples
     --------
@@ -141,6 +143,8 @@ class Marginals(Answer):
         The method that was used.
     stats : dict
         Times, sizes, error estimate.
+    certificate : object or None
+        What :mod:`planaris.verify` checks it by, where there is something.
 
     Examples
     --------

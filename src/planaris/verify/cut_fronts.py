@@ -2,7 +2,7 @@
 
 The matrix is that of :mod:`planaris.verify.rotations`: legs, joins and signs. Vertices are
 halved again and again; an edge goes, both legs at once and its join as pivot, in the smallest
-part that holds both its ends. Fronts are dense, in the widest floats that NumPy has, and exactly
+part that holds both its ends. Fronts are dense, in floats of any kind, and exactly
 skew-symmetric. On a plane no pivot is searched for: with weights relative to some term, all pivots
 are ratios of two sums of positive terms and no smaller than their joins.
 """
@@ -62,7 +62,7 @@ def halve(num_vertices: int, ends: Array, seed: int) -> Parts:
     first: list[int] = []
     stop: list[int] = []
     child: list[tuple[int, int]] = []
-    # Children are made before their parent: (vertices, edges) opens a part, an int closes it.
+    # Children are made before their parent: (vertices, edges) opens a part, None closes it.
     stack: list[Any] = [(np.arange(num_vertices), inside)]
     done: list[int] = []
     begin = 0

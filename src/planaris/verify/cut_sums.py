@@ -123,18 +123,18 @@ class _CutSum:
         """Read what a result says, or refuse it; None if it asks for too much."""
         if not 0 < len(bare.edges) <= MAX_EDGES:
             return None
-        walk_of = closed_walks(bare.edges, proof.walk, proof.offsets)
+        closed_walks(bare.edges, proof.walk, proof.offsets)
+        walks = len(proof.offsets) - 1
         spins = np.append(whole_row(proof.spins, "spins"), 1)
         require(len(spins) == bare.num_vertices, "every spin has a state")
         require(bool(np.all(np.abs(spins) == 1)), "states are -1 and +1")
-        sets = NestedSets.of(proof, len(proof.offsets) - 1)
+        sets = NestedSets.of(proof, walks)
         dual = Rotations.of(whole_row(proof.walk, "walk"), whole_row(proof.offsets, "offsets"))
-        used, _ = np.unique(bare.edges, return_counts=True)
+        used = np.unique(bare.edges)
         orbits = int(dual.face.max(initial=-1)) + 1
         require(orbits == len(used), "the walks close around every spin")
         several, _ = components(bare.num_vertices, *bare.edges.T)
         several -= bare.num_vertices - len(used)
-        walks = int(walk_of.max(initial=-1)) + 1
         genus = several - (len(used) - len(bare.edges) + walks) // 2
         if genus > MAX_GENUS:
             return None
@@ -195,7 +195,7 @@ class _CutSum:
             return None
         low, high, rank = waits
         schedule = Schedule.of(parts, parts.lowest(low, high), rank)
-        structures = self.dual.flips() if self.genus else [np.ones(len(joins))]
+        structures = self.dual.flips if self.genus else [np.ones(len(joins))]
         found = [self._structure(schedule, weight, joins * flips) for flips in structures]
         terms = [term for term in found if term is not None]
         return _added(terms, joins.dtype) if len(terms) == len(found) else None

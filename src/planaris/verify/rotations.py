@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -57,15 +58,16 @@ class Rotations:
         """Number of vertices, pieces counted."""
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def ends(self) -> Array:
         """The vertices that every edge joins, shape (edges, 2)."""
         at = np.empty(len(self.rotation), dtype=np.int64)
         at[self.rotation] = np.repeat(np.arange(self.num_vertices), np.diff(self.offsets))
         return at.reshape(-1, 2)
 
+    @cached_property
     def flips(self) -> list[FloatArray]:
-        """Return signs of all structures, to be multiplied with ``signs``: 4^genus of them."""
+        """Signs of all structures, to be multiplied with ``signs``: 4^genus of them."""
         count = int(self.face.max(initial=-1)) + 1
         sides = self.face.reshape(-1, 2).astype(np.int64)
         tree, above = _spanning_tree(count, sides)
