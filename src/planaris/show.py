@@ -17,12 +17,17 @@ def one_line(result: Any) -> str:
     Examples
     --------
     >>> from planaris.result import GroundState
-    >>> GroundState(np.ones(3, np.int8), -1.0, -1.0, -1.0, True, "by hand")
+    >>> from planaris.models import IsingModel
+    >>> model = IsingModel([(0, 1), (1, 2)], [0.5, 0.5])
+    >>> GroundState.of(model, np.ones(3, np.int8), -1.0, method="by hand")
     GroundState(spins=[1, 1, 1], energy=-1.0, lower=-1.0, upper=-1.0, exact=True, method='by hand')
-    >>> print(one_line(GroundState(np.ones(900, np.int8), -1.0, -2.0, -1.0, False, "by hand")))
+    >>> large = IsingModel([(0, 1)], [1.0], num_spins=900)
+    >>> print(one_line(GroundState.of(large, np.ones(900, np.int8), -2.0, method="by hand")))
     GroundState(spins=int8[900], energy=-1.0, lower=-2.0, upper=-1.0, exact=False, method='by hand')
     """
-    if dataclasses.is_dataclass(result):
+    if getattr(result, "SHOWN", ()):
+        names = list(result.SHOWN)
+    elif dataclasses.is_dataclass(result):
         names = [field.name for field in dataclasses.fields(result) if field.repr]
     else:
         names = list(result._fields)

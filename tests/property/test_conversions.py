@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claims import claimed_marginals
 from mrf_models import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError
@@ -38,9 +39,9 @@ def states_of(model: Any) -> np.ndarray:
 def marginals_of(model: Any) -> Marginals:
     if isinstance(model, IsingModel):
         found = enumerate_states(model)
-        return Marginals(found.nodes, found.edges, True, "brute-force")
+        return claimed_marginals(found.nodes, found.edges, True, "brute-force")
     table = enumerate_assignments(model)
-    return Marginals(table.nodes, table.factors, True, "brute-force")
+    return claimed_marginals(table.nodes, table.factors, True, "brute-force")
 
 
 def log_partition_of(model: Any) -> float:
@@ -201,7 +202,7 @@ def test_condition(mrf: MarkovRandomField, data: st.DataObject, keep: bool) -> N
     assert found.map_log_weight == pytest.approx(wanted.map_log_weight, rel=1e-12, abs=1e-12)
     if wanted.log_partition > -np.inf:
         marginals = inverse.lift_marginals(marginals_of(smaller))
-        reference = Marginals(wanted.nodes, wanted.factors[: mrf.num_factors], True, "")
+        reference = claimed_marginals(wanted.nodes, wanted.factors[: mrf.num_factors], True, "")
         assert_same_marginals(marginals, reference)
 
 

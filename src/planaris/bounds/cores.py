@@ -68,7 +68,8 @@ class EliminatedCore:
         found = treewidth.marginals(
             self.model.with_couplings(self.model.couplings, fields), plan=self.plan
         )
-        log = found.stats["log_partition"]
+        log = found.log_partition
+        assert log is not None, "elimination has log Z"
         return Solved(log.value, log.value - log.lower, 2 * np.asarray(found.nodes) - 1, 1e-12)
 
     def pairs(self, fields: FloatArray) -> FloatArray:

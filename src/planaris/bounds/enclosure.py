@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from planaris.bounds.decomposition import Callback
-from planaris.result import Bounds, LogPartition, Stats
+from planaris.result import Bounds, LogPartition
 
 
 class Enclosure:
@@ -67,12 +67,19 @@ class Enclosure:
         self.offer(by, lower=found.lower, proof=lambda: proof.lower)
         self.offer(by, upper=found.upper, proof=lambda: proof.upper)
 
-    def result(self, method: str, stats: Stats) -> LogPartition:
+    def result(self, method: str, num_variables: int, **details: Any) -> LogPartition:
         """Return the interval."""
         lower, upper = self.lower, self.upper
         value = (lower + upper) / 2 if math.isfinite(lower) else upper
         seconds = time.monotonic() - self.started
-        details: Stats = {"trace": self.trace, "seconds": seconds}
-        exact = lower == upper
-        stats = {**stats, **details}
-        return LogPartition(value, lower, upper, exact, method, stats, certificate=self.proof)
+        return LogPartition.between(
+            lower,
+            upper,
+            value=value,
+            num_variables=num_variables,
+            method=method,
+            seconds=seconds,
+            trace=self.trace,
+            certificate=self.proof,
+            **details,
+        )

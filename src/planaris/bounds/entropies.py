@@ -71,9 +71,9 @@ def trw_over_cycles(model: IsingModel, *, time_limit: float | None = None) -> Lo
     started = time.monotonic()
     share = None if time_limit is None else 0.2 * time_limit
     trees = trw(model, time_limit=share)
-    if trees.exact or "rho" not in trees.stats:
+    if trees.exact or trees.mixture is None:
         return trees
-    rho = shares_of(model, trees.stats["weights"], trees.stats["subgraphs"])
+    rho = shares_of(model, *trees.mixture)
     left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     n = model.num_spins
     if rho == "uniform" and (24.0 * n * n > available_bytes() or 1e-10 * n**3 > left):

@@ -43,7 +43,7 @@ def enclose_field(
         state = heavy_state(mrf, clock.share(0.2), rng)
     except InfeasibleError:  # proved: every label of some variable is excluded
         clock.offer("no state", upper=-math.inf)
-        return clock.result("interval", {"order": order})
+        return clock.result("interval", mrf.num_variables, stats={"order": order})
     weight = float(mrf.log_weight(state))
     slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
     if weight > -math.inf:
@@ -60,7 +60,7 @@ def enclose_field(
         last = level == len(BUCKET_ENTRIES) - 1
         total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
         clock.offer("cutset", lower=min(total.lower, clock.upper), proof=total.proof)
-    return clock.result("interval", {"order": order})
+    return clock.result("interval", mrf.num_variables, stats={"order": order})
 
 
 def _certain(mrf: MarkovRandomField, state: Any) -> LabelField:

@@ -22,7 +22,14 @@ from planaris.bounds.trw import MAX_GROWN, tree_decomposition
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import bias2fields, mrf2ising
-from planaris.result import AsIsing, HeavyState, HeldSpin, LogPartition, LowestEnergy
+from planaris.result import (
+    AsIsing,
+    HeavyState,
+    HeldSpin,
+    LogPartition,
+    LowestEnergy,
+    Pseudomarginals,
+)
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
 
@@ -120,8 +127,8 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
     try:
         search = _Search(bare, clock, rng)
     except TimeoutError:  # not even trees were found
-        half = {"nodes": np.full(model.num_spins, 0.5), "edges": np.full(model.num_edges, 0.5)}
-        return clock.result("interval", half)
+        half = Pseudomarginals(np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5))
+        return clock.result("interval", model.num_spins, pseudomarginals=half)
     if model.num_edges >= DENSE_DEGREE / 2 * model.num_spins:
         _over_cycles(model, clock, search.state)
     for stage in _stages(bare):
@@ -135,7 +142,8 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
         search.tighten(stage)
     search.finish()
     nodes, edges = shared_marginals(model, search.state)
-    return clock.result("interval", {"nodes": nodes, "edges": edges})
+    guess = Pseudomarginals(nodes, edges)
+    return clock.result("interval", model.num_spins, pseudomarginals=guess)
 
 
 def _stages(bare: Bare) -> list[str]:
@@ -162,13 +170,12 @@ def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generato
     smaller, _ = bias2fields(model, hub)
     found = _ising(smaller, clock, rng)
     slack = 2 * EPSILON * (abs(found.value) + 1)
-    stats = {k: v for k, v in found.stats.items() if k not in ("nodes", "edges")}
     return replace(
         found,
         value=found.value + LOG2,
         lower=found.lower + LOG2 - slack,
         upper=found.upper + LOG2 + slack,
-        stats=stats,
+        pseudomarginals=None,
         certificate=HeldSpin(hub, found.certificate),
     )
 

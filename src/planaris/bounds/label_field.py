@@ -11,7 +11,7 @@ from planaris.bounds.bare import EPSILON
 from planaris.bounds.clusters import colour_classes
 from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
-from planaris.result import Bounds, LabelField, LogPartition
+from planaris.result import Bounds, LabelField, LogPartition, Pseudomarginals
 from planaris.typing import FloatArray, LongArray
 
 
@@ -50,9 +50,16 @@ def label_mean_field(
             last = lower
     cards = mrf.cardinalities.tolist()
     tables = [np.array(row[:k]) for row, k in zip(nodes, cards, strict=True)]
-    stats = {"nodes": tables, "sweeps": sweeps, "seconds": time.monotonic() - started}
-    proof = Bounds(LabelField(np.concatenate([np.zeros(0), *tables])), None)
-    return LogPartition(best, best, math.inf, False, "mean-field", stats, certificate=proof)
+    return LogPartition.between(
+        best,
+        math.inf,
+        num_variables=mrf.num_variables,
+        method="mean-field",
+        pseudomarginals=Pseudomarginals(tables, None),
+        rounds=sweeps,
+        seconds=time.monotonic() - started,
+        certificate=Bounds(LabelField(np.concatenate([np.zeros(0), *tables])), None),
+    )
 
 
 class _Product:

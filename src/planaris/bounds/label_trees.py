@@ -19,7 +19,7 @@ from planaris.kernels.tree_reweighted import LabelTables, forest_log_partition, 
 from planaris.models import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
 from planaris.relax.entropies import heaviest_tree
-from planaris.result import Bounds, LabelTrees, LogPartition
+from planaris.result import Bounds, LabelTrees, LogPartition, Pseudomarginals
 from planaris.typing import FloatArray, LongArray
 
 MAX_ROUNDS = 60
@@ -228,7 +228,7 @@ def label_trw(
     deadline = math.inf if time_limit is None else started + time_limit
     if not mrf.num_variables or mrf.pairwise_view().constant == -math.inf:
         value = mrf.pairwise_view().constant
-        return LogPartition(value, value, value, True, "trw")
+        return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
     mixture, status = LabelMixture(mrf), "max_iterations"
     for k in range(max_iterations):
         mixture.deadline = deadline - mixture.seconds_to_prove()
@@ -244,17 +244,17 @@ def label_trw(
     if max_iterations and status != "time_limit":
         mixture.sweep(400, 1e-6)
     upper = mixture.upper()
-    stats = {
-        "status": status,
-        "nodes": mixture.nodes(),
-        "pairs": mixture.pairs(),
-        "rho": mixture.rho,
-        "trees": len(mixture.trees),
-        "change": mixture.change,
-        "seconds": time.monotonic() - started,
-    }
-    proof = Bounds(None, mixture.proof())
-    return LogPartition(upper, -math.inf, upper, False, "trw", stats, certificate=proof)
+    return LogPartition.between(
+        -math.inf,
+        upper,
+        num_variables=mrf.num_variables,
+        method="trw",
+        status=status,
+        pseudomarginals=Pseudomarginals(mixture.nodes(), mixture.pairs()),
+        seconds=time.monotonic() - started,
+        certificate=Bounds(None, mixture.proof()),
+        stats={"rho": mixture.rho, "trees": len(mixture.trees), "change": mixture.change},
+    )
 
 
 def _without_zeros(logs: FloatArray, offsets: LongArray) -> FloatArray:

@@ -70,7 +70,7 @@ def leave_out(
     clock.offer("sizes", upper=bare.crude_upper())
     kept, left = planar_rest(bare, deadline=clock.share(0.2))
     exact = enclose_by_rest(model, bare, kept, left, clock, max_handles)
-    found = clock.result(NAME, {}) if exact is None else exact
+    found = clock.result(NAME, model.num_spins) if exact is None else exact
     return replace(found, stats={**found.stats, "left_out": left})
 
 

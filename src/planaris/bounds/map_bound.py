@@ -24,7 +24,7 @@ from planaris.bounds.pdc import planar_subgraphs
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
-from planaris.relax.cut_form import CutForm, energy_quantum
+from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, SplitProof
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
 
@@ -78,7 +78,7 @@ def map_bound(
     if not np.any(bare.couplings):
         spins = np.ones(model.num_spins, dtype=np.int8)
         energy = float(model.energy(spins))
-        return GroundState(spins, energy, energy, energy, True, "map-bound")
+        return GroundState.of(model, spins, energy, method="map-bound")
     half = math.inf if time_limit is None else started + 0.6 * time_limit
     try:
         family = _whole_if_planar(bare) if subgraphs == "auto" else []
@@ -98,14 +98,13 @@ def map_bound(
     spins = _model_state(model, bare, master.states, deadline)
     energy = float(model.energy(spins))
     between = lower > energy - energy_quantum(model) * (1 - 1e-6)  # no energy lies there
-    return GroundState(
-        spins=spins,
-        energy=energy,
-        lower=energy if between else min(lower, energy),
-        upper=energy,
-        exact=bool(between or energy - lower <= CutForm.from_model(model).resolution),
+    return GroundState.of(
+        model,
+        spins,
+        energy if between else lower,
         method="map-bound",
-        stats={"rounds": rounds, "seconds": time.monotonic() - started},
+        rounds=rounds,
+        seconds=time.monotonic() - started,
         certificate=master.proof(),
     )
 

@@ -18,7 +18,7 @@ from planaris.errors import MethodError
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
-from planaris.result import Bounds, LogPartition, MeanField
+from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
 from planaris.typing import FloatArray, LongArray
 
 CLUSTER_SECONDS = 4e-4
@@ -100,19 +100,16 @@ def mean_field(
     total = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
     upper = total + model.num_spins * LOG2
     upper += model.offset + 4 * EPSILON * (model.num_edges + model.num_spins) * (upper + 1)
-    return LogPartition(
+    return LogPartition.between(
+        search.lower,
+        max(upper, search.lower),
         value=search.lower,
-        lower=search.lower,
-        upper=max(upper, search.lower),
-        exact=False,
+        num_variables=model.num_spins,
         method="mean-field",
-        stats={
-            "nodes": (1 + search.means) / 2,
-            "edges": (1 + search.pairs()) / 2,
-            "clusters": len(search.clusters),
-            "sweeps": search.sweeps,
-            "seconds": time.monotonic() - started,
-        },
+        pseudomarginals=Pseudomarginals((1 + search.means) / 2, (1 + search.pairs()) / 2),
+        rounds=search.sweeps,
+        seconds=time.monotonic() - started,
+        stats={"clusters": len(search.clusters), "sweeps": search.sweeps},
         certificate=Bounds(MeanField(np.flatnonzero(search.inside), search.used), None),
     )
 

@@ -76,8 +76,8 @@ def planar_and_trees(
     if best is None:
         return out_of_time(model, bare, "pdc+trw", started)
     best.deadline = started + left
-    stats = {"status": status, "seconds": time.monotonic() - started}
-    return bound_result(model, best, "pdc+trw", stats)
+    seconds = time.monotonic() - started
+    return bound_result(model, best, "pdc+trw", status=status, seconds=seconds)
 
 
 class _Mixture:

@@ -91,9 +91,8 @@ def pdc(
         status = state.minimise(max_iterations, tolerance)
     except TimeoutError:
         found = trw(model, time_limit=max(deadline - time.monotonic(), 1e-3))
-        return replace(found, method="pdc", stats={**found.stats, "status": "time_limit"})
-    stats = {"status": status, "seconds": time.monotonic() - started}
-    return bound_result(model, state, "pdc", stats)
+        return replace(found, method="pdc", status="time_limit")
+    return bound_result(model, state, "pdc", status=status, seconds=time.monotonic() - started)
 
 
 def solve_easy(
@@ -113,16 +112,17 @@ def solve_easy(
     exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
         bare.couplings[members], time_limit=left
     )
-    if exact.stats.get("status") == "time_limit":
+    if exact.status == "time_limit":
         return out_of_time(model, bare, method, time.monotonic())
     slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
-    return LogPartition(
-        exact.value + bare.constant,
-        exact.lower + bare.constant - slack,
-        exact.upper + bare.constant + slack,
-        exact.exact,
-        method,
-        {"status": "planar", **exact.stats},
+    return replace(
+        exact,
+        value=exact.value + bare.constant,
+        lower=exact.lower + bare.constant - slack,
+        upper=exact.upper + bare.constant + slack,
+        method=method,
+        status="planar",
+        certificate=None,
     )
 
 

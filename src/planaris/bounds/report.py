@@ -12,7 +12,7 @@ from planaris.bounds.bare import EPSILON, LOG2, MAX_TOTAL, Bare
 from planaris.bounds.decomposition import Decomposition
 from planaris.bounds.mean_field import mean_field
 from planaris.models import IsingModel
-from planaris.result import Bounds, LogPartition, Stats
+from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats
 from planaris.typing import FloatArray
 
 MEAN_FIELD_SECONDS = 2e-5
@@ -25,10 +25,13 @@ def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
     if total <= 0.0:
         value = model.num_spins * LOG2 + model.offset
         slack = 4 * EPSILON * (abs(value) + abs(model.offset) + 1)
-        return LogPartition(value, value - slack, value + slack, True, method)
+        return LogPartition.around(value, slack, num_variables=model.num_spins, method=method)
     if total > MAX_TOTAL:
         upper = bare.crude_upper()
-        return LogPartition(upper, -math.inf, upper, False, method, {"status": "too large"})
+        n = model.num_spins
+        return LogPartition.between(
+            -math.inf, upper, num_variables=n, method=method, status="too large"
+        )
     return None
 
 
@@ -47,17 +50,22 @@ def out_of_time(model: IsingModel, bare: Bare, method: str, started: float) -> L
     """Return what holds without any subgraph: sizes above, one pass of mean field below."""
     upper = bare.crude_upper()
     lower = _independent_lower(model)
-    stats: Stats = {
-        "status": "time_limit",
-        "nodes": np.full(model.num_spins, 0.5),
-        "edges": np.full(model.num_edges, 0.5),
-        "seconds": time.monotonic() - started,
-    }
-    return LogPartition(upper, min(lower, upper), upper, False, method, stats)
+    return LogPartition.between(
+        min(lower, upper),
+        upper,
+        value=upper,
+        num_variables=model.num_spins,
+        method=method,
+        status="time_limit",
+        pseudomarginals=Pseudomarginals(
+            np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5)
+        ),
+        seconds=time.monotonic() - started,
+    )
 
 
 def bound_result(
-    model: IsingModel, state: Decomposition, method: str, stats: Stats
+    model: IsingModel, state: Decomposition, method: str, **details: Any
 ) -> LogPartition:
     """Return the certified bound of a decomposition, with a quick lower bound."""
     if state.upper == math.inf:
@@ -71,23 +79,29 @@ def bound_result(
     nodes, edges = shared_marginals(model, state)
     pieces = state.pieces
     weights = state.rho()
-    details: Stats = {
-        "nodes": nodes,
-        "edges": edges,
+    stats: Stats = {
         "rho": np.bincount(pieces.edge, weights[pieces.piece], state.bare.num_edges)[
             : model.num_edges
         ],
-        "weights": weights,
-        "subgraphs": pieces.subgraphs,
         "disagreement": state.disagreement,
         "iterations": state.steps,
         "evaluations": state.evaluations,
         "trace": state.trace,
     }
     proof = Bounds(None if below is None else below.certificate.lower, state.proof())
-    stats = {**details, **stats}
     lower = min(_independent_lower(model) if below is None else below.lower, upper)
-    return LogPartition(upper, lower, upper, False, method, stats, certificate=proof)
+    return LogPartition.between(
+        lower,
+        upper,
+        value=upper,
+        num_variables=model.num_spins,
+        method=method,
+        pseudomarginals=Pseudomarginals(nodes, edges),
+        mixture=Mixture(weights, pieces.subgraphs),
+        certificate=proof,
+        stats=stats,
+        **details,
+    )
 
 
 def shared_marginals(model: IsingModel, state: Decomposition) -> tuple[FloatArray, FloatArray]:

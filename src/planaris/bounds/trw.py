@@ -95,8 +95,7 @@ def trw(
         )
     except TimeoutError:
         return out_of_time(model, bare, "trw", started)
-    stats = {"status": status, "seconds": time.monotonic() - started}
-    return bound_result(model, state, "trw", stats)
+    return bound_result(model, state, "trw", status=status, seconds=time.monotonic() - started)
 
 
 def tree_decomposition(

@@ -68,7 +68,7 @@ def mar(
     else:
         write_mar(nodes, out)
         kind = "exact" if result.exact else "estimates, with no bound on their error"
-        kind = "enclosed" if "lower" in result.stats and not result.exact else kind
+        kind = "enclosed" if result.nodes_lower is not None and not result.exact else kind
         sys.stderr.write(f"{kind} ({result.method})\n")
     if not result.exact:
         raise typer.Exit(EXIT_BOUNDED)

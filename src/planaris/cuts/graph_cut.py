@@ -78,11 +78,16 @@ def graph_cut(
     energy = float(model.energy(spins))
     # Rounding weights moves every energy by `rounding` at most: the optimum by twice that.
     lower = energy if rounding == 0 else energy - 2 * rounding
-    stats = {
-        "seconds": time.monotonic() - started,
-        "integer_bits": bits,
-        "rounding": rounding,
-        "flipped": int(np.count_nonzero(gauge < 0)),
-    }
-    certificate = FlowCertificate(flow * gauge[model.edges[:, 0]])
-    return GroundState(spins, energy, lower, energy, rounding == 0, "graph-cut", stats, certificate)
+    return GroundState.of(
+        model,
+        spins,
+        lower,
+        method="graph-cut",
+        seconds=time.monotonic() - started,
+        certificate=FlowCertificate(flow * gauge[model.edges[:, 0]]),
+        stats={
+            "integer_bits": bits,
+            "rounding": rounding,
+            "flipped": int(np.count_nonzero(gauge < 0)),
+        },
+    )

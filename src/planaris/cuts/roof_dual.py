@@ -115,14 +115,14 @@ def qpbo(
         )
     certificate = FlowCertificate((flow[: len(strength)] - flow[len(strength) :]) / 2)
     energy = float(model.energy(spins))
-    exact = bool(certain.all())
-    lower = energy if exact else min(energy, certificate.lower_bound(model))
-    stats = {
-        "seconds": time.monotonic() - started,
-        "certain": int(certain.sum()),
-        "integer_bits": bits,
-        "rounding": rounding,
-    }
-    return GroundState(
-        spins, energy, lower, energy, exact, "qpbo", stats, certificate, certain=certain
+    lower = energy if certain.all() else certificate.lower_bound(model)
+    return GroundState.of(
+        model,
+        spins,
+        lower,
+        method="qpbo",
+        seconds=time.monotonic() - started,
+        certificate=certificate,
+        certain=certain,
+        stats={"certain": int(certain.sum()), "integer_bits": bits, "rounding": rounding},
     )

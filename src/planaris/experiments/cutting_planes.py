@@ -43,10 +43,10 @@ def run(params: Params) -> Record:
     model = complete_graph(20, STRENGTH, rng) if kind == "complete" else _grid(kind, rng)
     tolerance = 1e-5 * model.num_spins
     found = entropy_bound(model, tolerance=tolerance, max_rounds=60, threads=1)
-    rounds = found.stats["trace"]
+    rounds = found.trace
     record: Record = {
         "iterations": len(rounds),
-        "finished": found.stats["status"] == "optimal",
+        "finished": found.status == "optimal",
         "upper": [line["upper"] for line in rounds],
         "cuts": [line["cuts"] for line in rounds],
     }

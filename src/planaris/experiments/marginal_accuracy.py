@@ -61,7 +61,7 @@ def run(params: Params) -> Record:
     for way in WAYS:
         entropy, polytope = way.split()
         found = entropy_bound(model, entropy=entropy, polytope=polytope, threads=1)
-        errors[way] = float(np.abs(found.stats["nodes"] - truth).mean())
+        errors[way] = float(np.abs(found.beliefs() - truth).mean())
         bounds[way] = found.upper - log_z
     return {"errors": errors, "bounds": bounds}
 

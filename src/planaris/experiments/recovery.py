@@ -128,7 +128,7 @@ def _run_large(params: Params, rng: np.random.Generator) -> Record:
         **record,
         "seconds": {**record["seconds"], "processor": processor},
         "mean_error": {"two-step": other.mean_error(-1)},
-        "ties": other.stats["tie_breaks"],
+        "ties": other.tie_breaks,
         "exact": {"two-step": bool(found.exact)},
     }
 
@@ -192,7 +192,7 @@ def _nodes_alone(seen: Observations) -> Recovery:
 def _errors(found: dict[str, Recovery]) -> Record:
     return {
         "error": {name: one.error(-1) for name, one in found.items()},
-        "seconds": {name: one.stats.get("seconds", 0.0) for name, one in found.items()},
+        "seconds": {name: one.seconds for name, one in found.items()},
     }
 
 

@@ -42,7 +42,7 @@ def run(params: Params) -> Record:
         "variables": model.num_variables,
         "labels": int(model.cardinalities.max(initial=0)),
         "local": {"exact": local.exact, "lower": local.lower},
-        "seconds": {"local": local.stats["seconds"]},
+        "seconds": {"local": local.seconds},
     }
     for projection in ("k", "full"):
         found = cycle_lp(model, projection=projection, max_rounds=MAX_ROUNDS, threads=1)
@@ -50,9 +50,9 @@ def run(params: Params) -> Record:
             "exact": found.exact,
             "lower": found.lower,
             "upper": found.upper,
-            "iterations": found.stats.get("rounds", 0),
+            "iterations": found.rounds,
         }
-        record["seconds"][projection] = found.stats["seconds"]
+        record["seconds"][projection] = found.seconds
     return record
 
 

@@ -13,7 +13,8 @@ from planaris.models import IsingModel
 from planaris.reference import enumerate_assignments, enumerate_states
 from planaris.reference.brute_force import all_states
 from planaris.result import GroundState, LogPartition, Marginals
-from planaris.treewidth.rounding import EPS, MARGINAL_ERROR, size_of_logs
+from planaris.treewidth.flatten import num_variables
+from planaris.treewidth.rounding import EPS, size_of_logs
 from planaris.typing import Array
 
 METHOD = "brute-force"
@@ -21,20 +22,22 @@ METHOD = "brute-force"
 
 def least_state(model: Model, limits: Limits) -> GroundState:
     """Return a state of least energy, and how many there are."""
-    spins, labels = np.zeros(0, dtype=np.int8), {}
+    states: Array
     if isinstance(model, IsingModel):
         listed = enumerate_states(model)
-        energy, count = listed.energy, len(listed.ground_states)
-        spins = listed.ground_states[0]
+        energy, states = listed.energy, listed.ground_states
     else:
         found = enumerate_assignments(model)
         _require_weight(found.map_log_weight)
-        energy, count = 0.0 - found.map_log_weight, len(found.map_assignments)
-        labels = {"assignment": found.map_assignments[0].astype(np.int32)}
-        if model.is_binary:
-            spins = (2 * labels["assignment"] - 1).astype(np.int8)
-    stats = {"seconds": limits.seconds(), "degeneracy": count, **labels}
-    return GroundState(spins, energy, energy, energy, True, METHOD, stats)
+        energy, states = 0.0 - found.map_log_weight, found.map_assignments
+    return GroundState.of(
+        model,
+        states[0],
+        energy,
+        method=METHOD,
+        seconds=limits.seconds(),
+        stats={"degeneracy": len(states)},
+    )
 
 
 def sum_states(model: Model, limits: Limits) -> LogPartition:
@@ -44,8 +47,13 @@ def sum_states(model: Model, limits: Limits) -> LogPartition:
     else:
         value = enumerate_assignments(model).log_partition
     slack = 4 * EPS * (abs(value) + size_of_logs(model) + 1.0) if np.isfinite(value) else 0.0
-    stats = {"seconds": limits.seconds()}
-    return LogPartition(value, value - slack, value + slack, True, METHOD, stats)
+    return LogPartition.around(
+        value,
+        slack,
+        num_variables=num_variables(model),
+        method=METHOD,
+        seconds=limits.seconds(),
+    )
 
 
 def all_marginals(model: Model, limits: Limits) -> Marginals:
@@ -60,8 +68,7 @@ def all_marginals(model: Model, limits: Limits) -> Marginals:
         _require_weight(found.map_log_weight)
         nodes, edges = found.nodes, found.factors
     error = 8 * EPS * (size_of_logs(model) + len(nodes))
-    stats = {"seconds": limits.seconds(), "error": error}
-    return Marginals(nodes, edges, error <= MARGINAL_ERROR, METHOD, stats)
+    return Marginals(nodes=nodes, edges=edges, error=error, method=METHOD, seconds=limits.seconds())
 
 
 def draw_states(model: Model, size: int, rng: np.random.Generator) -> Array:

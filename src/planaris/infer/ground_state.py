@@ -122,16 +122,14 @@ def _by_parts(
         differ[part.edges] = result.spins[u] != result.spins[v]
     spins = split.join_spins(differ)
     energy = float(split.original.energy(spins))
-    exact = all(result.exact for result in results)
-    return GroundState(
+    return GroundState.of(
+        split.original,
         spins,
-        energy,
         _total_lower(split, results, energy),
-        energy,
-        exact=exact,
         method="+".join(sorted({result.method for result in results})) or "planar",
+        proved=all(result.proved for result in results),
+        seconds=limits.seconds(),
         stats={
-            "seconds": limits.seconds(),
             "parts": [
                 {**part.describe(), "method": r.method, "exact": r.exact, **r.stats}
                 for part, r in zip(split.parts, results, strict=True)

@@ -130,14 +130,15 @@ def _by_parts(
         for end in ("value", "lower", "upper")
     )
     slack = 2 * EPSILON * (abs(value) + abs(terms[0]))
-    return LogPartition(
-        value,
+    return LogPartition.between(
         lower - slack,
         upper + slack,
-        exact=all(result.exact for result in results),
+        value=value,
+        num_variables=split.original.num_spins,
         method="+".join(sorted({result.method for result in results})) or "planar",
+        proved=all(result.proved for result in results),
+        seconds=limits.seconds(),
         stats={
-            "seconds": limits.seconds(),
             "parts": [
                 {**part.describe(), "method": r.method, "exact": r.exact, **r.stats}
                 for part, r in zip(split.parts, results, strict=True)

@@ -54,8 +54,8 @@ def marginals(
         nothing exact fits. ``"planar"``, ``"treewidth"``, ``"brute-force"`` force one, which
         refuses with the reason when it does not fit. ``"trw"``, ``"pdc"``, ``"planar+tree"``,
         ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
-        of a bound on log Z (``exact`` is False, ``stats["log_partition"]`` has the bound);
-        ``"clamped"`` encloses: ``stats["lower"]`` and ``stats["upper"]`` hold for every
+        of a bound on log Z (``exact`` is False, ``log_partition`` has the bound);
+        ``"clamped"`` encloses: ``nodes_lower`` and ``nodes_upper`` hold for every
         P(s_v = +1), for a field every table. Pairwise Markov random fields with any number of
         labels have the estimates of ``"trw"`` and ``"mean-field"``.
     embedding : Embedding, optional
@@ -92,8 +92,7 @@ def marginals(
     if weaker is not None:
         found = _solve(weaker, method, embedding, limits)
         if stands_for(model, found):
-            stats = {k: v for k, v in found.stats.items() if k != "log_partition"}
-            return replace(found, stats=stats)
+            return replace(found, log_partition=None)
     return _solve(model, method, embedding, limits)
 
 
@@ -161,20 +160,22 @@ def _by_parts(
 ) -> Marginals:
     """Solve every part; edges of different parts are independent of each other."""
     edges = np.full(split.bare.num_edges, 0.5)
-    methods, exact, details, certificates = set(), True, [], []
+    methods, error, proved, details, certificates = set(), 0.0, True, [], []
     for part in split.parts:
         found = solve(part, limits)
         edges[part.edges] = np.asarray(found.edges)
         methods.add(found.method)
-        exact &= found.exact
+        error, proved = max(error, found.error), proved and found.proved
         certificates.append(found.certificate)
         details.append({**part.describe(), "method": found.method, **found.stats})
     bare = Marginals(
-        np.full(split.bare.num_spins, 0.5),
-        edges,
-        exact=exact,
+        nodes=np.full(split.bare.num_spins, 0.5),
+        edges=edges,
+        error=error,
+        proved=proved,
         method="+".join(sorted(methods)) or "planar",
-        stats={"seconds": limits.seconds(), "parts": details},
+        seconds=limits.seconds(),
+        stats={"parts": details},
         certificate=split.certificate(certificates),
     )
     return bare if split.inverse is None else _with_nodes(split, bare, limits)
@@ -191,8 +192,8 @@ def _with_nodes(split: Split, bare: Marginals, limits: Limits) -> Marginals:
     if unknown.any():
         found = correlations_with_bias(split, lambda part, root: _from_root(part, root, limits))
         nodes[unknown] = (1.0 + found[:-1][unknown]) / 2
-    stats = {**bare.stats, "seconds": limits.seconds()}
-    return replace(bare, nodes=nodes, edges=edges[: split.original.num_edges], stats=stats)
+    edges = edges[: split.original.num_edges]
+    return replace(bare, nodes=nodes, edges=edges, seconds=limits.seconds())
 
 
 def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:

@@ -23,16 +23,21 @@ LabelBound = Callable[[MarkovRandomField, Limits], LogPartition]
 def from_bound(model: IsingModel, bound: Bound, limits: Limits) -> Marginals | None:
     """Return the marginals that a bound's optimum agrees on; None where it solved exactly.
 
-    They are estimates: ``exact`` is False, and ``stats["log_partition"]`` has the bound.
+    They are estimates: ``exact`` is False, and ``log_partition`` has the bound.
     """
     found = bound(model, limits)
-    if "nodes" not in found.stats or "edges" not in found.stats:
+    guess = found.pseudomarginals
+    if guess is None or guess.edges is None:
         return None
-    nodes, edges = np.asarray(found.stats["nodes"]), np.asarray(found.stats["edges"])
-    details = {k: v for k, v in found.stats.items() if k not in ("nodes", "edges")}
-    stats = {**details, "nodes": nodes, "edges": edges, "log_partition": found}
-    stats["seconds"] = limits.seconds()
-    return Marginals(nodes, edges, exact=False, method=found.method, stats=stats)
+    return Marginals(
+        nodes=guess.nodes,
+        edges=guess.edges,
+        log_partition=found,
+        proved=False,
+        method=found.method,
+        seconds=limits.seconds(),
+        stats=found.stats,
+    )
 
 
 def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Marginals | None:
@@ -41,10 +46,10 @@ def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Ma
     None where the bound has none, as for a field without states.
     """
     found = bound(field, limits)
-    if "nodes" not in found.stats:
+    if found.pseudomarginals is None:
         return None
-    nodes: Any = found.stats["nodes"]
-    pairs: Any = found.stats.get("pairs")  # independent variables have none of their own
+    nodes: Any = found.pseudomarginals.nodes
+    pairs: Any = found.pseudomarginals.edges  # independent variables have none of their own
     view = field.pairwise_view()
     factors = []
     for k in range(field.num_factors):
@@ -56,16 +61,21 @@ def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Ma
         else:
             table = pairs[edge].T if view.factor_swapped[k] else pairs[edge]
         factors.append(table)
-    details = {k: v for k, v in found.stats.items() if k not in ("nodes", "pairs")}
-    stats = {**details, "log_partition": found, "seconds": limits.seconds()}
-    return Marginals(nodes, factors, exact=False, method=found.method, stats=stats)
+    return Marginals(
+        nodes=nodes,
+        edges=factors,
+        log_partition=found,
+        proved=False,
+        method=found.method,
+        seconds=limits.seconds(),
+    )
 
 
 def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
     """Enclose P(s_v = +1) of every spin by intervals for log Z with it held (GJ06 section 6).
 
-    ``stats["lower"]`` and ``stats["upper"]`` hold, and so do ``edges_lower`` and
-    ``edges_upper``, which follow from them. ``edges`` are estimates inside these. Spins that
+    ``nodes_lower`` and ``nodes_upper`` hold, and so do ``edges_lower`` and ``edges_upper``,
+    which follow from them. ``edges`` are estimates inside these. Spins that
     there is no time for are enclosed by what their neighbours can do at most; without fields
     all are up half of the time.
     """
@@ -74,8 +84,8 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
     first = bounds.interval(model, patience / (n + 1))
     slowest = 2 * (limits.seconds() - (deadline - patience))
     lower, upper = _neighbour_bounds(model) if model.has_fields else (np.full(n, 0.5),) * 2
-    given: Any = first.stats.get("nodes")
-    nodes = (lower + upper) / 2 if given is None else np.array(given)
+    guess = first.pseudomarginals
+    nodes = (lower + upper) / 2 if guess is None else np.array(guess.nodes)
     with watch("intervals of marginals", limits.progress) as bar:
         for v in range(n) if model.has_fields else ():
             started = limits.seconds()
@@ -90,33 +100,39 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
             if bar is not None:
                 bar((v + 1) / n)
     low, high = _edge_bounds(model, lower, upper)
-    given = first.stats.get("edges")
-    edges = (low + high) / 2 if given is None else np.clip(np.asarray(given), low, high)
-    stats = {
-        "lower": lower,
-        "upper": upper,
-        "edges_lower": low,
-        "edges_upper": high,
-        "log_partition": first,
-        "seconds": limits.seconds(),
-    }
-    return Marginals(np.clip(nodes, lower, upper), edges, False, "clamped", stats)
+    edges = (low + high) / 2
+    if guess is not None and guess.edges is not None:
+        edges = np.clip(np.asarray(guess.edges), low, high)
+    widths = (float((b - a).max(initial=0.0)) for a, b in ((lower, upper), (low, high)))
+    return Marginals(
+        nodes=np.clip(nodes, lower, upper),
+        edges=edges,
+        error=max(widths),
+        nodes_lower=lower,
+        nodes_upper=upper,
+        edges_lower=low,
+        edges_upper=high,
+        log_partition=first,
+        method="clamped",
+        seconds=limits.seconds(),
+    )
 
 
 def lift_enclosures(found: Marginals, lifted: Marginals, inverse: Inverse) -> Marginals:
     """Return clamped marginals of a field with the ends of every table of a variable."""
-    kept = {k: v for k, v in found.stats.items() if not k.startswith("edges_")}
     ends = [
-        inverse.lift_marginals(replace(found, nodes=found.stats[end])).nodes
-        for end in ("lower", "upper")
+        inverse.lift_marginals(replace(found, nodes=end)).nodes
+        for end in (found.nodes_lower, found.nodes_upper)
+        if end is not None
     ]
     pairs = list(zip(*ends, strict=True))
-    stats = {
-        **kept,
-        "lower": [np.minimum(a, b) for a, b in pairs],
-        "upper": [np.maximum(a, b) for a, b in pairs],
-    }
-    return replace(lifted, stats=stats)
+    return replace(
+        lifted,
+        nodes_lower=[np.minimum(a, b) for a, b in pairs],
+        nodes_upper=[np.maximum(a, b) for a, b in pairs],
+        edges_lower=None,
+        edges_upper=None,
+    )
 
 
 def _neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:

@@ -115,6 +115,6 @@ def _evaluate(plan: Plan, couplings: Any, *, gradient: bool) -> tuple[Any, Any]:
             raise MethodError(msg)
         return np.array([z.value for z in found]).reshape(shape), None
     marginals = plan.marginals(rows)
-    log_z = np.array([m.stats["log_partition"] for m in marginals]).reshape(shape)
+    log_z = np.array([m.log_z for m in marginals]).reshape(shape)
     agree = np.array([m.edges for m in marginals]).reshape(couplings.shape)
     return log_z, 2.0 * agree - 1.0

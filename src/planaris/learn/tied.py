@@ -154,7 +154,7 @@ class TiedGraph:
             agree, log_z = np.zeros(0), self.contracted.num_spins * float(np.log(2.0))
         else:
             found = self.plan.marginals(reduced, threads=threads)
-            agree, log_z = np.asarray(found.edges), float(found.stats["log_partition"])
+            agree, log_z = np.asarray(found.edges), found.log_z
         outer = np.append(agree, 1.0)[self._place]  # inside a group: agree, up to the sign
         apart = np.where(self._relative > 0, 1.0 - outer, outer)
         return apart, log_z + constant

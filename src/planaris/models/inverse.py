@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from planaris.models.mrf import MarkovRandomField
 
 
-TOLD_APART = 1e-9
-"""Log weights nearer than this, relative to their size where that is above one, are one."""
-
-
 class Inverse(Protocol):
     """The way back from a converted model."""
 
@@ -94,8 +90,7 @@ def lift_ground_state(
     """Return the ground state of the old model for that of the new one.
 
     The energy is recomputed from ``original``; ``lower`` leaves room for the rounding of the
-    conversion, and ``exact`` is False where that could decide: numbers of very different sizes.
-    For a Markov random field read ``assignment``.
+    conversion.
 
     >>> import planaris as pl
     >>> from planaris.models import mrf2ising
@@ -104,30 +99,21 @@ def lift_ground_state(
     >>> lift_ground_state(pl.ground_state(ising), inverse, field).assignment.tolist()
     [1, 0]
     """
-    given = result.stats.get("assignment")
     certificate = None
-    state = inverse.lift_states(result.spins if given is None else given)
-    stats = {key: value for key, value in result.stats.items() if key != "assignment"}
+    state = inverse.lift_states(result.spins if len(result.spins) else result.assignment)
     if hasattr(original, "log_values"):
         logs = original.log_values
         size = float(np.abs(logs[logs > -np.inf]).sum())
-        stats["assignment"] = state
-        spins = np.zeros(0, dtype=np.int8)
         if result.certificate is not None:
             certificate = AsIsing(result.certificate)
     else:
         size = float(np.abs(original.couplings).sum() + np.abs(original.fields).sum())
-        spins = state
-    energy = float(original.energy(state))
-    slack = 32 * float(np.finfo(float).eps) * (size + abs(energy))
-    return replace(
-        result,
-        spins=spins,
-        energy=energy,
-        lower=min(result.lower - slack, energy),
-        upper=energy,
-        exact=result.exact and slack <= TOLD_APART * (1.0 + abs(energy)),
-        stats=stats,
+    slack = 32 * float(np.finfo(float).eps) * (size + abs(float(original.energy(state))))
+    return result.restated(
+        original,
+        state,
+        result.lower - slack,
+        pseudomarginals=None,
         certificate=certificate,
         certain=None,
     )

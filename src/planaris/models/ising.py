@@ -28,8 +28,9 @@ from planaris.models.foreign import (
     matrix_couplings,
     qubo_terms,
 )
+from planaris.models.tolerance import energy_tolerance
 from planaris.show import many
-from planaris.typing import ArrayLike, FloatArray, IntArray
+from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
 MAX_TOTAL = 4e307
 """Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
@@ -305,6 +306,23 @@ class IsingModel:
     def energy(self, states: ArrayLike) -> FloatArray:
         """Return minus the log weight of one state or of each row of a batch."""
         return 0.0 - self.log_weight(states)  # 0.0 - x: never minus zero
+
+    @property
+    def energy_tolerance(self) -> float:
+        """Widest interval around the minimum energy that counts as exact.
+
+        See :func:`planaris.models.tolerance.energy_tolerance`.
+        """
+        return energy_tolerance(np.abs(np.concatenate([self.couplings, self.fields])))
+
+    def spins_and_labels(self, state: ArrayLike) -> tuple[Int8Array, IntArray]:
+        """Return a state of spins as spins and as labels: -1 is label 0, +1 is label 1.
+
+        >>> [x.tolist() for x in IsingModel([(0, 1)], [1.0]).spins_and_labels([1, -1])]
+        [[1, -1], [1, 0]]
+        """
+        spins = np.asarray(state, dtype=np.int8)
+        return spins, (spins > 0).astype(np.int32)
 
     def with_couplings(self, couplings: ArrayLike, fields: ArrayLike | None = None) -> IsingModel:
         """Return the same graph with other couplings, in the order of ``edges``."""

@@ -19,8 +19,9 @@ from planaris.models.tables import (
     check_scopes,
     check_table_sizes,
 )
+from planaris.models.tolerance import energy_tolerance, smallest_step
 from planaris.show import many
-from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
+from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, LongArray
 
 if TYPE_CHECKING:
     from planaris.models.condition import Conditioning
@@ -245,6 +246,34 @@ class MarkovRandomField:
     def energy(self, assignments: ArrayLike) -> FloatArray:
         """Return minus the log weight of one assignment or of each row of a batch."""
         return 0.0 - self.log_weight(assignments)
+
+    @property
+    def energy_tolerance(self) -> float:
+        """Widest interval around the minimum energy that counts as exact.
+
+        See :func:`planaris.models.tolerance.energy_tolerance`.
+        """
+        starts = self.table_offsets[:-1][np.diff(self.table_offsets) > 0]
+        if not len(starts):
+            return 0.0
+        finite = np.isfinite(self.log_values)
+        largest = np.maximum.reduceat(np.where(finite, self.log_values, -np.inf), starts)
+        least = np.minimum.reduceat(np.where(finite, self.log_values, np.inf), starts)
+        table = np.repeat(np.arange(self.num_factors), np.diff(self.table_offsets))
+        return energy_tolerance(
+            (largest - least)[least <= largest],
+            lambda: smallest_step(self.log_values[finite], table[finite]),
+        )
+
+    def spins_and_labels(self, state: ArrayLike) -> tuple[Int8Array, IntArray]:
+        """Return an assignment as spins (none with more than two labels) and as labels.
+
+        >>> [x.tolist() for x in MarkovRandomField([2, 2], []).spins_and_labels([1, 0])]
+        [[1, -1], [1, 0]]
+        """
+        labels = np.asarray(state, dtype=np.int32)
+        spins = 2 * labels - 1 if self.is_binary else np.zeros(0)
+        return spins.astype(np.int8), labels
 
     # -- other forms ------------------------------------------------------------------------
 

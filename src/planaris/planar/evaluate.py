@@ -82,10 +82,21 @@ def _around_gauge(
         return bounds_of(plan, couplings, lower, stats)
     width = (plan.num_spins - plan.embedding.num_components) * math.log(2.0)
     value = lower + width / 2
-    exact = width <= 1e-13 * abs(value)
     error = width / 2 + EPSILON * (abs(value) + plan.num_spins)
-    stats = {**stats, "error": error}
-    return LogPartition(value, value - error, value + error, exact, "planar", stats)
+    return _around(plan, value, error, stats)
+
+
+def _around(plan: Plan, value: float, error: float, stats: Stats, **details: Any) -> LogPartition:
+    """Return log Z with its estimated error."""
+    return LogPartition.around(
+        value,
+        error,
+        num_variables=plan.num_spins,
+        method="planar",
+        proved=False,
+        stats={**stats, "error": error},
+        **details,
+    )
 
 
 def log_partition_from(
@@ -111,8 +122,7 @@ def log_partition_from(
     error = SAFETY * error + EPSILON * (size + 8.0 + abs(value))
     # log Z minus the log weight of the gauge state, without their cancellation.
     excess = log_sum + plan.embedding.num_components * math.log(2.0)
-    stats = {**stats, "error": error, "excess": excess}
-    return LogPartition(value, value - error, value + error, True, "planar", stats)
+    return _around(plan, value, error, stats, excess=excess)
 
 
 def sum_pfaffians(
@@ -136,8 +146,14 @@ def bounds_of(plan: Plan, couplings: FloatArray, lower: float, stats: Stats) -> 
     """Return what holds without elimination: one state below, all states above."""
     upper = float(np.abs(couplings).sum()) + plan.num_spins * math.log(2.0)
     slack = EPSILON * (float(np.abs(couplings).sum()) + plan.num_spins)
-    stats = {**stats, "error": upper - lower}
-    return LogPartition(lower, lower - slack, upper + slack, False, "planar", stats)
+    return LogPartition.between(
+        lower - slack,
+        upper + slack,
+        value=lower,
+        num_variables=plan.num_spins,
+        method="planar",
+        stats={**stats, "error": upper - lower},
+    )
 
 
 def marginals_of(
@@ -179,13 +195,17 @@ def marginals_from(
 ) -> Marginals:
     """Return marginals from the probabilities that edges are not cut relative to a state."""
     uncut = np.clip(uncut[: plan.num_edges], 0.0, 1.0)
-    stats: Stats = {
-        "error": 4 * error + 4 * EPSILON,
-        "precision": precision_name(wide),
-        "log_partition": log_partition,
-    }
     edges = np.where(agree, uncut, 1.0 - uncut)
-    return Marginals(np.full(plan.num_spins, 0.5), edges, True, "planar", stats)
+    doubt = SAFETY * error + EPSILON * (8.0 + abs(log_partition) + plan.num_edges)
+    return Marginals(
+        nodes=np.full(plan.num_spins, 0.5),
+        edges=edges,
+        error=4 * error + 4 * EPSILON,
+        log_partition=_around(plan, log_partition, doubt, {}),
+        method="planar",
+        proved=False,
+        stats={"precision": precision_name(wide)},
+    )
 
 
 def _uncut(

@@ -106,13 +106,12 @@ def ground_state(
     differ = model.couplings < 0
     differ[tjoin.join] ^= True
     spins, conflict = spins_from_disagreements(model.num_spins, model.edges, differ)
-    result = GroundState(
+    result = GroundState.of(
+        model,
         spins,
-        energy := float(model.energy(spins)),
-        energy,
-        energy,
-        exact=tjoin.exact,
+        math.inf,  # no lower than its energy, unless something below says so
         method="planar",
+        seconds=perf_counter() - started,
         stats={
             "embedding_seconds": embedded - started,
             "matching_seconds": perf_counter() - embedded,
@@ -129,9 +128,7 @@ def _improved(model: IsingModel, tjoin: TJoin, found: GroundState) -> GroundStat
     """Flip single spins while that helps, and state what the T-join proves."""
     nothing = np.zeros(model.num_spins, dtype=bool)
     spins = descend_energy(model.edges, model.couplings, model.fields, nothing, found.spins)
-    energy = float(model.energy(spins))
-    lower = min(energy, _lower_bound(model, tjoin))
-    return replace(found, spins=spins, energy=energy, lower=lower, upper=energy, exact=False)
+    return found.restated(model, spins, _lower_bound(model, tjoin))
 
 
 def _bounded(

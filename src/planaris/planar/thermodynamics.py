@@ -87,7 +87,7 @@ def thermodynamics(
     def energy(b: float) -> tuple[float, float]:
         found = plan.marginals(b * J, **options)
         terms = J * (1.0 - 2.0 * found.edges)
-        return math.fsum(terms.tolist()), float(found.stats["log_partition"])
+        return math.fsum(terms.tolist()), found.log_z
 
     result = np.zeros((5, len(beta)))
     for k, b in enumerate(beta.tolist()):
@@ -121,11 +121,12 @@ def ground_state_entropy(plan: Plan, couplings: ArrayLike, **options: Any) -> fl
         msg = "`couplings` must be integers, so that energy levels are two apart"
         raise ModelError(msg)
     warm, cold = (plan.log_partition(b * J, **options) for b in (20.0, 40.0))
-    if plan.genus or not all(z.exact and "excess" in z.stats for z in (warm, cold)):
+    known = plan.genus == 0 and warm.exact and cold.exact
+    if not known or warm.excess is None or cold.excess is None:
         msg = "the ground states of this model cannot be counted"
         raise MethodError(msg)
-    rest = math.expm1(warm.stats["excess"] - cold.stats["excess"]) * math.exp(-40.0)
-    return float(cold.stats["excess"] - max(rest, 0.0))
+    rest = math.expm1(warm.excess - cold.excess) * math.exp(-40.0)
+    return float(cold.excess - max(rest, 0.0))
 
 
 def _check_plan(plan: object) -> None:

@@ -339,7 +339,7 @@ def _certified(model: IsingModel, found: Any, exact: bool, method: str, seconds:
         "method": method,
         "checked": checked,
         "certificate": said,
-        "error": found.stats.get("error"),
+        "error": getattr(found, "error", None),
         "seconds": seconds,
         "check_seconds": taken,
     }

@@ -40,7 +40,5 @@ def energy_interval(scene: Scene, **options: object) -> tuple[GroundState, Groun
     if not scene.num_added or before.plane is None:
         return None
     rest = ground_state(before.model, **options)  # type: ignore[arg-type]
-    energy = float(scene.model.energy(rest.spins))
-    lower = min(energy, math.nextafter(rest.lower - added_weight(scene), -math.inf))
-    bounded = GroundState(rest.spins, energy, lower, energy, lower == energy, NAME, rest.stats)
-    return bounded, rest
+    lower = math.nextafter(rest.lower - added_weight(scene), -math.inf)
+    return GroundState.of(scene.model, rest.spins, lower, method=NAME), rest

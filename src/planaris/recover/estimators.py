@@ -13,7 +13,7 @@ from planaris import relax
 from planaris.infer import ground_state, marginals
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel
-from planaris.recover.noise import estimate_noise
+from planaris.recover.noise import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Observations, as_labels
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.ties import sample_ground_states
@@ -54,6 +54,11 @@ class Recovery:
     method: str
     alternatives: Int8Array | None = None
     stats: dict[str, Any] = field(default_factory=dict, repr=False)
+    tie_breaks: str = field(default="", repr=False)
+    p: float | None = field(default=None, repr=False)
+    q: float | None = field(default=None, repr=False)
+    noise: NoiseEstimate | None = field(default=None, repr=False)
+    seconds: float = field(default=0.0, repr=False)
 
     __repr__ = one_line
 
@@ -93,7 +98,7 @@ class Estimator(ABC):
         """
         started = perf_counter()
         found = self._recover(observations, np.random.default_rng(rng))
-        return replace(found, stats={**found.stats, "seconds": perf_counter() - started})
+        return replace(found, seconds=perf_counter() - started)
 
     @abstractmethod
     def _recover(self, observations: Observations, rng: np.random.Generator) -> Recovery: ...
@@ -141,7 +146,7 @@ class TwoStep(Estimator):
         count, component = joined_components(model)
         labels, votes = majority_sign(observations, best.spins, count, component)
         stats: dict[str, Any] = {"lower": best.lower, "energy": best.energy}
-        others = None
+        others, how_drawn = None, ""
         if self.tie_breaks:
             states, how = sample_ground_states(model, self.tie_breaks, rng)
             # A component without a majority has no sign: either is as good.
@@ -149,9 +154,9 @@ class TwoStep(Estimator):
             for row, coin in zip(states, coins, strict=True):
                 chosen, tally = majority_sign(observations, row, count, component)
                 row[:] = np.where(tally[component] == 0, row * coin[component], chosen)
-            others, stats["tie_breaks"] = states, how
+            others, how_drawn = states, how
         beliefs = np.where(votes[component] == 0, 0.5, labels > 0).astype(np.float64)
-        return Recovery(labels, beliefs, best.exact, best.method, others, stats)
+        return Recovery(labels, beliefs, best.exact, best.method, others, stats, how_drawn)
 
 
 @dataclass(frozen=True)
@@ -171,13 +176,12 @@ class _Weighted(Estimator):
     time_limit: float | None = None
 
     def _recover(self, observations: Observations, rng: np.random.Generator) -> Recovery:
-        p, q, stats = self.p, self.q, {}
+        p, q, noise = self.p, self.q, None
         if p is None or q is None:
             noise = estimate_noise(observations, p=p, q=q, rng=rng)
             p, q = noise.p, noise.q
-            stats["noise"] = noise
         found = self._solve(observations, posterior_model(observations, p, q), rng)
-        return replace(found, stats={**found.stats, **stats, "p": p, "q": q})
+        return replace(found, p=p, q=q, noise=noise)
 
     @abstractmethod
     def _solve(
@@ -237,7 +241,7 @@ class LocalLP(_Weighted):
         self, observations: Observations, model: IsingModel, rng: np.random.Generator
     ) -> Recovery:
         found = relax.local_lp(model, time_limit=self.time_limit)
-        return _relaxed(found, found.stats["nodes"])
+        return _relaxed(found, found.beliefs())
 
 
 @dataclass(frozen=True)
@@ -265,7 +269,7 @@ class CycleLP(_Weighted):
         found = relax.cycle_lp(model, time_limit=self.time_limit)
         # Cutting ends once a state is proved optimal, with pseudomarginals still fractional.
         proved = (found.spins > 0).astype(np.float64)
-        return _relaxed(found, proved if found.exact else found.stats["nodes"])
+        return _relaxed(found, proved if found.exact else found.beliefs())
 
 
 @dataclass(frozen=True)
@@ -302,11 +306,11 @@ class MAP(_Weighted):
     ) -> Recovery:
         best = ground_state(model, self.method, time_limit=self.time_limit)
         stats: dict[str, Any] = {"lower": best.lower, "energy": best.energy}
-        others = None
+        others, how_drawn = None, ""
         if self.tie_breaks:
-            others, stats["tie_breaks"] = sample_ground_states(model, self.tie_breaks, rng)
+            others, how_drawn = sample_ground_states(model, self.tie_breaks, rng)
         beliefs = (best.spins > 0).astype(np.float64)
-        return Recovery(best.spins, beliefs, best.exact, best.method, others, stats)
+        return Recovery(best.spins, beliefs, best.exact, best.method, others, stats, how_drawn)
 
 
 @dataclass(frozen=True)
@@ -344,6 +348,7 @@ def _believe(beliefs: FloatArray, exact: bool, method: str, **stats: Any) -> Rec
 
 
 def _relaxed(found: GroundState, beliefs: FloatArray) -> Recovery:
-    stats = {name: found.stats[name] for name in ("status", "integrality")}
     clipped = np.clip(beliefs, 0.0, 1.0)
+    guess = found.pseudomarginals
+    stats = {"integrality": 1.0 if guess is None else guess.integrality, "status": found.status}
     return _believe(clipped, found.exact, found.method, lower=found.lower, **stats)

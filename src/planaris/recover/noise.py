@@ -156,7 +156,7 @@ def _joint(
         J, h = (max(float(w), 1e-9) for w in weights)  # zero weights would change the order
         model = observations.model(J, h)
         found = treewidth.marginals(model, plan=order)
-        log_z = found.stats["log_partition"].value
+        log_z = found.log_z
         edge = float(model.couplings @ (2 * np.asarray(found.edges) - 1)) / J
         node = float(model.fields @ (2 * np.asarray(found.nodes) - 1)) / h
         value = log_z - n * math.log(2) - seen[0] * _log2cosh(J) - seen[1] * _log2cosh(h)

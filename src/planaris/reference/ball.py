@@ -126,7 +126,6 @@ def _until_narrow(attempt: Callable[[], Any], method: str, digits: int, bits: in
                     value=float(ball),
                     lower=math.nextafter(float(ball.lower()), -math.inf),
                     upper=math.nextafter(float(ball.upper()), math.inf),
-                    exact=True,
                     method=method,
                     stats={"digits": ball.str(digits), "bits": bits},
                 )

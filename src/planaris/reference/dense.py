@@ -182,8 +182,8 @@ def log_partition(
         value=value,
         lower=value - error if usable else -math.inf,
         upper=value + error if usable else math.inf,
-        exact=usable,
         method="dense-pfaffian",
+        proved=False,
         stats={"error": error, "pfaffians": len(logs)},
     )
 

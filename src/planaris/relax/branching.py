@@ -332,8 +332,8 @@ def branch_and_cut(
     Returns
     -------
     GroundState
-        ``exact`` once the interval is closed: to the spacing of the energies where that is
-        known (whole-number couplings), else to 1e-9 of the sum of all couplings.
+        The gap is closed where the spacing of the energies is known (whole-number couplings);
+        elsewhere the search ends once it is no wider than ``model.energy_tolerance``.
 
     Examples
     --------
@@ -376,23 +376,20 @@ def branch_and_cut(
     limit = np.inf if time_limit is None else time_limit
     with watch("branch and cut", progress) as report:
         status = search.search(limit=limit, report=report)
-    lower, exact = search.proved()
-    return GroundState(
-        spins=search.state,
-        energy=search.energy,
-        lower=lower,
-        upper=search.energy,
-        exact=exact,
+    return GroundState.of(
+        model,
+        search.state,
+        search.proved(),
         method="branch-and-cut",
+        status=status,
+        seconds=search.seconds(),
+        trace=search.trace,
+        certificate=search.proof(),
         stats={
-            "status": status,
             "bound": "cycles" if isinstance(search, BranchAndCut) else "semidefinite",
             "nodes": search.nodes,
             "open": len(search.open),
             "reduced_spins": form.num_spins,
             "reduced_edges": len(form.edges),
-            "seconds": search.seconds(),
-            "trace": search.trace,
         },
-        certificate=search.proof(),
     )

@@ -25,6 +25,7 @@ from planaris.result import (
     GaussianEntropyBound,
     HeavyState,
     LogPartition,
+    Pseudomarginals,
     TreeEntropyBound,
 )
 from planaris.typing import FloatArray, IntArray, LongArray
@@ -271,22 +272,23 @@ class EntropyProgram:
         spins = (state[:-1] * state[-1]).astype(np.int8)
         lower = float(model.log_weight(spins))
         upper = self.upper + model.offset
-        return LogPartition(
+        return LogPartition.between(
+            min(lower, upper),
+            upper,
             value=upper,
-            lower=min(lower, upper),
-            upper=upper,
-            exact=False,
+            num_variables=n,
             method="trw" if self.kind == "trw" else "logdet",
+            status=status,
+            pseudomarginals=Pseudomarginals(
+                (1 + self.z[:n]) / 2, (1 + self.z[n : n + model.num_edges]) / 2
+            ),
+            rounds=self.rounds - 1,
+            seconds=self.seconds(),
+            trace=self.trace,
             stats={
-                "status": status,
-                "nodes": (1 + self.z[:n]) / 2,
-                "edges": (1 + self.z[n : n + model.num_edges]) / 2,
                 "gap": self.gap,
                 "rho": self.rho[: model.num_edges],
                 "polytope": self.polytope_name,
-                "rounds": self.rounds - 1,
-                "seconds": self.seconds(),
-                "trace": self.trace,
             },
             certificate=Bounds(HeavyState(spins), self.proof()),
         )

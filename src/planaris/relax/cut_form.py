@@ -18,9 +18,6 @@ from planaris.relax.facets import missing_edges
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, Int8Array, IntArray
 
-CLOSED = 1e-9
-"""Intervals this narrow, relative to the couplings, leave no room for a better state."""
-
 ROUNDING = 1e-12
 """What solvers may lose of sums of couplings, relative to all of them."""
 
@@ -65,9 +62,8 @@ class CutForm:
     quantum : float
         Energies of states differ by multiples of this; zero if not known.
     resolution : float
-        Energies this close count as equal: CLOSED of what is left of the couplings after strong
-        ones have decided what they decide, and the rounding of all of them; never more than
-        CLOSED of all.
+        A search ends when its interval is this narrow: what counts as exact, or what rounding
+        leaves of the couplings.
     """
 
     model: IsingModel
@@ -87,10 +83,10 @@ class CutForm:
         """Add the field spin and reduce, unless a proof about the model's own edges is wanted."""
         edges, couplings = with_field_spin(model)
         total = model.num_spins + 1
-        reduced = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
-        small = reduced if reduce else NoReduction(total, edges, couplings)
+        small: CutReduction | NoReduction = NoReduction(total, edges, couplings)
+        if reduce:
+            small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
         size = float(np.abs(couplings).sum())
-        left = min(float(np.abs(reduced.small_model()[1]).sum()), (1 - ROUNDING / CLOSED) * size)
         small_edges, small_couplings = small.small_model()
         parts = [small.constant, -model.offset, *(-small_couplings).tolist()]
         base = math.fsum(parts)
@@ -103,7 +99,7 @@ class CutForm:
             base,
             small.error + 2 * rounding,
             energy_quantum(model),
-            CLOSED * left + ROUNDING * size,
+            max(model.energy_tolerance, ROUNDING * size),
             small,
         )
 

@@ -14,7 +14,7 @@ from planaris.relax.cut_form import CutForm
 from planaris.relax.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import GrowingLP
-from planaris.result import GroundState
+from planaris.result import GroundState, Pseudomarginals
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 MAX_PSD_SPINS = 200
@@ -77,15 +77,14 @@ class CycleRelaxation:
         """Return whether no state can be better than the best one, given a lower bound."""
         return is_closed(self.form, lower, self.energy)
 
-    def proved(self) -> tuple[float, bool]:
-        """Return the lower end of the interval and whether the best state is proved.
+    def proved(self) -> float:
+        """Return the lower end of the interval.
 
         Where energies are multiples of a quantum, a bound less than one quantum away leaves
         only the best energy itself.
         """
-        if not self.closed(self.lower):
-            return min(self.lower, self.energy), False
-        return (self.energy if self.form.quantum else min(self.lower, self.energy)), True
+        whole = self.form.quantum > 0 and self.closed(self.lower)
+        return self.energy if whole else min(self.lower, self.energy)
 
     def add(self, cuts: CycleCuts) -> None:
         """Add cycle inequalities as rows."""
@@ -297,27 +296,23 @@ def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> 
     """Return what a cycle relaxation has found."""
     form, x = relaxation.form, relaxation.lp.x
     nodes, edges = form.pseudomarginals(x)
-    lower, exact = relaxation.proved()
     integral = np.minimum(x, 1 - x) <= INTEGRAL
-    return GroundState(
-        spins=relaxation.state,
-        energy=relaxation.energy,
-        lower=lower,
-        upper=relaxation.energy,
-        exact=exact,
+    share = float(integral.mean()) if len(integral) else 1.0
+    return GroundState.of(
+        form.model,
+        relaxation.state,
+        relaxation.proved(),
         method=method,
+        status=status,
+        pseudomarginals=Pseudomarginals(nodes, edges, share),
+        rounds=len(relaxation.trace) - 1,
+        seconds=relaxation.seconds(),
+        trace=relaxation.trace,
+        certificate=relaxation.proof(),
         stats={
-            "status": status,
-            "nodes": nodes,
-            "edges": edges,
-            "integrality": float(integral.mean()) if len(integral) else 1.0,
-            "rounds": len(relaxation.trace) - 1,
             "rows": relaxation.lp.num_rows,
             "iterations": relaxation.lp.iterations,
             "reduced_spins": form.num_spins,
             "reduced_edges": len(form.edges),
-            "seconds": relaxation.seconds(),
-            "trace": relaxation.trace,
         },
-        certificate=relaxation.proof(),
     )

@@ -79,11 +79,10 @@ class DenseSearch:
         """Return whether no state can be better than the best one, given a lower bound."""
         return is_closed(self.form, lower, self.energy)
 
-    def proved(self) -> tuple[float, bool]:
-        """Return the lower end of the interval and whether the best state is proved."""
-        if not self.closed(self.lower):
-            return min(self.lower, self.energy), False
-        return (self.energy if self.form.quantum else min(self.lower, self.energy)), True
+    def proved(self) -> float:
+        """Return the lower end of the interval."""
+        whole = self.form.quantum > 0 and self.closed(self.lower)
+        return self.energy if whole else min(self.lower, self.energy)
 
     def search(self, *, limit: float, report: Any) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import mrf2ising
-from planaris.models.inverse import TOLD_APART
 from planaris.relax.lp import UNIT
 from planaris.result import AsIsing, GroundState
 
@@ -24,17 +22,8 @@ def via_ising(model: MarkovRandomField, solve: Callable[[IsingModel], GroundStat
     ising, inverse = mrf2ising(model)
     found = solve(ising)
     labels = np.asarray(inverse.lift_states(found.spins), dtype=np.int64)
-    energy = float(model.energy(labels))
     # Couplings are sums of a few logarithms each; a spin's field of as many as it has factors.
     degree = int(np.bincount(model.scopes, minlength=1).max(initial=1))
     slop = (degree + 16) * UNIT * float(np.abs(model.log_values).sum())
-    return replace(
-        found,
-        spins=(2 * labels - 1).astype(np.int8),
-        energy=energy,
-        lower=min(found.lower - slop, energy),
-        upper=energy,
-        exact=found.exact and slop <= TOLD_APART * (1.0 + abs(energy)),
-        stats=found.stats | {"assignment": labels},
-        certificate=None if found.certificate is None else AsIsing(found.certificate),
-    )
+    proof = None if found.certificate is None else AsIsing(found.certificate)
+    return found.restated(model, labels, found.lower - slop, certificate=proof)

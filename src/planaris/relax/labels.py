@@ -13,7 +13,7 @@ import numpy as np
 from planaris.errors import InfeasibleError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.encode import mrf2pairwise
-from planaris.relax.cut_form import CLOSED, CutForm
+from planaris.relax.cut_form import ROUNDING, CutForm
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -234,8 +234,8 @@ class LabelForm:
         """
         constant, least, largest = self._sizes
         blur = min(largest, max(energy - least, 0.0))
-        rounded = ROUNDED * (abs(constant) + largest)
-        return CLOSED * (abs(self.base - constant) + blur + rounded)
+        size = abs(self.base - constant) + blur + ROUNDED * (abs(constant) + largest)
+        return max(self.model.energy_tolerance, ROUNDING * size)
 
     # -- the reduced problem as arrays, and the way back ------------------------------------
 
@@ -289,7 +289,7 @@ class SpinLabels:
 
     def resolution(self, energy: float) -> float:
         """Return how close to the energy of the best state others count as equal."""
-        return self.cut.resolution + CLOSED * ROUNDED * abs(self.model.offset)
+        return self.cut.resolution + UNIT * abs(self.model.offset)
 
     def energy_of(self, labels: LongArray) -> float:
         """Return the energy of labels of the model."""

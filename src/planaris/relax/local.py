@@ -9,12 +9,12 @@ import numpy as np
 
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.relax.cut_form import CutForm, with_field_spin
+from planaris.relax.cut_form import with_field_spin
 from planaris.relax.cycles import INTEGRAL
 from planaris.relax.fields import is_ising, via_ising
 from planaris.relax.lp import UNIT, GrowingLP
 from planaris.relax.projection import label_relaxation
-from planaris.result import Flow, GroundState
+from planaris.result import Flow, GroundState, Pseudomarginals
 from planaris.typing import Int8Array
 
 
@@ -80,24 +80,18 @@ def local_lp(
     lower = base + lp.safe_bound() - 4 * UNIT * abs(base)
     away, apart = lp.x[:n], lp.x[n:]
     spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8))
-    energy = float(model.energy(spins))
     integral = np.minimum(away, 1 - away) <= INTEGRAL
-    return GroundState(
-        spins=spins,
-        energy=energy,
-        lower=min(lower, energy),
-        upper=energy,
-        exact=energy - lower <= CutForm.from_model(model).resolution,
+    share = float(integral.mean()) if n else 1.0
+    return GroundState.of(
+        model,
+        spins,
+        lower,
         method="local-lp",
-        stats={
-            "status": status,
-            "nodes": 1.0 - away,
-            "edges": 1.0 - apart,
-            "integrality": float(integral.mean()) if n else 1.0,
-            "iterations": lp.iterations,
-            "seconds": time.monotonic() - started,
-        },
+        status=status,
+        pseudomarginals=Pseudomarginals(1.0 - away, 1.0 - apart, share),
+        seconds=time.monotonic() - started,
         certificate=_flow(model, lp),
+        stats={"iterations": lp.iterations},
     )
 
 

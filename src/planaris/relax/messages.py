@@ -15,7 +15,7 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption, watch
 from planaris.relax.labels import LabelForm, SpinLabels
 from planaris.relax.tightening import triplets_to_add
-from planaris.result import GroundState
+from planaris.result import GroundState, Stats
 from planaris.typing import IntArray, LongArray
 
 
@@ -261,7 +261,7 @@ def mplp(
     limit = np.inf if time_limit is None else time_limit
     with watch("message passing", progress) as report:
         status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
-    return solver_result(solver, model, "mplp", {"status": status})
+    return solver_result(solver, model, "mplp", status)
 
 
 def branch_and_bound(
@@ -281,7 +281,7 @@ def branch_and_bound(
         status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
         if status == "stalled":
             status, nodes = solver.branch(limit=limit, gap=gap, report=report)
-    return solver_result(solver, model, "branch-and-cut", {"status": status, "nodes": nodes})
+    return solver_result(solver, model, "branch-and-cut", status, {"nodes": nodes})
 
 
 def _solver(model: MarkovRandomField | IsingModel, prove: bool) -> MessageSolver:
@@ -296,34 +296,32 @@ def _solver(model: MarkovRandomField | IsingModel, prove: bool) -> MessageSolver
 
 
 def solver_result(
-    solver: MessageSolver, model: MarkovRandomField | IsingModel, method: str, stats: dict[str, Any]
+    solver: MessageSolver,
+    model: MarkovRandomField | IsingModel,
+    method: str,
+    status: str,
+    stats: Stats | None = None,
 ) -> GroundState:
     """Return what message passing has found."""
     lower = solver.proved()
-    exact = solver.closed(lower)
-    if exact and solver.energy == np.inf:
+    if solver.closed(lower) and solver.energy == np.inf:
         msg = "no state has positive weight: the hard constraints contradict each other"
         raise InfeasibleError(msg)
     labels = solver.state
-    binary = isinstance(model, IsingModel) or model.is_binary
-    spins = (2 * labels - 1 if binary else np.zeros(0)).astype(np.int8)
-    energy = float(model.energy(spins if isinstance(model, IsingModel) else labels))
-    stats |= {
-        "assignment": labels,
-        "rounds": solver.rounds,
-        "triplets": solver.engine.num_triplets,
-        "reduced_variables": solver.num_variables,
-        "reduced_edges": len(solver.edges),
-        "seconds": solver.seconds(),
-        "trace": solver.trace,
-    }
-    return GroundState(
-        spins=spins,
-        energy=energy,
-        lower=min(lower, energy),
-        upper=energy,
-        exact=exact,
+    return GroundState.of(
+        model,
+        2 * labels - 1 if isinstance(model, IsingModel) else labels,
+        lower,
         method=method,
-        stats=stats,
+        status=status,
+        rounds=solver.rounds,
+        seconds=solver.seconds(),
+        trace=solver.trace,
         certificate=solver.proof(),
+        stats={
+            "triplets": solver.engine.num_triplets,
+            "reduced_variables": solver.num_variables,
+            "reduced_edges": len(solver.edges),
+            **(stats or {}),
+        },
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from planaris.models import IsingModel
 from planaris.result import GroundState
@@ -15,16 +14,15 @@ def with_offset(found: GroundState, model: IsingModel) -> GroundState:
     Examples
     --------
     >>> pair = IsingModel([(0, 1)], [1.0], offset=2.0)
-    >>> bare = GroundState([1, 1], -1.0, -1.0, -1.0, True, "graph-cut", {"trace": []})
+    >>> bare = GroundState.of(pair.without_offset(), [1, 1], -1.0, method="graph-cut")
     >>> with_offset(bare, pair).energy
     -3.0
     """
-    energy = float(model.energy(found.spins))
-    below = math.nextafter(found.lower - model.offset, -math.inf)
-    lower = energy if found.lower == found.energy else min(below, energy)
+    # Energies are sums rounded once, so the lower end is too; only an open gap must stay open.
+    lower = found.lower - model.offset
+    lower = lower if found.exact else math.nextafter(lower, -math.inf)
     trace = [
         {**row, "lower": row["lower"] - model.offset, "upper": row["upper"] - model.offset}
-        for row in found.stats["trace"]
+        for row in found.trace
     ]
-    stats = {**found.stats, "trace": trace}
-    return replace(found, energy=energy, lower=lower, upper=energy, stats=stats)
+    return found.restated(model, found.spins, lower, trace=trace)

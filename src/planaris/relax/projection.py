@@ -15,7 +15,7 @@ from planaris.models import MarkovRandomField
 from planaris.relax.cycles import INTEGRAL
 from planaris.relax.labels import LabelForm
 from planaris.relax.lp import GrowingLP
-from planaris.result import GroundState, LabelCycles, LabelTree
+from planaris.result import GroundState, LabelCycles, LabelTree, Pseudomarginals
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 PROJECTIONS = ("none", "single", "k", "full")
@@ -301,29 +301,24 @@ def label_relaxation(
     status = relaxation.run(projection, limit=limit, max_rounds=max_rounds)
     nodes = [relaxation.node(i) for i in range(len(relaxation.cards))]
     integral = [float(mu.max()) > 1 - INTEGRAL for mu in nodes]
-    labels = relaxation.state
-    spins = 2 * labels - 1 if model.is_binary else np.zeros(0)
-    return GroundState(
-        spins=spins.astype(np.int8),
-        energy=relaxation.energy,
-        lower=min(relaxation.lower, relaxation.energy),
-        upper=relaxation.energy,
-        exact=relaxation.closed(),
+    share = float(np.mean(integral)) if integral else 1.0
+    return GroundState.of(
+        model,
+        relaxation.state,
+        relaxation.lower,
         method="local-lp" if projection == "none" else "cycle-lp",
+        status=status,
+        pseudomarginals=Pseudomarginals(_lift_nodes(form, nodes), None, share),
+        rounds=len(relaxation.trace) - 1,
+        seconds=time.monotonic() - relaxation.started,
+        trace=relaxation.trace,
+        certificate=relaxation.proof() if prove else None,
         stats={
-            "status": status,
-            "assignment": labels,
-            "nodes": _lift_nodes(form, nodes),
-            "integrality": float(np.mean(integral)) if integral else 1.0,
             "projection": projection,
-            "rounds": len(relaxation.trace) - 1,
             "rows": relaxation.lp.num_rows,
             "iterations": relaxation.lp.iterations,
             "reduced_variables": len(nodes),
-            "seconds": time.monotonic() - relaxation.started,
-            "trace": relaxation.trace,
         },
-        certificate=relaxation.proof() if prove else None,
     )
 
 

@@ -1,6 +1,14 @@
 """What the verbs return, the proofs that come with it, and the files that keep both."""
 
-from planaris.result.answers import GroundState, LogPartition, Marginals, Stats
+from planaris.result.answers import (
+    Answer,
+    GroundState,
+    LogPartition,
+    Marginals,
+    Mixture,
+    Pseudomarginals,
+    Stats,
+)
 from planaris.result.files import load_result
 from planaris.result.proofs import (
     AsIsing,
@@ -32,6 +40,7 @@ from planaris.result.sums import (
 )
 
 __all__ = [
+    "Answer",
     "AsIsing",
     "Bounds",
     "CutSum",
@@ -52,9 +61,11 @@ __all__ = [
     "Marginals",
     "MeanField",
     "MiniBuckets",
+    "Mixture",
     "NotPlanar",
     "PartProof",
     "Plane",
+    "Pseudomarginals",
     "SemidefiniteTree",
     "SplitProof",
     "Stats",

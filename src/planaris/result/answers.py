@@ -1,50 +1,199 @@
-"""What the four verbs return: an answer, its certificate, and how it was found."""
+"""What the four verbs return: an answer, its interval, whether that is proved, and the proof."""
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from planaris.errors import MethodError
 from planaris.result.files import save_result
 from planaris.show import one_line
-from planaris.typing import Array, BoolArray, FloatArray, Int8Array
+from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 Stats = dict[str, Any]
+"""Details for people to read: sizes, counts, what a search did. No code depends on them."""
+
+Trace = list[dict[str, Any]]
+"""How an interval closed: one record per improvement or round."""
+
+Tables = FloatArray | list[FloatArray]
+"""One probability per spin or edge; for a Markov random field one table per variable or factor."""
+
+LOG_PARTITION_TOLERANCE = 1e-6
+"""Widest interval for log Z that counts as exact, in models of up to 1,000 variables."""
+
+PER_VARIABLE = 1e-9
+"""Widest interval for log Z that counts as exact, per variable, in larger models."""
+
+MARGINAL_TOLERANCE = 1e-6
+"""Largest error of a probability that counts as exact."""
 
 
+class Mixture(NamedTuple):
+    """Weighted subgraphs of a decomposition: the weights and the edges of each."""
+
+    weights: FloatArray
+    subgraphs: list[LongArray]
+
+
+class Labelled(Protocol):
+    """What a result needs to know of a model."""
+
+    @property
+    def energy_tolerance(self) -> float:
+        """Widest interval around the minimum energy that counts as exact."""
+
+    def energy(self, states: Any, /) -> FloatArray:
+        """Return the energy of a state."""
+
+    def spins_and_labels(self, state: Any, /) -> tuple[Int8Array, IntArray]:
+        """Return a state as spins (none with more than two labels) and as labels."""
+
+
+class Pseudomarginals(NamedTuple):
+    """Where a relaxation or bound has its optimum; estimates of marginals, nothing more.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray or list of numpy.ndarray
+        ``P(s_v = +1)``, or a table per variable.
+    edges : numpy.ndarray, list of numpy.ndarray or None
+        ``P(s_u = s_v)``, or a table per pair of variables; None where the bound has none.
+    integrality : float
+        Share of the variables that are decided, where that says something.
+    """
+
+    nodes: Tables
+    edges: Tables | None
+    integrality: float = math.nan
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Answer:
-    """What all results can do."""
+    """What all results have in common.
+
+    Attributes
+    ----------
+    method : str
+        The method that was used.
+    proved : bool
+        True when the interval is a theorem about the computation that was done, False when it
+        is an estimate: from comparing two computations, or from none.
+    seconds : float
+        Time taken.
+    status : str
+        Why a search ended.
+    rounds : int
+        Iterations of a search.
+    trace : list of dict
+        How the interval closed: ``seconds`` or ``round``, ``lower``, ``upper``.
+    certificate : Proof or None
+        Proof that :mod:`planaris.verify` checks without the solver, where there is one.
+    stats : dict
+        All of this once more and what else the method has to say, for people to read.
+    """
+
+    SHOWN: ClassVar[tuple[str, ...]] = ()
+    method: str
+    proved: bool = True
+    seconds: float = math.nan
+    status: str = ""
+    rounds: int = 0
+    trace: Trace = field(default_factory=list)
+    certificate: Any = None
+    stats: Stats = field(default_factory=dict)
+
+    __repr__ = one_line
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stats", {**self.stats, **self._details()})
+
+    def _details(self) -> Stats:
+        """Return the typed details that are known, by name."""
+        known: Stats = {"seconds": self.seconds} if not math.isnan(self.seconds) else {}
+        for name in ("status", "rounds", "trace"):
+            if getattr(self, name):
+                known[name] = getattr(self, name)
+        return known
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
         save_result(self, path)
 
 
-@dataclass(frozen=True, eq=False)
-class GroundState(Answer):
-    """A lowest-energy state, with an interval that contains the minimum.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Interval(Answer):
+    """An answer that is a number between two ends.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The ends.
+    tolerance : float
+        The widest interval that counts as exact (docs/conventions.md, "What exact means").
+    pseudomarginals : Pseudomarginals or None
+        Where the relaxation or bound behind the interval has its optimum.
+    """
+
+    lower: float
+    upper: float
+    tolerance: float = 0.0
+    pseudomarginals: Pseudomarginals | None = None
+
+    @property
+    def gap(self) -> float:
+        """Width of the interval."""
+        return 0.0 if self.lower == self.upper else self.upper - self.lower
+
+    @property
+    def exact(self) -> bool:
+        """Whether the interval is no wider than ``tolerance``."""
+        return self.gap <= self.tolerance
+
+    def beliefs(self) -> FloatArray:
+        """Return ``P(s_v = +1)`` at the optimum of the relaxation or bound: an estimate."""
+        if self.pseudomarginals is None:
+            msg = f"results by {self.method!r} come without pseudomarginals"
+            raise MethodError(msg)
+        return np.asarray(self.pseudomarginals.nodes)
+
+    def _details(self) -> Stats:
+        known = super()._details()
+        if (guess := self.pseudomarginals) is not None:
+            known["nodes"] = guess.nodes
+            if guess.edges is not None:
+                known["edges" if isinstance(guess.edges, np.ndarray) else "pairs"] = guess.edges
+            if not math.isnan(guess.integrality):
+                known["integrality"] = guess.integrality
+        return known
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GroundState(Interval):
+    """A state of low energy, with an interval that contains the minimum.
 
     Attributes
     ----------
     spins : numpy.ndarray
-        int8, -1 or +1 (for a Markov random field: see ``assignment``).
+        int8, -1 or +1; empty for a model with more than two labels.
+    assignment : numpy.ndarray
+        The state as labels 0, 1, …: spin -1 is label 0 and +1 is label 1.
     energy : float
-        Energy of ``spins``, recomputed from the model: minus its log weight.
+        Energy of the state, recomputed from the model: minus its log weight.
     lower, upper : float
         ``lower <= minimum <= upper == energy``.
     exact : bool
-        True when ``spins`` is proved to be a ground state.
-    method : str
-        The method that was used.
-    stats : dict
-        Times, sizes and what else the method has to say.
-    certificate : object or None
-        Proof of ``lower`` that :mod:`planaris.verify` can check without the solver.
+        True when the interval is no wider than ``tolerance``: no state is better by more.
+    tolerance : float
+        :attr:`planaris.IsingModel.energy_tolerance` of the model.
     certain : numpy.ndarray or None
         Where only part of the state is proved (persistency): True at proved spins.
+    method, proved, certificate, seconds, stats
+        See :class:`Answer`.
 
     Examples
     --------
@@ -56,32 +205,49 @@ class GroundState(Answer):
     ([1, 0], 0.0)
     """
 
+    SHOWN: ClassVar[tuple[str, ...]] = ("spins", "energy", "lower", "upper", "exact", "method")
     spins: Int8Array
+    assignment: IntArray
     energy: float
-    lower: float
-    upper: float
-    exact: bool
-    method: str
-    stats: Stats = field(default_factory=dict, repr=False)
-    certificate: Any = field(default=None, repr=False)
-    certain: BoolArray | None = field(default=None, repr=False)
+    certain: BoolArray | None = None
 
-    __repr__ = one_line
+    @classmethod
+    def of(
+        cls, model: Labelled, state: Array, lower: float, *, method: str, **details: Any
+    ) -> Self:
+        """Return the result for a state of a model, given a lower bound on all energies.
 
-    @property
-    def assignment(self) -> Array:
-        """The state as labels 0, 1, …: spin -1 is label 0 and +1 is label 1."""
-        labels = self.stats.get("assignment")
-        return (self.spins > 0).astype(np.int32) if labels is None else np.asarray(labels)
+        ``state`` holds spins of an Ising model or labels of a Markov random field.
+        """
+        return cls(method=method, **_stated(model, state, lower), **details)
 
-    @property
-    def gap(self) -> float:
-        """Width of the interval that holds the minimum energy."""
-        return self.upper - self.lower
+    def restated(self, model: Labelled, state: Array, lower: float, **changes: Any) -> Self:
+        """Return the same result for a state of another model, as :meth:`of` does."""
+        return replace(self, **_stated(model, state, lower), **changes)
+
+    def _details(self) -> Stats:
+        known = super()._details()
+        return known if len(self.spins) else {**known, "assignment": self.assignment}
 
 
-@dataclass(frozen=True, eq=False)
-class LogPartition(Answer):
+def _stated(model: Labelled, state: Array, lower: float) -> dict[str, Any]:
+    """Return the fields of a ground state that follow from the model."""
+    spins, labels = model.spins_and_labels(state)
+    energy, tolerance = float(model.energy(state)), model.energy_tolerance
+    if tolerance == 0.0:  # no parameter makes a difference: allowed states have one energy
+        lower = energy
+    return {
+        "spins": spins,
+        "assignment": labels,
+        "energy": energy,
+        "lower": min(lower, energy),
+        "upper": energy,
+        "tolerance": tolerance,
+    }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LogPartition(Interval):
     """Natural logarithm of the partition function with an interval that contains it.
 
     Attributes
@@ -91,13 +257,14 @@ class LogPartition(Answer):
     lower, upper : float
         ``lower <= log Z <= upper``; for an exact method they enclose the rounding error.
     exact : bool
-        True when the only error is rounding, bounded by ``upper - lower``.
-    method : str
-        The method that was used.
-    stats : dict
-        Times, sizes, error estimate.
-    certificate : object or None
-        What :mod:`planaris.verify` checks it by, where there is something.
+        True when the interval is no wider than ``tolerance``: 1e-6, or 1e-9 per variable in
+        models of more than 1,000 variables.
+    mixture : Mixture or None
+        Decompositions: the subgraphs behind ``upper``.
+    excess : float or None
+        Planar models: log Z minus the log weight of a ground state, without cancellation.
+    method, proved, certificate, seconds, stats
+        See :class:`Answer`.
 
     Examples
     --------
@@ -107,26 +274,61 @@ class LogPartition(Answer):
     (True, 1.8201)
     """
 
+    SHOWN: ClassVar[tuple[str, ...]] = ("value", "lower", "upper", "exact", "method")
     value: float
-    lower: float
-    upper: float
-    exact: bool
-    method: str
-    stats: Stats = field(default_factory=dict, repr=False)
-    certificate: Any = field(default=None, repr=False)
+    tolerance: float = LOG_PARTITION_TOLERANCE
+    excess: float | None = None
+    mixture: Mixture | None = None
 
-    __repr__ = one_line
+    @classmethod
+    def around(
+        cls, value: float, error: float, *, num_variables: int, method: str, **details: Any
+    ) -> Self:
+        """Return the result for a value that is off by ``error`` at most."""
+        return cls(
+            value=value,
+            lower=value - error if math.isfinite(value) else value,
+            upper=value + error if math.isfinite(value) else value,
+            tolerance=log_partition_tolerance(num_variables),
+            method=method,
+            **details,
+        )
+
+    @classmethod
+    def between(
+        cls, lower: float, upper: float, *, num_variables: int, method: str, **details: Any
+    ) -> Self:
+        """Return the result for an interval: its middle, or its finite end."""
+        value = lower if lower == upper else (lower + upper) / 2
+        if not math.isfinite(value):
+            value = lower if math.isfinite(lower) else upper
+        return cls(
+            value=details.pop("value", value),
+            lower=lower,
+            upper=upper,
+            tolerance=log_partition_tolerance(num_variables),
+            method=method,
+            **details,
+        )
 
     def __float__(self) -> float:
         return self.value
 
-    @property
-    def gap(self) -> float:
-        """Width of the interval that holds log Z."""
-        return self.upper - self.lower
+    def _details(self) -> Stats:
+        known = super()._details()
+        return known if self.excess is None else {**known, "excess": self.excess}
 
 
-@dataclass(frozen=True, eq=False)
+def log_partition_tolerance(num_variables: int) -> float:
+    """Return the widest interval for log Z that counts as exact.
+
+    >>> log_partition_tolerance(10), log_partition_tolerance(10**6)
+    (1e-06, 0.001)
+    """
+    return max(LOG_PARTITION_TOLERANCE, PER_VARIABLE * num_variables)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Marginals(Answer):
     """Marginal probabilities of spins and edges.
 
@@ -137,14 +339,16 @@ class Marginals(Answer):
     edges : numpy.ndarray or list of numpy.ndarray
         ``P(s_u = s_v)`` of every edge, in the order of ``model.edges``; for a Markov random
         field, one table per factor, shaped like the factor.
+    error : float
+        How far any probability may be off; infinite for estimates of which nothing is known.
     exact : bool
-        True when the only error is rounding.
-    method : str
-        The method that was used.
-    stats : dict
-        Times, sizes, error estimate.
-    certificate : object or None
-        What :mod:`planaris.verify` checks it by, where there is something.
+        True when ``error`` is at most 1e-6.
+    nodes_lower, nodes_upper, edges_lower, edges_upper : like nodes and edges, or None
+        Ends of intervals that contain the probabilities, where the method gives them.
+    log_partition : LogPartition or None
+        log Z, where it comes with the marginals.
+    method, proved, certificate, seconds, stats
+        See :class:`Answer`.
 
     Examples
     --------
@@ -154,11 +358,38 @@ class Marginals(Answer):
     ([0.5, 0.5], [0.8808], True)
     """
 
-    nodes: FloatArray | list[FloatArray]
-    edges: FloatArray | list[FloatArray]
-    exact: bool
-    method: str
-    stats: Stats = field(default_factory=dict, repr=False)
-    certificate: Any = field(default=None, repr=False)
+    SHOWN: ClassVar[tuple[str, ...]] = ("nodes", "edges", "exact", "method")
+    nodes: Tables
+    edges: Tables
+    error: float = math.inf
+    nodes_lower: Tables | None = None
+    nodes_upper: Tables | None = None
+    edges_lower: Tables | None = None
+    edges_upper: Tables | None = None
+    log_partition: LogPartition | None = None
 
-    __repr__ = one_line
+    @property
+    def exact(self) -> bool:
+        """Whether no probability may be off by more than 1e-6."""
+        return self.error <= MARGINAL_TOLERANCE
+
+    @property
+    def log_z(self) -> float:
+        """Log Z that came with the marginals."""
+        if self.log_partition is None:
+            msg = f"marginals by {self.method!r} come without log Z; ask planaris.log_partition"
+            raise MethodError(msg)
+        return self.log_partition.value
+
+    def _details(self) -> Stats:
+        known = super()._details()
+        if math.isfinite(self.error):
+            known["error"] = self.error
+        ends = {
+            "lower": self.nodes_lower,
+            "upper": self.nodes_upper,
+            "edges_lower": self.edges_lower,
+            "edges_upper": self.edges_upper,
+            "log_partition": self.log_partition,
+        }
+        return known | {name: value for name, value in ends.items() if value is not None}

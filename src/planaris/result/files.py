@@ -22,11 +22,13 @@ from planaris.typing import Array
 from planaris.writing import open_whole
 
 FORMAT = "planaris-result"
-VERSION = 1
+VERSION = 2
+"""Version 1 had no `tolerance`, `error`, `proved` and intervals of marginals."""
 MAX_DEPTH = 8
 """Proofs nest no deeper than this."""
 
-NUMBERS = ("energy", "value", "lower", "upper")
+NUMBERS = ("energy", "value", "lower", "upper", "tolerance")
+TABLES = ("nodes", "edges", "nodes_lower", "nodes_upper", "edges_lower", "edges_upper")
 ANSWERS = {
     "GroundState": "ground-state",
     "LogPartition": "log-partition",
@@ -83,13 +85,13 @@ def load_result(path: str | os.PathLike[str]) -> Any:
         _refuse(path, f"it is not JSON: {error}")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         _refuse(path, f"`format` must be {FORMAT!r}")
-    if document.get("version") != VERSION:
-        _refuse(path, f"`version` must be {VERSION}, got {document.get('version')!r:.40}")
+    if document.get("version") not in (1, VERSION):
+        _refuse(path, f"`version` must be 1 or {VERSION}, got {document.get('version')!r:.40}")
     body = document.get("body")
     if not isinstance(body, dict) or document.get("sha256") != digest(body):
         _refuse(path, "`sha256` does not fit the body: the file was damaged or changed")
     try:
-        return _answer(body)
+        return _answer(body if document["version"] == VERSION else _renewed(body))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         _refuse(path, f"{type(error).__name__}: {error}")
 
@@ -108,20 +110,25 @@ def digest(body: Any) -> str:
 def _body(result: Any) -> dict[str, Any]:
     if type(result).__name__ in ("NotPlanar", "Plane"):
         return {"certificate": _encode(result)}
-    shared = {"exact": bool(result.exact), "method": str(result.method)}
+    shared: dict[str, Any] = {
+        "exact": bool(result.exact),
+        "proved": bool(result.proved),
+        "method": str(result.method),
+    }
     if type(result).__name__ == "Marginals":
-        tables = {"nodes": _tables(result.nodes), "edges": _tables(result.edges)}
+        tables = {name: _tables(getattr(result, name)) for name in TABLES}
+        shared["error"] = _number(result.error)
         return {**shared, **tables, "certificate": _encode(result.certificate)}
     numbers = {name: _number(getattr(result, name)) for name in NUMBERS if hasattr(result, name)}
     state: dict[str, Any] = {}
     if type(result).__name__ == "GroundState":
-        labels = result.stats.get("assignment")
-        state = {"spins": _encode(result.spins)}
-        state["labels"] = None if labels is None else _encode(np.asarray(labels))
+        state = {"spins": _encode(result.spins), "labels": _encode(result.assignment)}
     return {**shared, **numbers, **state, "certificate": _encode(result.certificate)}
 
 
 def _tables(tables: Any) -> Any:
+    if tables is None:
+        return None
     if isinstance(tables, list):
         return [_encode(np.atleast_1d(np.asarray(table))) for table in tables]
     return _encode(np.asarray(tables))
@@ -157,29 +164,61 @@ def _answer(body: dict[str, Any]) -> Any:
             msg = "`certificate` must be of kind 'plane' or 'not-planar'"
             raise ValueError(msg)
         return proof
-    exact, method = _is(body["exact"], bool), _is(body["method"], str)
+    shared: dict[str, Any] = {
+        "method": _is(body["method"], str),
+        "proved": _is(body["proved"], bool),
+        "certificate": _decode(body["certificate"]),
+    }
+    found: GroundState | LogPartition | Marginals
     if answer == "marginals":
-        nodes, edges = (_read_tables(body[name]) for name in ("nodes", "edges"))
-        proof = _decode(body.get("certificate"))
-        return Marginals(nodes, edges, exact, method, certificate=proof)
-    proof = _decode(body["certificate"])
-    ends = _float(body["lower"]), _float(body["upper"])
-    if answer == "log-partition":
-        return LogPartition(_float(body["value"]), *ends, exact, method, certificate=proof)
-    if answer != "ground-state":
-        msg = f"`answer` is {answer!r:.40}"
+        tables = {name: _read_tables(body[name]) for name in TABLES}
+        found = Marginals(error=_float(body["error"]), **tables, **shared)
+    else:
+        shared |= {name: _float(body[name]) for name in ("lower", "upper", "tolerance")}
+        if answer == "log-partition":
+            found = LogPartition(value=_float(body["value"]), **shared)
+        elif answer == "ground-state":
+            spins, labels = _state(body)
+            energy = _float(body["energy"])
+            found = GroundState(spins=spins, assignment=labels, energy=energy, **shared)
+        else:
+            msg = f"`answer` is {answer!r:.40}"
+            raise ValueError(msg)
+    if found.exact != _is(body["exact"], bool):
+        msg = f"`exact` is {body['exact']}, which does not fit the interval and its tolerance"
         raise ValueError(msg)
-    labels = body["labels"]
-    stats = {} if labels is None else {"assignment": _array(labels)}
-    spins = _array(body["spins"])
-    if np.any(np.abs(spins) > 1) or spins.dtype.kind != "i":
+    return found
+
+
+def _renewed(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a file of version 1 as one of this version."""
+    if body["answer"] == "planarity":
+        return body
+    exact, proved = _is(body["exact"], bool), body.get("certificate") is not None
+    renewed: dict[str, Any] = {"certificate": None, **body, "proved": proved}
+    if body["answer"] == "marginals":
+        return {**dict.fromkeys(TABLES), **renewed, "error": 1e-6 if exact else "inf"}
+    width = _float(body["upper"]) - _float(body["lower"])
+    renewed["tolerance"] = max(width, 0.0) if exact and np.isfinite(width) else 0.0
+    if renewed.get("labels", 0) is None:
+        renewed["labels"] = ((_array(body["spins"]) + 1) // 2).tolist()
+    return renewed
+
+
+def _state(body: dict[str, Any]) -> tuple[Any, Any]:
+    spins, labels = _array(body["spins"]), _array(body["labels"])
+    if np.any(np.abs(spins) != 1) or spins.dtype.kind != "i":
         msg = "`spins` must hold -1 and +1"
         raise ValueError(msg)
-    spins = spins.astype(np.int8)
-    return GroundState(spins, _float(body["energy"]), *ends, exact, method, stats, proof)
+    if np.any(labels < 0) or labels.dtype.kind != "i" or np.any(labels >= 2**31):
+        msg = "`labels` must hold 0, 1, …"
+        raise ValueError(msg)
+    return spins.astype(np.int8), labels.astype(np.int32)
 
 
 def _read_tables(value: Any) -> Any:
+    if value is None:
+        return None
     nested = isinstance(value, list) and value and isinstance(value[0], list)
     return [_array(table).astype(float) for table in value] if nested else _array(value) * 1.0
 

@@ -66,14 +66,21 @@ def _by_hub(model: IsingModel) -> LogPartition:
     found = log_partition(held, "trw")
     lower, upper = (end + math.log(2.0) for end in (found.lower - 1e-9, found.upper + 1e-9))
     proof = HeldSpin(0, found.certificate)
-    return LogPartition(upper, lower, upper, False, "trw", certificate=proof)
+    n = model.num_spins
+    return LogPartition.between(lower, upper, num_variables=n, method="trw", certificate=proof)
 
 
 def _by_lowest_energy(model: IsingModel) -> LogPartition:
     found = mplp(model, prove=True)
     upper = model.num_spins * math.log(2.0) - found.lower + 1e-9
     proof = Bounds(HeavyState(found.spins), LowestEnergy(found.certificate))
-    return LogPartition(upper, -found.energy - 1e-9, upper, False, "interval", certificate=proof)
+    return LogPartition.between(
+        -found.energy - 1e-9,
+        upper,
+        num_variables=model.num_spins,
+        method="interval",
+        certificate=proof,
+    )
 
 
 def _by_cutset(model: MarkovRandomField) -> LogPartition:
@@ -85,7 +92,13 @@ def _by_cutset(model: MarkovRandomField) -> LogPartition:
     lower = float(np.logaddexp.reduce(terms)) - 1e-9
     above = mini_bucket_bound(model, elimination_order(model), 27)
     proof = Bounds(CutsetSum(np.array([0, 1]), np.array(labels)), above.proof())
-    return LogPartition(above.upper, lower, above.upper, False, "interval", certificate=proof)
+    return LogPartition.between(
+        lower,
+        above.upper,
+        num_variables=model.num_variables,
+        method="interval",
+        certificate=proof,
+    )
 
 
 GLASS = spin_glass(4, np.random.default_rng(0))

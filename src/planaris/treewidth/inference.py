@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from planaris.kernels import elimination, frontier
 from planaris.models import IsingModel
 from planaris.progress import ProgressCallback, ProgressOption, watch
 from planaris.result import GroundState, LogPartition, Marginals, Stats
+from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
 from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
-from planaris.treewidth.rounding import EPS, MARGINAL_ERROR, shaken, size_of_logs
+from planaris.treewidth.rounding import EPS, shaken, size_of_logs
 from planaris.typing import Array, FloatArray, IntArray, Rng
 
 METHOD = "treewidth"
@@ -89,8 +90,7 @@ def marginals(
     -------
     Marginals
         Of an Ising model: arrays ``P(s_v = +1)`` and ``P(s_u = s_v)``; of a Markov random
-        field: a table per variable and a table per factor. ``stats["log_partition"]`` comes
-        for free.
+        field: a table per variable and a table per factor. ``log_partition`` comes for free.
 
     Raises
     ------
@@ -111,18 +111,22 @@ def marginals(
         value, error, nodes, factors = run.sum(marginals=True, progress=tell)
     if value == -math.inf:
         _refuse_infeasible("marginals")
-    stats = {**run.stats, "log_partition": run.log_partition(value, error), "error": 2 * error}
-    exact = 2 * error <= MARGINAL_ERROR
-    if not exact:  # the bound is for the worst case
-        stats["error"] = _moved(run, nodes, factors, progress)
-        exact = stats["error"] <= MARGINAL_ERROR
+    details: dict[str, Any] = {
+        "method": METHOD,
+        "log_partition": run.log_partition(value, error),
+        "error": 2 * error,
+        "seconds": run.taken,
+        "stats": run.stats,
+    }
+    if details["error"] > MARGINAL_TOLERANCE:  # the bound is for the worst case
+        details |= {"error": _moved(run, nodes, factors, progress), "proved": False}
     nodes, factors = np.minimum(nodes, 1.0), np.minimum(factors, 1.0)  # sums of rounded numbers
     if isinstance(model, IsingModel):
         pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
         equal = np.minimum(pairs[:, 0] + pairs[:, 3], 1.0)
-        return Marginals(nodes[1::2].copy(), equal, exact, METHOD, stats)
+        return Marginals(nodes=nodes[1::2].copy(), edges=equal, **details)
     tables = np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if len(nodes) else []
-    return Marginals(tables, _factor_tables(factors, run.plan), exact, METHOD, stats)
+    return Marginals(nodes=tables, edges=_factor_tables(factors, run.plan), **details)
 
 
 def _moved(run: _Run, nodes: FloatArray, factors: FloatArray, progress: ProgressOption) -> float:
@@ -220,7 +224,7 @@ def sample(
     if num_samples < 0:
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
-    if EPS * size_of_logs(model) > MARGINAL_ERROR and not marginals(model, plan=plan).exact:
+    if EPS * size_of_logs(model) > MARGINAL_TOLERANCE and not marginals(model, plan=plan).exact:
         msg = (
             "samples of this model would be decided by the last places of its numbers, which are "
             f"as large as {size_of_logs(model):.2g} in all; scale it down"
@@ -259,6 +263,7 @@ class _Run:
             )
         refuse_if_too_large(self.plan, memory_limit)
         self.seconds = math.inf if time_limit is None else time_limit
+        self.taken = math.nan
         self.offset = model.offset if isinstance(model, IsingModel) else 0.0
         self.stats: Stats = {
             "kind": self.plan.kind,
@@ -327,48 +332,48 @@ class _Run:
         )
 
     def timed(self) -> _Stopwatch:
-        return _Stopwatch(self.stats, self.seconds)
+        return _Stopwatch(self)
 
     def log_partition(self, value: float, error: float) -> LogPartition:
         total = value + self.offset
-        if total == -math.inf:
-            return LogPartition(total, total, total, True, METHOD, self.stats)
         slack = error + 2 * EPS * (abs(value) + abs(self.offset))
-        stats = {**self.stats, "error": slack}
-        return LogPartition(total, total - slack, total + slack, True, METHOD, stats)
+        return LogPartition.around(
+            total,
+            slack,
+            num_variables=num_variables(self.model),
+            method=METHOD,
+            seconds=self.taken,
+            stats={**self.stats, "error": slack},
+        )
 
     def ground_state(self, assignment: IntArray, value: float, error: float) -> GroundState:
-        model = self.model
-        if isinstance(model, IsingModel):
-            spins = (2 * assignment - 1).astype(np.int8)
-            energy = float(model.energy(spins))
-        else:
-            spins = np.zeros(0, dtype=np.int8)
-            energy = float(model.energy(assignment))
-            self.stats["assignment"] = assignment
+        ising = isinstance(self.model, IsingModel)
+        state = (2 * assignment - 1).astype(np.int8) if ising else assignment
         slack = error + 2 * EPS * (abs(value) + abs(self.offset))
-        lower = min(energy, -(value + self.offset) - slack)
-        return GroundState(spins, energy, lower, energy, True, METHOD, self.stats)
+        lower = -(value + self.offset) - slack
+        return GroundState.of(
+            self.model, state, lower, method=METHOD, seconds=self.taken, stats=self.stats
+        )
 
 
 class _Stopwatch:
-    """Write the seconds taken into the stats; turn a passed deadline into an error."""
+    """Note the seconds taken; turn a passed deadline into an error."""
 
-    def __init__(self, stats: Stats, limit: float) -> None:
-        self.stats, self.limit = stats, limit
+    def __init__(self, run: _Run) -> None:
+        self.run = run
 
     def __enter__(self) -> None:
         self.started = time.monotonic()
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
-        self.stats["seconds"] = time.monotonic() - self.started
+        self.run.taken = time.monotonic() - self.started
         if isinstance(error, TimeoutError):
+            limit, width = self.run.seconds, self.run.plan.width
             msg = (
-                f"elimination did not finish within `time_limit` = {self.limit} s "
-                f"(width {self.stats['width']}); allow more time or ask a method that gives "
-                "bounds"
+                f"elimination did not finish within `time_limit` = {limit} s (width {width}); "
+                "allow more time or ask a method that gives bounds"
             )
-            raise TimeLimitError(msg, time_limit=self.limit, width=self.stats["width"]) from error
+            raise TimeLimitError(msg, time_limit=limit, width=width) from error
 
 
 def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:

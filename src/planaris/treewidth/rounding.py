@@ -10,9 +10,6 @@ from planaris.typing import FloatArray
 
 EPS = float(np.finfo(float).eps)
 
-MARGINAL_ERROR = 1e-6
-"""Where rounding may have moved marginals by more than this, they are estimates."""
-
 
 def size_of_logs(model: Model) -> float:
     """Return how large a log weight can be: the sum of the largest finite ones of all factors.

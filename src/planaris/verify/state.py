@@ -60,9 +60,10 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
     Examples
     --------
     >>> model = IsingModel([(0, 1)], [2.0])
-    >>> good = GroundState(np.array([1, 1]), -2.0, -2.0, -2.0, True, "by hand")
+    >>> good = GroundState.of(model, np.array([1, 1]), -2.0, method="by hand")
     >>> check_ground_state(model, good)
-    >>> bad = GroundState(np.array([1, -1]), -2.0, -2.0, -2.0, True, "by hand")
+    >>> from dataclasses import replace
+    >>> bad = replace(good, spins=np.array([1, -1]), assignment=np.array([1, 0]))
     >>> check_ground_state(model, bad)
     Traceback (most recent call last):
     planaris.errors.VerificationError: `energy` is claimed to be -2.0, but the spins have 2.0
@@ -148,8 +149,8 @@ def check_log_partition(
     Examples
     --------
     >>> model = IsingModel([(0, 1)], [0.0])
-    >>> check_log_partition(model, LogPartition(1.4, 1.3, 1.5, True, "by hand"))
-    >>> check_log_partition(model, LogPartition(1.6, 1.5, 1.7, True, "by hand"))
+    >>> check_log_partition(model, LogPartition(value=1.4, lower=1.3, upper=1.5, method="by hand"))
+    >>> check_log_partition(model, LogPartition(value=1.6, lower=1.5, upper=1.7, method="by hand"))
     Traceback (most recent call last):
     planaris.errors.VerificationError: log Z is claimed to lie in [1.5, 1.7], but lies in [1.38...
     """

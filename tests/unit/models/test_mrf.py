@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 import planaris as pl
+from claims import claimed_log_partition, claimed_state
 from mrf_models import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError, ModelError, TooLargeError
@@ -22,7 +23,6 @@ from planaris.models import (
 )
 from planaris.models.inverse import Chain
 from planaris.reference import enumerate_assignments, enumerate_states
-from planaris.result import GroundState, LogPartition
 
 PAIR = ((0, 1), [[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
 
@@ -200,7 +200,7 @@ def test_conversions_chain() -> None:
 
 def test_shifted_intervals_still_enclose() -> None:
     _, inverse = bias2fields(IsingModel([(0, 1)], [1.0]))
-    lifted = lift_log_partition(LogPartition(1.0, 1.0, 1.0, True, "x"), inverse)
+    lifted = lift_log_partition(claimed_log_partition(1.0, 1.0, 1.0, True, "x"), inverse)
     assert lifted.lower < 1.0 + np.log(2.0) < lifted.upper
 
 
@@ -215,7 +215,7 @@ def test_ground_states_are_lifted_with_their_bound() -> None:
     mrf = MarkovRandomField([2, 2], [((1, 0), [[1.0, 3.0], [5.0, 2.0]])])
     ising, inverse = mrf2ising(mrf)
     best = enumerate_states(ising)
-    found = GroundState(best.ground_states[0], best.energy, best.energy, best.energy, True, "x")
+    found = claimed_state(best.ground_states[0], best.energy, best.energy, best.energy, True, "x")
     lifted = lift_ground_state(found, inverse, mrf)
     assert lifted.assignment.tolist() == [0, 1]
     assert lifted.energy == lifted.upper == -np.log(5.0)
@@ -224,7 +224,7 @@ def test_ground_states_are_lifted_with_their_bound() -> None:
     model = IsingModel([(0, 1)], [-1.0], [0.5, 0.0])
     new, back = fields2bias(model)
     best = enumerate_states(new)
-    found = GroundState(best.ground_states[0], best.energy, best.energy, best.energy, True, "x")
+    found = claimed_state(best.ground_states[0], best.energy, best.energy, best.energy, True, "x")
     lifted = lift_ground_state(found, back, model)
     assert lifted.spins.tolist() == [1, -1]
     assert lifted.energy == -1.5

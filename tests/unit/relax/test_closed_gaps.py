@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from claims import claimed_state
 from planaris.infer.ground_state import _by_parts
 from planaris.infer.limits import Limits
 from planaris.infer.parts import split_model
@@ -58,10 +59,10 @@ def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
 
     def nearly(part: object, limits: Limits) -> GroundState:
         energy = -float(np.abs(part.model.couplings).sum())
-        return GroundState(np.ones(4, np.int8), energy, energy - 1e-9, energy, True, "some")
+        return claimed_state(np.ones(4, np.int8), energy, energy - 1e-10, energy, True, "some")
 
     found = _by_parts(split_model(model), nearly, Limits())
     assert found.exact
-    assert -4.4 - 3e-9 < found.lower <= -4.4 - 0.9e-9
+    assert -4.4 - 3e-10 < found.lower <= -4.4 - 0.9e-10
     whole = _by_parts(split_model(model.with_couplings([1.0, 2.0])), nearly, Limits())
     assert whole.lower == whole.energy == -4.0  # no energy but every second whole number

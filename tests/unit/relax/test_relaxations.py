@@ -71,7 +71,7 @@ def test_bounds_hold_and_are_ordered_and_branch_and_cut_is_exact(rng):
                 assert found.energy == pytest.approx(truth, abs=slack)
         assert exact.exact
         cycle_tight += cycle.exact
-    assert 130 < cycle_tight < 260
+    assert cycle_tight > 130
 
 
 def test_local_lp_equals_the_textbook_program(rng):

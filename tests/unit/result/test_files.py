@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,7 @@ def test_numbers_come_back_bit_for_bit(verb: Any, tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
-    result = pl.ground_state(MODEL)
-    result.stats["assignment"] = np.array([object()])
+    result = replace(pl.ground_state(MODEL), assignment=np.array([object()]))
     with pytest.raises(TypeError):
         result.save(tmp_path / "r.json")
     assert list(tmp_path.iterdir()) == []

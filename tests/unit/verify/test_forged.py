@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from claims import claimed_state
 from planaris.errors import VerificationError
-from planaris.result import Bounds, CutTree, GroundState, LogPartition, MeanField
+from planaris.result import Bounds, CutTree, LogPartition, MeanField
 from planaris.result.files import _decode, save_result
 from planaris.selftest.corruption import KINDS, _places
 from planaris.verify import check_certificate, check_result
@@ -37,7 +38,7 @@ def test_a_leaf_without_a_bound_proves_nothing() -> None:
         multipliers=np.array([1.7e308, 1.7e308, 2.0]),
     )
     spins = np.array([1, -1, 1], dtype=np.int8)
-    worse = GroundState(spins, 1.0, 1.0, 1.0, True, "branch-and-cut", {}, forged)
+    worse = claimed_state(spins, 1.0, 1.0, 1.0, True, "branch-and-cut", {}, forged)
     with np.errstate(all="ignore"), pytest.raises(VerificationError, match="is a number"):
         check_certificate(triangle, worse)
 
@@ -132,7 +133,7 @@ def test_no_forged_proof_supports_a_false_claim(kind: str, end: str, tmp_path: P
         with np.errstate(all="ignore"), contextlib.suppress(ValueError, ArithmeticError):
             if states:
                 lower = 0.01 - truth.value
-                claim = replace(honest, lower=lower, exact=False, certificate=forged)
+                claim = replace(honest, lower=lower, tolerance=-1.0, certificate=forged)
                 assert not supports(model, claim), forged
             else:
                 ends = {"lower": truth.value + 0.01, "upper": truth.value - 0.01}

@@ -9,10 +9,11 @@ from hypothesis import given
 
 import degenerate
 import strategies
+from claims import claimed_log_partition, claimed_state
 from planaris import IsingModel
 from planaris.errors import VerificationError
 from planaris.reference import enumerate_states
-from planaris.result import GroundState, LogPartition
+from planaris.result import GroundState
 from planaris.verify import check_ground_state, check_log_partition
 from planaris.verify.state import exact_energy
 
@@ -20,7 +21,7 @@ from planaris.verify.state import exact_energy
 def solved(model: IsingModel) -> GroundState:
     spins = enumerate_states(model).ground_states[0]
     energy = float(model.energy(spins))
-    return GroundState(spins, energy, energy, energy, True, "test")
+    return claimed_state(spins, energy, energy, energy, True, "test")
 
 
 @given(strategies.plane_models(fields=True))
@@ -30,7 +31,9 @@ def test_true_results_pass(pair):
     check_ground_state(model, result)
     found = enumerate_states(model).log_partition
     slack = 1e-12 * (1 + abs(found))
-    check_log_partition(model, LogPartition(found, found - slack, found + slack, True, "test"))
+    check_log_partition(
+        model, claimed_log_partition(found, found - slack, found + slack, True, "test")
+    )
 
 
 @given(strategies.plane_models(kinds=("integers", "tied"), fields=True))
@@ -42,16 +45,16 @@ def test_false_results_are_caught(pair):
     ).astype(np.int8)
     energy = float(model.energy(worse))
     if energy > result.energy:
-        claimed = GroundState(worse, energy, energy, energy, True, "test")
+        claimed = claimed_state(worse, energy, energy, energy, True, "test")
         with pytest.raises(VerificationError, match="a state has energy"):
             check_ground_state(model, claimed)
-        check_ground_state(model, replace(claimed, lower=result.energy, exact=False))
+        check_ground_state(model, replace(claimed, lower=result.energy, tolerance=-1.0))
     with pytest.raises(VerificationError, match="`energy` is claimed"):
         check_ground_state(model, replace(result, energy=result.energy - 1))
     found = enumerate_states(model).log_partition
     for wrong in (found - 1e-6, found + 1e-6):
         with pytest.raises(VerificationError, match="log Z is claimed") as error:
-            check_log_partition(model, LogPartition(wrong, wrong, wrong, True, "test"))
+            check_log_partition(model, claimed_log_partition(wrong, wrong, wrong, True, "test"))
         assert error.value.found[0] <= found <= error.value.found[1]
 
 
@@ -62,7 +65,7 @@ def test_degenerate_models(name):
 
 
 TRIANGLE = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
-GOOD = GroundState(np.array([1, 1, 1], dtype=np.int8), -1.0, -1.0, -1.0, True, "test")
+GOOD = claimed_state(np.array([1, 1, 1], dtype=np.int8), -1.0, -1.0, -1.0, True, "test")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ GOOD = GroundState(np.array([1, 1, 1], dtype=np.int8), -1.0, -1.0, -1.0, True, "
         ({"lower": -0.5}, "`lower <= energy == upper` must hold"),
         ({"upper": 0.0}, "`lower <= energy == upper` must hold"),
         ({"lower": float("nan")}, "must hold"),
-        ({"lower": -2.0}, "`exact` is claimed"),
+        ({"lower": -2.0, "tolerance": 1.0}, "`exact` is claimed"),
     ],
 )
 def test_each_claim_is_checked(change, message):
@@ -85,7 +88,7 @@ def test_each_claim_is_checked(change, message):
 
 
 def test_a_bound_above_the_minimum_is_caught():
-    state = GroundState(np.array([1, -1, 1]), 3.0, 2.0, 3.0, False, "test")
+    state = claimed_state(np.array([1, -1, 1]), 3.0, 2.0, 3.0, False, "test")
     with pytest.raises(VerificationError, match=r"`lower` is claimed to be 2\.0"):
         check_ground_state(TRIANGLE, state)
 
@@ -94,9 +97,9 @@ def test_integers_must_be_right_to_the_last_one():
     model = IsingModel([(0, 1), (1, 2)], [2.0**40, 1.0])
     spins = np.array([1, 1, 1])
     true = -(2.0**40) - 1
-    check_ground_state(model, GroundState(spins, true, true, true, True, "test"))
+    check_ground_state(model, claimed_state(spins, true, true, true, True, "test"))
     with pytest.raises(VerificationError):
-        check_ground_state(model, GroundState(spins, true + 1, true + 1, true + 1, True, "test"))
+        check_ground_state(model, claimed_state(spins, true + 1, true + 1, true + 1, True, "test"))
 
 
 def test_energies_are_correctly_rounded(rng):
@@ -110,10 +113,15 @@ def test_energies_are_correctly_rounded(rng):
 
 @pytest.mark.parametrize(
     "change",
-    [{"lower": 3.0}, {"upper": 1.0}, {"value": float("nan")}, {"lower": -np.inf, "exact": True}],
+    [
+        {"lower": 3.0},
+        {"upper": 1.0},
+        {"value": float("nan")},
+        {"lower": -np.inf, "tolerance": np.inf},
+    ],
 )
 def test_log_partition_intervals_must_make_sense(change):
-    result = LogPartition(2.797846, 2.7978, 2.7979, True, "test")
+    result = claimed_log_partition(2.797846, 2.7978, 2.7979, True, "test")
     check_log_partition(TRIANGLE, result)
     with pytest.raises(VerificationError):
         check_log_partition(TRIANGLE, replace(result, **change))
@@ -124,14 +132,14 @@ def test_large_models_are_bounded():
     truth = degenerate.path_log_partition(model.num_spins, 0.5)
     ground = np.ones((1, model.num_spins), dtype=np.int8)
     for value, fine in ((truth, True), (truth - 40_000, False), (truth + 40_000, False)):
-        claim = LogPartition(value, value - 1, value + 1, True, "test")
+        claim = claimed_log_partition(value, value - 1, value + 1, True, "test")
         if fine:
             check_log_partition(model, claim, states=ground)
         else:
             with pytest.raises(VerificationError):
                 check_log_partition(model, claim, states=ground)
     cold = degenerate.path(1000, 30.0)
-    claim = LogPartition(29_000.0, 29_000.0, 29_000.0, True, "test")
+    claim = claimed_log_partition(29_000.0, 29_000.0, 29_000.0, True, "test")
     check_log_partition(cold, claim)
     with pytest.raises(VerificationError):
         check_log_partition(cold, claim, states=np.ones((1, 1000)))
@@ -140,4 +148,4 @@ def test_large_models_are_bounded():
 def test_large_ground_states_are_quick_to_check():
     model = degenerate.LARGE["star of 100 000 leaves"]()
     spins = np.r_[1, -np.ones(100_000)].astype(np.int8)
-    check_ground_state(model, GroundState(spins, -1e5, -1e5, -1e5, True, "test"))
+    check_ground_state(model, claimed_state(spins, -1e5, -1e5, -1e5, True, "test"))

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from claims import claimed_log_partition
 from planaris.bounds import map_bound
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.errors import VerificationError
 from planaris.relax import cycle_lp, entropy_bound
-from planaris.result import Bounds, CutsetSum, LabelField, LogPartition, load_result
+from planaris.result import Bounds, CutsetSum, LabelField, load_result
 from planaris.selftest.models import make_case
 from planaris.verify import check_result
 from planaris.verify.elimination import recompute
@@ -87,7 +88,7 @@ def test_what_is_too_wide_to_recompute_is_proved(verb, method, model, tmp_path) 
         "proved"
     ) == (1 if verb == "ground_state" else 2), report.findings
     if verb == "ground_state":
-        worse = replace(saved, lower=saved.energy, exact=True)
+        worse = replace(saved, lower=saved.energy)
     else:
         top = saved.upper if np.isfinite(saved.upper) else saved.lower + 1.0
         worse = replace(saved, lower=top, value=top, upper=max(top, saved.upper))
@@ -212,7 +213,7 @@ def test_proofs_of_labels_do_not_fit_other_models() -> None:
         found = pl.log_partition(large, method)
         with pytest.raises(VerificationError):
             check_result(small, found)
-    halves = LogPartition(
+    halves = claimed_log_partition(
         0.0, 0.0, 1e9, False, "x", certificate=Bounds(LabelField(np.ones(27)), None)
     )
     with pytest.raises(VerificationError, match="add up to one"):

@@ -49,12 +49,13 @@ def log_partition(
     """
     value, error, _ = _solve(model, embedding, half, with_inverse=False)
     usable = error < 0.1
-    return LogPartition(
+    return LogPartition.between(
+        value - error if usable else -math.inf,
+        value + error if usable else math.inf,
         value=value,
-        lower=value - error if usable else -math.inf,
-        upper=value + error if usable else math.inf,
-        exact=usable,
+        num_variables=model.num_spins,
         method="sk08",
+        proved=False,
         stats={"error": error},
     )
 
@@ -73,7 +74,7 @@ def marginals(
     """
     _, error, agree = _solve(model, embedding, half, with_inverse=True)
     nodes = np.full(model.num_spins, 0.5)
-    return Marginals(nodes, agree, exact=error < 1e-6, method="sk08", stats={"error": error})
+    return Marginals(nodes=nodes, edges=agree, error=error, proved=False, method="sk08")
 
 
 def _solve(

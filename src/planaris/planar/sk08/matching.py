@@ -96,12 +96,10 @@ def ground_state(
     energy = float(model.energy(spins))
     minimum = sum((x if c else -x) for x, c in zip(exact, cut.tolist(), strict=False))
     lower = math.nextafter(float(minimum - Fraction(model.offset)), -math.inf)
-    return GroundState(
-        spins=spins,
-        energy=energy,
-        lower=energy if _is_energy(minimum, model, energy) else min(lower, energy),
-        upper=energy,
-        exact=True,
+    return GroundState.of(
+        model,
+        spins,
+        energy if _is_energy(minimum, model, energy) else lower,
         method="sk08",
         stats={"nodes": graph.number_of_nodes(), "edges": graph.number_of_edges()},
     )

@@ -1,0 +1,67 @@
+"""How narrow an interval must be to count as exact (docs/conventions.md, "What exact means")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from planaris.typing import FloatArray
+
+RELATIVE = 1e-10
+"""Of the sum of the parameters, each counted at most as the scale of the model."""
+
+SPLIT = 1e-10
+"""Sizes that differ by less than this, relatively, are a tie that was split on purpose."""
+
+
+def energy_tolerance(sizes: FloatArray, smallest: Callable[[], float] | None = None) -> float:
+    """Return the widest interval around the minimum energy that counts as exact.
+
+    It is 1e-10 times the sum of the sizes, none of them counted as more than the scale of the
+    model: the median size, but where that is above 1, no more than the smallest difference
+    that counts, or 1. A few huge parameters, or many huge penalties, therefore never hide
+    differences of ordinary ones.
+
+    Parameters
+    ----------
+    sizes : numpy.ndarray
+        What each parameter can change: ``|J|`` and ``|h|``, or the range of a factor's table.
+    smallest : callable, optional
+        Returns the smallest difference that counts; default: the smallest size, or the
+        smallest step between two sizes that are equal to ten digits.
+
+    Examples
+    --------
+    >>> energy_tolerance(np.array([1.0, 2.0, 3.0]))
+    3e-10
+    >>> energy_tolerance(np.array([1e17, 1e17, 0.5, 0.0]))
+    2.5e-10
+    """
+    sizes = sizes[sizes > 0]
+    if not len(sizes):
+        return 0.0
+    scale = float(np.median(sizes))
+    if scale > 1.0:
+        least = _smallest_size(sizes) if smallest is None else smallest()
+        scale = min(scale, max(1.0, least))
+    return RELATIVE * float(np.minimum(sizes, scale).sum())
+
+
+def _smallest_size(sizes: FloatArray) -> float:
+    ordered = np.sort(sizes)
+    steps = np.diff(ordered)
+    split = steps[(steps > 0) & (steps < SPLIT * ordered[1:])]
+    return min(float(ordered[0]), float(split.min(initial=np.inf)))
+
+
+def smallest_step(values: FloatArray, table: FloatArray) -> float:
+    """Return the smallest difference of two finite entries of one table.
+
+    >>> smallest_step(np.array([0.0, 5.0, 5.25, 9.0]), np.array([0, 0, 0, 1]))
+    0.25
+    """
+    order = np.lexsort((values, table))
+    steps, same = np.diff(values[order]), np.diff(table[order]) == 0
+    steps = steps[same & np.isfinite(steps) & (steps > 0)]
+    return float(steps.min(initial=np.inf))
