@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import InfeasibleError
-from planaris.infer.limits import Limits
 from planaris.infer.reduce import Model
 from planaris.models import IsingModel
 from planaris.reference import enumerate_assignments, enumerate_states
@@ -19,7 +19,7 @@ from planaris.typing import Array
 METHOD = "brute-force"
 
 
-def least_state(model: Model, limits: Limits) -> GroundState:
+def least_state(model: Model, budget: Budget) -> GroundState:
     """Return a state of least energy, and how many there are."""
     spins, labels = np.zeros(0, dtype=np.int8), {}
     if isinstance(model, IsingModel):
@@ -33,22 +33,22 @@ def least_state(model: Model, limits: Limits) -> GroundState:
         labels = {"assignment": found.map_assignments[0].astype(np.int32)}
         if model.is_binary:
             spins = (2 * labels["assignment"] - 1).astype(np.int8)
-    stats = {"seconds": limits.seconds(), "degeneracy": count, **labels}
+    stats = {"seconds": budget.seconds(), "degeneracy": count, **labels}
     return GroundState(spins, energy, energy, energy, True, METHOD, stats)
 
 
-def sum_states(model: Model, limits: Limits) -> LogPartition:
+def sum_states(model: Model, budget: Budget) -> LogPartition:
     """Return log Z."""
     if isinstance(model, IsingModel):
         value = enumerate_states(model).log_partition
     else:
         value = enumerate_assignments(model).log_partition
     slack = 4 * EPS * (abs(value) + size_of_logs(model) + 1.0) if np.isfinite(value) else 0.0
-    stats = {"seconds": limits.seconds()}
+    stats = {"seconds": budget.seconds()}
     return LogPartition(value, value - slack, value + slack, True, METHOD, stats)
 
 
-def all_marginals(model: Model, limits: Limits) -> Marginals:
+def all_marginals(model: Model, budget: Budget) -> Marginals:
     """Return the marginals of spins and edges, or of variables and factors."""
     nodes: Any
     edges: Any
@@ -60,7 +60,7 @@ def all_marginals(model: Model, limits: Limits) -> Marginals:
         _require_weight(found.map_log_weight)
         nodes, edges = found.nodes, found.factors
     error = 8 * EPS * (size_of_logs(model) + len(nodes))
-    stats = {"seconds": limits.seconds(), "error": error}
+    stats = {"seconds": budget.seconds(), "error": error}
     return Marginals(nodes, edges, error <= MARGINAL_ERROR, METHOD, stats)
 
 

@@ -10,37 +10,37 @@ from typing import Any
 import numpy as np
 
 from planaris import bounds
-from planaris.infer.limits import Limits
+from planaris.budget import Budget
+from planaris.infer.reduce import PATIENCE_SECONDS
 from planaris.models import Inverse, IsingModel, MarkovRandomField
-from planaris.progress import watch
 from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
 
-Bound = Callable[[IsingModel, Limits], LogPartition]
-LabelBound = Callable[[MarkovRandomField, Limits], LogPartition]
+Bound = Callable[[IsingModel, Budget], LogPartition]
+LabelBound = Callable[[MarkovRandomField, Budget], LogPartition]
 
 
-def from_bound(model: IsingModel, bound: Bound, limits: Limits) -> Marginals | None:
+def from_bound(model: IsingModel, bound: Bound, budget: Budget) -> Marginals | None:
     """Return the marginals that a bound's optimum agrees on; None where it solved exactly.
 
     They are estimates: ``exact`` is False, and ``stats["log_partition"]`` has the bound.
     """
-    found = bound(model, limits)
+    found = bound(model, budget)
     if "nodes" not in found.stats or "edges" not in found.stats:
         return None
     nodes, edges = np.asarray(found.stats["nodes"]), np.asarray(found.stats["edges"])
     details = {k: v for k, v in found.stats.items() if k not in ("nodes", "edges")}
     stats = {**details, "nodes": nodes, "edges": edges, "log_partition": found}
-    stats["seconds"] = limits.seconds()
+    stats["seconds"] = budget.seconds()
     return Marginals(nodes, edges, exact=False, method=found.method, stats=stats)
 
 
-def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Marginals | None:
+def of_labels(field: MarkovRandomField, bound: LabelBound, budget: Budget) -> Marginals | None:
     """Return the estimates of a bound, a table per variable and per factor of a pairwise field.
 
     None where the bound has none, as for a field without states.
     """
-    found = bound(field, limits)
+    found = bound(field, budget)
     if "nodes" not in found.stats:
         return None
     nodes: Any = found.stats["nodes"]
@@ -57,11 +57,11 @@ def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Ma
             table = pairs[edge].T if view.factor_swapped[k] else pairs[edge]
         factors.append(table)
     details = {k: v for k, v in found.stats.items() if k not in ("nodes", "pairs")}
-    stats = {**details, "log_partition": found, "seconds": limits.seconds()}
+    stats = {**details, "log_partition": found, "seconds": budget.seconds()}
     return Marginals(nodes, factors, exact=False, method=found.method, stats=stats)
 
 
-def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
+def by_clamping(model: IsingModel, budget: Budget) -> Marginals:
     """Enclose P(s_v = +1) of every spin by intervals for log Z with it held (GJ06 section 6).
 
     ``stats["lower"]`` and ``stats["upper"]`` hold, and so do ``edges_lower`` and
@@ -69,26 +69,25 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
     there is no time for are enclosed by what their neighbours can do at most; without fields
     all are up half of the time.
     """
-    n, patience = model.num_spins, limits.patience()
-    deadline = limits.seconds() + patience
-    first = bounds.interval(model, patience / (n + 1))
-    slowest = 2 * (limits.seconds() - (deadline - patience))
+    n, patient = model.num_spins, budget.or_within(PATIENCE_SECONDS)
+    started = budget.seconds()
+    first = bounds.interval(model, patient.share(1.0 / (n + 1)))
+    slowest = 2 * (budget.seconds() - started)
     lower, upper = _neighbour_bounds(model) if model.has_fields else (np.full(n, 0.5),) * 2
     given: Any = first.stats.get("nodes")
     nodes = (lower + upper) / 2 if given is None else np.array(given)
-    with watch("intervals of marginals", limits.progress) as bar:
+    with patient.watch("intervals of marginals") as watched:
         for v in range(n) if model.has_fields else ():
-            started = limits.seconds()
-            left = deadline - started
-            if left < slowest / 2:
+            started = budget.seconds()
+            if patient.remaining() < slowest / 2:
                 break
-            bound = partial(bounds.interval, time_limit=left / (2 * (n - v)))
+            bound = partial(bounds.interval, time_limit=patient.share(0.5 / (n - v)))
             found = bounds.clamped_marginals(model, [v], bound=bound)
             nodes[v] = found.nodes[0]
             lower[v], upper[v] = max(lower[v], found.lower[0]), min(upper[v], found.upper[0])
-            slowest = limits.seconds() - started
-            if bar is not None:
-                bar((v + 1) / n)
+            slowest = budget.seconds() - started
+            if callable(watched.progress):
+                watched.progress((v + 1) / n)
     low, high = _edge_bounds(model, lower, upper)
     given = first.stats.get("edges")
     edges = (low + high) / 2 if given is None else np.clip(np.asarray(given), low, high)
@@ -98,7 +97,7 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
         "edges_lower": low,
         "edges_upper": high,
         "log_partition": first,
-        "seconds": limits.seconds(),
+        "seconds": budget.seconds(),
     }
     return Marginals(np.clip(nodes, lower, upper), edges, False, "clamped", stats)
 
