@@ -20,6 +20,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import splu
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.generate import spin_glass
 from planaris.planar import Plan, plan
 from planaris.planar.attempts import attempts
@@ -84,11 +85,11 @@ def test_table() -> None:
             J = model.couplings
             prepared = plan(model)
             dissect, _ = timed(lambda p=prepared: p._elimination, 1)
-            prepare, ways = timed(lambda p=prepared, J=J: list(attempts(p, J, None)), 1)
+            prepare, ways = timed(lambda p=prepared, J=J: list(attempts(p, J, UNLIMITED)), 1)
             entries = ways[0][0]
             eliminate, _ = timed(
                 lambda p=prepared, e=entries: p._elimination.log_pfaffian(
-                    e.face, e.scale, e.signs, order=e.order, threads=THREADS
+                    e.face, e.scale, e.signs, order=e.order, budget=Budget(threads=THREADS)
                 )
             )
             total, found = timed(lambda p=prepared, J=J: p.log_partition(J))

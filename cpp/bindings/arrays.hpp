@@ -45,18 +45,29 @@ Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t columns) {
 
 using Progress = std::optional<nb::typed<nb::callable, void(double)>>;
 
-// A Control that raises KeyboardInterrupt (or whatever `progress` raised) out of the kernel.
-// Build it while holding the GIL; the kernel may run without.
+// A Control that raises KeyboardInterrupt (or whatever `progress` raised) out of the kernel;
+// TimeoutError counts as a deadline. `progress` may say by attributes `stride` and `interval` how
+// often it is called. Build it while holding the GIL; the kernel may run without.
 inline Control make_control(const Progress& progress,
                             double seconds = std::numeric_limits<double>::infinity()) {
+  Pace pace;
+  if (progress) {
+    pace.stride = nb::cast<int>(nb::getattr(*progress, "stride", nb::int_(pace.stride)));
+    pace.interval = nb::cast<double>(nb::getattr(*progress, "interval", nb::float_(pace.interval)));
+  }
   return Control(
       [progress](double fraction) {
         nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (progress) (*progress)(fraction);
+        try {
+          if (progress) (*progress)(fraction);
+        } catch (const nb::python_error& error) {
+          if (error.matches(PyExc_TimeoutError)) throw DeadlinePassed();
+          throw;
+        }
         return true;
       },
-      seconds);
+      seconds, pace);
 }
 
 }  // namespace planaris::bindings

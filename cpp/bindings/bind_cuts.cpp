@@ -19,13 +19,14 @@ std::span<const T> flat(const In2<T>& array) {
 
 std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int8_t>, Out1<double>, int32_t> separate_cycles_of(
     int32_t num_spins, In2<int32_t> edges, In1<double> x, double min_violation, int32_t max_cuts,
-    int32_t max_per_edge, int32_t budget, int32_t exact_below, int32_t threads, double seconds) {
+    int32_t max_per_edge, int32_t max_settled, int32_t exact_below, int32_t threads,
+    Progress progress, double seconds) {
   CycleCuts cuts;
-  Control control = make_control({}, seconds);
+  Control control = make_control(progress, seconds);
   try {
     nb::gil_scoped_release release;
     cuts = separate_cycles(num_spins, flat(edges), flat(x),
-                           {min_violation, max_cuts, max_per_edge, budget, exact_below, threads},
+                           {min_violation, max_cuts, max_per_edge, max_settled, exact_below, threads},
                            control);
   } catch (const DeadlinePassed&) {
     cuts.offsets.assign(1, 0);
@@ -93,9 +94,9 @@ Out1<int8_t> round_disagreements_of(int32_t num_spins, In2<int32_t> edges, In1<d
 
 Out1<int8_t> improve_spins_of(int32_t num_spins, In2<int32_t> edges, In1<double> couplings,
                               In1<int8_t> spins, int64_t tabu_steps, uint64_t seed,
-                              double seconds) {
+                              Progress progress, double seconds) {
   std::vector<int8_t> state(spins.data(), spins.data() + spins.size());
-  Control control = make_control({}, seconds);
+  Control control = make_control(progress, seconds);
   {
     nb::gil_scoped_release release;
     improve_spins(num_spins, flat(edges), flat(couplings), state, tabu_steps, seed, control);
@@ -108,8 +109,8 @@ Out1<int8_t> improve_spins_of(int32_t num_spins, In2<int32_t> edges, In1<double>
 void bind_cuts(nb::module_& m) {
   m.def("separate_cycles", &separate_cycles_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"),
-        nb::arg("max_per_edge"), nb::arg("budget"), nb::arg("exact_below"), nb::arg("threads"),
-        nb::arg("seconds"));
+        nb::arg("max_per_edge"), nb::arg("max_settled"), nb::arg("exact_below"), nb::arg("threads"),
+        nb::arg("progress").none(), nb::arg("seconds"));
   m.def("separate_wheels", &separate_wheels_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"));
   nb::class_<Reduction>(m, "CutReduction")
@@ -127,7 +128,7 @@ void bind_cuts(nb::module_& m) {
         nb::arg("edges").noconvert(), nb::arg("x").noconvert());
   m.def("improve_spins", &improve_spins_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("couplings").noconvert(), nb::arg("spins").noconvert(), nb::arg("tabu_steps"),
-        nb::arg("seed"), nb::arg("seconds"));
+        nb::arg("seed"), nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

@@ -14,8 +14,9 @@ class Messages {
                  {edge_energies.data(), edge_energies.size()}) {}
 
   // (bound as computed, whether the time was enough)
-  std::tuple<double, bool> run(int32_t rounds, double tolerance, double seconds) {
-    Control control = make_control({}, seconds);
+  std::tuple<double, bool> run(int32_t rounds, double tolerance, Progress progress,
+                               double seconds) {
+    Control control = make_control(progress, seconds);
     nb::gil_scoped_release release;
     try {
       return {passing_.run(rounds, tolerance, control), true};
@@ -72,7 +73,8 @@ void bind_mplp(nb::module_& m) {
       .def(nb::init<In1<int32_t>, In1<double>, In2<int32_t>, In1<double>>(),
            nb::arg("cardinalities").noconvert(), nb::arg("node_energies").noconvert(),
            nb::arg("edges").noconvert(), nb::arg("edge_energies").noconvert())
-      .def("run", &Messages::run, nb::arg("rounds"), nb::arg("tolerance"), nb::arg("seconds"))
+      .def("run", &Messages::run, nb::arg("rounds"), nb::arg("tolerance"),
+           nb::arg("progress").none(), nb::arg("seconds"))
       .def("safe_bound", &Messages::safe_bound)
       .def("decode", &Messages::decode)
       .def("improve", &Messages::improve, nb::arg("state").noconvert())

@@ -23,9 +23,10 @@ LabelTables tables(const In1<int64_t>& node_offsets, const In1<double>& node_log
 
 Swept reweighted_spins(int32_t num_vertices, In2<int32_t> edges, In1<double> couplings,
                        In1<double> rho, In1<double> fields, In1<double> messages,
-                       int32_t max_sweeps, double tolerance, double damping, double seconds) {
+                       int32_t max_sweeps, double tolerance, double damping, Progress progress,
+                       double seconds) {
   std::vector<double> out = copy(messages);
-  Control control = make_control({}, seconds);
+  Control control = make_control(progress, seconds);
   SweepReport report;
   {
     nb::gil_scoped_release release;
@@ -39,9 +40,9 @@ Swept reweighted_spins(int32_t num_vertices, In2<int32_t> edges, In1<double> cou
 Swept reweighted_labels(In2<int32_t> edges, In1<int64_t> node_offsets, In1<double> node_logs,
                         In1<int64_t> edge_offsets, In1<double> edge_logs, In1<double> rho,
                         In1<double> messages, int32_t max_sweeps, double tolerance,
-                        double damping, double seconds) {
+                        double damping, Progress progress, double seconds) {
   std::vector<double> out = copy(messages);
-  Control control = make_control({}, seconds);
+  Control control = make_control(progress, seconds);
   SweepReport report;
   {
     nb::gil_scoped_release release;
@@ -66,12 +67,12 @@ void bind_tree_reweighted(nb::module_& m) {
         nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),
         nb::arg("rho").noconvert(), nb::arg("fields").noconvert(),
         nb::arg("messages").noconvert(), nb::arg("max_sweeps"), nb::arg("tolerance"),
-        nb::arg("damping"), nb::arg("seconds"));
+        nb::arg("damping"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("reweighted_labels", &reweighted_labels, nb::arg("edges").noconvert(),
         nb::arg("node_offsets").noconvert(), nb::arg("node_logs").noconvert(),
         nb::arg("edge_offsets").noconvert(), nb::arg("edge_logs").noconvert(),
         nb::arg("rho").noconvert(), nb::arg("messages").noconvert(), nb::arg("max_sweeps"),
-        nb::arg("tolerance"), nb::arg("damping"), nb::arg("seconds"));
+        nb::arg("tolerance"), nb::arg("damping"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("forest_labels", &forest_labels, nb::arg("edges").noconvert(),
         nb::arg("node_offsets").noconvert(), nb::arg("node_logs").noconvert(),
         nb::arg("edge_offsets").noconvert(), nb::arg("edge_logs").noconvert());

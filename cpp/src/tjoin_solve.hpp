@@ -132,7 +132,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
     control.poll_now(1.0);
   } catch (const DeadlinePassed&) {
   }
-  const auto deadline = control.set_deadline(Control::Clock::time_point::max());
+  control.set_finishing(true);
   const Pairs pairs = matched_pairs(store_);
   out.exact = pairs.loose.empty();
   out.join = join_of(pairs, problem.threads, control);
@@ -140,7 +140,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   for (const int32_t e : out.join) objective += (*weight_)[e];
   const Int duals = store_.dual_sum();
   if (out.exact ? objective + objective != duals : objective + objective < duals) {
-    control.set_deadline(deadline);
+    control.set_finishing(false);
     return false;
   }
   write_certificate(store_, layout_->order, out);

@@ -53,38 +53,6 @@ def watch(title: str, option: ProgressOption = None) -> Iterator[ProgressCallbac
         bar.close()
 
 
-def until(deadline: float, callback: ProgressCallback | None = None) -> ProgressCallback | None:
-    """Return a callback that ends a kernel with ``TimeoutError`` once a deadline has passed.
-
-    Every kernel that reports progress is stopped by what its callback raises, Ctrl-C or this.
-
-    Parameters
-    ----------
-    deadline : float
-        Value of ``time.monotonic()``; infinity for none.
-    callback : callable, optional
-        Called before the clock is looked at.
-
-    Examples
-    --------
-    >>> until(float("inf")) is None
-    True
-    >>> until(0.0)(0.5)
-    Traceback (most recent call last):
-    TimeoutError
-    """
-    if deadline == float("inf"):
-        return callback
-
-    def tell(fraction: float) -> None:
-        if callback is not None:
-            callback(fraction)
-        if time.monotonic() > deadline:
-            raise TimeoutError
-
-    return tell
-
-
 class _LateBar:
     """A rich progress bar that appears once the work has taken two seconds."""
 

@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 import glasses
 from degenerate import LARGE, SMALL
 from planaris import IsingModel, log_partition, sample
+from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import ModelError
 from planaris.generate import spin_glass
@@ -32,9 +33,9 @@ from strategies import PlaneGraph, plane_models
 
 def searched_log_partition(prepared: Plan, couplings: np.ndarray) -> float:
     """log Z in double-double with pivots searched for: what the fast way does not do."""
-    entries = assigned_entries(prepared, couplings, None)
+    entries = assigned_entries(prepared, couplings, Budget())
     found = prepared._elimination.log_pfaffian(
-        entries.face, entries.scale, entries.signs, wide=True, threads=2
+        entries.face, entries.scale, entries.signs, wide=True, budget=Budget(threads=2)
     )
     assert found.left_over == 0
     return found.log_magnitude + log_constant(prepared, entries)
@@ -205,7 +206,7 @@ def test_marginals_agree_with_more_digits(beta: float, rng: np.random.Generator)
     model = spin_glass(14, rng, beta=beta)
     prepared = plan(model)
     found = prepared.marginals(model.couplings)
-    entries = assigned_entries(prepared, model.couplings, None)
+    entries = assigned_entries(prepared, model.couplings, Budget())
     factors = prepared._elimination.factorize(entries.face, entries.scale, entries.signs, wide=True)
     uncut, residual = factors.uncut()
     agree = entries.spins[model.edges[:, 0]] == entries.spins[model.edges[:, 1]]

@@ -143,11 +143,11 @@ def test_parts_of_all_kinds(rng: np.random.Generator) -> None:
     fields = np.zeros(12)
     fields[0] = 0.7
     model = IsingModel(edges, rng.normal(size=len(edges)), fields)
-    from planaris.infer.limits import Limits
+    from planaris.budget import Budget
     from planaris.infer.marginals import _by_parts, _cheapest
     from planaris.infer.parts import split_model
 
-    found = _by_parts(split_model(model), _cheapest, Limits())
+    found = _by_parts(split_model(model), _cheapest, Budget())
     expected = enumerate_states(model)
     np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-11)
     np.testing.assert_allclose(found.edges, expected.edges, atol=1e-11)

@@ -62,12 +62,12 @@ def mixed_model(rng: np.random.Generator) -> pl.IsingModel:
 
 
 def test_parts(rng):
-    from planaris.infer.limits import Limits
+    from planaris.budget import Budget
     from planaris.infer.marginals import _by_parts, _cheapest
     from planaris.infer.parts import split_model
 
     model = mixed_model(rng)
-    assert_marginals(model, _by_parts(split_model(model), _cheapest, Limits()))
+    assert_marginals(model, _by_parts(split_model(model), _cheapest, Budget()))
 
 
 def frequencies(model: pl.IsingModel, states: np.ndarray) -> np.ndarray:
@@ -103,12 +103,12 @@ def test_samples_of_a_plane_model_with_a_field(rng, method):
 
 
 def test_samples_of_parts(rng):
-    from planaris.infer.limits import Limits
+    from planaris.budget import Budget
     from planaris.infer.parts import split_model
     from planaris.infer.sample import _by_parts
 
     model = mixed_model(rng)
-    assert_distribution(model, _by_parts(split_model(model), 20_000, rng, Limits()))
+    assert_distribution(model, _by_parts(split_model(model), 20_000, rng, Budget()))
 
 
 @pytest.mark.parametrize("name", SMALL)

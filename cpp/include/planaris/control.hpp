@@ -19,18 +19,25 @@ struct DeadlinePassed : std::runtime_error {
   DeadlinePassed() : std::runtime_error("time limit reached") {}
 };
 
+// How often a Control looks at the clock, in calls of poll(), and calls back, in seconds.
+struct Pace {
+  int stride = 256;
+  double interval = 0.05;
+};
+
 // poll() is cheap enough for inner loops: it looks at the clock every `stride` calls and
-// calls back at most every 50 ms. Call it from the thread that entered the kernel only.
+// calls back at most every `interval`. Call it from the thread that entered the kernel only.
 class Control {
  public:
   using Clock = std::chrono::steady_clock;
-  // Receives the fraction done in [0, 1] (or a negative number when unknown); false stops.
+  // Receives the fraction done in [0, 1] (or a negative number when unknown); false stops, and
+  // so does DeadlinePassed.
   using Callback = std::function<bool(double)>;
 
   Control() = default;
   explicit Control(Callback callback,
-                   double seconds = std::numeric_limits<double>::infinity())
-      : callback_(std::move(callback)) {
+                   double seconds = std::numeric_limits<double>::infinity(), Pace pace = {})
+      : callback_(std::move(callback)), pace_(pace) {
     if (seconds < 1e9) {
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(seconds));
@@ -38,17 +45,21 @@ class Control {
   }
 
   void poll(double fraction = -1.0) {
-    if (++calls_ < kStride) return;
+    if (++calls_ < pace_.stride) return;
     calls_ = 0;
     poll_now(fraction);
   }
 
   void poll_now(double fraction = -1.0) {
     const auto now = Clock::now();
-    if (now > deadline_) throw DeadlinePassed();
-    if (!callback_ || now - last_ < std::chrono::milliseconds(50)) return;
+    if (now > deadline_ && !finishing_) throw DeadlinePassed();
+    if (!callback_ || now - last_ < std::chrono::duration<double>(pace_.interval)) return;
     last_ = now;
-    if (!callback_(fraction)) throw Interrupted();
+    try {
+      if (!callback_(fraction)) throw Interrupted();
+    } catch (const DeadlinePassed&) {
+      if (!finishing_) throw;
+    }
   }
 
   // Moves the deadline earlier by `factor` times the time since this was made: for what has to be
@@ -57,13 +68,14 @@ class Control {
     if (deadline_ == Clock::time_point::max()) return;
     deadline_ -= std::chrono::duration_cast<Clock::duration>(factor * (Clock::now() - started_));
   }
-  // Returns the old one.
-  Clock::time_point set_deadline(Clock::time_point when) { return std::exchange(deadline_, when); }
+  // Whether to go on after the deadline, for what has to be finished.
+  void set_finishing(bool finishing) { finishing_ = finishing; }
 
  private:
-  static constexpr int kStride = 256;
   int calls_ = 0;
+  bool finishing_ = false;
   Callback callback_;
+  Pace pace_;
   Clock::time_point started_ = Clock::now(), last_ = started_;
   Clock::time_point deadline_ = Clock::time_point::max();
 };

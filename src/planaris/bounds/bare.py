@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +15,6 @@ EPSILON = float(np.finfo(np.float64).eps)
 LOG2 = math.log(2.0)
 MAX_TOTAL = 1e100
 """Models whose couplings add up to more are bounded by their sizes alone."""
-
-
-def check_clock(deadline: float) -> None:
-    """Raise ``TimeoutError`` once ``time.monotonic()`` has passed a deadline."""
-    if time.monotonic() > deadline:
-        raise TimeoutError
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
 from planaris import treewidth
 from planaris.bounds.bare import EPSILON
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError, TooLargeError
 from planaris.models import MarkovRandomField
 from planaris.result import CutsetSum
@@ -34,15 +34,15 @@ class ConditionedSum:
         Any discrete model, zeros included.
     state : numpy.ndarray
         Assignment to start from, the heaviest one known.
-    deadline : float
-        Value of ``time.monotonic()`` by which a cutset must be found.
+    budget : Budget
+        Time for finding a cutset.
     """
 
     def __init__(
-        self, mrf: MarkovRandomField, state: LongArray, *, deadline: float = math.inf
+        self, mrf: MarkovRandomField, state: LongArray, *, budget: Budget = UNLIMITED
     ) -> None:
         self.mrf = mrf
-        self.cutset = find_cutset(mrf, deadline)
+        self.cutset = find_cutset(mrf, budget)
         self.x = np.asarray(state, dtype=np.int64).copy()
         self.seen: dict[bytes, float] = {}
         self.lower = -math.inf
@@ -72,13 +72,13 @@ class ConditionedSum:
         labels = np.array([np.frombuffer(key, dtype=np.int64) for key in self.seen])
         return CutsetSum(self.cutset, labels.reshape(len(self.seen), len(self.cutset)))
 
-    def walk(self, deadline: float, max_terms: int, rng: np.random.Generator) -> None:
-        """Add terms until ``deadline`` or until ``max_terms`` are in the sum."""
+    def walk(self, budget: Budget, max_terms: int, rng: np.random.Generator) -> None:
+        """Add terms until the time is over or ``max_terms`` are in the sum."""
         if not len(self.cutset):
             return
         cards = self.mrf.cardinalities[self.cutset]
         stale = 0
-        while time.monotonic() < deadline and len(self.seen) < max_terms and stale < 2000:
+        while not budget.expired() and len(self.seen) < max_terms and stale < 2000:
             k = int(rng.integers(len(self.cutset)))
             if cards[k] < 2:
                 stale += 1
@@ -96,7 +96,7 @@ class ConditionedSum:
                 self.x[v] = old
 
 
-def find_cutset(mrf: MarkovRandomField, deadline: float = math.inf) -> LongArray:
+def find_cutset(mrf: MarkovRandomField, budget: Budget = UNLIMITED) -> LongArray:
     """Return variables whose removal leaves a model that elimination solves quickly.
 
     The variables of most neighbours go first, a twentieth of the rest at a time; all of them
@@ -106,9 +106,14 @@ def find_cutset(mrf: MarkovRandomField, deadline: float = math.inf) -> LongArray
     while True:
         evidence = dict.fromkeys(cutset.tolist(), 0)
         smaller, way = mrf.condition(evidence)
-        if time.monotonic() > deadline:
+        if budget.expired():
             return np.arange(mrf.num_variables)
-        plan = plan_elimination(smaller, task="log_partition", search_seconds=SEARCH_SECONDS)
+        try:
+            plan = plan_elimination(
+                smaller, task="log_partition", search_seconds=SEARCH_SECONDS, time_limit=budget
+            )
+        except TimeoutError:
+            return np.arange(mrf.num_variables)
         if plan.complete and plan.seconds <= MAX_TERM_SECONDS:
             return cutset
         degree = _num_neighbours(smaller)
@@ -125,13 +130,12 @@ def _num_neighbours(mrf: MarkovRandomField) -> LongArray:
     ).astype(np.int64)
 
 
-def heavy_state(mrf: MarkovRandomField, deadline: float, rng: np.random.Generator) -> LongArray:
+def heavy_state(mrf: MarkovRandomField, budget: Budget, rng: np.random.Generator) -> LongArray:
     """Return an assignment of large weight: message passing, then single changes."""
     from planaris.relax import mplp
 
-    patience = max(0.05, min(deadline - time.monotonic(), 1e6))
     try:
-        state = np.asarray(mplp(mrf, time_limit=patience).assignment, dtype=np.int64)
+        state = np.asarray(mplp(mrf, time_limit=budget).assignment, dtype=np.int64)
     except (MethodError, TooLargeError):
         state = np.asarray(rng.integers(0, mrf.cardinalities), dtype=np.int64)
     return state

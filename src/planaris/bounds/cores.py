@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +10,7 @@ import numpy as np
 from planaris import treewidth
 from planaris.bounds.bare import EPSILON, LOG2
 from planaris.bounds.clusters import grow_clusters
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels import planarity
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
@@ -145,13 +145,13 @@ def planar_clusters(
     """
     n, (u, v) = model.num_spins, model.edges.T
     out = np.ones(n, dtype=bool)
-    deadline = time.monotonic() + seconds
+    budget = UNLIMITED.within(seconds)
     left = _breadth_first(model)
     while len(left):
-        _take_in(model, out, left, deadline)
+        _take_in(model, out, left, budget)
         refused = left[out[left]]
         # What was refused may fit once more of its surroundings are in.
-        if len(refused) == len(left) or time.monotonic() > deadline:
+        if len(refused) == len(left) or budget.expired():
             break
         left = refused
     rest = np.flatnonzero(out)
@@ -180,10 +180,10 @@ def _breadth_first(model: IsingModel) -> LongArray:
     return np.asarray(order[1:], dtype=np.int64)
 
 
-def _take_in(model: IsingModel, out: BoolArray, order: LongArray, deadline: float) -> None:
+def _take_in(model: IsingModel, out: BoolArray, order: LongArray, budget: Budget) -> None:
     """Add spins to the core in this order while it stays planar, halving groups that fail."""
     groups = [order]
-    while groups and time.monotonic() < deadline:
+    while groups and not budget.expired():
         group = groups.pop()
         out[group] = False
         if planarity.is_planar(model.num_spins + 1, _with_rim(model, out)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from planaris.bounds.bare import EPSILON, Bare
 from planaris.bounds.pieces import Pieces, Values
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
 from planaris.result import Decomposition as Proof
 from planaris.typing import FloatArray, LongArray
@@ -31,7 +31,7 @@ LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
 
 
-class Stop(Exception):
+class _Converged(Exception):
     """Raised inside the optimiser when nothing is gained any more."""
 
 
@@ -44,9 +44,8 @@ class Decomposition:
         The model.
     subgraphs : list of numpy.ndarray
         Edges of every subgraph; together they hold every edge with a coupling.
-    deadline : float
-        Value of ``time.monotonic()`` at which to stop; ``TimeoutError`` if that is before the
-        subgraphs are prepared.
+    budget : Budget
+        ``TimeoutError`` if its time is over before the subgraphs are prepared.
     callback : callable, optional
         See :data:`Callback`.
     """
@@ -56,11 +55,11 @@ class Decomposition:
         bare: Bare,
         subgraphs: list[LongArray],
         *,
-        deadline: float = math.inf,
+        budget: Budget = UNLIMITED,
         callback: Callback | None = None,
     ) -> None:
-        self.bare, self.deadline, self.callback = bare, deadline, callback
-        self.pieces = Pieces(bare, subgraphs, deadline=deadline)
+        self.bare, self.budget, self.callback = bare, budget, callback
+        self.pieces = Pieces(bare, subgraphs, budget=budget)
         self.seconds = 0.0
         count = np.bincount(self.pieces.edge, minlength=bare.num_edges)
         missing = np.flatnonzero((count == 0) & (bare.couplings != 0))
@@ -118,16 +117,16 @@ class Decomposition:
 
     def value(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the bound (less the model's constant) and its gradient by (y, logits)."""
-        started = time.monotonic()
+        started = self.budget.seconds()
         # One more evaluation, and after it the proof, which takes about two.
-        if self.evaluations and started + 3 * self.seconds > self.deadline:
-            raise TimeoutError
+        if self.evaluations:
+            self.budget.reserve(3 * self.seconds).check()
         y, logits = np.split(x, [len(self.y)])
         rho = self.rho(logits)
         theta = self.couplings(y, rho)
-        values = self.pieces.evaluate(theta, deadline=self.deadline)
+        values = self.pieces.evaluate(theta, budget=self.budget)
         self.evaluations += 1
-        self.seconds = time.monotonic() - started
+        self.seconds = self.budget.seconds() - started
         edge, piece = self.pieces.edge, self.pieces.piece
         mean = self._mean_moments(values, rho)
         bound = float(rho @ values.logs)
@@ -148,9 +147,9 @@ class Decomposition:
 
     def evaluate_start(self) -> None:
         """Evaluate the starting point, whatever the clock says."""
-        deadline, self.deadline = self.deadline, math.inf
+        budget, self.budget = self.budget, self.budget.unlimited()
         self.value(np.concatenate([self.y, self.logits]))
-        self.deadline = deadline
+        self.budget = budget
 
     def certified(self) -> float:
         """Return a proved upper bound on log Z of the model, at the best point."""
@@ -192,7 +191,7 @@ class Decomposition:
                 self.callback(self.upper + self.bare.constant)
             last.append(self.upper)
             if len(last) > 10 and last[-11] - last[-1] < tolerance * (1 + abs(last[-1])):
-                raise Stop
+                raise _Converged
 
         x = np.concatenate([self.y, self.logits])
         try:
@@ -204,7 +203,7 @@ class Decomposition:
             with threadpool_limits(1):
                 solve: Any = optimize.minimize
                 solve(self.value, x, jac=True, method="L-BFGS-B", callback=after, options=options)
-        except Stop:
+        except _Converged:
             return "optimal"
         except TimeoutError:
             return "time_limit"
@@ -235,7 +234,7 @@ class Decomposition:
         smaller.y = theta[np.isin(self.pieces.piece, keep)]
         smaller.logits = np.log(rho[keep])
         smaller.evaluate_start()
-        smaller.deadline = self.deadline
+        smaller.budget = self.budget
         if smaller.upper > self.upper + 1e-3 * least * abs(self.upper):
             return self
         smaller.steps, smaller.evaluations = self.steps, self.evaluations + 1
@@ -261,7 +260,7 @@ class Decomposition:
             [*self.pieces.subgraphs, *subgraphs],
             callback=self.callback,
         )
-        larger.deadline = self.deadline
+        larger.budget = self.budget
         larger.y = np.concatenate([theta, *(mean[s] for s in subgraphs)])
         fresh = np.full(len(subgraphs), weight / max(len(subgraphs), 1))
         larger.logits = np.log(np.concatenate([(1 - weight) * rho, fresh]))
@@ -271,7 +270,7 @@ class Decomposition:
 
 
 def restored(
-    bare: Bare, proof: Proof, *, deadline: float = math.inf, callback: Callback | None = None
+    bare: Bare, proof: Proof, *, budget: Budget = UNLIMITED, callback: Callback | None = None
 ) -> Decomposition:
     """Return the decomposition that a proof states, evaluated for the model it is asked for."""
     begins, edges = np.asarray(proof.piece_offsets), np.asarray(proof.edges)
@@ -282,7 +281,7 @@ def restored(
         )
         raise MethodError(msg)
     subgraphs = [edges[a:b] for a, b in itertools.pairwise(begins.tolist())]
-    state = Decomposition(bare, subgraphs, deadline=deadline, callback=callback)
+    state = Decomposition(bare, subgraphs, budget=budget, callback=callback)
     state.y = np.array(proof.couplings, dtype=np.float64)
     state.logits = np.log(np.maximum(proof.weights, 1e-300))
     state.evaluate_start()
@@ -290,13 +289,13 @@ def restored(
 
 
 def joined(
-    first: Decomposition, second: Decomposition, weight: float, deadline: float = math.inf
+    first: Decomposition, second: Decomposition, weight: float, budget: Budget = UNLIMITED
 ) -> Decomposition:
     """Return a decomposition over the subgraphs of both, ``weight`` of it being the first."""
     both = Decomposition(
         first.bare,
         [*first.pieces.subgraphs, *second.pieces.subgraphs],
-        deadline=deadline,
+        budget=budget,
         callback=first.callback,
     )
     rhos = first.rho(), second.rho()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from planaris.bounds.decomposition import Callback
+from planaris.budget import Budget
 from planaris.result import Bounds, LogPartition
 
 
@@ -17,27 +17,26 @@ class Enclosure:
 
     Parameters
     ----------
-    time_limit : float
-        Seconds from now.
+    budget : Budget
+        Of the whole work.
     callback : callable, optional
         Receives every new upper bound.
     """
 
-    def __init__(self, time_limit: float, callback: Callback | None = None) -> None:
-        self.started = time.monotonic()
-        self.deadline = self.started + time_limit
-        self.limit, self.callback = time_limit, callback
+    def __init__(self, budget: Budget, callback: Callback | None = None) -> None:
+        self.budget, self.callback = budget, callback
+        self.limit = budget.remaining()
         self.lower, self.upper = -math.inf, math.inf
         self.trace: list[dict[str, Any]] = []
         self.proof = Bounds(None, None)
 
     def left(self) -> float:
         """Return the seconds left."""
-        return self.deadline - time.monotonic()
+        return self.budget.remaining()
 
-    def share(self, part: float) -> float:
-        """Return a deadline that leaves ``1 - part`` of what is left."""
-        return time.monotonic() + part * max(self.left(), 0.0)
+    def share(self, part: float) -> Budget:
+        """Return a budget that leaves ``1 - part`` of the time."""
+        return self.budget.share(part)
 
     def offer(
         self,
@@ -56,7 +55,7 @@ class Enclosure:
         if upper < self.upper:
             self.proof = replace(self.proof, upper=found)
         self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
-        seconds = time.monotonic() - self.started
+        seconds = self.budget.seconds()
         self.trace.append({"by": by, "lower": self.lower, "upper": self.upper, "seconds": seconds})
         if self.callback is not None:
             self.callback(self.upper)
@@ -71,7 +70,7 @@ class Enclosure:
         """Return the interval."""
         lower, upper = self.lower, self.upper
         value = (lower + upper) / 2 if math.isfinite(lower) else upper
-        seconds = time.monotonic() - self.started
+        seconds = self.budget.seconds()
         return LogPartition.between(
             lower,
             upper,

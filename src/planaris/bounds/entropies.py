@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planaris.bounds.enclosure import Enclosure
 from planaris.bounds.trw import trw
-from planaris.memory import available_bytes
+from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import LogPartition
 from planaris.typing import FloatArray, LongArray
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def logdet(
-    model: IsingModel, *, polytope: str = "cycle", time_limit: float | None = None
+    model: IsingModel, *, polytope: str = "cycle", time_limit: TimeLimit = None
 ) -> LogPartition:
     """Bound log Z from above by the entropy of a Gaussian over a relaxed marginal polytope.
 
@@ -44,7 +42,7 @@ def logdet(
     return replace(found, method="logdet")
 
 
-def trw_over_cycles(model: IsingModel, *, time_limit: float | None = None) -> LogPartition:
+def trw_over_cycles(model: IsingModel, *, time_limit: TimeLimit = None) -> LogPartition:
     """Bound log Z from above by the entropy of the best trees over the cycle polytope (SJ07).
 
     Parameters
@@ -68,18 +66,16 @@ def trw_over_cycles(model: IsingModel, *, time_limit: float | None = None) -> Lo
     """
     from planaris.relax import entropy_bound
 
-    started = time.monotonic()
-    share = None if time_limit is None else 0.2 * time_limit
-    trees = trw(model, time_limit=share)
+    budget = Budget.of(time_limit)
+    trees = trw(model, time_limit=budget.share(0.2))
     if trees.exact or trees.mixture is None:
         return trees
     rho = shares_of(model, *trees.mixture)
-    left = math.inf if time_limit is None else time_limit - (time.monotonic() - started)
     n = model.num_spins
-    if rho == "uniform" and (24.0 * n * n > available_bytes() or 1e-10 * n**3 > left):
+    if rho == "uniform" and (24.0 * n * n > budget.bytes() or 1e-10 * n**3 > budget.remaining()):
         return replace(trees, method="trw+cycle")  # the uniform tree takes an inverse of n × n
-    found = entropy_bound(model, rho=rho, time_limit=None if time_limit is None else left)
-    clock = Enclosure(math.inf)
+    found = entropy_bound(model, rho=rho, time_limit=budget)
+    clock = Enclosure(budget)
     for one in (trees, found):
         clock.take(one.method, one)
     return replace(

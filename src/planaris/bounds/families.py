@@ -5,13 +5,11 @@ All are arrays of edges of a :class:`planaris.bounds.bare.Bare` model.
 
 from __future__ import annotations
 
-import math
-import time
-
 import numpy as np
 
-from planaris.bounds.bare import Bare, check_clock
+from planaris.bounds.bare import Bare
 from planaris.bounds.clusters import grow_clusters
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels import planarity
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
@@ -41,7 +39,7 @@ def lattice_shape(bare: Bare) -> tuple[int, int] | None:
 
 
 def lattice_family(
-    bare: Bare, shape: tuple[int, int], *, stride: int = 1, deadline: float = math.inf
+    bare: Bare, shape: tuple[int, int], *, stride: int = 1, budget: Budget = UNLIMITED
 ) -> list[LongArray]:
     """Return GJ06's subgraphs: two neighbouring columns (or rows) cut out, and the star.
 
@@ -52,7 +50,7 @@ def lattice_family(
     family = []
     for width, along in ((columns, False), (rows, True)):
         for j in sorted({*range(0, width - 1, stride), width - 2}):
-            check_clock(deadline)
+            budget.check()
             cuts = [k for k in (j - 1, j + 1) if 0 <= k < width - 1]
             family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
     family.append(np.flatnonzero(bare.at_apex))
@@ -135,12 +133,12 @@ def planar_family(
     *,
     least: int = 2,
     most: int = 64,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return maximal planar subgraphs that hold every edge at least once (as ``most`` allows).
 
     Each prefers edges that the ones before left out, heavy ones first. ``TimeoutError`` when
-    they are not found before ``deadline``, a value of ``time.monotonic()``.
+    they are not found in time.
     """
     family: list[LongArray] = []
     count = np.zeros(bare.num_edges)
@@ -149,13 +147,13 @@ def planar_family(
     while len(family) < most and (len(family) < least or not count.all()):
         noise = rng.random(bare.num_edges)
         order = np.argsort(count - 0.3 * weight - 0.3 * noise, kind="stable")
-        chosen = maximal_planar(bare.num_spins, bare.edges, order, deadline=deadline)
-        check_clock(deadline)
+        chosen = maximal_planar(bare.num_spins, bare.edges, order, budget=budget)
+        budget.check()
         family.append(np.flatnonzero(chosen))
         count += chosen
     if not count.all():
         # What is left goes into forests, which always fit.
-        family += tree_family(bare, np.flatnonzero(count == 0), deadline=deadline)
+        family += tree_family(bare, np.flatnonzero(count == 0), budget=budget)
     return family
 
 
@@ -164,18 +162,18 @@ def maximal_planar(
     edges: IntArray,
     order: LongArray,
     *,
-    budget: int = PLANARITY_BUDGET,
-    deadline: float = math.inf,
+    max_tested: int = PLANARITY_BUDGET,
+    budget: Budget = UNLIMITED,
 ) -> BoolArray:
     """Add edges in the given order while the graph stays planar, halving groups that fail.
 
-    Ends at ``deadline``, or after tests of ``budget`` edges in all, with a planar graph that may
-    not be maximal.
+    Ends when the time is over, or after tests of ``max_tested`` edges in all, with a planar graph
+    that may not be maximal.
     """
     chosen = np.zeros(len(edges), dtype=bool)
     groups = [order]
-    tests = budget // max(len(edges), 1) + 1
-    while groups and tests > 0 and time.monotonic() <= deadline:
+    tests = max_tested // max(len(edges), 1) + 1
+    while groups and tests > 0 and not budget.expired():
         group = groups.pop()
         trial = chosen.copy()
         trial[group] = True
@@ -228,18 +226,18 @@ def tree_family(
     targets: LongArray | None = None,
     *,
     most: int = 256,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return spanning forests, each with all apex edges, that hold every target edge.
 
-    ``TimeoutError`` when that takes longer than to ``deadline``.
+    ``TimeoutError`` when the time is over before.
     """
     family: list[LongArray] = []
     count = np.zeros(bare.num_edges)
     wanted = np.arange(bare.num_edges) if targets is None else targets
     scale = np.abs(bare.couplings) / max(float(np.abs(bare.couplings).max(initial=0.0)), 1e-300)
     for _ in range(most):
-        check_clock(deadline)
+        budget.check()
         tree = spanning_forest(bare, -count + 0.5 * scale)
         family.append(tree)
         count[tree] += 1

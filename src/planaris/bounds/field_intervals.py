@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from planaris import treewidth
 from planaris.bounds.bare import EPSILON
 from planaris.bounds.conditioned import ConditionedSum, heavy_state
-from planaris.bounds.decomposition import Stop
 from planaris.bounds.enclosure import Enclosure
 from planaris.bounds.label_field import label_mean_field
 from planaris.bounds.label_trees import label_trw
@@ -33,9 +33,12 @@ def enclose_field(
     otherwise trees (of pairwise models) and weighted mini-buckets from above, mean field (of
     pairwise models without zeros) and exact sums over assignments of a cutset from below.
     """
-    plan = plan_elimination(mrf, task="log_partition", search_seconds=0.05)
-    if plan.complete and plan.seconds <= exact_share * clock.limit and plan.bytes < 2**31:
-        return treewidth.log_partition(mrf, plan=plan)
+    with suppress(TimeoutError):
+        plan = plan_elimination(
+            mrf, task="log_partition", search_seconds=0.05, time_limit=clock.share(0.2)
+        )
+        if plan.complete and plan.seconds <= exact_share * clock.limit and plan.bytes < 2**31:
+            return treewidth.log_partition(mrf, plan=plan, time_limit=clock.share(0.6))
     clock.offer("sizes", upper=_table_upper(mrf))
     order = elimination_order(mrf)
     _lower_upper(mrf, order, 0, clock)
@@ -52,11 +55,11 @@ def enclose_field(
         _by_trees(mrf, state, clock)
     total: ConditionedSum | None = None
     for level in range(1, len(BUCKET_ENTRIES)):
-        if clock.left() <= 0:
+        if clock.budget.expired():
             break
         _lower_upper(mrf, order, level, clock)
         if total is None:
-            total = ConditionedSum(mrf, state, deadline=clock.deadline)
+            total = ConditionedSum(mrf, state, budget=clock.budget)
         last = level == len(BUCKET_ENTRIES) - 1
         total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
         clock.offer("cutset", lower=min(total.lower, clock.upper), proof=total.proof)
@@ -73,20 +76,19 @@ def _certain(mrf: MarkovRandomField, state: Any) -> LabelField:
 
 def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
     """Trees from above; independent variables from below, where no state has weight zero."""
-    trees = label_trw(mrf, time_limit=max(0.3 * clock.left(), 0.01))
+    trees = label_trw(mrf, time_limit=clock.share(0.3))
     clock.take("trees", trees)
     if not mrf.has_zeros:
-        patience = max(0.2 * clock.left(), 0.01)
-        found = label_mean_field(mrf, states=[state], time_limit=patience)
+        found = label_mean_field(mrf, states=[state], time_limit=clock.share(0.2))
         clock.take("mean field", found)
 
 
 def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosure) -> None:
     """Run mini-buckets; the first time to the end, later while time lasts."""
-    deadline = math.inf if level == 0 else clock.share(0.6)
+    budget = clock.budget.unlimited() if level == 0 else clock.share(0.6)
     try:
-        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], deadline=deadline)
-    except Stop:
+        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], budget=budget)
+    except TimeoutError:
         return
     clock.offer("mini-buckets", upper=found.upper, proof=found.proof)
 

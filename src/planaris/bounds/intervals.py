@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from planaris.bounds.mean_field import mean_field
 from planaris.bounds.pdc import planar_subgraphs, solve_easy
 from planaris.bounds.report import shared_marginals
 from planaris.bounds.trw import MAX_GROWN, tree_decomposition
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
 from planaris.models.convert import bias2fields, mrf2ising
@@ -54,7 +56,7 @@ DENSE_DEGREE = 8.0
 
 def interval(
     model: IsingModel | MarkovRandomField,
-    time_limit: float = 10.0,
+    time_limit: TimeLimit = 10.0,
     *,
     rng: np.random.Generator | None = None,
     callback: Callback | None = None,
@@ -95,7 +97,7 @@ def interval(
     True
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    clock = Enclosure(time_limit, callback)
+    clock = Enclosure(Budget.of(time_limit).quiet(), callback)
     if isinstance(model, IsingModel):
         return _ising(model, clock, rng)
     if model.is_binary and model.is_pairwise and not model.has_zeros:
@@ -110,16 +112,18 @@ def interval(
 
 def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
     bare = as_bare(model)
-    if (found := solve_easy(model, bare, "planar", deadline=clock.deadline)) is not None:
+    if (found := solve_easy(model, bare, "planar", budget=clock.budget)) is not None:
         return found
-    if ORDER_SECONDS * model.num_edges <= EXACT_SHARE * clock.left():
-        plan = plan_elimination(model, task="log_partition", search_seconds=0.05)
+    with suppress(TimeoutError):
+        plan = plan_elimination(
+            model, task="log_partition", search_seconds=0.05, time_limit=clock.share(EXACT_SHARE)
+        )
         if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
-            return treewidth.log_partition(model, plan=plan)
+            return treewidth.log_partition(model, plan=plan, time_limit=clock.share(0.6))
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=bare.crude_upper())
-    rest = planar_rest(bare, deadline=clock.share(0.2))
+    rest = planar_rest(bare, budget=clock.share(0.2))
     if (found := enclose_by_rest(model, bare, *rest, clock)) is not None:
         return found
     _from_ground_state(model, clock)
@@ -132,7 +136,7 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
     if model.num_edges >= DENSE_DEGREE / 2 * model.num_spins:
         _over_cycles(model, clock, search.state)
     for stage in _stages(bare):
-        if clock.left() <= 0:
+        if clock.budget.expired():
             break
         if stage == "planar":
             if not model.has_fields:
@@ -185,7 +189,7 @@ def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
     from planaris.relax import mplp
 
     prove = model.num_edges <= PROVED_EDGES
-    found = mplp(model, prove=prove, time_limit=max(0.05 * clock.left(), 0.01))
+    found = mplp(model, time_limit=replace(clock.share(0.05), prove=prove))
     upper = model.num_spins * LOG2 - found.lower
     slack = 8 * EPSILON * (abs(found.lower) + abs(upper) + 1)
     proof = LowestEnergy(found.certificate) if prove else None
@@ -207,7 +211,7 @@ def _raise_lower(
             clusters=clusters,
             width=width,
             restarts=2,
-            time_limit=max(0.1 * clock.left(), 0.01),
+            time_limit=clock.share(0.1),
             rng=rng,
         )
     except MethodError:  # a planar core too cold for its marginals
@@ -226,7 +230,7 @@ def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> N
         model,
         rho=shares_of(model, state.rho(), state.pieces.subgraphs),
         tolerance=1e-3 * model.num_spins,
-        time_limit=0.4 * clock.left(),
+        time_limit=clock.share(0.4),
     )
     clock.take("cycle polytope", found)
 
@@ -239,13 +243,13 @@ class _Search:
         self.cpu = time.process_time()
         # Few trees: more of them help little beside the subgraphs to come.
         share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
-        self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, deadline=clock.share(share))
+        self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, budget=clock.share(share))
         clock.offer("trees", upper=self.state.certified(), proof=self.state.proof)
 
     def slowness(self) -> float:
         """Return the wall time of a second of work, as seen so far."""
         worked = time.process_time() - self.cpu
-        waited = time.monotonic() - self.clock.started
+        waited = self.clock.budget.seconds()
         return min(max(1.0, waited / max(worked, 1e-3)), 10.0)
 
     def tighten(self, stage: str) -> None:
@@ -263,7 +267,7 @@ class _Search:
         for start in starts:
             start.evaluate_start()
             if len(starts) > 1:  # a start says little about the optimum; some steps say more
-                start.deadline = self.clock.share(0.08)
+                start.budget = self.clock.share(0.08)
                 start.minimise(TRIAL_STEPS)
         self._minimise(min(starts, key=lambda start: start.upper), 0.25)
 
@@ -277,12 +281,12 @@ class _Search:
 
     def _minimise(self, state: Decomposition, share: float) -> None:
         """Run until a share of the time is gone, less what a last step and a proof take."""
-        started = time.monotonic()
+        whole = self.clock.budget
+        started = whole.seconds()
         state.evaluate_start()
-        step = time.monotonic() - started
-        deadline = min(self.clock.share(share), self.clock.deadline - 4 * step)
-        if time.monotonic() < deadline:
-            state.deadline = deadline
+        step = whole.seconds() - started
+        state.budget = whole.share(share).within(whole.remaining() - 4 * step)
+        if not state.budget.expired():
             state.minimise(300 if share < 1.0 else 10_000)
         if state is self.state or state.upper < self.state.upper:
             self.clock.offer("decomposition", upper=state.certified(), proof=state.proof)

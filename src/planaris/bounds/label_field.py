@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.bounds.bare import EPSILON
 from planaris.bounds.clusters import colour_classes
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
 from planaris.result import Bounds, LabelField, LogPartition, Pseudomarginals
@@ -21,7 +22,7 @@ def label_mean_field(
     states: list[LongArray] | None = None,
     max_sweeps: int = 200,
     tolerance: float = 1e-7,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
 ) -> LogPartition:
     """Bound log Z of a pairwise model without zeros from below by independent variables.
 
@@ -35,7 +36,7 @@ def label_mean_field(
         msg = "mean field needs a pairwise model without zeros"
         raise MethodError(msg)
     started = time.monotonic()
-    deadline = math.inf if time_limit is None else started + time_limit
+    budget = Budget.of(time_limit)
     field = _Product(mrf)
     best, nodes, sweeps = -math.inf, field.uniform(), 0
     for q in [field.uniform(), *(field.at_state(state) for state in states or [])]:
@@ -45,7 +46,7 @@ def label_mean_field(
             sweeps += 1
             if lower > best:
                 best, nodes = lower, q.copy()
-            if lower - last < tolerance * (1 + abs(lower)) or time.monotonic() > deadline:
+            if lower - last < tolerance * (1 + abs(lower)) or budget.expired():
                 break
             last = lower
     cards = mrf.cardinalities.tolist()

@@ -15,6 +15,7 @@ import numpy as np
 
 from planaris.bounds.bare import EPSILON
 from planaris.bounds.decomposition import Callback
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.tree_reweighted import LabelTables, forest_log_partition, sweep_labels
 from planaris.models import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
@@ -39,11 +40,11 @@ class LabelMixture:
     ----------
     mrf : MarkovRandomField
         Pairwise.
-    deadline : float
-        Value of ``time.monotonic()`` at which to stop.
+    budget : Budget
+        Time for message passing.
     """
 
-    def __init__(self, mrf: MarkovRandomField, *, deadline: float = math.inf) -> None:
+    def __init__(self, mrf: MarkovRandomField, *, budget: Budget = UNLIMITED) -> None:
         self.view: PairwiseView = mrf.pairwise_view()
         view = self.view
         self.n, self.edges = mrf.num_variables, np.ascontiguousarray(view.edges, dtype=np.int32)
@@ -51,7 +52,7 @@ class LabelMixture:
         self.edge_offsets = np.ascontiguousarray(view.edge_offsets, dtype=np.int64)
         self.node_logs = _without_zeros(view.node_logs, self.node_offsets)
         self.edge_logs = _without_zeros(view.edge_logs, self.edge_offsets)
-        self.deadline = deadline
+        self.budget = budget
         cards = np.diff(self.node_offsets)
         # Message h goes to the other end of half-edge h: its entries belong to that vertex.
         towards = self.edges[:, ::-1].ravel()
@@ -94,9 +95,9 @@ class LabelMixture:
                 max_sweeps=4,
                 tolerance=tolerance,
                 damping=self.damping,
-                seconds=max(self.deadline - time.monotonic(), 0.0),
+                budget=self.budget,
             )
-            if self.change <= tolerance or time.monotonic() > self.deadline:
+            if self.change <= tolerance or self.budget.expired():
                 break
             if self.change > last:
                 self.damping = min(0.9, 0.5 + 0.5 * self.damping)
@@ -220,22 +221,22 @@ def label_trw(
     mrf: MarkovRandomField,
     *,
     max_iterations: int = MAX_ROUNDS,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     callback: Callback | None = None,
 ) -> LogPartition:
     """Bound log Z of a pairwise model from above; see :func:`planaris.bounds.trw`."""
     started = time.monotonic()
-    deadline = math.inf if time_limit is None else started + time_limit
+    budget = Budget.of(time_limit)
     if not mrf.num_variables or mrf.pairwise_view().constant == -math.inf:
         value = mrf.pairwise_view().constant
         return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
     mixture, status = LabelMixture(mrf), "max_iterations"
     for k in range(max_iterations):
-        mixture.deadline = deadline - mixture.seconds_to_prove()
+        mixture.budget = budget.reserve(mixture.seconds_to_prove())
         mixture.sweep(4, 1e-3)
         if callback is not None:
             callback(mixture.upper())
-        if time.monotonic() > mixture.deadline:
+        if mixture.budget.expired():
             status = "time_limit"
             break
         if not mixture.improve(k):

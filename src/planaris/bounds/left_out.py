@@ -8,7 +8,6 @@ a log weight by more than |J|. Very few edges are put back over handles, which i
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from planaris.bounds.bare import EPSILON, Bare, as_bare
 from planaris.bounds.enclosure import Enclosure
 from planaris.bounds.families import maximal_planar
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import embedding_with_handles
 from planaris.errors import MethodError, TimeLimitError
 from planaris.models import IsingModel
@@ -28,7 +28,7 @@ NAME = "edges left out"
 MAX_HANDLES = 3
 """Edges put back over handles; each takes four times as long."""
 
-BUDGET = 40_000_000
+MAX_TESTED = 40_000_000
 """Edges tested for planarity while those to leave out are looked for."""
 
 MAX_PATHS = 10_000_000
@@ -39,7 +39,7 @@ DOUBT = 1e-8
 
 
 def leave_out(
-    model: IsingModel, *, max_handles: int = MAX_HANDLES, time_limit: float | None = None
+    model: IsingModel, *, max_handles: int = MAX_HANDLES, time_limit: TimeLimit = None
 ) -> LogPartition:
     """Enclose log Z by that of a planar subgraph and the couplings it leaves out.
 
@@ -65,10 +65,10 @@ def leave_out(
     >>> found.exact, round(found.value, 6)
     (True, 9.709286)
     """
-    clock = Enclosure(math.inf if time_limit is None else time_limit)
+    clock = Enclosure(Budget.of(time_limit))
     bare = as_bare(model)
     clock.offer("sizes", upper=bare.crude_upper())
-    kept, left = planar_rest(bare, deadline=clock.share(0.2))
+    kept, left = planar_rest(bare, budget=clock.share(0.2))
     exact = enclose_by_rest(model, bare, kept, left, clock, max_handles)
     found = clock.result(NAME, model.num_spins) if exact is None else exact
     return replace(found, stats={**found.stats, "left_out": left})
@@ -84,13 +84,13 @@ def enclose_by_rest(
 ) -> LogPartition | None:
     """Offer what a planar subgraph says; return the answer where it turns out to be exact."""
     weight = math.nextafter(math.fsum(np.abs(bare.couplings[left])), math.inf)
-    if weight >= clock.upper - clock.lower or clock.left() <= 0:
+    if weight >= clock.upper - clock.lower or clock.budget.expired():
         return None
     rest = plan((bare.num_spins, np.ascontiguousarray(bare.edges[kept])))
     couplings = bare.couplings[kept]
-    started = time.monotonic()
-    found: LogPartition = rest.log_partition(couplings, time_limit=_limit(0.3 * clock.left()))
-    seconds = time.monotonic() - started
+    started = clock.budget.seconds()
+    found: LogPartition = rest.log_partition(couplings, time_limit=clock.share(0.3))
+    seconds = clock.budget.seconds() - started
     slack = 4 * EPSILON * (abs(found.value) + abs(bare.constant) + weight)
     lower, upper = found.lower + bare.constant - slack, found.upper + bare.constant + slack
     below = _kept_fields(model, kept)
@@ -105,10 +105,6 @@ def enclose_by_rest(
     if (means := _mean_weight(rest, couplings, bare, left, clock, seconds)) is not None:
         clock.offer("mean of edges left out", lower=lower + means, proof=lambda: below)
     return None
-
-
-def _limit(seconds: float) -> float | None:
-    return None if seconds == math.inf else max(seconds, 1e-3)
 
 
 def _kept_fields(model: IsingModel, kept: LongArray) -> MeanField:
@@ -133,7 +129,7 @@ def _mean_weight(
     if 6 * sources * seconds > 0.3 * clock.left():
         return None
     try:
-        means = rest.correlations(couplings, pairs, time_limit=_limit(0.3 * clock.left()))
+        means = rest.correlations(couplings, pairs, time_limit=clock.share(0.3))
     except (MethodError, TimeLimitError):  # too cold, or too late
         return None
     size = math.fsum(np.abs(bare.couplings[left]))
@@ -151,7 +147,7 @@ def _put_back(
             edges, num_vertices=bare.num_spins, max_handles=len(left)
         )
         found: LogPartition = plan(embedding).log_partition(
-            bare.couplings[order], time_limit=_limit(0.5 * clock.left())
+            bare.couplings[order], time_limit=clock.share(0.5)
         )
     except MethodError:
         return None
@@ -165,7 +161,7 @@ def _put_back(
     )
 
 
-def planar_rest(bare: Bare, *, deadline: float = math.inf) -> tuple[LongArray, LongArray]:
+def planar_rest(bare: Bare, *, budget: Budget = UNLIMITED) -> tuple[LongArray, LongArray]:
     """Return edges of a planar subgraph, and those that it leaves out; zero couplings are neither.
 
     Edges in short cycles first, as those of lattices and triangulations are, fields last, the
@@ -177,7 +173,7 @@ def planar_rest(bare: Bare, *, deadline: float = math.inf) -> tuple[LongArray, L
     alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]])
     weight = np.where(field, -np.abs(bare.couplings[members]), 0.0)
     order = members[np.lexsort([np.arange(len(members)), weight, alone, field])]
-    chosen = maximal_planar(bare.num_spins, bare.edges, order, budget=BUDGET, deadline=deadline)
+    chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tested=MAX_TESTED, budget=budget)
     return np.flatnonzero(chosen), np.setdiff1d(members, np.flatnonzero(chosen))
 
 

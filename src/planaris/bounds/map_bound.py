@@ -11,7 +11,6 @@ temperature after the other. Column generation then closes what is left.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from planaris import planar, treewidth
 from planaris.bounds.bare import EPSILON, Bare, as_bare
 from planaris.bounds.decomposition import Decomposition
 from planaris.bounds.pdc import planar_subgraphs
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
@@ -44,7 +44,7 @@ def map_bound(
     subgraphs: str | list[ArrayLike] = "auto",
     max_rounds: int = 20,
     tolerance: float = 1e-7,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     rng: np.random.Generator | None = None,
 ) -> GroundState:
     """Bound the lowest energy from below by ground states of planar subgraphs.
@@ -72,30 +72,29 @@ def map_bound(
     >>> round(found.lower, 4), round(found.energy, 4)  # the cycle LP gives -1 too
     (-1.0, -0.6)
     """
-    started = time.monotonic()
-    deadline = math.inf if time_limit is None else started + time_limit
+    budget = Budget.of(time_limit)
     bare = as_bare(model)
     if not np.any(bare.couplings):
         spins = np.ones(model.num_spins, dtype=np.int8)
         energy = float(model.energy(spins))
         return GroundState.of(model, spins, energy, method="map-bound")
-    half = math.inf if time_limit is None else started + 0.6 * time_limit
+    half = budget.share(0.6)
     try:
         family = _whole_if_planar(bare) if subgraphs == "auto" else []
-        family = family or planar_subgraphs(bare, subgraphs, rng, deadline=half)
+        family = family or planar_subgraphs(bare, subgraphs, rng, budget=half)
         family = [members for members in family if len(members)]
     except TimeoutError:  # the sizes of all couplings are all that can be said
-        family, deadline = [np.arange(bare.num_edges)], -math.inf
-    master = _Master(bare, family, deadline)
+        family, budget = [np.arange(bare.num_edges)], budget.within(0.0)
+    master = _Master(bare, family, budget)
     master.price()
-    master.cool(started + 0.5 * time_limit if time_limit is not None else math.inf)
+    master.cool(budget.share(0.5))
     rounds = 0
     while rounds < max_rounds and not master.closed(tolerance) and master.solve():
         master.price()
         rounds += 1
     size = float(np.abs(bare.couplings).sum())
     lower = -master.best - model.offset - 64 * EPSILON * len(family) * (size + abs(model.offset))
-    spins = _model_state(model, bare, master.states, deadline)
+    spins = _model_state(model, bare, master.states, budget)
     energy = float(model.energy(spins))
     between = lower > energy - energy_quantum(model) * (1 - 1e-6)  # no energy lies there
     return GroundState.of(
@@ -104,7 +103,7 @@ def map_bound(
         energy if between else lower,
         method="map-bound",
         rounds=rounds,
-        seconds=time.monotonic() - started,
+        seconds=budget.seconds(),
         certificate=master.proof(),
     )
 
@@ -119,8 +118,8 @@ def _whole_if_planar(bare: Bare) -> list[LongArray]:
 class _Master:
     """Mixtures of states on every subgraph that agree on shared edges, by column generation."""
 
-    def __init__(self, bare: Bare, family: list[LongArray], deadline: float) -> None:
-        self.bare, self.family, self.deadline = bare, family, deadline
+    def __init__(self, bare: Bare, family: list[LongArray], budget: Budget) -> None:
+        self.bare, self.family, self.budget = bare, family, budget
         count = np.bincount(np.concatenate(family), minlength=bare.num_edges)
         share = bare.couplings / np.maximum(count, 1)
         self.split = [share[s] for s in family]
@@ -131,8 +130,8 @@ class _Master:
         self.best, self.value = math.inf, -math.inf
         self.plans = [_state_solver(bare, s) for s in family]
         # One state of the whole model, in every mixture, makes the master feasible.
-        start = time.monotonic() + 0.1 * max(deadline - time.monotonic(), 0.0)
-        self.add_state(_improved(bare, np.ones(bare.num_spins, dtype=np.int8), start))
+        start = np.ones(bare.num_spins, dtype=np.int8)
+        self.add_state(_improved(bare, start, budget.share(0.1)))
 
     def add_state(self, spins: Int8Array) -> None:
         """Give every subgraph this state of the whole model as a column."""
@@ -142,14 +141,14 @@ class _Master:
         for columns, members in zip(self.columns, self.family, strict=True):
             columns.append(agree[members])
 
-    def cool(self, deadline: float) -> None:
+    def cool(self, budget: Budget) -> None:
         """Try the splits of log Z at lower and lower temperature."""
         unit = float(np.abs(self.bare.couplings[np.flatnonzero(self.bare.couplings)]).mean())
         state, last = None, math.inf
         for beta in COOLING if len(self.family) > 1 else ():
             cold = replace(self.bare, couplings=self.bare.couplings * (beta / unit))
             try:
-                fresh = Decomposition(cold, self.family, deadline=deadline)
+                fresh = Decomposition(cold, self.family, budget=budget)
                 if state is not None:
                     fresh.y, fresh.logits = state.y * (beta / last), state.logits
                 status = fresh.minimise(COOLING_STEPS, 1e-6)
@@ -177,7 +176,7 @@ class _Master:
         total = 0.0
         proofs: list[Any] = [None] * len(self.plans)
         for r, solve in enumerate(self.plans):
-            if time.monotonic() > self.deadline:
+            if self.budget.expired():
                 total += float(np.abs(self.split[r]).sum()) * (1 + 1e-12)
                 continue
             value, moments, spins, proofs[r] = solve(self.split[r])
@@ -206,7 +205,7 @@ class _Master:
         from scipy.sparse import coo_array
 
         # A third: the program is assembled before, and subgraphs are solved after it.
-        left = (self.deadline - time.monotonic()) / 3
+        left = self.budget.remaining() / 3
         entries = sum(
             len(members) * (len(columns) + 1)
             for members, columns in zip(self.family, self.columns, strict=True)
@@ -289,7 +288,7 @@ def _state_solver(bare: Bare, members: LongArray) -> Any:
     return solve
 
 
-def _improved(bare: Bare, spins: Int8Array, deadline: float) -> Int8Array:
+def _improved(bare: Bare, spins: Int8Array, budget: Budget) -> Int8Array:
     from planaris.kernels.cuts import improve_spins
 
     edges = np.ascontiguousarray(bare.edges)
@@ -299,16 +298,16 @@ def _improved(bare: Bare, spins: Int8Array, deadline: float) -> Int8Array:
         bare.couplings,
         spins,
         tabu_steps=4 * bare.num_spins,
-        seconds=max(deadline - time.monotonic(), 0.01),
+        budget=budget,
     )
 
 
 def _model_state(
-    model: IsingModel, bare: Bare, states: list[Int8Array], deadline: float
+    model: IsingModel, bare: Bare, states: list[Int8Array], budget: Budget
 ) -> Int8Array:
     """Return the best of some states, after a local search."""
     u, v = bare.edges.T
     cut = [float(bare.couplings[s[u] != s[v]].sum()) for s in states]
     best = states[int(np.argmin(cut))]
-    spins = _improved(bare, best, deadline)
+    spins = _improved(bare, best, budget)
     return (spins[:-1] * spins[-1]).astype(np.int8) if model.has_fields else spins

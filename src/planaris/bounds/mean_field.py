@@ -14,6 +14,7 @@ from planaris.bounds.cores import Core, make_core, planar_clusters, solve_alone
 from planaris.bounds.decomposition import Callback
 from planaris.bounds.families import lattice_shape
 from planaris.bounds.label_field import label_mean_field
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
@@ -33,7 +34,7 @@ def mean_field(
     max_sweeps: int = 100,
     tolerance: float = 1e-8,
     restarts: int = 2,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     rng: np.random.Generator | None = None,
     callback: Callback | None = None,
 ) -> LogPartition:
@@ -83,19 +84,18 @@ def mean_field(
     >>> bool(naive.lower < exact.lower <= 4.797714 <= naive.upper)
     True
     """
-    started = time.monotonic()
+    budget, started = Budget.of(time_limit), time.monotonic()
     if not isinstance(model, IsingModel):
         return label_mean_field(
-            model, max_sweeps=max_sweeps, tolerance=tolerance, time_limit=time_limit
+            model, max_sweeps=max_sweeps, tolerance=tolerance, time_limit=budget
         )
-    deadline = math.inf if time_limit is None else started + time_limit
     rng = np.random.default_rng(0) if rng is None else rng
-    if clusters == "width" and CLUSTER_SECONDS * model.num_spins > deadline - started:
+    if clusters == "width" and CLUSTER_SECONDS * model.num_spins > budget.remaining():
         clusters = "spins"  # there is no time for more
-    search = _Search(model, _as_clusters(model, clusters, width), deadline, callback)
-    for start in _starts(model, restarts, rng, deadline):
+    search = _Search(model, _as_clusters(model, clusters, width), budget, callback)
+    for start in _starts(model, restarts, rng, budget):
         search.climb(start, max_sweeps, tolerance)
-        if time.monotonic() > deadline:
+        if budget.expired():
             break
     total = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
     upper = total + model.num_spins * LOG2
@@ -121,10 +121,10 @@ class _Search:
         self,
         model: IsingModel,
         clusters: list[LongArray],
-        deadline: float,
+        budget: Budget,
         callback: Callback | None,
     ) -> None:
-        self.model, self.deadline, self.callback = model, deadline, callback
+        self.model, self.budget, self.callback = model, budget, callback
         label = np.empty(model.num_spins, dtype=np.int64)
         for k, spins in enumerate(clusters):
             label[spins] = k
@@ -191,7 +191,7 @@ class _Search:
             self.sweeps += 1
             if self.callback is not None:
                 self.callback(self.lower)
-            if bound - last < tolerance * (1 + abs(bound)) or time.monotonic() > self.deadline:
+            if bound - last < tolerance * (1 + abs(bound)) or self.budget.expired():
                 return
             last = bound
 
@@ -226,7 +226,7 @@ class _Search:
 
 
 def _starts(
-    model: IsingModel, restarts: int, rng: np.random.Generator, deadline: float
+    model: IsingModel, restarts: int, rng: np.random.Generator, budget: Budget
 ) -> Iterator[FloatArray]:
     """Yield no order at all, a good state, random states."""
     n = model.num_spins
@@ -242,7 +242,7 @@ def _starts(
                 spins,
                 tabu_steps=4 * n,
                 seed=k,
-                seconds=max((deadline - time.monotonic()) / 2, 0.0),
+                budget=budget.share(0.5),
             )
         if model.has_fields:
             spins = (spins[:-1] * spins[-1]).astype(np.int8)

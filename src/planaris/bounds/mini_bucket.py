@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.bounds.bare import EPSILON
-from planaris.bounds.decomposition import Stop
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels import elimination
 from planaris.models import MarkovRandomField
 from planaris.result import MiniBuckets
@@ -48,15 +48,13 @@ def elimination_order(mrf: MarkovRandomField) -> IntArray:
 
 
 def mini_bucket_bound(
-    mrf: MarkovRandomField, order: IntArray, max_entries: int, *, deadline: float = math.inf
+    mrf: MarkovRandomField, order: IntArray, max_entries: int, *, budget: Budget = UNLIMITED
 ) -> MiniBucketBound:
     """Eliminate variables in order, splitting buckets whose table would exceed ``max_entries``.
 
     Hölder's inequality: Σ_x Π f_j <= Π (Σ_x f_j^(1/w_j))^(w_j) for weights that add up to one;
     before the split, the parts are matched on what they share (which changes no product).
     """
-    import time
-
     rank = np.empty(mrf.num_variables, dtype=np.int64)
     rank[order] = np.arange(mrf.num_variables)
     buckets: list[list[Table]] = [[] for _ in range(mrf.num_variables)]
@@ -74,8 +72,7 @@ def mini_bucket_bound(
     splits = largest = 0
     groups: list[list[int]] = []
     for position, v in enumerate(order.tolist()):
-        if time.monotonic() > deadline:
-            raise Stop
+        budget.check()
         cards = mrf.cardinalities
         groups.append(_partition(buckets[position], cards, max_entries))
         if not buckets[position]:

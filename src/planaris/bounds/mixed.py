@@ -14,6 +14,7 @@ from planaris.bounds.pdc import PLANAR_STEPS, planar_subgraphs, solve_easy
 from planaris.bounds.report import bound_result, out_of_time
 from planaris.bounds.reweighted import MAX_ROUNDS
 from planaris.bounds.trw import MAX_GROWN, TREE_STEPS, tree_decomposition
+from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import Decomposition as Proof
 from planaris.result import LogPartition
@@ -26,7 +27,7 @@ def planar_and_trees(
     subgraphs: str | list[ArrayLike] = "auto",
     max_iterations: int | None = None,
     tolerance: float = 2e-7,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     rng: np.random.Generator | None = None,
     callback: Callback | None = None,
     starts: Sequence[LogPartition] = (),
@@ -61,10 +62,10 @@ def planar_and_trees(
     """
     started = time.monotonic()
     bare = as_bare(model)
-    left = math.inf if time_limit is None else time_limit
-    if (found := solve_easy(model, bare, "pdc+trw", deadline=started + left)) is not None:
+    budget = Budget.of(time_limit)
+    if (found := solve_easy(model, bare, "pdc+trw", budget=budget)) is not None:
         return found
-    search = _Mixture(bare, started, left, tolerance, callback)
+    search = _Mixture(bare, budget, tolerance, callback)
     try:
         search.restore(starts)
         search.find_trees(max_iterations)
@@ -75,7 +76,7 @@ def planar_and_trees(
     best = search.best()
     if best is None:
         return out_of_time(model, bare, "pdc+trw", started)
-    best.deadline = started + left
+    best.budget = budget
     seconds = time.monotonic() - started
     return bound_result(model, best, "pdc+trw", status=status, seconds=seconds)
 
@@ -84,16 +85,15 @@ class _Mixture:
     """Decompositions into trees, into planar subgraphs, and into both."""
 
     def __init__(
-        self, bare: Bare, started: float, left: float, tolerance: float, callback: Callback | None
+        self, bare: Bare, budget: Budget, tolerance: float, callback: Callback | None
     ) -> None:
-        self.bare, self.started, self.left = bare, started, left
+        self.bare = bare
+        # Of the whole time, each up to a point of it.
+        self.by = {share: budget.share(share) for share in (0.2, 0.5, 0.6, 0.65, 1.0)}
         self.tolerance, self.callback = tolerance, callback
         self.trees: list[Decomposition] = []
         self.planar: list[Decomposition] = []
         self.both: list[Decomposition] = []
-
-    def _by(self, share: float) -> float:
-        return self.started + share * self.left
 
     def restore(self, starts: Sequence[LogPartition]) -> None:
         """Take what was found before; results without a decomposition are passed over."""
@@ -109,7 +109,7 @@ class _Mixture:
             max_iterations=TREE_STEPS if max_iterations is None else max_iterations,
             max_rounds=max_rounds,
             tolerance=self.tolerance,
-            deadline=self._by(share),
+            budget=self.by[share],
             callback=self.callback,
         )[0]
 
@@ -127,8 +127,8 @@ class _Mixture:
         """Search over planar subgraphs, unless that was done before."""
         if self.planar:
             return
-        family = planar_subgraphs(self.bare, subgraphs, rng, deadline=self._by(0.5))
-        state = Decomposition(self.bare, family, deadline=self._by(0.6), callback=self.callback)
+        family = planar_subgraphs(self.bare, subgraphs, rng, budget=self.by[0.5])
+        state = Decomposition(self.bare, family, budget=self.by[0.6], callback=self.callback)
         self.planar.append(state)
         state.minimise(PLANAR_STEPS if max_iterations is None else max_iterations, self.tolerance)
 
@@ -140,7 +140,7 @@ class _Mixture:
         # A few trees: all of them would take longer and gain little beside planar subgraphs.
         few = self._grow(MAX_GROWN, 0.65, max_iterations)
         # Weight on the tighter of the two, as the other one would only be diluted.
-        state = joined(planar, few, 0.8 if planar.upper < trees.upper else 0.2, self._by(1.0))
+        state = joined(planar, few, 0.8 if planar.upper < trees.upper else 0.2, self.by[1.0])
         self.both = [state]
         steps = PLANAR_STEPS if max_iterations is None else max_iterations
         return state.minimise(steps, self.tolerance)

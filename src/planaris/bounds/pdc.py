@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from planaris.bounds.families import (
 )
 from planaris.bounds.report import bound_result, out_of_time, trivial
 from planaris.bounds.trw import trw
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels import planarity
 from planaris.models import IsingModel
@@ -37,7 +37,7 @@ def pdc(
     subgraphs: str | list[ArrayLike] = "auto",
     max_iterations: int = PLANAR_STEPS,
     tolerance: float = 2e-7,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     rng: np.random.Generator | None = None,
     callback: Callback | None = None,
 ) -> LogPartition:
@@ -78,29 +78,29 @@ def pdc(
     """
     started = time.monotonic()
     bare = as_bare(model)
-    deadline = math.inf if time_limit is None else started + time_limit
-    if (found := solve_easy(model, bare, "pdc", deadline=deadline)) is not None:
+    budget = Budget.of(time_limit)
+    if (found := solve_easy(model, bare, "pdc", budget=budget)) is not None:
         return found
     # Preparing subgraphs may take all the time: trees, which are quick, then stand in.
-    half = math.inf if time_limit is None else started + 0.6 * time_limit
+    half = budget.share(0.6)
     try:
-        family = planar_subgraphs(bare, subgraphs, rng, deadline=half)
-        state = Decomposition(bare, family, deadline=half, callback=callback)
-        state.pieces.evaluate(state.couplings(state.y, state.rho()), deadline=half)
-        state.deadline = deadline
+        family = planar_subgraphs(bare, subgraphs, rng, budget=half)
+        state = Decomposition(bare, family, budget=half, callback=callback)
+        state.pieces.evaluate(state.couplings(state.y, state.rho()), budget=half)
+        state.budget = budget
         status = state.minimise(max_iterations, tolerance)
     except TimeoutError:
-        found = trw(model, time_limit=max(deadline - time.monotonic(), 1e-3))
+        found = trw(model, time_limit=budget)
         return replace(found, method="pdc", status="time_limit")
     return bound_result(model, state, "pdc", status=status, seconds=time.monotonic() - started)
 
 
 def solve_easy(
-    model: IsingModel, bare: Bare, method: str, *, deadline: float = math.inf
+    model: IsingModel, bare: Bare, method: str, *, budget: Budget = UNLIMITED
 ) -> LogPartition | None:
     """Return the result for trivial models, and the exact one for planar models.
 
-    An interval where the exact one is not there by ``deadline``, a value of ``time.monotonic()``.
+    An interval where the exact one is not there in time.
     """
     if (found := trivial(model, bare, method)) is not None:
         return found
@@ -108,9 +108,8 @@ def solve_easy(
     edges = np.ascontiguousarray(bare.edges[members])
     if not planarity.is_planar(bare.num_spins, edges):
         return None
-    left = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
     exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
-        bare.couplings[members], time_limit=left
+        bare.couplings[members], time_limit=budget
     )
     if exact.status == "time_limit":
         return out_of_time(model, bare, method, time.monotonic())
@@ -131,11 +130,11 @@ def planar_subgraphs(
     subgraphs: str | list[ArrayLike],
     rng: np.random.Generator | None = None,
     *,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return the subgraphs that a name stands for, or the given ones, checked.
 
-    ``TimeoutError`` when they are not found by ``deadline``, a value of ``time.monotonic()``.
+    ``TimeoutError`` when they are not found in time.
     """
     if not isinstance(subgraphs, str):
         return [_as_members(bare, k, given) for k, given in enumerate(subgraphs)]
@@ -148,10 +147,10 @@ def planar_subgraphs(
         raise MethodError(msg)
     if subgraphs == "planar" or shape is None:
         generator = np.random.default_rng(0) if rng is None else rng
-        return planar_family(bare, generator, deadline=deadline)
+        return planar_family(bare, generator, budget=budget)
     # On large lattices every second pair is as good, for half the time.
     stride = 2 if subgraphs == "auto" and max(shape) > 12 else 1
-    family = lattice_family(bare, shape, stride=stride, deadline=deadline)
+    family = lattice_family(bare, shape, stride=stride, budget=budget)
     if subgraphs == "auto":
         family += strip_family(bare, shape, 2, every_field=True)
     return family

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from planaris.bounds.bare import EPSILON, LOG2, Bare, check_clock
+from planaris.bounds.bare import EPSILON, LOG2, Bare
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.forest import Forest
@@ -67,7 +68,7 @@ class Pieces:
     """
 
     def __init__(
-        self, bare: Bare, subgraphs: list[LongArray], *, deadline: float = math.inf
+        self, bare: Bare, subgraphs: list[LongArray], *, budget: Budget = UNLIMITED
     ) -> None:
         self.bare = bare
         self.subgraphs = [np.asarray(s, dtype=np.int64) for s in subgraphs]
@@ -80,7 +81,7 @@ class Pieces:
         others = [r for r in range(len(sizes)) if r not in set(cones)]
         self.solvers: list[Solver] = [_Cones(self, np.array(cones))] if cones else []
         for r in others:
-            check_clock(deadline)
+            budget.check()
             self.solvers.append(_best_solver(self, r))
 
     def seconds(self) -> float:
@@ -94,13 +95,13 @@ class Pieces:
         """Return the places of a piece's edges in flat arrays."""
         return np.arange(self.offsets[piece], self.offsets[piece + 1])
 
-    def evaluate(self, couplings: FloatArray, *, deadline: float = math.inf) -> Values:
+    def evaluate(self, couplings: FloatArray, *, budget: Budget = UNLIMITED) -> Values:
         """Return the values of all pieces for flat couplings; ``TimeoutError`` when late."""
         logs, errors = np.zeros(len(self)), np.zeros(len(self))
         moments = np.zeros(len(self.edge))
         for solver in self.solvers:
             if not isinstance(solver, _Cones):  # those are quick, and something must be known
-                check_clock(deadline)
+                budget.check()
             found = solver.evaluate(couplings[solver.members])
             logs[solver.pieces], errors[solver.pieces] = found.logs, found.errors
             moments[solver.members] = found.moments

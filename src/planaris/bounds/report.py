@@ -71,11 +71,11 @@ def bound_result(
     if state.upper == math.inf:
         return out_of_time(model, state.bare, method, time.monotonic())
     upper = state.certified()
-    left = state.deadline - time.monotonic()
     below: Any = None
-    if MEAN_FIELD_SECONDS * model.num_spins <= max(left, 0.1):
-        limit = None if left == math.inf else max(left, 0.1)
-        below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1, time_limit=limit)
+    left = max(state.budget.remaining(), 0.1)
+    if MEAN_FIELD_SECONDS * model.num_spins <= left:
+        last = state.budget.unlimited().within(left)
+        below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1, time_limit=last)
     nodes, edges = shared_marginals(model, state)
     pieces = state.pieces
     weights = state.rho()

@@ -10,13 +10,13 @@ the optimum (Wainwright, Jaakkola, Willsky 2005).
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
 from planaris.bounds.bare import Bare
 from planaris.bounds.decomposition import Callback, Decomposition
 from planaris.bounds.families import spanning_forest, tree_family
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels.tree_reweighted import sweep_spins
 from planaris.typing import BoolArray, FloatArray, LongArray
 
@@ -37,13 +37,13 @@ class TreeMixture:
     ----------
     bare : Bare
         A model with fields: every spin is joined to the apex.
-    deadline : float
-        Value of ``time.monotonic()`` at which to stop; ``TimeoutError`` if that is before
+    budget : Budget
+        Time for message passing; ``TimeoutError`` if it is over before
         there are trees.
     """
 
-    def __init__(self, bare: Bare, *, deadline: float = math.inf) -> None:
-        self.bare, self.deadline = bare, deadline
+    def __init__(self, bare: Bare, *, budget: Budget = UNLIMITED) -> None:
+        self.bare, self.budget = bare, budget
         field = bare.at_apex
         self.away, self.joined = np.flatnonzero(~field), np.flatnonzero(field)
         self.edges = np.ascontiguousarray(bare.edges[self.away], dtype=np.int32)
@@ -51,7 +51,7 @@ class TreeMixture:
         self.field_spin = np.where(ends[:, 0] == bare.apex, ends[:, 1], ends[:, 0])
         self.fields = np.zeros(bare.num_spins)
         self.fields[self.field_spin] = bare.couplings[self.joined]
-        self.trees = tree_family(bare, deadline=deadline)
+        self.trees = tree_family(bare, budget=budget)
         self.weights = np.full(len(self.trees), 1.0 / len(self.trees))
         self.rho = self._appearance()
         self.messages = np.zeros(2 * len(self.away))
@@ -77,10 +77,10 @@ class TreeMixture:
                 max_sweeps=batch,
                 tolerance=tolerance,
                 damping=self.damping,
-                seconds=max(self.deadline - time.monotonic(), 0.0),
+                budget=self.budget,
             )
             self.sweeps += count
-            if self.change <= tolerance or time.monotonic() > self.deadline:
+            if self.change <= tolerance or self.budget.expired():
                 break
             if self.change > 0.9 * last:  # it oscillates
                 self.damping = min(MAX_DAMPING, 0.5 + 0.5 * self.damping)
@@ -129,7 +129,7 @@ class TreeMixture:
     def decomposition(self, callback: Callback | None = None) -> Decomposition:
         """Return the split as a decomposition, evaluated."""
         state = Decomposition(self.bare, self.trees, callback=callback)
-        state.deadline = self.deadline
+        state.budget = self.budget
         edge, piece = state.pieces.edge, state.pieces.piece
         is_field: BoolArray = self.bare.at_apex
         place = np.zeros(self.bare.num_edges, dtype=np.int64)
@@ -162,21 +162,21 @@ def mix_trees(
     *,
     max_rounds: int = MAX_ROUNDS,
     max_sweeps: int = 4,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
     callback: Callback | None = None,
 ) -> tuple[TreeMixture, str]:
     """Choose trees and weights by conditional gradient, messages being passed in between.
 
     Returns the mixture and why the search ended.
     """
-    mixture = TreeMixture(bare, deadline=deadline)
+    mixture = TreeMixture(bare, budget=budget)
     status = "max_iterations"
     for k in range(max_rounds):
-        mixture.deadline = deadline - mixture.evaluation_seconds()
+        mixture.budget = budget.reserve(mixture.evaluation_seconds())
         mixture.sweep(max_sweeps, 1e-3)
         if callback is not None:
             callback(mixture.decomposition().upper + bare.constant)
-        if time.monotonic() > mixture.deadline:
+        if mixture.budget.expired():
             return mixture, "time_limit"
         fall, tree = mixture.best_tree()
         if fall < LEAST_FALL * bare.num_spins:
@@ -184,6 +184,6 @@ def mix_trees(
             break
         mixture.add(tree, 2.0 / (k + 4))
     if max_rounds > 0 and not mixture.sweep(1000, 1e-7):
-        status = "time_limit" if time.monotonic() > mixture.deadline else "not converged"
-    mixture.deadline = deadline
+        status = "time_limit" if mixture.budget.expired() else "not converged"
+    mixture.budget = budget
     return mixture, status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -13,6 +12,7 @@ from planaris.bounds.families import spanning_forest, tree_family
 from planaris.bounds.label_trees import label_trw
 from planaris.bounds.report import bound_result, out_of_time, trivial
 from planaris.bounds.reweighted import MAX_ROUNDS, mix_trees
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
@@ -33,7 +33,7 @@ def trw(
     max_iterations: int = TREE_STEPS,
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 2e-7,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     callback: Callback | None = None,
 ) -> LogPartition:
     """Bound log Z from above by a convex combination of spanning trees, all optimised.
@@ -83,14 +83,14 @@ def trw(
     bare = as_bare(model)
     if (found := trivial(model, bare, "trw")) is not None:
         return found
-    deadline = math.inf if time_limit is None else started + time_limit
+    budget = Budget.of(time_limit)
     try:
         state, status = tree_decomposition(
             bare,
             max_iterations=max_iterations,
             max_rounds=max_rounds,
             tolerance=tolerance,
-            deadline=deadline,
+            budget=budget,
             callback=callback,
         )
     except TimeoutError:
@@ -104,7 +104,7 @@ def tree_decomposition(
     max_iterations: int = TREE_STEPS,
     max_rounds: int = MAX_ROUNDS,
     tolerance: float = 2e-7,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
     callback: Callback | None = None,
 ) -> tuple[Decomposition, str]:
     """Minimise over trees and their weights; return the state and why it ended.
@@ -118,11 +118,11 @@ def tree_decomposition(
             max_iterations=max_iterations,
             max_rounds=min(max_rounds, MAX_GROWN),
             tolerance=tolerance,
-            deadline=deadline,
+            budget=budget,
             callback=callback,
         )
     mixture, status = mix_trees(
-        bare, max_rounds=min(max_rounds, max_iterations), deadline=deadline, callback=callback
+        bare, max_rounds=min(max_rounds, max_iterations), budget=budget, callback=callback
     )
     state = mixture.decomposition(callback)
     state.steps = len(mixture.trees)
@@ -139,12 +139,12 @@ def grow_trees(
     max_iterations: int,
     max_rounds: int,
     tolerance: float,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
     callback: Callback | None = None,
 ) -> tuple[Decomposition, str]:
     """Minimise over trees by quasi-Newton steps, add the best tree, repeat."""
-    family = tree_family(bare, deadline=deadline)
-    state = Decomposition(bare, family, deadline=deadline, callback=callback)
+    family = tree_family(bare, budget=budget)
+    state = Decomposition(bare, family, budget=budget, callback=callback)
     status, best = "optimal", state
     for rounds in range(max_rounds + 1):
         left = max_iterations - state.steps

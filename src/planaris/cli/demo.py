@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from planaris.cli.reproduce import FigureBars, usable_cores
+from planaris.budget import processors
+from planaris.cli.reproduce import FigureBars
 from planaris.embed import embed
 from planaris.experiments.figure import Settings
 from planaris.experiments.reproduce import reproduce
@@ -46,7 +47,7 @@ def demo(
     console = Console(highlight=False, soft_wrap=True)
     Console().print(table)
     with FigureBars() as bars:
-        reproduce(FIGURES, out, Settings(quick=True), jobs=usable_cores(), report=bars)
+        reproduce(FIGURES, out, Settings(quick=True), jobs=processors(), report=bars)
     console.print(f"Look at {picture}")
     console.print(f"and at {out / 'index.html'}: two figures of the papers, computed just now.")
     console.print("The rest, ten minutes: planaris reproduce --all --quick; all: without --quick.")

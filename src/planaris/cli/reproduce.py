@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from planaris.budget import processors
 from planaris.errors import MethodError
 from planaris.experiments import FIGURES, load_figure
 from planaris.experiments.figure import Settings
@@ -57,7 +57,7 @@ def reproduce_figures(
                 chosen,
                 out,
                 Settings(quick=quick, data=data),
-                jobs=jobs or usable_cores(),
+                jobs=jobs or processors(),
                 scheduler=scheduler,
                 report=bars,
             )
@@ -68,13 +68,6 @@ def reproduce_figures(
     Console().print(f"Look at {out / 'index.html'}", highlight=False, soft_wrap=True)
     if any(section.problems for section in sections):
         raise typer.Exit(1)
-
-
-def usable_cores() -> int:
-    """Return the number of cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class FigureBars:

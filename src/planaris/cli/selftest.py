@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from planaris.budget import processors
 from planaris.io import read_model
 from planaris.report.marked import insert_between
 from planaris.report.page import write_page
@@ -50,7 +50,7 @@ def selftest(
         verdict = check_model(Case("a file", read_model(model)))
         sys.stdout.write("\n".join(verdict.contradictions or ["no contradiction"]) + "\n")
         raise typer.Exit(int(bool(verdict.contradictions)))
-    plan = _plan(hours, seed, jobs or os.cpu_count() or 1, Path(out))
+    plan = _plan(hours, seed, jobs or processors(), Path(out))
     found: list[Section] = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         for title, run in plan:
@@ -114,6 +114,6 @@ def _write(path: Path, found: list[Section]) -> None:
         "| what | what must hold | tried | faults | time |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
-    said = f"`planaris selftest` on {date.today().isoformat()}, {os.cpu_count()} cores:"
+    said = f"`planaris selftest` on {date.today().isoformat()}, {processors()} processors:"
     table = "\n".join([said, "", *head, *rows])
     write_page(path, insert_between(path.read_text(encoding="utf-8"), BEGIN, END, table))

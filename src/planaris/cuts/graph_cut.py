@@ -6,19 +6,20 @@ import time
 
 import numpy as np
 
+from planaris.budget import Budget, TimeLimit
 from planaris.cuts.roof_dual import LATE, FlowCertificate
 from planaris.cuts.submodular import is_submodular
-from planaris.errors import MethodError, within
+from planaris.errors import MethodError
 from planaris.kernels import max_flow as kernel
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressOption
 from planaris.result import GroundState
 
 
 def graph_cut(
     model: IsingModel,
     *,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find a ground state of a model without frustrated cycles, by a minimum cut.
@@ -56,7 +57,7 @@ def graph_cut(
     >>> best.spins.tolist(), best.exact
     ([1, 1, -1], True)
     """
-    started = time.monotonic()
+    budget, started = Budget.of(time_limit, progress=progress), time.monotonic()
     evidence = is_submodular(model)
     if evidence.gauge is None:
         cycle = evidence.frustrated_cycle
@@ -69,10 +70,9 @@ def graph_cut(
         raise MethodError(msg, frustrated_cycle=cycle)
     gauge = evidence.gauge
     strength = np.abs(model.couplings)
-    seconds = float("inf") if time_limit is None else time_limit
-    with watch("minimum cut", progress) as tell, within(time_limit, LATE):
+    with budget.watch("minimum cut") as watched, budget.required(LATE):
         side, flow, rounding, bits = kernel.minimum_cut(
-            model.edges, strength, model.fields * gauge, progress=tell, seconds=seconds
+            model.edges, strength, model.fields * gauge, budget=watched
         )
     spins = (np.where(side, 1, -1) * gauge).astype(np.int8)
     energy = float(model.energy(spins))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planaris.budget import Budget, TimeLimit
 from planaris.cuts.submodular import require_ising
-from planaris.errors import within
 from planaris.kernels import max_flow as kernel
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressOption
 from planaris.result import Flow, GroundState
 from planaris.typing import FloatArray
 
@@ -53,7 +53,7 @@ class FlowCertificate:
 def qpbo(
     model: IsingModel,
     *,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find spins that are the same in every ground state, by roof duality.
@@ -89,7 +89,7 @@ def qpbo(
     ([True, False, False], [1])
     """
     require_ising(model)
-    started = time.monotonic()
+    budget, started = Budget.of(time_limit, progress=progress), time.monotonic()
     n = model.num_spins
     u, v = model.edges[:, 0], model.edges[:, 1]
     swap = np.where(model.couplings < 0, n, 0).astype(np.int32)
@@ -97,21 +97,19 @@ def qpbo(
         [np.column_stack([u, v + swap]), np.column_stack([u + n, v + n - swap])]
     )
     strength = np.abs(model.couplings)
-    seconds = float("inf") if time_limit is None else time_limit
-    with watch("roof duality", progress) as tell, within(time_limit, LATE):
+    with budget.watch("roof duality") as watched, budget.required(LATE):
         side, flow, rounding, bits = kernel.minimum_cut(
             np.ascontiguousarray(doubled, dtype=np.int32),
             np.concatenate([strength, strength]),
             np.concatenate([model.fields, -model.fields]),
-            progress=tell,
-            seconds=seconds,
+            budget=watched,
         )
         # The smallest source side never holds a spin together with its opposite.
         certain = (side[:n] | side[n:]) if rounding == 0 else np.zeros(n, dtype=bool)
         start = np.where(side[:n], 1, np.where(side[n:], -1, np.sign(model.fields)))
         start = np.where(start == 0, 1, start).astype(np.int8)
         spins = kernel.descend_energy(
-            model.edges, model.couplings, model.fields, certain, start, seconds=seconds
+            model.edges, model.couplings, model.fields, certain, start, budget=watched
         )
     certificate = FlowCertificate((flow[: len(strength)] - flow[len(strength) :]) / 2)
     energy = float(model.energy(spins))

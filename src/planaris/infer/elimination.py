@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import treewidth
-from planaris.infer.limits import Limits
+from planaris.budget import Budget
 from planaris.infer.parts import num_components
 from planaris.infer.reduce import Model
 from planaris.models import IsingModel, MarkovRandomField
@@ -14,6 +14,9 @@ from planaris.treewidth.plan import EliminationPlan, Task
 FIRM_SECONDS = 600.0
 """Eliminations estimated to take longer are not begun unless a time limit allows them."""
 
+PLAN_SHARE = 0.3
+"""Of the time that is left, which the search for an elimination order may take."""
+
 UNEVEN = 1e5
 """Log potentials larger than this, beside what is usual in a field, blur its couplings."""
 
@@ -21,7 +24,7 @@ QUICK_SECONDS = 20.0
 """So long an elimination may take to avoid that; beyond, what is blurred is said to be."""
 
 
-def cheap_elimination(model: IsingModel, task: Task, limits: Limits) -> EliminationPlan | None:
+def cheap_elimination(model: IsingModel, task: Task, budget: Budget) -> EliminationPlan | None:
     """Return a plan where elimination is expected to beat the planar route.
 
     Looking for an order of a large graph takes longer than solving it, so only small ones and
@@ -31,13 +34,13 @@ def cheap_elimination(model: IsingModel, task: Task, limits: Limits) -> Eliminat
     extra = m - n + num_components(model)
     if n > 2000 and extra > n // 20:
         return None
-    plan = fitting_elimination(model, task, limits)
+    plan = fitting_elimination(model, task, budget)
     planar_seconds = 2e-4 + 1e-7 * n**1.5
     return plan if plan is not None and (plan.seconds <= planar_seconds or extra == 0) else None
 
 
 def sharper_elimination(
-    field: MarkovRandomField, task: Task, limits: Limits
+    field: MarkovRandomField, task: Task, budget: Budget
 ) -> EliminationPlan | None:
     """Return a plan where couplings would lose what the field says, and elimination fits.
 
@@ -48,14 +51,16 @@ def sharper_elimination(
     usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
     if float(logs.max(initial=0.0)) <= UNEVEN * max(usual, 1.0):
         return None
-    plan = fitting_elimination(field, task, limits)
+    plan = fitting_elimination(field, task, budget)
     return plan if plan is not None and plan.seconds <= QUICK_SECONDS else None
 
 
-def fitting_elimination(model: Model, task: Task, limits: Limits) -> EliminationPlan | None:
+def fitting_elimination(model: Model, task: Task, budget: Budget) -> EliminationPlan | None:
     """Return a plan that fits memory and time, or None."""
-    plan = treewidth.plan_elimination(model, task=task, memory_limit=limits.memory_limit)
-    memory = limits.memory_limit or treewidth.default_memory_limit()
-    seconds = limits.remaining() or FIRM_SECONDS
-    fits = plan.complete and plan.bytes <= memory and plan.seconds <= seconds
+    try:
+        plan = treewidth.plan_elimination(model, task=task, time_limit=budget.share(PLAN_SHARE))
+    except TimeoutError:
+        return None
+    seconds = budget.or_within(FIRM_SECONDS).remaining()
+    fits = plan.complete and plan.bytes <= budget.bytes() and plan.seconds <= seconds
     return plan if fits else None

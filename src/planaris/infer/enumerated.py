@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import InfeasibleError
-from planaris.infer.limits import Limits
 from planaris.infer.reduce import Model
 from planaris.models import IsingModel
 from planaris.reference import enumerate_assignments, enumerate_states
@@ -20,7 +20,7 @@ from planaris.typing import Array
 METHOD = "brute-force"
 
 
-def least_state(model: Model, limits: Limits) -> GroundState:
+def least_state(model: Model, budget: Budget) -> GroundState:
     """Return a state of least energy, and how many there are."""
     states: Array
     if isinstance(model, IsingModel):
@@ -35,12 +35,12 @@ def least_state(model: Model, limits: Limits) -> GroundState:
         states[0],
         energy,
         method=METHOD,
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
         stats={"degeneracy": len(states)},
     )
 
 
-def sum_states(model: Model, limits: Limits) -> LogPartition:
+def sum_states(model: Model, budget: Budget) -> LogPartition:
     """Return log Z."""
     if isinstance(model, IsingModel):
         value = enumerate_states(model).log_partition
@@ -52,11 +52,11 @@ def sum_states(model: Model, limits: Limits) -> LogPartition:
         slack,
         num_variables=num_variables(model),
         method=METHOD,
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
     )
 
 
-def all_marginals(model: Model, limits: Limits) -> Marginals:
+def all_marginals(model: Model, budget: Budget) -> Marginals:
     """Return the marginals of spins and edges, or of variables and factors."""
     nodes: Any
     edges: Any
@@ -68,7 +68,7 @@ def all_marginals(model: Model, limits: Limits) -> Marginals:
         _require_weight(found.map_log_weight)
         nodes, edges = found.nodes, found.factors
     error = 8 * EPS * (size_of_logs(model) + len(nodes))
-    return Marginals(nodes=nodes, edges=edges, error=error, method=METHOD, seconds=limits.seconds())
+    return Marginals(nodes=nodes, edges=edges, error=error, method=METHOD, seconds=budget.seconds())
 
 
 def draw_states(model: Model, size: int, rng: np.random.Generator) -> Array:

@@ -10,13 +10,20 @@ from dataclasses import replace
 import numpy as np
 
 from planaris import bounds, cuts, planar, relax, treewidth
+from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import TimeLimitError
 from planaris.infer.elimination import fitting_elimination, sharper_elimination
 from planaris.infer.enumerated import least_state
-from planaris.infer.limits import Limits
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, check_method, check_model
+from planaris.infer.reduce import (
+    PATIENCE_SECONDS,
+    Model,
+    as_ising,
+    check_method,
+    check_model,
+    verb_budget,
+)
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state
 from planaris.progress import ProgressOption
 from planaris.relax.cut_form import energy_quantum
@@ -34,9 +41,10 @@ def ground_state(
     method: str = "auto",
     *,
     embedding: Embedding | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     memory_limit: int | None = None,
     prove: bool = False,
+    threads: int | None = None,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Return a state of lowest energy and an interval that contains the minimum.
@@ -58,6 +66,8 @@ def ground_state(
         and 60 seconds for branch and cut.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    threads : int, optional
+        Threads of kernels; default: the processors that this process may use.
     prove : bool
         Have every method leave a certificate that :mod:`planaris.verify` can check, where it is
         able to; relaxations and branch and cut then take longer.
@@ -80,42 +90,38 @@ def ground_state(
     """
     check_model(model)
     check_method(method, ("auto", "planar", *_FORCED))
-    limits = Limits(time_limit, memory_limit, progress, prove=prove)
+    budget = verb_budget(time_limit, memory_limit, threads, progress, prove=prove)
     if not isinstance(model, IsingModel):
-        return _of_field(model, method, limits)
+        return _of_field(model, method, budget)
     if method == "auto":
-        return _by_parts(split_model(model, embedding), _cheapest, limits)
+        return _by_parts(split_model(model, embedding), _cheapest, budget)
     if method == "planar":
-        return _by_parts(all_planar(model, embedding), _planar, limits)
-    return _FORCED[method](model, limits)
+        return _by_parts(all_planar(model, embedding), _planar, budget)
+    return _FORCED[method](model, budget)
 
 
-def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> GroundState:
+def _of_field(field: MarkovRandomField, method: str, budget: Budget) -> GroundState:
     """Solve as an Ising model where the field is one, by elimination elsewhere."""
     if method in ANY_LABELS:
-        return ANY_LABELS[method](field, limits)
-    plan = sharper_elimination(field, "ground_state", limits) if method == "auto" else None
+        return ANY_LABELS[method](field, budget)
+    plan = sharper_elimination(field, "ground_state", budget) if method == "auto" else None
     converted = as_ising(field, method) if plan is None else None
     if converted is None:
-        plan = plan or fitting_elimination(field, "ground_state", limits)
+        plan = plan or fitting_elimination(field, "ground_state", budget)
         if plan is not None:
             with suppress(TimeLimitError):
-                return treewidth.ground_state(
-                    field, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-                )
-        return relax.branch_and_cut(
-            field, time_limit=limits.patience(), prove=limits.prove, progress=limits.progress
-        )
+                return treewidth.ground_state(field, plan=plan, time_limit=budget)
+        return relax.branch_and_cut(field, time_limit=budget.or_within(PATIENCE_SECONDS))
     ising, inverse = converted
-    found = ground_state(ising, method, prove=limits.prove, **limits.left())
+    found = ground_state(ising, method, time_limit=budget)
     return lift_ground_state(found, inverse, field)
 
 
 def _by_parts(
-    split: Split, solve: Callable[[Part, Limits], GroundState], limits: Limits
+    split: Split, solve: Callable[[Part, Budget], GroundState], budget: Budget
 ) -> GroundState:
     """Solve every part and put the states together."""
-    results = [solve(part, limits) for part in split.parts]
+    results = [solve(part, budget) for part in split.parts]
     differ = np.zeros(split.bare.num_edges, dtype=bool)
     for part, result in zip(split.parts, results, strict=True):
         u, v = part.model.edges.T
@@ -128,7 +134,7 @@ def _by_parts(
         _total_lower(split, results, energy),
         method="+".join(sorted({result.method for result in results})) or "planar",
         proved=all(result.proved for result in results),
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
         stats={
             "parts": [
                 {**part.describe(), "method": r.method, "exact": r.exact, **r.stats}
@@ -151,78 +157,61 @@ def _total_lower(split: Split, results: list[GroundState], energy: float) -> flo
     return energy if energy - lower < energy_quantum(split.original) / 2 else lower
 
 
-def _planar(part: Part, limits: Limits) -> GroundState:
+def _planar(part: Part, budget: Budget) -> GroundState:
     return planar.ground_state(
         part.model,
         embedding=part.embedding,
-        time_limit=limits.remaining(),
-        progress=limits.progress,
+        time_limit=budget,
     )
 
 
-def _cheapest(part: Part, limits: Limits) -> GroundState:
+def _cheapest(part: Part, budget: Budget) -> GroundState:
     """Solve a part by the cheapest exact method that fits, else bound it."""
     if part.embedding is not None:
-        found = _planar(part, limits)
+        found = _planar(part, budget)
         if found.exact or part.embedding.genus == 0:  # the time was over
             return found
     model, inverse = part.with_fields()
     if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
-        found = cuts.graph_cut(model, time_limit=limits.remaining(), progress=limits.progress)
+        found = cuts.graph_cut(model, time_limit=budget)
         if inverse is None:
             return found
         lifted = lift_ground_state(found, inverse, part.model)
         # The flow is along the other edges: what it leaves over is held against the fields.
         return replace(lifted, certificate=found.certificate)
-    plan = fitting_elimination(model, "ground_state", limits)
+    plan = fitting_elimination(model, "ground_state", budget)
     if plan is None or plan.seconds > ELIMINATION_SECONDS:
-        return _branch_and_cut(part, limits, limits.patience())
+        return _branch_and_cut(part, budget)
     bounded = None
     if plan.seconds > QUICK_SECONDS:
         # Weakly frustrated models are cut in no time; no longer than the elimination would take.
-        bounded = _branch_and_cut(part, limits, min(plan.seconds, limits.patience(0.5)))
+        bounded = _branch_and_cut(part, budget.share(0.5).within(plan.seconds))
         if bounded.exact:
             return bounded
     try:
-        found = treewidth.ground_state(
-            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-        )
+        found = treewidth.ground_state(model, plan=plan, time_limit=budget)
     except TimeLimitError:
-        return bounded or _branch_and_cut(part, limits, limits.patience())
+        return bounded or _branch_and_cut(part, budget)
     return found if inverse is None else lift_ground_state(found, inverse, part.model)
 
 
-def _branch_and_cut(part: Part, limits: Limits, seconds: float) -> GroundState:
-    return relax.branch_and_cut(
-        part.model, time_limit=seconds, prove=limits.prove, progress=limits.progress
-    )
+def _branch_and_cut(part: Part, budget: Budget) -> GroundState:
+    return relax.branch_and_cut(part.model, time_limit=budget.or_within(PATIENCE_SECONDS))
 
 
-ANY_LABELS: dict[str, Callable[[Model, Limits], GroundState]] = {
-    "treewidth": lambda model, limits: treewidth.ground_state(model, **limits.left()),
-    "local-lp": lambda model, limits: relax.local_lp(
-        model, time_limit=limits.remaining(), prove=limits.prove
-    ),
-    "cycle-lp": lambda model, limits: relax.cycle_lp(
-        model, time_limit=limits.remaining(), prove=limits.prove
-    ),
-    "mplp": lambda model, limits: relax.mplp(
-        model, time_limit=limits.remaining(), prove=limits.prove, progress=limits.progress
-    ),
-    "branch-and-cut": lambda model, limits: relax.branch_and_cut(
-        model, time_limit=limits.remaining(), prove=limits.prove, progress=limits.progress
-    ),
+ANY_LABELS: dict[str, Callable[[Model, Budget], GroundState]] = {
+    "treewidth": lambda model, budget: treewidth.ground_state(model, time_limit=budget),
+    "local-lp": lambda model, budget: relax.local_lp(model, time_limit=budget),
+    "cycle-lp": lambda model, budget: relax.cycle_lp(model, time_limit=budget),
+    "mplp": lambda model, budget: relax.mplp(model, time_limit=budget),
+    "branch-and-cut": lambda model, budget: relax.branch_and_cut(model, time_limit=budget),
     "brute-force": least_state,
 }
 """Methods that take a Markov random field as it is."""
 
-_FORCED: dict[str, Callable[[IsingModel, Limits], GroundState]] = {
-    "graph-cut": lambda model, limits: cuts.graph_cut(
-        model, time_limit=limits.remaining(), progress=limits.progress
-    ),
-    "qpbo": lambda model, limits: cuts.qpbo(
-        model, time_limit=limits.remaining(), progress=limits.progress
-    ),
-    "pdc": lambda model, limits: bounds.map_bound(model, time_limit=limits.remaining()),
+_FORCED: dict[str, Callable[[IsingModel, Budget], GroundState]] = {
+    "graph-cut": lambda model, budget: cuts.graph_cut(model, time_limit=budget),
+    "qpbo": lambda model, budget: cuts.qpbo(model, time_limit=budget),
+    "pdc": lambda model, budget: bounds.map_bound(model, time_limit=budget),
     **ANY_LABELS,
 }

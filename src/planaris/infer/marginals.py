@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from planaris import treewidth
+from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.infer.elimination import (
@@ -16,7 +17,6 @@ from planaris.infer.elimination import (
     sharper_elimination,
 )
 from planaris.infer.enumerated import all_marginals
-from planaris.infer.limits import Limits
 from planaris.infer.log_partition import ANY_LABELS, BOUNDS
 from planaris.infer.magnetisation import correlations_with_bias
 from planaris.infer.parts import Part, Split, all_planar, split_model
@@ -26,7 +26,7 @@ from planaris.infer.pseudomarginals import (
     lift_enclosures,
     of_labels,
 )
-from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, check_model
+from planaris.infer.reduce import ANY_FIELD, Model, as_ising, check_method, check_model, verb_budget
 from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.progress import ProgressOption
@@ -39,8 +39,9 @@ def marginals(
     method: str = "auto",
     *,
     embedding: Embedding | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     memory_limit: int | None = None,
+    threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Marginals:
     """Return P(s_v = +1) of all spins and P(s_u = s_v) of all edges.
@@ -67,6 +68,8 @@ def marginals(
         an exact method takes, and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    threads : int, optional
+        Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -85,42 +88,40 @@ def marginals(
     """
     check_model(model)
     check_method(method, ("auto", "planar", *_FORCED))
-    limits = Limits(time_limit, memory_limit, progress)
+    budget = verb_budget(time_limit, memory_limit, threads, progress)
     if not isinstance(model, IsingModel):
-        return _of_field(model, method, limits)
+        return _of_field(model, method, budget)
     weaker = weakened(model) if method in _EXACT else None
     if weaker is not None:
-        found = _solve(weaker, method, embedding, limits)
+        found = _solve(weaker, method, embedding, budget)
         if stands_for(model, found):
             return replace(found, log_partition=None)
-    return _solve(model, method, embedding, limits)
+    return _solve(model, method, embedding, budget)
 
 
 def _solve(
-    model: IsingModel, method: str, embedding: Embedding | None, limits: Limits
+    model: IsingModel, method: str, embedding: Embedding | None, budget: Budget
 ) -> Marginals:
     if method == "auto":
         try:
-            return _auto(model, embedding, limits)
+            return _auto(model, embedding, budget)
         except (TooLargeError, TimeLimitError):
             # Nothing exact fits: estimates, marked as such, with the interval for log Z.
-            return _FORCED["interval"](model, limits)
+            return _FORCED["interval"](model, budget)
         except PrecisionError:  # a surface that is too cold, and too wide to eliminate
-            return _FORCED["trw"](model, limits)
+            return _FORCED["trw"](model, budget)
     if method == "planar":
-        return _by_parts(all_planar(model, embedding), _planar, limits)
-    return _FORCED[method](model, limits)
+        return _by_parts(all_planar(model, embedding), _planar, budget)
+    return _FORCED[method](model, budget)
 
 
-def _auto(model: IsingModel, embedding: Embedding | None, limits: Limits) -> Marginals:
+def _auto(model: IsingModel, embedding: Embedding | None, budget: Budget) -> Marginals:
     if embedding is not None:
-        return _by_parts(split_model(model, embedding), _cheapest, limits)
-    plan = cheap_elimination(model, "marginals", limits) if _may_eliminate(model) else None
+        return _by_parts(split_model(model, embedding), _cheapest, budget)
+    plan = cheap_elimination(model, "marginals", budget) if _may_eliminate(model) else None
     if plan is not None:
-        return treewidth.marginals(
-            model, plan=plan, time_limit=limits.remaining(), progress=limits.progress
-        )
-    return _by_parts(split_model(model), _cheapest, limits)
+        return treewidth.marginals(model, plan=plan, time_limit=budget)
+    return _by_parts(split_model(model), _cheapest, budget)
 
 
 def _may_eliminate(model: IsingModel) -> bool:
@@ -128,41 +129,41 @@ def _may_eliminate(model: IsingModel) -> bool:
     return model.num_spins <= 5000 or model.num_edges <= 1.05 * model.num_spins
 
 
-def _of_field(field: MarkovRandomField, method: str, limits: Limits) -> Marginals:
+def _of_field(field: MarkovRandomField, method: str, budget: Budget) -> Marginals:
     """Solve as an Ising model where the field is one, by elimination or estimates elsewhere."""
     if method == "brute-force":
-        return all_marginals(field, limits)
-    blurred = method == "auto" and sharper_elimination(field, "marginals", limits) is not None
+        return all_marginals(field, budget)
+    blurred = method == "auto" and sharper_elimination(field, "marginals", budget) is not None
     try:
         converted = None if method == "treewidth" or blurred else as_ising(field, method)
     except MethodError as reason:
         if method in _LABEL_ESTIMATES:
-            return _estimate_labels(field, method, limits)
+            return _estimate_labels(field, method, budget)
         names = ", ".join(map(repr, (*ANY_FIELD, "brute-force", *_LABEL_ESTIMATES)))
         msg = f"`method={method!r}` needs an Ising model: {reason}. Use one of {names}"
         raise MethodError(msg, **reason.evidence) from reason
     if converted is None:
         try:
-            return _treewidth(field, limits)
+            return _treewidth(field, budget)
         except (TooLargeError, TimeLimitError):
             if method != "auto" or not field.is_pairwise:
                 raise
-            return _estimate_labels(field, "trw", limits)
+            return _estimate_labels(field, "trw", budget)
     ising, inverse = converted
-    found = marginals(ising, method, **limits.left())
+    found = marginals(ising, method, time_limit=budget)
     proof = None if found.certificate is None else AsIsing(found.certificate)
     lifted = replace(inverse.lift_marginals(found), certificate=proof)
     return lift_enclosures(found, lifted, inverse) if found.method == "clamped" else lifted
 
 
 def _by_parts(
-    split: Split, solve: Callable[[Part, Limits], Marginals], limits: Limits
+    split: Split, solve: Callable[[Part, Budget], Marginals], budget: Budget
 ) -> Marginals:
     """Solve every part; edges of different parts are independent of each other."""
     edges = np.full(split.bare.num_edges, 0.5)
     methods, error, proved, details, certificates = set(), 0.0, True, [], []
     for part in split.parts:
-        found = solve(part, limits)
+        found = solve(part, budget)
         edges[part.edges] = np.asarray(found.edges)
         methods.add(found.method)
         error, proved = max(error, found.error), proved and found.proved
@@ -174,14 +175,14 @@ def _by_parts(
         error=error,
         proved=proved,
         method="+".join(sorted(methods)) or "planar",
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
         stats={"parts": details},
         certificate=split.certificate(certificates),
     )
-    return bare if split.inverse is None else _with_nodes(split, bare, limits)
+    return bare if split.inverse is None else _with_nodes(split, bare, budget)
 
 
-def _with_nodes(split: Split, bare: Marginals, limits: Limits) -> Marginals:
+def _with_nodes(split: Split, bare: Marginals, budget: Budget) -> Marginals:
     """Take the bias spin off: P(s_v = +1) is the marginal of its edge, where there is one."""
     inverse, edges = split.inverse, np.asarray(bare.edges)
     assert inverse is not None, "only models with fields come here"
@@ -190,58 +191,58 @@ def _with_nodes(split: Split, bare: Marginals, limits: Limits) -> Marginals:
     nodes[joined] = edges[inverse.bias_edge[joined]]
     unknown = ~joined & ~inverse.symmetric
     if unknown.any():
-        found = correlations_with_bias(split, lambda part, root: _from_root(part, root, limits))
+        found = correlations_with_bias(split, lambda part, root: _from_root(part, root, budget))
         nodes[unknown] = (1.0 + found[:-1][unknown]) / 2
     edges = edges[: split.original.num_edges]
-    return replace(bare, nodes=nodes, edges=edges, seconds=limits.seconds())
+    return replace(bare, nodes=nodes, edges=edges, seconds=budget.seconds())
 
 
-def _from_root(part: Part, root: int, limits: Limits) -> FloatArray:
+def _from_root(part: Part, root: int, budget: Budget) -> FloatArray:
     """Return the correlations of one spin of a part with all others."""
     if part.embedding is not None:
         try:
-            return part.plan.spin_correlations(part.model.couplings, root, **limits.left())
+            return part.plan.spin_correlations(part.model.couplings, root, time_limit=budget)
         except PrecisionError:
-            if fitting_elimination(part.model, "marginals", limits) is None:
+            if fitting_elimination(part.model, "marginals", budget) is None:
                 raise
     held, _ = bias2fields(part.model, root)
-    found = 2.0 * np.asarray(_treewidth(held, limits).nodes) - 1.0
+    found = 2.0 * np.asarray(_treewidth(held, budget).nodes) - 1.0
     return np.insert(found, root, 1.0)
 
 
-def _planar(part: Part, limits: Limits) -> Marginals:
-    found: Marginals = part.plan.marginals(part.model.couplings, **limits.left())
+def _planar(part: Part, budget: Budget) -> Marginals:
+    found: Marginals = part.plan.marginals(part.model.couplings, time_limit=budget)
     return found
 
 
-def _cheapest(part: Part, limits: Limits) -> Marginals:
+def _cheapest(part: Part, budget: Budget) -> Marginals:
     """Solve a part by the cheapest exact method that fits."""
     if part.embedding is not None:
         try:
-            return _planar(part, limits)
+            return _planar(part, budget)
         except PrecisionError:
-            if fitting_elimination(part.model, "marginals", limits) is None:
+            if fitting_elimination(part.model, "marginals", budget) is None:
                 raise
     model, inverse = part.with_fields()
-    found = _treewidth(model, limits)
+    found = _treewidth(model, budget)
     return found if inverse is None else inverse.lift_marginals(found)
 
 
-def _treewidth(model: Model, limits: Limits) -> Marginals:
-    return treewidth.marginals(model, **limits.left())
+def _treewidth(model: Model, budget: Budget) -> Marginals:
+    return treewidth.marginals(model, time_limit=budget)
 
 
-def _estimate(name: str) -> Callable[[IsingModel, Limits], Marginals]:
-    def solve(model: IsingModel, limits: Limits) -> Marginals:
-        found = from_bound(model, BOUNDS[name], limits)
-        return _auto(model, None, limits) if found is None else found
+def _estimate(name: str) -> Callable[[IsingModel, Budget], Marginals]:
+    def solve(model: IsingModel, budget: Budget) -> Marginals:
+        found = from_bound(model, BOUNDS[name], budget)
+        return _auto(model, None, budget) if found is None else found
 
     return solve
 
 
-def _estimate_labels(field: MarkovRandomField, name: str, limits: Limits) -> Marginals:
-    found = of_labels(field, ANY_LABELS[name], limits)
-    return _treewidth(field, limits) if found is None else found
+def _estimate_labels(field: MarkovRandomField, name: str, budget: Budget) -> Marginals:
+    found = of_labels(field, ANY_LABELS[name], budget)
+    return _treewidth(field, budget) if found is None else found
 
 
 _EXACT = ("auto", "planar", "treewidth", "brute-force")
@@ -249,7 +250,7 @@ _EXACT = ("auto", "planar", "treewidth", "brute-force")
 _LABEL_ESTIMATES = ("trw", "mean-field")
 """Bounds whose optima are distributions of labels, of pairwise fields."""
 
-_FORCED: dict[str, Callable[[IsingModel, Limits], Marginals]] = {
+_FORCED: dict[str, Callable[[IsingModel, Budget], Marginals]] = {
     "treewidth": _treewidth,
     "brute-force": all_marginals,
     "clamped": by_clamping,

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from planaris import bounds
-from planaris.infer.limits import Limits
+from planaris.budget import Budget
+from planaris.infer.reduce import PATIENCE_SECONDS
 from planaris.models import Inverse, IsingModel, MarkovRandomField
-from planaris.progress import watch
 from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
 
-Bound = Callable[[IsingModel, Limits], LogPartition]
-LabelBound = Callable[[MarkovRandomField, Limits], LogPartition]
+Bound = Callable[[IsingModel, Budget], LogPartition]
+LabelBound = Callable[[MarkovRandomField, Budget], LogPartition]
 
 
-def from_bound(model: IsingModel, bound: Bound, limits: Limits) -> Marginals | None:
+def from_bound(model: IsingModel, bound: Bound, budget: Budget) -> Marginals | None:
     """Return the marginals that a bound's optimum agrees on; None where it solved exactly.
 
     They are estimates: ``exact`` is False, and ``log_partition`` has the bound.
     """
-    found = bound(model, limits)
+    found = bound(model, budget)
     guess = found.pseudomarginals
     if guess is None or guess.edges is None:
         return None
@@ -35,17 +35,17 @@ def from_bound(model: IsingModel, bound: Bound, limits: Limits) -> Marginals | N
         log_partition=found,
         proved=False,
         method=found.method,
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
         stats=found.stats,
     )
 
 
-def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Marginals | None:
+def of_labels(field: MarkovRandomField, bound: LabelBound, budget: Budget) -> Marginals | None:
     """Return the estimates of a bound, a table per variable and per factor of a pairwise field.
 
     None where the bound has none, as for a field without states.
     """
-    found = bound(field, limits)
+    found = bound(field, budget)
     if found.pseudomarginals is None:
         return None
     nodes: Any = found.pseudomarginals.nodes
@@ -67,11 +67,11 @@ def of_labels(field: MarkovRandomField, bound: LabelBound, limits: Limits) -> Ma
         log_partition=found,
         proved=False,
         method=found.method,
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
     )
 
 
-def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
+def by_clamping(model: IsingModel, budget: Budget) -> Marginals:
     """Enclose P(s_v = +1) of every spin by intervals for log Z with it held (GJ06 section 6).
 
     ``nodes_lower`` and ``nodes_upper`` hold, and so do ``edges_lower`` and ``edges_upper``,
@@ -79,26 +79,25 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
     there is no time for are enclosed by what their neighbours can do at most; without fields
     all are up half of the time.
     """
-    n, patience = model.num_spins, limits.patience()
-    deadline = limits.seconds() + patience
-    first = bounds.interval(model, patience / (n + 1))
-    slowest = 2 * (limits.seconds() - (deadline - patience))
+    n, patient = model.num_spins, budget.or_within(PATIENCE_SECONDS)
+    started = budget.seconds()
+    first = bounds.interval(model, patient.share(1.0 / (n + 1)))
+    slowest = 2 * (budget.seconds() - started)
     lower, upper = _neighbour_bounds(model) if model.has_fields else (np.full(n, 0.5),) * 2
     guess = first.pseudomarginals
     nodes = (lower + upper) / 2 if guess is None else np.array(guess.nodes)
-    with watch("intervals of marginals", limits.progress) as bar:
+    with patient.watch("intervals of marginals") as watched:
         for v in range(n) if model.has_fields else ():
-            started = limits.seconds()
-            left = deadline - started
-            if left < slowest / 2:
+            started = budget.seconds()
+            if patient.remaining() < slowest / 2:
                 break
-            bound = partial(bounds.interval, time_limit=left / (2 * (n - v)))
+            bound = partial(bounds.interval, time_limit=patient.share(0.5 / (n - v)))
             found = bounds.clamped_marginals(model, [v], bound=bound)
             nodes[v] = found.nodes[0]
             lower[v], upper[v] = max(lower[v], found.lower[0]), min(upper[v], found.upper[0])
-            slowest = limits.seconds() - started
-            if bar is not None:
-                bar((v + 1) / n)
+            slowest = budget.seconds() - started
+            if callable(watched.progress):
+                watched.progress((v + 1) / n)
     low, high = _edge_bounds(model, lower, upper)
     edges = (low + high) / 2
     if guess is not None and guess.edges is not None:
@@ -114,7 +113,7 @@ def by_clamping(model: IsingModel, limits: Limits) -> Marginals:
         edges_upper=high,
         log_partition=first,
         method="clamped",
-        seconds=limits.seconds(),
+        seconds=budget.seconds(),
     )
 
 

@@ -6,10 +6,15 @@ import os
 from collections.abc import Collection
 from typing import Any
 
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError, ModelError
 from planaris.models import Inverse, IsingModel, MarkovRandomField, mrf2ising
+from planaris.progress import ProgressOption
 
 Model = IsingModel | MarkovRandomField
+
+PATIENCE_SECONDS = 60.0
+"""Spent on bounds of parts that no exact method fits, when no time limit is given."""
 
 ANY_FIELD = ("auto", "treewidth")
 """Methods that take any Markov random field; the others need an Ising model."""
@@ -35,6 +40,23 @@ PURPOSE = {
     "brute-force": "lists all states",
 }
 """What every method of any verb is for, said when a verb cannot use it."""
+
+
+def verb_budget(
+    time_limit: TimeLimit,
+    memory_limit: int | None,
+    threads: int | None,
+    progress: ProgressOption,
+    *,
+    prove: bool = False,
+) -> Budget:
+    """Return the budget of a verb, which refuses a time limit of zero."""
+    if not isinstance(time_limit, Budget) and time_limit == 0:
+        msg = f"`time_limit` must be a positive number of seconds, got {time_limit!r}"
+        raise MethodError(msg)
+    return Budget.of(
+        time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
+    )
 
 
 def check_model(model: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import treewidth
+from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import PrecisionError
 from planaris.infer.elimination import (
@@ -13,10 +14,9 @@ from planaris.infer.elimination import (
     sharper_elimination,
 )
 from planaris.infer.enumerated import draw_states
-from planaris.infer.limits import Limits
 from planaris.infer.marginals import marginals
 from planaris.infer.parts import Part, Split, all_planar, split_model
-from planaris.infer.reduce import Model, as_ising, check_method, check_model
+from planaris.infer.reduce import Model, as_ising, check_method, check_model, verb_budget
 from planaris.infer.strong import stands_for, weakened
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.arrays import as_count, as_rng
@@ -33,8 +33,9 @@ def sample(
     method: str = "auto",
     *,
     embedding: Embedding | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     memory_limit: int | None = None,
+    threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Array:
     """Draw independent exact samples.
@@ -56,6 +57,8 @@ def sample(
         Seconds, after which :class:`~planaris.errors.TimeLimitError` is raised.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    threads : int, optional
+        Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -73,53 +76,52 @@ def sample(
     check_method(method, METHODS)
     check_model(model)
     num_samples = as_count("num_samples", num_samples)
-    limits = Limits(time_limit, memory_limit, progress)
+    budget = verb_budget(time_limit, memory_limit, threads, progress)
     generator = as_rng(rng)
     if not isinstance(model, IsingModel):
-        return _of_field(model, num_samples, generator, method, limits)
+        return _of_field(model, num_samples, generator, method, budget)
     weaker = weakened(model)
     if weaker is not None:
-        known = marginals(weaker, method, embedding=embedding, time_limit=time_limit)
+        known = marginals(weaker, method, embedding=embedding, time_limit=budget)
         model = weaker if stands_for(model, known) else model
     if method == "brute-force":
         return draw_states(model, num_samples, generator)
     if method == "treewidth":
-        return _treewidth(model, num_samples, generator, limits)
+        return _treewidth(model, num_samples, generator, budget)
     if method == "planar":
-        return _by_parts(all_planar(model, embedding), num_samples, generator, limits)
-    plan = None if embedding is not None else cheap_elimination(model, "sample", limits)
+        return _by_parts(all_planar(model, embedding), num_samples, generator, budget)
+    plan = None if embedding is not None else cheap_elimination(model, "sample", budget)
     if plan is not None:
         return treewidth.sample(
             model,
             num_samples,
             generator,
             plan=plan,
-            time_limit=limits.remaining(),
-            progress=progress,
+            time_limit=budget,
         )
-    return _by_parts(split_model(model, embedding), num_samples, generator, limits)
+    return _by_parts(split_model(model, embedding), num_samples, generator, budget)
 
 
 def _of_field(
-    field: MarkovRandomField, size: int, rng: np.random.Generator, method: str, limits: Limits
+    field: MarkovRandomField, size: int, rng: np.random.Generator, method: str, budget: Budget
 ) -> Array:
     """Sample as an Ising model where the field is one, by elimination elsewhere."""
     if method == "brute-force":
         return draw_states(field, size, rng)
-    blurred = method == "auto" and sharper_elimination(field, "sample", limits) is not None
+    blurred = method == "auto" and sharper_elimination(field, "sample", budget) is not None
     converted = None if method == "treewidth" or blurred else as_ising(field, method)
     if converted is None:
-        return _treewidth(field, size, rng, limits)
+        return _treewidth(field, size, rng, budget)
     ising, inverse = converted
-    spins = sample(ising, size, rng, method, **limits.left())
+    spins = sample(ising, size, rng, method, time_limit=budget)
     return inverse.lift_states(spins).astype(np.int32)
 
 
-def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits) -> Int8Array:
+def _by_parts(split: Split, size: int, rng: np.random.Generator, budget: Budget) -> Int8Array:
     """Sample which edges differ in every part, and a sign for every component."""
     differ = np.zeros((size, split.bare.num_edges), dtype=bool)
     for part in split.parts:
-        states = _sample_part(part, size, rng, limits)
+        states = _sample_part(part, size, rng, budget)
         u, v = part.model.edges.T
         differ[:, part.edges] = states[:, u] != states[:, v]
     spins = np.empty((size, split.original.num_spins), dtype=np.int8)
@@ -133,17 +135,17 @@ def _by_parts(split: Split, size: int, rng: np.random.Generator, limits: Limits)
     return spins * signs[:, component]
 
 
-def _sample_part(part: Part, size: int, rng: np.random.Generator, limits: Limits) -> Array:
+def _sample_part(part: Part, size: int, rng: np.random.Generator, budget: Budget) -> Array:
     if part.embedding is not None:
         try:
-            return part.plan.sample(part.model.couplings, size, rng, **limits.left())
+            return part.plan.sample(part.model.couplings, size, rng, time_limit=budget)
         except PrecisionError:  # too cold for Pfaffians
-            if fitting_elimination(part.model, "sample", limits) is None:
+            if fitting_elimination(part.model, "sample", budget) is None:
                 raise
     model, inverse = part.with_fields()
-    states = _treewidth(model, size, rng, limits)
+    states = _treewidth(model, size, rng, budget)
     return states if inverse is None else inverse.lift_states(states)
 
 
-def _treewidth(model: Model, size: int, rng: np.random.Generator, limits: Limits) -> Array:
-    return treewidth.sample(model, size, rng, **limits.left())
+def _treewidth(model: Model, size: int, rng: np.random.Generator, budget: Budget) -> Array:
+    return treewidth.sample(model, size, rng, time_limit=budget)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from planaris import _core
+from planaris.budget import UNLIMITED, Budget, control
 from planaris.typing import FloatArray, Int8Array, IntArray
-
-FOREVER = float("inf")
 
 CutReduction = _core.CutReduction
 """A smaller model with the same minimum energy, and the way back."""
@@ -67,19 +65,17 @@ def separate_cycles(
     min_violation: float = 1e-6,
     max_cuts: int = 2**30,
     max_per_edge: int = 2,
-    budget: int = 48,
+    max_settled: int = 48,
     exact_below: int = 0,
-    threads: int | None = None,
-    seconds: float = FOREVER,
+    budget: Budget = UNLIMITED,
 ) -> CycleCuts:
     """Find violated cycle inequalities of ``x[e] = P(s_u != s_v)``.
 
-    A quick search settles ``budget`` spins around each spin; when it finds no more than
+    A quick search settles ``max_settled`` spins around each spin; when it finds no more than
     ``exact_below`` cycles, an exact search follows, which finds a cycle violated by more than
     ``min_violation`` whenever there is one (up to 1e-9 per edge of the cycle). When the time is
     over it finds nothing.
     """
-    workers = (os.cpu_count() or 1) if threads is None else threads
     found = _core.separate_cycles(
         num_spins,
         edges,
@@ -87,10 +83,10 @@ def separate_cycles(
         min_violation,
         max_cuts,
         max_per_edge,
-        budget,
+        max_settled,
         exact_below,
-        workers,
-        seconds,
+        budget.workers(),
+        *control(budget),
     )
     return CycleCuts(*found)
 
@@ -131,7 +127,8 @@ def improve_spins(
     *,
     tabu_steps: int = 0,
     seed: int = 0,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> Int8Array:
-    """Return a state at least as good, by single flips and then tabu search, within seconds."""
-    return _core.improve_spins(num_spins, edges, couplings, spins, tabu_steps, seed, seconds)
+    """Return a state at least as good, by single flips and then tabu search, within the budget."""
+    model = num_spins, edges, couplings
+    return _core.improve_spins(*model, spins, tabu_steps, seed, *control(budget))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planaris import _core
-from planaris.progress import ProgressCallback
+from planaris.budget import Budget, control
 from planaris.typing import FloatArray, IntArray, LongArray
-
-FOREVER = float("inf")
 
 
 class FactorArrays(NamedTuple):
@@ -38,8 +36,7 @@ def elimination_order(
     min_fill: bool,
     seed: int = 0,
     max_bits: float = 62.0,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> tuple[IntArray, float, float]:
     """Return (greedy order, log2 of its largest table, entries of all tables)."""
     return _core.elimination_order(
@@ -49,8 +46,7 @@ def elimination_order(
         min_fill,
         seed,
         max_bits,
-        progress,
-        seconds,
+        *control(budget),
     )
 
 
@@ -68,25 +64,23 @@ def eliminate_sum(
     order: IntArray,
     *,
     marginals: bool,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray]:
     """Return (log Z, bound on its rounding error, node tables, factor tables), all flat."""
-    return _core.eliminate_sum(*arrays, order, marginals, progress, seconds)
+    return _core.eliminate_sum(*arrays, order, marginals, *control(budget))
 
 
 def eliminate_max(
     arrays: FactorArrays,
     order: IntArray,
     *,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> tuple[IntArray, float, float]:
     """Return (best assignment, its log weight as computed, bound on the rounding error).
 
     The assignment is empty when every state has weight zero.
     """
-    return _core.eliminate_max(*arrays, order, progress, seconds)
+    return _core.eliminate_max(*arrays, order, *control(budget))
 
 
 def eliminate_sample(
@@ -95,8 +89,7 @@ def eliminate_sample(
     num_samples: int,
     seed: int,
     *,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> IntArray:
     """Return independent samples, flat; empty when every state has weight zero."""
-    return _core.eliminate_sample(*arrays, order, num_samples, seed, progress, seconds)
+    return _core.eliminate_sample(*arrays, order, num_samples, seed, *control(budget))

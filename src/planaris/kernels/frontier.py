@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planaris import _core
-from planaris.progress import ProgressCallback
+from planaris.budget import Budget, control
 from planaris.typing import FloatArray, Int8Array, IntArray
 
-FOREVER = float("inf")
 MAX_BITS = 40
 
 
@@ -20,9 +19,9 @@ class PairwiseArrays(NamedTuple):
     singles: FloatArray
 
 
-def greedy_layout(edges: IntArray, num_spins: int, *, seconds: float = FOREVER) -> IntArray:
+def greedy_layout(edges: IntArray, num_spins: int, *, budget: Budget | None = None) -> IntArray:
     """Return spins in an order that keeps the frontier small."""
-    return _core.frontier_layout(edges, num_spins, None, seconds)
+    return _core.frontier_layout(edges, num_spins, *control(budget))
 
 
 def frontier_width(edges: IntArray, layout: IntArray, limit: int) -> int:
@@ -42,11 +41,10 @@ def frontier_sum(
     marginals: bool,
     spare: int,
     wide: bool = False,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray, bool]:
     """Return (log Z, error bound, node tables, edge tables, whether exponents were wide)."""
-    return _core.frontier_sum(*arrays, layout, marginals, wide, spare, progress, seconds)
+    return _core.frontier_sum(*arrays, layout, marginals, wide, spare, *control(budget))
 
 
 def frontier_max(
@@ -54,11 +52,10 @@ def frontier_max(
     layout: IntArray,
     *,
     spare: int,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> tuple[Int8Array, float, float]:
     """Return (best labels, log weight as computed, error bound); no labels if infeasible."""
-    return _core.frontier_max(*arrays, layout, spare, progress, seconds)
+    return _core.frontier_max(*arrays, layout, spare, *control(budget))
 
 
 def frontier_sample(
@@ -69,8 +66,7 @@ def frontier_sample(
     *,
     spare: int,
     wide: bool = False,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> Int8Array:
     """Return labels of independent samples, flat; empty if infeasible."""
-    return _core.frontier_sample(*arrays, layout, num_samples, seed, wide, spare, progress, seconds)
+    return _core.frontier_sample(*arrays, layout, num_samples, seed, wide, spare, *control(budget))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
@@ -12,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planaris import _core
+from planaris.budget import Budget, control
 from planaris.errors import InfeasibleError, ModelError
 from planaris.kernels.cut_packing import scaled
 from planaris.kernels.embedding import connected_components
-from planaris.progress import ProgressCallback
 from planaris.typing import FloatArray, IntArray, LongArray
 
 
@@ -60,9 +59,7 @@ class JoinGraph:
         *,
         perfect: bool,
         start: Any,
-        threads: int | None,
-        progress: ProgressCallback | None,
-        seconds: float | None,
+        budget: Budget,
     ) -> Any:
         """Return what the compiled core returns."""
         integral = self.weights.dtype == np.int64
@@ -75,9 +72,8 @@ class JoinGraph:
             self.boundary,
             perfect,
             start,
-            progress,
-            math.inf if seconds is None else seconds,
-            (os.cpu_count() or 1) if threads is None else threads,
+            *control(budget),
+            budget.workers(),
         )
 
     def require_no_negative(self) -> None:

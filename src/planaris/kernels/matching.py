@@ -9,7 +9,6 @@ least the sum of all y_S; equality proves that nothing lighter exists.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planaris import _core
-from planaris.errors import InfeasibleError, within
+from planaris.budget import Budget, TimeLimit, control
+from planaris.errors import InfeasibleError
 from planaris.kernels.cut_packing import CutPacking, as_integer, packing_of
 from planaris.kernels.join_graph import JoinGraph, as_vertices, is_ready, odd_component_error
 from planaris.progress import ProgressCallback
@@ -127,7 +127,7 @@ def minimum_tjoin(
     start: TJoin | None = None,
     threads: int | None = None,
     progress: ProgressCallback | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
 ) -> TJoin:
     """Find a lightest set of edges with odd degree exactly at the given vertices.
 
@@ -183,9 +183,8 @@ def minimum_tjoin(
     graph = JoinGraph.read(num_vertices, edges, weights, odd, boundary)
     graph.require_no_negative()
     state = None if start is None else start.state
-    raw = graph.solve(
-        perfect=False, start=state, threads=threads, progress=progress, seconds=time_limit
-    )
+    budget = Budget.of(time_limit, threads=threads, progress=progress)
+    raw = graph.solve(perfect=False, start=state, budget=budget)
     infeasible, exact, exponent, _, arrays, state = raw
     if infeasible >= 0:
         raise odd_component_error(graph, infeasible)
@@ -212,7 +211,7 @@ def min_weight_perfect_matching(
     *,
     threads: int | None = None,
     progress: ProgressCallback | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
 ) -> PerfectMatching:
     """Find a lightest perfect matching of any graph, exact for integers and floats.
 
@@ -255,10 +254,9 @@ def min_weight_perfect_matching(
     (array([1, 3], dtype=int32), 1)
     """
     graph = JoinGraph.read(num_vertices, edges, weights, [], None)
-    with within(time_limit, "no lightest perfect matching was found"):
-        raw = graph.solve(
-            perfect=True, start=None, threads=threads, progress=progress, seconds=time_limit
-        )
+    budget = Budget.of(time_limit, threads=threads, progress=progress)
+    with budget.required("no lightest perfect matching was found"):
+        raw = graph.solve(perfect=True, start=None, budget=budget)
     infeasible, _, exponent, _, arrays, _ = raw
     if infeasible >= 0:
         raise odd_component_error(graph, infeasible)
@@ -355,7 +353,7 @@ class TJoinSolver:
     def solve(self, odd: ArrayLike) -> tuple[IntArray, int | float]:
         """Return the edges of a lightest T-join and their weight."""
         vertices = self._vertices(odd)
-        found = self._run(np.array([0, len(vertices)]), vertices, None, None)
+        found = self._run(np.array([0, len(vertices)]), vertices, None)
         return found.edges, found.objectives[0].item()
 
     def solve_many(
@@ -363,29 +361,23 @@ class TJoinSolver:
         odd: Sequence[ArrayLike],
         *,
         progress: ProgressCallback | None = None,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = None,
     ) -> Joins:
         """Return a lightest T-join of each of several sets of odd vertices."""
         # Ready arrays are checked together, which is faster than one by one.
         sets = [v if is_ready(v) else self._vertices(v) for v in odd]
         offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         together = self._vertices(np.concatenate([np.zeros(0, np.int32), *sets]))
-        with within(time_limit, "not all sets were joined"):
-            return self._run(offsets, together, progress, time_limit)
+        budget = Budget.of(time_limit, progress=progress)
+        with budget.required("not all sets were joined"):
+            return self._run(offsets, together, budget)
 
     def _vertices(self, odd: ArrayLike) -> IntArray:
         return as_vertices("odd", odd, self._graph.num_vertices, (-1,))
 
-    def _run(
-        self,
-        offsets: LongArray,
-        odd: IntArray,
-        progress: ProgressCallback | None,
-        seconds: float | None,
-    ) -> Joins:
+    def _run(self, offsets: LongArray, odd: IntArray, budget: Budget | None) -> Joins:
         core, graph = self._core, self._graph
-        limit = math.inf if seconds is None else seconds
-        done, infeasible, begins, edges, digits = core.solve(offsets, odd, progress, limit)
+        done, infeasible, begins, edges, digits = core.solve(offsets, odd, *control(budget))
         if infeasible >= 0:
             members = odd[offsets[done] : offsets[done + 1]]
             raise odd_component_error(replace(graph, odd=members), infeasible)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from planaris import _core
-from planaris.progress import ProgressCallback
+from planaris.budget import Budget, control
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
-
-FOREVER = float("inf")
 
 
 def minimum_cut(
@@ -14,15 +12,14 @@ def minimum_cut(
     capacities: FloatArray,
     terminals: FloatArray,
     *,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> tuple[BoolArray, FloatArray, float, int]:
     """Return (smallest source side, flow by edge, rounding of weights, bits of integers).
 
     The rounding is zero when integers could hold all weights exactly; the cut is then exactly
     minimum.
     """
-    side, flow, rounding, bits = _core.minimum_cut(edges, capacities, terminals, progress, seconds)
+    side, flow, rounding, bits = _core.minimum_cut(edges, capacities, terminals, *control(budget))
     return side.astype(bool), flow, rounding, bits
 
 
@@ -40,10 +37,9 @@ def descend_energy(
     fixed: BoolArray,
     start: Int8Array,
     *,
-    progress: ProgressCallback | None = None,
-    seconds: float = FOREVER,
+    budget: Budget | None = None,
 ) -> Int8Array:
     """Return spins after single flips, of those not fixed, that lower the energy."""
     return _core.descend_energy(
-        edges, couplings, fields, fixed.astype("uint8"), start, progress, seconds
+        edges, couplings, fields, fixed.astype("uint8"), start, *control(budget)
     )

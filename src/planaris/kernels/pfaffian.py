@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from planaris import _core
+from planaris.budget import Budget
 from planaris.kernels.matching import CutPacking
-from planaris.progress import ProgressCallback
 from planaris.typing import Array, FloatArray, Int8Array, IntArray
 
 LEAF_FACES = 4
@@ -79,6 +79,10 @@ class LogPfaffian:
         return (Fraction(self.high) + Fraction(self.low)) * Fraction(2) ** (256 * self.exponent)
 
 
+ALONE = Budget(threads=1)
+"""One thread, no deadline."""
+
+
 class Elimination:
     """The symbolic part: faces, signs, dissection. Immutable; threads may share it."""
 
@@ -89,18 +93,18 @@ class Elimination:
         offsets: IntArray,
         centres: FloatArray,
         *,
-        progress: ProgressCallback | None = None,
+        budget: Budget = ALONE,
     ) -> None:
         spots = np.ascontiguousarray(centres, dtype=np.float64)
-        self._core = _core.PfaffianPlan(edges, rotation, offsets, spots, LEAF_FACES, progress)
+        self._core = _core.PfaffianPlan(
+            edges, rotation, offsets, spots, LEAF_FACES, budget.poller()
+        )
         self.signs: Int8Array = self._core.signs()
         """Kasteleyn sign of every edge."""
 
-    def scaling(
-        self, gauged: FloatArray, *, progress: ProgressCallback | None = None
-    ) -> FloatArray:
+    def scaling(self, gauged: FloatArray, *, budget: Budget = ALONE) -> FloatArray:
         """Return the dual variables, one per leg, of the best assignment of ``-log |K|``."""
-        return self._core.scaling(np.ascontiguousarray(gauged), progress)
+        return self._core.scaling(np.ascontiguousarray(gauged), budget.poller())
 
     def order_by_moats(
         self, moats: CutPacking, gauged: FloatArray, unsatisfied: IntArray, slack: float
@@ -131,9 +135,8 @@ class Elimination:
         *,
         order: EliminationOrder = NO_ORDER,
         threshold: float = 0.1,
-        threads: int = 1,
         wide: bool = False,
-        progress: ProgressCallback | None = None,
+        budget: Budget = ALONE,
     ) -> LogPfaffian:
         """Eliminate all rows.
 
@@ -141,7 +144,15 @@ class Elimination:
         ``wide`` calculates in double-double with unlimited exponents.
         """
         found = self._core.log_pfaffian(
-            face, join, signs, order.earliest, order.rank, threshold, threads, wide, progress
+            face,
+            join,
+            signs,
+            order.earliest,
+            order.rank,
+            threshold,
+            budget.workers(),
+            wide,
+            budget.poller(),
         )
         return LogPfaffian(*found)
 
@@ -151,9 +162,8 @@ class Elimination:
         join: FloatArray,
         signs: Int8Array,
         *,
-        threads: int = 1,
         marginals: bool = False,
-        progress: ProgressCallback | None = None,
+        budget: Budget = ALONE,
     ) -> tuple[list[LogPfaffian], FloatArray, FloatArray]:
         """Eliminate one matrix per row of ``face``, each on a thread of its own if they are small.
 
@@ -161,7 +171,13 @@ class Elimination:
         and the residual of every row; otherwise two empty arrays.
         """
         numbers, uncut, residual = self._core.log_pfaffians(
-            np.ascontiguousarray(face), join, signs, 0.1, threads, marginals, progress
+            np.ascontiguousarray(face),
+            join,
+            signs,
+            0.1,
+            budget.workers(),
+            marginals,
+            budget.poller(),
         )
         return [LogPfaffian(*row[:9]) for row in numbers.tolist()], uncut, residual
 
@@ -173,10 +189,9 @@ class Elimination:
         *,
         order: EliminationOrder = NO_ORDER,
         threshold: float = 0.1,
-        threads: int = 1,
         wide: bool = False,
         for_samples: bool = False,
-        progress: ProgressCallback | None = None,
+        budget: Budget = ALONE,
     ) -> Factorization:
         """Eliminate as :meth:`log_pfaffian` does, and keep what marginals or samples need."""
         core = self._core.factorize(
@@ -186,10 +201,10 @@ class Elimination:
             order.earliest,
             order.rank,
             threshold,
-            threads,
+            budget.workers(),
             wide,
             for_samples,
-            progress,
+            budget.poller(),
         )
         return Factorization(core)
 
@@ -201,11 +216,9 @@ class Factorization:
         self._core = core
         self.log_pfaffian = LogPfaffian(*core.log_pfaffian())
 
-    def uncut(
-        self, *, threads: int = 1, progress: ProgressCallback | None = None
-    ) -> tuple[FloatArray, float]:
+    def uncut(self, *, budget: Budget = ALONE) -> tuple[FloatArray, float]:
         """Return the probability that each edge is not cut, and the largest residual."""
-        return self._core.uncut(threads, progress)
+        return self._core.uncut(budget.workers(), budget.poller())
 
     def spins(
         self,
@@ -214,8 +227,7 @@ class Factorization:
         source: int,
         reference: float,
         *,
-        threads: int = 1,
-        progress: ProgressCallback | None = None,
+        budget: Budget = ALONE,
     ) -> FloatArray:
         """Return Pf of the signs flipped along a path from ``source`` to every vertex.
 
@@ -223,32 +235,33 @@ class Factorization:
         Shape (n, 2): along two paths where the vertex lies in two leaves, else NaN. Needs
         factors kept for samples.
         """
-        found = self._core.spins(edges, num_vertices, source, reference, threads, progress)
+        found = self._core.spins(
+            edges, num_vertices, source, reference, budget.workers(), budget.poller()
+        )
         return found.reshape(-1, 2)
 
     def sample(
         self,
         uniform: FloatArray,
         *,
-        threads: int = 1,
-        progress: ProgressCallback | None = None,
+        budget: Budget = ALONE,
     ) -> tuple[Array, int, float]:
         """Return a sampled cut, how many of its edges no weight decided, and its log probability.
 
         ``uniform`` holds one number in [0, 1) per edge. The probability is that of all
         decisions as they were computed: rounding shows where the cut has another one.
         """
-        return self._core.sample(uniform, threads, progress)
+        return self._core.sample(uniform, budget.workers(), budget.poller())
 
 
 def sample_surface(
     factors: list[Factorization],
     uniform: FloatArray,
     *,
-    progress: ProgressCallback | None = None,
+    budget: Budget = ALONE,
 ) -> tuple[Array, int, float]:
     """Return what :meth:`Factorization.sample` does, by the signed sum of several Pfaffians.
 
     ``factors`` differ in their signs only: one factorization per sign structure.
     """
-    return _core.sample_surface([f._core for f in factors], uniform, progress)
+    return _core.sample_surface([f._core for f in factors], uniform, budget.poller())

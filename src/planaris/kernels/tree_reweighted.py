@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planaris import _core
+from planaris.budget import Budget, control
 from planaris.typing import FloatArray, IntArray, LongArray
 
 
@@ -32,7 +33,7 @@ def sweep_spins(
     max_sweeps: int,
     tolerance: float,
     damping: float = 0.0,
-    seconds: float = float("inf"),
+    budget: Budget | None = None,
 ) -> tuple[FloatArray, int, float]:
     """Return (messages: fields, sweeps, largest change in the last one).
 
@@ -48,7 +49,7 @@ def sweep_spins(
         max_sweeps,
         tolerance,
         damping,
-        seconds,
+        *control(budget),
     )
 
 
@@ -61,14 +62,14 @@ def sweep_labels(
     max_sweeps: int,
     tolerance: float,
     damping: float = 0.0,
-    seconds: float = float("inf"),
+    budget: Budget | None = None,
 ) -> tuple[FloatArray, int, float]:
     """Return (messages: an entry per label of the vertex they go to, sweeps, largest change).
 
     ``tables.edge_logs`` are those of the model divided by ``rho``.
     """
     return _core.reweighted_labels(
-        edges, *tables, rho, messages, max_sweeps, tolerance, damping, seconds
+        edges, *tables, rho, messages, max_sweeps, tolerance, damping, *control(budget)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris.typing import FloatArray
+from planaris.typing import Array, FloatArray
 
 RELATIVE = 1e-10
 """Of the sum of the parameters, each counted at most as the scale of the model."""
@@ -55,7 +55,7 @@ def _smallest_size(sizes: FloatArray) -> float:
     return min(float(ordered[0]), float(split.min(initial=np.inf)))
 
 
-def smallest_step(values: FloatArray, table: FloatArray) -> float:
+def smallest_step(values: FloatArray, table: Array) -> float:
     """Return the smallest difference of two finite entries of one table.
 
     >>> smallest_step(np.array([0.0, 5.0, 5.25, 9.0]), np.array([0, 0, 0, 1]))

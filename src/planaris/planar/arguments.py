@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import os
-from typing import Any
-
 import numpy as np
 
-from planaris.errors import MethodError, ModelError
-from planaris.models.arrays import as_count, as_real
+from planaris.errors import ModelError
+from planaris.models.arrays import as_real
 from planaris.typing import ArrayLike, FloatArray
 
 
@@ -44,27 +40,3 @@ def as_one_vector(couplings: ArrayLike, num_edges: int) -> FloatArray:
         raise ModelError(msg)
     one: FloatArray = values[0]
     return one
-
-
-def as_threads(threads: int | None) -> int:
-    """Return a number of threads; None stands for as many as there are processors to use."""
-    if threads is None:
-        affinity = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if as_count("threads", threads) < 1:
-        msg = f"`threads` must be at least 1, got {threads}"
-        raise ModelError(msg)
-    return int(threads)
-
-
-def as_seconds(time_limit: Any) -> float:
-    """Return a time limit; None stands for no limit.
-
-    >>> as_seconds(None)
-    inf
-    """
-    seconds = math.inf if time_limit is None else as_real("time_limit", time_limit)
-    if np.ndim(seconds) or math.isnan(seconds):
-        msg = f"`time_limit` must be a number of seconds, got {time_limit!r}"
-        raise MethodError(msg)
-    return float(seconds)

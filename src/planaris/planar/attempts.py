@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.cut_packing import CutPacking
 from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
-from planaris.progress import ProgressCallback
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ MOAT_SLACK = 1.0
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
 
 
-def attempts(
-    plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
-) -> Iterator[tuple[Entries, bool]]:
+def attempts(plan: Plan, couplings: FloatArray, budget: Budget) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
@@ -48,13 +46,13 @@ def attempts(
     if largest <= WEAK_COUPLING:
         yield _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8)), False
     if plan.genus:
-        spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+        spins, _ = gauge_spins(plan.embedding, couplings, budget=budget)
         entries = _entries(plan, couplings, spins)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
-        entries = _assigned(plan, entries, progress)
+        entries = _assigned(plan, entries, budget)
     else:
-        spins, unsatisfied = gauge_spins(plan.embedding, couplings, progress=progress)
+        spins, unsatisfied = gauge_spins(plan.embedding, couplings, budget=budget)
         entries = replace(_entries(plan, couplings, spins), packing=unsatisfied.certificate)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
@@ -74,16 +72,14 @@ def attempts(
         yield entries, True
 
 
-def assigned_entries(
-    plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
-) -> Entries:
+def assigned_entries(plan: Plan, couplings: FloatArray, budget: Budget) -> Entries:
     """Return entries whose joins may change their signs: scaled by an assignment, no order."""
     largest = np.abs(couplings).max(initial=0.0)
     if largest <= UNSCALED_COUPLING:
         return _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
     if largest < LARGEST_WIDE:
-        spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
-        entries = _assigned(plan, _entries(plan, couplings, spins), progress)
+        spins, _ = gauge_spins(plan.embedding, couplings, budget=budget)
+        entries = _assigned(plan, _entries(plan, couplings, spins), budget)
         if entries.in_wide_range:
             return entries
     msg = (
@@ -117,8 +113,8 @@ def _of_pieces(plan: Plan, packing: CutPacking) -> CutPacking:
     )
 
 
-def _assigned(plan: Plan, entries: Entries, progress: ProgressCallback | None) -> Entries:
-    return replace(entries, scale=plan._elimination.scaling(entries.gauged, progress=progress))
+def _assigned(plan: Plan, entries: Entries, budget: Budget) -> Entries:
+    return replace(entries, scale=plan._elimination.scaling(entries.gauged, budget=budget))
 
 
 def agreements(plan: Plan, spins: Int8Array) -> BoolArray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.kernels.pfaffian import LogPfaffian
 from planaris.planar.attempts import WEAK_COUPLING
 from planaris.planar.estimate import EPSILON, calm_error, elimination_stats, is_calm, is_sound
@@ -17,7 +18,6 @@ from planaris.planar.evaluate import (
     marginals_from,
     marginals_of,
 )
-from planaris.progress import ProgressCallback
 from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray, LongArray
 
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from planaris.planar.plan import Plan
 
 
-def log_partitions(
-    plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
-) -> list[LogPartition]:
+def log_partitions(plan: Plan, couplings: FloatArray, budget: Budget) -> list[LogPartition]:
     """Return log Z of every row; the values are those of the rows on their own."""
     weak = _weak_rows(plan, couplings)
     done: dict[int, LogPartition | None] = {}
     if len(weak):
-        found, _, _ = _eliminate(plan, couplings[weak], threads, progress, marginals=False)
+        found, _, _ = _eliminate(plan, couplings[weak], budget, marginals=False)
         sizes = 2 * np.abs(couplings[weak]).sum(1)
         for k, one, size in zip(weak.tolist(), found, sizes.tolist(), strict=True):
             if is_sound(one, wide=False, ordered=False) and is_calm(one, cold=False):
@@ -41,22 +39,15 @@ def log_partitions(
                 error = calm_error(one)
                 value = one.log_magnitude
                 done[k] = log_partition_from(plan, value, error, constant, size, stats)
-    return [
-        done.get(k) or log_partition_of(plan, row, threads, progress)
-        for k, row in enumerate(couplings)
-    ]
+    return [done.get(k) or log_partition_of(plan, row, budget) for k, row in enumerate(couplings)]
 
 
-def marginals(
-    plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
-) -> list[Marginals]:
+def marginals(plan: Plan, couplings: FloatArray, budget: Budget) -> list[Marginals]:
     """Return the edge marginals of every row."""
     weak = _weak_rows(plan, couplings)
     done: dict[int, Marginals] = {}
     if len(weak):
-        found, uncut, residual = _eliminate(
-            plan, couplings[weak], threads, progress, marginals=True
-        )
+        found, uncut, residual = _eliminate(plan, couplings[weak], budget, marginals=True)
         agree = np.ones(plan.num_edges, dtype=np.bool_)
         rounding = EPSILON * np.abs(couplings).max(1, initial=0.0)
         for k, one, row, error in zip(weak.tolist(), found, uncut, residual.tolist(), strict=True):
@@ -64,9 +55,7 @@ def marginals(
                 value = _constant(plan, couplings[k]) + one.log_magnitude
                 error += float(rounding[k])
                 done[k] = marginals_from(plan, row, error, value, agree, wide=False)
-    return [
-        done.get(k) or marginals_of(plan, row, threads, progress) for k, row in enumerate(couplings)
-    ]
+    return [done.get(k) or marginals_of(plan, row, budget) for k, row in enumerate(couplings)]
 
 
 def _weak_rows(plan: Plan, couplings: FloatArray) -> LongArray:
@@ -78,8 +67,7 @@ def _weak_rows(plan: Plan, couplings: FloatArray) -> LongArray:
 def _eliminate(
     plan: Plan,
     couplings: FloatArray,
-    threads: int,
-    progress: ProgressCallback | None,
+    budget: Budget,
     *,
     marginals: bool,
 ) -> tuple[list[LogPfaffian], FloatArray, FloatArray]:
@@ -87,9 +75,7 @@ def _eliminate(
     face = np.zeros((len(couplings), legs))
     face[:, : 2 * plan.num_edges] = -np.repeat(couplings, 2, axis=1)
     e = plan._elimination
-    return e.log_pfaffians(
-        face, np.zeros(legs), e.signs, threads=threads, marginals=marginals, progress=progress
-    )
+    return e.log_pfaffians(face, np.zeros(legs), e.signs, marginals=marginals, budget=budget)
 
 
 def _constant(plan: Plan, couplings: FloatArray) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import ModelError, PrecisionError
 from planaris.models.arrays import as_array
 from planaris.models.tables import as_integers
@@ -26,7 +27,7 @@ SAME_SUM = 1e-6
 
 
 def spin_correlations(
-    plan: Plan, couplings: FloatArray, source: int, **options: Any
+    plan: Plan, couplings: FloatArray, source: int, budget: Budget
 ) -> tuple[FloatArray, float]:
     """Return ⟨s_source s_v⟩ for every spin v and an estimate of its largest error.
 
@@ -35,11 +36,11 @@ def spin_correlations(
     if not 0 <= source < plan.num_spins:
         msg = f"`spin` must be one of 0 to {plan.num_spins - 1}, got {source}"
         raise ModelError(msg)
-    entries = assigned_entries(plan, couplings, options["progress"])
+    entries = assigned_entries(plan, couplings, budget)
     for wide in (False, True):
         if not wide and not entries.in_double_range:
             continue
-        values, error = _sweep(plan, entries, source, wide=wide, **options)
+        values, error = _sweep(plan, entries, source, wide=wide, budget=budget)
         if error <= ACCURACY and np.abs(values).max() <= 1 + ACCURACY:
             gauge = entries.spins * entries.spins[source]
             return np.clip(values, -1.0, 1.0) * gauge, error
@@ -48,7 +49,7 @@ def spin_correlations(
 
 
 def _sweep(
-    plan: Plan, entries: Entries, source: int, *, wide: bool, **options: Any
+    plan: Plan, entries: Entries, source: int, *, wide: bool, budget: Budget
 ) -> tuple[FloatArray, float]:
     """Sum the flipped Pfaffians of all sign structures and divide by the sum of the others."""
     total = SignedSum()
@@ -57,7 +58,7 @@ def _sweep(
     for flips in plan._flips:
         turned = entries.with_signs(flips)
         factors = plan._elimination.factorize(
-            turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, **options
+            turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, budget=budget
         )
         found = factors.log_pfaffian
         if not math.isfinite(found.log_magnitude) or (not wide and found.smallest_exponent < -900):
@@ -68,7 +69,7 @@ def _sweep(
         size = -math.inf if found.left_over else found.log_magnitude
         total.add(size, found.sign * parity, 0.0)
         ways += parity * factors.spins(
-            plan._split.edges, plan.num_spins, source, reference, **options
+            plan._split.edges, plan.num_spins, source, reference, budget=budget
         )
     own = float(ways[source, 0])
     if math.isnan(own):  # the spin has no edges
@@ -84,7 +85,7 @@ def _sweep(
 
 
 def pair_correlations(
-    plan: Plan, couplings: FloatArray, pairs: ArrayLike, **options: Any
+    plan: Plan, couplings: FloatArray, pairs: ArrayLike, budget: Budget
 ) -> FloatArray:
     """Return ⟨s_u s_v⟩ for every row (u, v) of ``pairs``; see :meth:`Plan.correlations`."""
     given = as_array("pairs", pairs)
@@ -102,7 +103,7 @@ def pair_correlations(
     left = np.flatnonzero(component[chosen[:, 0]] == component[chosen[:, 1]])
     while left.size:
         source = _most_frequent(chosen[left])
-        values, _ = spin_correlations(plan, couplings, source, **options)
+        values, _ = spin_correlations(plan, couplings, source, budget=budget)
         here = (chosen[left] == source).any(1)
         ends = chosen[left[here]]
         result[left[here]] = values[np.where(ends[:, 0] == source, ends[:, 1], ends[:, 0])]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import sample_surface
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.planar.attempts import assigned_entries, attempts
 from planaris.planar.entries import Entries
 from planaris.planar.evaluate import factorize, sum_pfaffians
-from planaris.progress import ProgressCallback
 from planaris.typing import Array, FloatArray, Int8Array
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ DOUBT = 1e-6
 
 
 def draw(
-    plan: Plan, couplings: FloatArray, size: int, rng: np.random.Generator, **options: Any
+    plan: Plan, couplings: FloatArray, size: int, rng: np.random.Generator, budget: Budget
 ) -> Int8Array:
     """Return ``size`` independent samples; see :meth:`planaris.planar.Plan.sample`."""
-    drawers = _Kept(_drawers(plan, couplings, **options))
+    drawers = _Kept(_drawers(plan, couplings, budget=budget))
     result = np.empty((size, plan.num_spins), dtype=np.int8)
     component = plan.embedding.component_of
     for row in result:
@@ -71,22 +71,20 @@ class _Kept:
 
 
 def _drawers(
-    plan: Plan, couplings: FloatArray, **options: Any
+    plan: Plan, couplings: FloatArray, budget: Budget
 ) -> Iterator[tuple[Int8Array, CutSampler]]:
     """Yield gauge states and what samples cuts relative to them, the quickest first.
 
     All decide edge by edge in the order of one dissection: but for rounding, they turn the same
     numbers into the same cut.
     """
-    for entries, wide in _ways(plan, couplings, options["progress"]):
-        drawer = _cut_sampler(plan, entries, wide=wide, **options)
+    for entries, wide in _ways(plan, couplings, budget):
+        drawer = _cut_sampler(plan, entries, wide=wide, budget=budget)
         if drawer is not None:
             yield entries.spins, drawer
 
 
-def _ways(
-    plan: Plan, couplings: FloatArray, progress: ProgressCallback | None
-) -> Iterator[tuple[Entries, bool]]:
+def _ways(plan: Plan, couplings: FloatArray, budget: Budget) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     On planes the order of the ground state is right for almost all; where a sample shows that it
@@ -94,33 +92,33 @@ def _ways(
     """
     if plan.genus == 0:
         last: Entries | None = None
-        for last, wide in attempts(plan, couplings, progress):
+        for last, wide in attempts(plan, couplings, budget):
             yield last, wide
         if last is not None:
             free = last.searched()
             for other in (free, free.unscaled(), last.shaken()):
                 yield other, True
-    entries = assigned_entries(plan, couplings, progress)
+    entries = assigned_entries(plan, couplings, budget)
     if entries.in_double_range and plan.genus:
         yield entries, False
     yield entries, True
 
 
-def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, **options: Any) -> CutSampler | None:
+def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, budget: Budget) -> CutSampler | None:
     """Return what turns one random number per edge into a cut; None out of range."""
     if plan.genus == 0:
-        factors = factorize(plan, entries, wide=wide, for_samples=True, **options)
+        factors = factorize(plan, entries, wide=wide, for_samples=True, budget=budget)
         if factors is None:
             return None
         total = factors.log_pfaffian.log_magnitude
-        return _checked(lambda uniform: factors.sample(uniform, **options), entries, total)
-    draw_cut = _surface_sampler(plan, entries, wide=wide, **options)
+        return _checked(lambda uniform: factors.sample(uniform, budget=budget), entries, total)
+    draw_cut = _surface_sampler(plan, entries, wide=wide, budget=budget)
     if draw_cut is not None and entries.is_cold:
-        draw_again = _surface_sampler(plan, entries.shaken(), wide=wide, **options)
+        draw_again = _surface_sampler(plan, entries.shaken(), wide=wide, budget=budget)
         draw_cut = None if draw_again is None else _agreeing(draw_cut, draw_again)
     if draw_cut is None or not entries.is_strong:
         return None if draw_cut is None else _checked(draw_cut, entries, None)
-    signed, _ = sum_pfaffians(plan, entries, wide=wide, **options)
+    signed, _ = sum_pfaffians(plan, entries, wide=wide, budget=budget)
     known = signed.log_value if signed.error <= DOUBT / 4 else None
     return _checked(draw_cut, entries, known)
 
@@ -142,17 +140,17 @@ def _checked(draw_cut: CutSampler, entries: Entries, total: float | None) -> Cut
 
 
 def _surface_sampler(
-    plan: Plan, entries: Entries, *, wide: bool, **options: Any
+    plan: Plan, entries: Entries, *, wide: bool, budget: Budget
 ) -> CutSampler | None:
     structures = [
         plan._elimination.factorize(
-            turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, **options
+            turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, budget=budget
         )
         for turned in map(entries.with_signs, plan._flips)
     ]
     if not wide and min(f.log_pfaffian.smallest_exponent for f in structures) < -900:
         return None
-    return lambda uniform: sample_surface(structures, uniform, progress=options["progress"])
+    return lambda uniform: sample_surface(structures, uniform, budget=budget)
 
 
 def _agreeing(first: CutSampler, second: CutSampler) -> CutSampler:

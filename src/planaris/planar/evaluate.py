@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.planar.attempts import agreements, attempts, log_constant
@@ -23,7 +24,6 @@ from planaris.planar.estimate import (
     precision_name,
 )
 from planaris.planar.gauge import gauge_spins
-from planaris.progress import ProgressCallback
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import BoolArray, FloatArray
 
@@ -40,14 +40,11 @@ STRUCTURE_RESIDUAL = 1e-3
 """Residual above which the inverse of one of several structures is no inverse."""
 
 
-def log_partition_of(
-    plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
-) -> LogPartition:
+def log_partition_of(plan: Plan, couplings: FloatArray, budget: Budget) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
-    options: dict[str, Any] = {"threads": threads, "progress": progress}
     stats: Stats = {}
-    for entries, wide in attempts(plan, couplings, progress):
-        total, stats = sum_pfaffians(plan, entries, wide=wide, **options)
+    for entries, wide in attempts(plan, couplings, budget):
+        total, stats = sum_pfaffians(plan, entries, wide=wide, budget=budget)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
         constant = log_constant(plan, entries)
         # What cancels in a signed sum is lost in any precision.
@@ -57,7 +54,7 @@ def log_partition_of(
         )
         if found is not None:
             return replace(found, certificate=certificate_of(plan, entries))
-    return _around_gauge(plan, couplings, stats, progress)
+    return _around_gauge(plan, couplings, stats, budget)
 
 
 def certificate_of(plan: Plan, entries: Entries) -> CutSumCertificate | None:
@@ -67,14 +64,12 @@ def certificate_of(plan: Plan, entries: Entries) -> CutSumCertificate | None:
     return CutSumCertificate(plan.embedding, entries.spins, entries.packing)
 
 
-def _around_gauge(
-    plan: Plan, couplings: FloatArray, stats: Stats, progress: ProgressCallback | None
-) -> LogPartition:
+def _around_gauge(plan: Plan, couplings: FloatArray, stats: Stats, budget: Budget) -> LogPartition:
     """Return what the gauge state says: on a plane no state weighs more.
 
     With couplings so large that 2^n makes no difference that is all there is to know.
     """
-    spins, _ = gauge_spins(plan.embedding, couplings, progress=progress)
+    spins, _ = gauge_spins(plan.embedding, couplings, budget=budget)
     relative = np.where(agreements(plan, spins), couplings, -couplings)
     best = math.fsum(relative.tolist())
     lower = plan.embedding.num_components * math.log(2.0) + best
@@ -126,7 +121,7 @@ def log_partition_from(
 
 
 def sum_pfaffians(
-    plan: Plan, entries: Entries, *, wide: bool, **options: Any
+    plan: Plan, entries: Entries, *, wide: bool, budget: Budget
 ) -> tuple[SignedSum, Stats]:
     """Return the sum over cuts as the signed sum of the Pfaffians of all structures."""
     total = SignedSum()
@@ -134,7 +129,7 @@ def sum_pfaffians(
     for flips in plan._flips:
         turned = entries.with_signs(flips)
         found, error, stats = estimate_log_pfaffian(
-            plan._elimination, turned, signed=plan.genus > 0, wide=wide, **options
+            plan._elimination, turned, signed=plan.genus > 0, wide=wide, budget=budget
         )
         # Signs are counted relative to the term of the empty cut, the product of all joins.
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
@@ -156,17 +151,14 @@ def bounds_of(plan: Plan, couplings: FloatArray, lower: float, stats: Stats) -> 
     )
 
 
-def marginals_of(
-    plan: Plan, couplings: FloatArray, threads: int, progress: ProgressCallback | None
-) -> Marginals:
+def marginals_of(plan: Plan, couplings: FloatArray, budget: Budget) -> Marginals:
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
-    options: dict[str, Any] = {"threads": threads, "progress": progress}
     error = math.inf
-    for entries, wide in attempts(plan, couplings, progress):
-        uncut, error, log_sum = _uncut(plan, entries, wide=wide, **options)
+    for entries, wide in attempts(plan, couplings, budget):
+        uncut, error, log_sum = _uncut(plan, entries, wide=wide, budget=budget)
         if error <= MARGINAL_ERROR and plan.genus and entries.is_strong:
             # Without an order, the inverse may lose what its residual does not show.
-            again, _, _ = _uncut(plan, entries.shaken(), wide=wide, **options)
+            again, _, _ = _uncut(plan, entries.shaken(), wide=wide, budget=budget)
             error += float(np.abs(again - uncut).max()) if len(again) else math.inf
         if error <= MARGINAL_ERROR:
             break
@@ -209,7 +201,7 @@ def marginals_from(
 
 
 def _uncut(
-    plan: Plan, entries: Entries, *, wide: bool, **options: Any
+    plan: Plan, entries: Entries, *, wide: bool, budget: Budget
 ) -> tuple[FloatArray, float, float]:
     """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
     parts, residuals, total = [], [], SignedSum()
@@ -217,10 +209,10 @@ def _uncut(
         entries = entries.unrounded()
     for flips in plan._flips:
         turned = entries.with_signs(flips)
-        factors = factorize(plan, turned, wide=wide, **options)
+        factors = factorize(plan, turned, wide=wide, budget=budget)
         if factors is None:
             return np.zeros(0), math.inf, 0.0
-        uncut, residual = factors.uncut(**options)
+        uncut, residual = factors.uncut(budget=budget)
         found = factors.log_pfaffian
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
         size = found.magnitude if plan.genus else Fraction(0)
@@ -239,10 +231,18 @@ def _uncut(
     return weights @ np.array(parts), error, total.scaled(4.0**plan.genus).log_value
 
 
-def factorize(plan: Plan, entries: Entries, *, wide: bool, **options: Any) -> Factorization | None:
+def factorize(
+    plan: Plan, entries: Entries, *, wide: bool, budget: Budget, for_samples: bool = False
+) -> Factorization | None:
     """Return the factors, or None where double has too narrow a range."""
     factors = plan._elimination.factorize(
-        entries.face, entries.scale, entries.signs, order=entries.order, wide=wide, **options
+        entries.face,
+        entries.scale,
+        entries.signs,
+        order=entries.order,
+        wide=wide,
+        for_samples=for_samples,
+        budget=budget,
     )
     sound = is_sound(factors.log_pfaffian, wide=wide, ordered=entries.is_ordered)
     return factors if sound else None

@@ -6,16 +6,16 @@ where they are expected.
 
 from __future__ import annotations
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.embed import Embedding
 from planaris.kernels.matching import TJoin
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.planar.tjoin import least_unsatisfied
-from planaris.progress import ProgressCallback
 from planaris.typing import FloatArray, Int8Array
 
 
 def gauge_spins(
-    embedding: Embedding, couplings: FloatArray, *, progress: ProgressCallback | None = None
+    embedding: Embedding, couplings: FloatArray, *, budget: Budget = UNLIMITED
 ) -> tuple[Int8Array, TJoin]:
     """Return a ground state of a plane model, a low state on surfaces of higher genus.
 
@@ -33,7 +33,9 @@ def gauge_spins(
     ([1, 1, 1], [2])
     """
     differ = couplings < 0
-    unsatisfied = least_unsatisfied(embedding, couplings, progress=progress)
+    unsatisfied = least_unsatisfied(embedding, couplings, time_limit=budget)
+    if not unsatisfied.exact:
+        raise TimeoutError
     differ[unsatisfied.join] ^= True
     spins, _ = spins_from_disagreements(embedding.num_vertices, embedding.edges, differ)
     return spins, unsatisfied

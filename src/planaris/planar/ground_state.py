@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError
 from planaris.kernels.matching import TJoin
@@ -16,7 +17,7 @@ from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import IsingModel
 from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressOption
 from planaris.result import GroundState, TJoinProof
 from planaris.show import one_line
 
@@ -59,7 +60,7 @@ def ground_state(
     *,
     embedding: Embedding | None = None,
     start: PlanarCertificate | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Return a ground state of a zero-field model on a planar graph.
@@ -92,16 +93,16 @@ def ground_state(
     if model.has_fields:
         msg = "planar ground states need a model without fields; join them to a bias spin first"
         raise MethodError(msg)
+    budget = Budget.of(time_limit, progress=progress)
     started = perf_counter()
     embedding = embed(model) if embedding is None else embedding
     embedded = perf_counter()
-    with watch("matching", progress) as tell:
+    with budget.watch("matching") as watched:
         tjoin = least_unsatisfied(
             embedding,
             model.couplings,
             start=None if start is None else start.tjoin,
-            progress=tell,
-            time_limit=time_limit,
+            time_limit=watched,
         )
     differ = model.couplings < 0
     differ[tjoin.join] ^= True

@@ -8,7 +8,6 @@ becomes the mean of 4^h signed ones. See docs/theory/pfaffian.md.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import Embedding, embed, split_faces
 from planaris.embed.homology import sign_structures
-from planaris.errors import MethodError, ModelError, TimeLimitError, within
+from planaris.errors import MethodError, ModelError, TimeLimitError
 from planaris.kernels.pfaffian import Elimination
-from planaris.memory import check_memory
 from planaris.models.arrays import as_count, as_rng
-from planaris.planar.arguments import as_couplings, as_one_vector, as_seconds, as_threads
+from planaris.planar.arguments import as_couplings, as_one_vector
 from planaris.planar.batch import log_partitions, marginals
 from planaris.planar.draws import draw
 from planaris.planar.evaluate import bounds_of
 from planaris.planar.faces import face_centres, face_of_pieces
-from planaris.progress import ProgressCallback, ProgressOption, until, watch
+from planaris.progress import ProgressOption
 from planaris.result import LogPartition
 from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, Rng
@@ -101,32 +100,30 @@ class Plan:
 
     @cached_property
     def _elimination(self) -> Elimination:
-        return self._dissect(None)
+        return self._dissect(UNLIMITED)
 
-    def _dissect(self, progress: ProgressCallback | None) -> Elimination:
+    def _dissect(self, budget: Budget) -> Elimination:
         s = self._split
-        return Elimination(s.edges, s.rotation, s.offsets, self._centres, progress=progress)
+        return Elimination(s.edges, s.rotation, s.offsets, self._centres, budget=budget)
 
-    def _prepare(self, progress: ProgressCallback | None) -> None:
+    def _prepare(self, budget: Budget) -> None:
         """Dissect now, so that it may be stopped."""
-        if progress is not None and "_elimination" not in self.__dict__:
-            self.__dict__["_elimination"] = self._dissect(progress)
+        if "_elimination" not in self.__dict__:
+            self.__dict__["_elimination"] = self._dissect(budget)
 
     def _late(self, couplings: FloatArray) -> LogPartition:
         """Return what the state of all spins up says: it needs no elimination."""
         lower = self.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
         return bounds_of(self, couplings, lower, {"status": "time_limit"})
 
-    def _check_memory(self, task: str, memory_limit: int | None) -> None:
+    def _check_memory(self, task: str, budget: Budget) -> None:
         """Refuse what the fronts of the elimination would not leave room for."""
         m = max(self._split.num_edges, 2)
         needed = BYTES[task] * m * math.log2(m)
         if task == "samples":
             needed *= 4.0**self.genus
         instead = "use planaris.ground_state or bounds, or a machine with more memory"
-        check_memory(
-            needed, f"{task} of {self.num_spins} spins", instead, memory_limit=memory_limit
-        )
+        budget.check_memory(needed, f"{task} of {self.num_spins} spins", instead)
 
     @cached_property
     def _face_of_piece(self) -> IntArray:
@@ -167,7 +164,7 @@ class Plan:
         couplings: ArrayLike,
         *,
         threads: int | None = None,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = None,
         memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Any:
@@ -193,9 +190,12 @@ class Plan:
             a value that cannot be trusted comes as an interval with ``exact=False``.
         """
         values = as_couplings(couplings, self.num_edges)
+        budget = Budget.of(
+            time_limit, memory_limit=memory_limit, threads=threads, progress=progress
+        )
         try:
-            with self._working("log Z", time_limit, memory_limit, progress) as tell:
-                found = log_partitions(self, values, as_threads(threads), tell)
+            with self._working("log Z", budget) as watched:
+                found = log_partitions(self, values, watched)
         except TimeLimitError:
             found = [self._late(row) for row in values]
         return found[0] if np.ndim(couplings) <= 1 else found
@@ -207,7 +207,7 @@ class Plan:
         couplings: ArrayLike,
         *,
         threads: int | None = None,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = None,
         memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Any:
@@ -235,8 +235,11 @@ class Plan:
         [0.880797]
         """
         values = as_couplings(couplings, self.num_edges)
-        with self._working("marginals", time_limit, memory_limit, progress) as tell:
-            found = marginals(self, values, as_threads(threads), tell)
+        budget = Budget.of(
+            time_limit, memory_limit=memory_limit, threads=threads, progress=progress
+        )
+        with self._working("marginals", budget) as watched:
+            found = marginals(self, values, watched)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def correlations(
@@ -245,7 +248,7 @@ class Plan:
         pairs: ArrayLike,
         *,
         threads: int | None = None,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = None,
         memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> FloatArray:
@@ -274,10 +277,11 @@ class Plan:
         from planaris.planar.correlations import pair_correlations
 
         values = as_one_vector(couplings, self.num_edges)
-        with self._working("correlations", time_limit, memory_limit, progress) as tell:
-            return pair_correlations(
-                self, values, pairs, threads=as_threads(threads), progress=tell
-            )
+        budget = Budget.of(
+            time_limit, memory_limit=memory_limit, threads=threads, progress=progress
+        )
+        with self._working("correlations", budget) as watched:
+            return pair_correlations(self, values, pairs, budget=watched)
 
     def spin_correlations(
         self,
@@ -285,7 +289,7 @@ class Plan:
         spin: int,
         *,
         threads: int | None = None,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = None,
         memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> FloatArray:
@@ -314,10 +318,11 @@ class Plan:
         from planaris.planar.correlations import spin_correlations
 
         values, source = as_one_vector(couplings, self.num_edges), as_count("spin", spin)
-        with self._working("correlations", time_limit, memory_limit, progress) as tell:
-            return spin_correlations(
-                self, values, source, threads=as_threads(threads), progress=tell
-            )[0]
+        budget = Budget.of(
+            time_limit, memory_limit=memory_limit, threads=threads, progress=progress
+        )
+        with self._working("correlations", budget) as watched:
+            return spin_correlations(self, values, source, budget=watched)[0]
 
     # -- samples ------------------------------------------------------------------------------
 
@@ -328,7 +333,7 @@ class Plan:
         rng: Rng = None,
         *,
         threads: int | None = None,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = None,
         memory_limit: int | None = None,
         progress: ProgressOption = None,
     ) -> Int8Array:
@@ -365,27 +370,21 @@ class Plan:
             as_count("size", size),
             as_rng(rng),
         )
-        with self._working("samples", time_limit, memory_limit, progress) as tell:
-            options: dict[str, Any] = {"threads": as_threads(threads), "progress": tell}
+        budget = Budget.of(
+            time_limit, memory_limit=memory_limit, threads=threads, progress=progress
+        )
+        with self._working("samples", budget) as watched:
             found = np.empty((len(values), size, self.num_spins), dtype=np.int8)
             for states, J in zip(found, values, strict=True):
-                states[:] = draw(self, J, size, rng, **options)
+                states[:] = draw(self, J, size, rng, budget=watched)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- what they share ----------------------------------------------------------------------
 
     @contextmanager
-    def _working(
-        self,
-        task: str,
-        time_limit: Any,
-        memory_limit: int | None,
-        progress: ProgressOption,
-    ) -> Iterator[ProgressCallback | None]:
+    def _working(self, task: str, budget: Budget) -> Iterator[Budget]:
         """Refuse what does not fit, dissect, and yield what stops a kernel when time is over."""
-        deadline = time.monotonic() + as_seconds(time_limit)
-        self._check_memory(task, memory_limit)
-        with watch(task, progress) as callback, within(time_limit, f"the {task} were not computed"):
-            tell = until(deadline, callback)
-            self._prepare(tell)
-            yield tell
+        self._check_memory(task, budget)
+        with budget.watch(task) as watched, budget.required(f"the {task} were not computed"):
+            self._prepare(watched)
+            yield watched

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from planaris.budget import TimeLimit
 from planaris.embed import Embedding
 from planaris.kernels.matching import TJoin, minimum_tjoin
-from planaris.progress import ProgressCallback
 from planaris.typing import FloatArray, IntArray
 
 
@@ -35,8 +35,7 @@ def least_unsatisfied(
     couplings: FloatArray,
     *,
     start: TJoin | None = None,
-    progress: ProgressCallback | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
 ) -> TJoin:
     """Return edges of least total ``|J|`` that are unsatisfied consistently on every face.
 
@@ -53,6 +52,5 @@ def least_unsatisfied(
         odd,
         boundary=absorbing,
         start=start,
-        progress=progress,
         time_limit=time_limit,
     )

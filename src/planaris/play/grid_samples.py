@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.learn.perfect import bound_probabilities
 from planaris.play.scenes import Scene
-from planaris.progress import until
 from planaris.typing import Array
 
 MAX_SWEEPS = 4096
@@ -52,7 +50,7 @@ def sample_image(scene: Scene, seed: int, *, time_limit: float) -> Array | None:
             num_samples=1,
             max_sweeps=MAX_SWEEPS,
             seed=seed,
-            progress=until(monotonic() + time_limit),
+            progress=Budget(time_limit).poller(),
         )
     except TimeoutError:
         return None

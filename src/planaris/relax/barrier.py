@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
 
+from planaris.budget import UNLIMITED
 from planaris.kernels.cuts import CycleCuts
 from planaris.relax.entropies import (
     SIGNS,
@@ -76,7 +76,7 @@ class BarrierSolver:
 
     ``upper`` bounds the maximum at any time: H is concave, so it lies below its tangent at
     the current point, and the multipliers of the barrier bound the tangent over the polytope.
-    So it may stop anywhere; ``deadline`` is a value of ``time.monotonic()``.
+    So it may stop anywhere.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class BarrierSolver:
         self.z = np.zeros(len(theta))
         self.upper, self.value = np.inf, -np.inf
         self.evidence: Evidence | None = None
-        self.steps, self.deadline = 0, np.inf
+        self.steps, self.budget = 0, UNLIMITED
         # A first guess, for dense and for sparse factorisations; then as measured.
         dense = polytope.psd or isinstance(entropy, LogDetEntropy)
         size = float(len(theta))
@@ -94,7 +94,7 @@ class BarrierSolver:
 
     def late(self) -> bool:
         """Tell whether the time is up, or too short for another step."""
-        return time.monotonic() + self.step_seconds > self.deadline
+        return self.budget.remaining() < self.step_seconds
 
     def _barrier(self, z: FloatArray) -> tuple[float, FloatArray, FloatArray, Derivatives | None]:
         """Return Σ log slack (+ log det M1), its gradient, the slacks, and M1's derivatives."""
@@ -124,8 +124,8 @@ class BarrierSolver:
 
     def _center(self, weight: float, precision: float) -> None:
         for _ in range(60):
-            started = time.monotonic()
-            if started + self.step_seconds > self.deadline:
+            started = self.budget.seconds()
+            if self.late():
                 break
             f, g, h = self.entropy(self.z)
             b, gb, slack, inner = self._barrier(self.z)
@@ -150,7 +150,7 @@ class BarrierSolver:
             else:
                 break
             self.z = trial
-            self.step_seconds = time.monotonic() - started
+            self.step_seconds = self.budget.seconds() - started
             if decrement < precision * weight or self.late():
                 break
         self._bound(weight)

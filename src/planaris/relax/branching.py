@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressOption
 from planaris.relax.cut_form import CutForm
 from planaris.relax.cycles import INTEGRAL, CycleRelaxation
 from planaris.relax.dense import DenseSearch
@@ -68,8 +69,8 @@ class PseudoCosts:
 class BranchAndCut(CycleRelaxation):
     """Best-bound search with plunging; cycle cuts at every node; cuts hold everywhere."""
 
-    def __init__(self, form: CutForm, *, gap: float, seed: int, threads: int | None = None) -> None:
-        super().__init__(form, threads=threads)
+    def __init__(self, form: CutForm, *, gap: float, seed: int, budget: Budget = UNLIMITED) -> None:
+        super().__init__(form, budget=budget)
         self.gap = gap
         self.costs = PseudoCosts(len(form.couplings))
         self.seed = seed
@@ -78,7 +79,6 @@ class BranchAndCut(CycleRelaxation):
         self.counter = itertools.count()
         self.finished = np.inf  # lowest bound of a part that was closed
         self.root_fixings: Fixings = ()
-        self.limit = np.inf
 
     # -- parts of the search space ----------------------------------------------------------
 
@@ -127,12 +127,12 @@ class BranchAndCut(CycleRelaxation):
 
     # -- one node ---------------------------------------------------------------------------
 
-    def cut_node(self, node: Node, limit: float) -> tuple[float, bool]:
+    def cut_node(self, node: Node) -> tuple[float, bool]:
         """Solve and cut; return the bound and whether the node is done with."""
         bound, stalled, rounds = node.bound, 0, 0
         at_root = not node.fixings
         while True:
-            status = self.lp.solve(seconds=limit - self.seconds() if limit < np.inf else None)
+            status = self.lp.solve(budget=self.budget)
             if status == "infeasible":  # numerics only, see closure(): keep the old bound
                 return bound, False
             new = max(bound, self.bound())
@@ -142,15 +142,11 @@ class BranchAndCut(CycleRelaxation):
             bound = new
             if self.closed(bound):
                 return bound, True
-            if status == "stopped" or self.seconds() > limit or self.energy - bound <= self.gap:
+            if status == "stopped" or self.budget.expired() or self.energy - bound <= self.gap:
                 return bound, False
             if stalled > (6 if at_root else 2):
                 return bound, False
-            cuts = self.separate(
-                self.lp.x,
-                min_violation=1e-3 if stalled else 1e-4,
-                seconds=max(limit - self.seconds(), 0.0),
-            )
+            cuts = self.separate(self.lp.x, min_violation=1e-3 if stalled else 1e-4)
             if not len(cuts):
                 return bound, False
             self.purge(patience=5 if at_root else 3)
@@ -160,8 +156,9 @@ class BranchAndCut(CycleRelaxation):
     def try_round(self, rounds: int) -> None:
         """Look for a better state near the values of the program."""
         steps = min(4 * self.form.num_spins, 4000) if rounds % 4 == 0 else 0
-        left = self.limit - self.seconds()
-        self.offer(self.form.round(self.lp.x, tabu_steps=steps, seed=self.nodes, seconds=left))
+        self.offer(
+            self.form.round(self.lp.x, tabu_steps=steps, seed=self.nodes, budget=self.budget)
+        )
 
     def choose_edge(self) -> int:
         """Return the edge to branch on, by pseudo-costs checked with short dual simplex runs."""
@@ -180,7 +177,7 @@ class BranchAndCut(CycleRelaxation):
         best, best_score = int(ranked[0]), -1.0
         basis, before, values = self.lp.get_basis(), self.lp.objective, np.array(x)
         for edge in dict.fromkeys([int(ranked[0]), *unsure]):
-            if self.seconds() > self.limit:
+            if self.budget.expired():
                 break
             rises = [self._probe(edge, value, before, basis) for value in (0, 1)]
             for value, rise in enumerate(rises):
@@ -197,8 +194,7 @@ class BranchAndCut(CycleRelaxation):
         held = np.array(lower), np.array(upper)
         lower[edge] = upper[edge] = value
         self.lp.set_bounds(lower, upper)
-        left = None if self.limit == np.inf else self.limit - self.seconds()
-        status = self.lp.solve(iteration_limit=40, seconds=left)
+        status = self.lp.solve(iteration_limit=40, budget=self.budget)
         rise = self.energy - before if status == "infeasible" else self.lp.objective - before
         self.lp.set_bounds(*held)
         self.lp.set_basis(basis)
@@ -206,26 +202,25 @@ class BranchAndCut(CycleRelaxation):
 
     # -- the search -------------------------------------------------------------------------
 
-    def search(self, *, limit: float, report: Any) -> str:
+    def search(self, budget: Budget) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""
-        self.limit = limit
+        self.budget = budget
         self.start_states()
         self.open = [Node(-np.inf, next(self.counter), ())]
         while self.open:
             node = heapq.heappop(self.open)
             plunge: Node | None = node
             while plunge is not None:
-                plunge = self.process(plunge, limit)
+                plunge = self.process(plunge)
                 self.lower = min(self.lower_of_open(plunge), self.finished, self.energy)
-                late = self.seconds() > limit
+                late = self.budget.expired()
                 if late or self.energy - self.lower <= self.gap:
                     if plunge is not None:
                         heapq.heappush(self.open, plunge)
                     if not self.open:
                         break
                     return "time_limit" if late else "gap"
-                if report is not None:
-                    report(-1.0)
+                budget.report()
             self.record(self.nodes, 0)
         self.lower = min(self.finished, self.energy)
         return "optimal" if self.closed(self.lower) else "gap"
@@ -235,7 +230,7 @@ class BranchAndCut(CycleRelaxation):
         bounds = [self.open[0].bound] if self.open else []
         return min([*bounds, plunge.bound if plunge is not None else np.inf])
 
-    def process(self, node: Node, limit: float) -> Node | None:
+    def process(self, node: Node) -> Node | None:
         """Bound and branch; return the child to go on with."""
         if self.closed(node.bound):
             self.finished = min(self.finished, node.bound)
@@ -247,7 +242,7 @@ class BranchAndCut(CycleRelaxation):
         self.lp.set_bounds(*box)
         if node.basis is not None:
             self.lp.set_basis(node.basis)
-        bound, done = self.cut_node(node, limit)
+        bound, done = self.cut_node(node)
         if done or self.energy - bound <= self.gap:  # nothing here that is better by the gap
             self.finished = min(self.finished, bound)
             return None
@@ -256,7 +251,7 @@ class BranchAndCut(CycleRelaxation):
             self.root_fixings = fixed
         else:
             node = Node(bound, node.order, node.fixings + fixed)
-        if self.seconds() > limit:
+        if self.budget.expired():
             return Node(bound, next(self.counter), node.fixings)
         return self.branch(node, bound)
 
@@ -280,12 +275,12 @@ class BranchAndCut(CycleRelaxation):
         """Find good states before the first bound: tabu search from random states."""
         rng = np.random.default_rng(self.seed)
         steps = min(20 * self.form.num_spins, 20000)
+        start = self.budget.share(START_SHARE)
         for k in range(8):
-            left = START_SHARE * self.limit - self.seconds()
-            if k and left <= 0:
+            if k and start.expired():
                 break
             spins: Int8Array = rng.choice(np.array([-1, 1], dtype=np.int8), self.form.num_spins)
-            self.offer(self.form.improve(spins, tabu_steps=steps, seed=k, seconds=left))
+            self.offer(self.form.improve(spins, tabu_steps=steps, seed=k, budget=start))
 
 
 def _is_dense(form: CutForm) -> bool:
@@ -297,7 +292,7 @@ def _is_dense(form: CutForm) -> bool:
 def branch_and_cut(
     model: IsingModel | MarkovRandomField,
     *,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     gap: float = 0.0,
     bound: str = "auto",
     seed: int = 0,
@@ -345,44 +340,41 @@ def branch_and_cut(
     if bound not in BOUNDS:
         msg = f"`bound` must be one of {BOUNDS}, got {bound!r}"
         raise MethodError(msg, bound=bound)
+    budget = Budget.of(time_limit, threads=threads, prove=prove, progress=progress)
     search_again = partial(
         branch_and_cut,
-        time_limit=time_limit,
+        time_limit=budget,
         gap=gap,
         bound=bound,
         seed=seed,
-        threads=threads,
-        prove=prove,
-        progress=progress,
     )
     if isinstance(model, MarkovRandomField):
         if not is_ising(model):
-            return branch_and_bound(
-                model, time_limit=time_limit, gap=gap, prove=prove, progress=progress
-            )
+            return branch_and_bound(model, time_limit=budget, gap=gap)
         return via_ising(model, search_again)
     if model.offset:
         return with_offset(search_again(model.without_offset()), model)
-    form = CutForm.from_model(model, keep_zero_edges=False, reduce=not prove)
+    form = CutForm.from_model(model, keep_zero_edges=False, reduce=not budget.prove)
     search: BranchAndCut | DenseSearch
     if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
-        search = (ProvingDenseSearch if prove else DenseSearch)(form, gap=gap, seed=seed)
-    elif prove:
+        search = (ProvingDenseSearch if budget.prove else DenseSearch)(
+            form, gap=gap, seed=seed, budget=budget
+        )
+    elif budget.prove:
         from planaris.relax.proving import ProvingSearch
 
-        search = ProvingSearch(form, gap=gap, seed=seed, threads=threads)
+        search = ProvingSearch(form, gap=gap, seed=seed, budget=budget)
     else:
-        search = BranchAndCut(form, gap=gap, seed=seed, threads=threads)
-    limit = np.inf if time_limit is None else time_limit
-    with watch("branch and cut", progress) as report:
-        status = search.search(limit=limit, report=report)
+        search = BranchAndCut(form, gap=gap, seed=seed, budget=budget)
+    with budget.watch("branch and cut") as watched:
+        status = search.search(watched)
     return GroundState.of(
         model,
         search.state,
         search.proved(),
         method="branch-and-cut",
         status=status,
-        seconds=search.seconds(),
+        seconds=search.budget.seconds(),
         trace=search.trace,
         certificate=search.proof(),
         stats={

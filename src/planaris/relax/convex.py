@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError, TooLargeError
 from planaris.kernels.cuts import CycleCuts, improve_spins, separate_cycles
 from planaris.memory import check_memory
@@ -48,7 +48,7 @@ def entropy_bound(
     rho: FloatArray | Trees | str = "uniform",
     tolerance: float = 1e-4,
     max_rounds: int = 50,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     threads: int | None = None,
 ) -> LogPartition:
     """Bound log Z from above by an entropy bound over an outer bound of the marginal polytope.
@@ -96,8 +96,8 @@ def entropy_bound(
         if given not in allowed:
             msg = f"`{name}` must be one of {allowed}, got {given!r}"
             raise MethodError(msg)
-    program = EntropyProgram(model, entropy, polytope, tolerance=tolerance, threads=threads)
-    limit = np.inf if time_limit is None else time_limit
+    budget = Budget.of(time_limit, threads=threads)
+    program = EntropyProgram(model, entropy, polytope, tolerance=tolerance, budget=budget)
     if isinstance(rho, str):
         _check_inverse(model.num_spins)
         uniform = uniform_tree_probabilities(model.num_spins, model.edges)
@@ -106,9 +106,9 @@ def entropy_bound(
         program.set_rho(_appearance(model.num_edges, rho), rho)
     else:
         program.set_rho(np.asarray(rho, dtype=np.float64))
-    status = program.solve(max_rounds=max_rounds, limit=limit)
+    status = program.solve(max_rounds=max_rounds)
     if isinstance(rho, str) and rho == "optimal" and entropy == "trw":
-        status = program.improve_rho(max_rounds=max_rounds, limit=limit)
+        status = program.improve_rho(max_rounds=max_rounds)
     return program.result(status)
 
 
@@ -129,11 +129,10 @@ class EntropyProgram:
         polytope: str,
         *,
         tolerance: float,
-        threads: int | None = None,
+        budget: Budget = UNLIMITED,
     ) -> None:
         self.model, self.kind, self.polytope_name = model, entropy, polytope
-        self.tolerance, self.threads = tolerance, threads
-        self.started = time.monotonic()
+        self.tolerance, self.budget = tolerance, budget
         n = model.num_spins
         full = entropy == "log-det" or polytope == "psd"
         _check_size(n, full=full, marginal=polytope == "marginal")
@@ -151,10 +150,6 @@ class EntropyProgram:
         self.evidence: Evidence | None = None
         self.trees: Trees | None = None
 
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.monotonic() - self.started
-
     def set_rho(self, rho: FloatArray, trees: Trees | None = None) -> None:
         """Set the edge appearance probabilities; pairs that are no edges get none."""
         self.rho = np.zeros(len(self.pairs))
@@ -168,7 +163,7 @@ class EntropyProgram:
             return LogDetEntropy(n, self.pairs)
         return TreeEntropy(n, self.pairs, self.rho)
 
-    def solve(self, *, max_rounds: int, limit: float) -> str:
+    def solve(self, *, max_rounds: int) -> str:
         """Maximise, cut, and repeat (SJ07 Algorithm 1)."""
         solver: BarrierSolver | VertexSolver
         if self.polytope_name == "marginal":
@@ -177,7 +172,7 @@ class EntropyProgram:
             self._take(solver, 0)
             return "optimal"
         solver = BarrierSolver(self.theta, self.entropy(), self.polytope)
-        solver.deadline = self.started + limit
+        solver.budget = self.budget
         solver.z = 0.9 * self.z
         solver.restart()
         # Cuts need no precise point; the last rounds get one.
@@ -203,7 +198,7 @@ class EntropyProgram:
                 return "optimal"
             if rounds >= max_rounds:
                 return "max_rounds"
-            if self.seconds() > limit:
+            if self.budget.expired():
                 return "time_limit"
             self.polytope.drop_slack(solver.z, self.local_rows, 0.5)
             self.polytope.add_cycles(cuts)
@@ -213,7 +208,7 @@ class EntropyProgram:
     def separate(self, x: FloatArray) -> CycleCuts:
         """Find violated cycles; the quick search alone suffices while it finds some."""
         return separate_cycles(
-            self.model.num_spins, self.pairs, x, min_violation=1e-3, threads=self.threads
+            self.model.num_spins, self.pairs, x, min_violation=1e-3, budget=self.budget
         )
 
     def _take(self, solver: BarrierSolver | VertexSolver, cuts: int) -> None:
@@ -229,17 +224,17 @@ class EntropyProgram:
                 "gap": self.gap,
                 "cuts": cuts,
                 "rows": len(self.polytope.sides),
-                "seconds": self.seconds(),
+                "seconds": self.budget.seconds(),
                 "nodes": (1 + self.z[: self.model.num_spins]) / 2,  # type: ignore[dict-item]
             }
         )
         self.rounds += 1
 
-    def improve_rho(self, *, max_rounds: int, limit: float) -> str:
+    def improve_rho(self, *, max_rounds: int) -> str:
         """Conditional gradient on ρ: the bound falls along the tree of most information."""
         n = self.model.num_spins
         for k in range(max_rounds):
-            if self.seconds() > limit:
+            if self.budget.expired():
                 return "time_limit"
             edges, rho = self.model.edges, self.rho[: self.model.num_edges]
             information = TreeEntropy(n, self.pairs, self.rho).information(self.z)[: len(edges)]
@@ -251,7 +246,7 @@ class EntropyProgram:
             step = 2.0 / (k + 4)
             for _ in range(4):
                 self.set_rho((1 - step) * old + step * tree)
-                self.solve(max_rounds=max_rounds, limit=limit)
+                self.solve(max_rounds=max_rounds)
                 if self.upper < best:
                     break
                 step /= 4
@@ -266,9 +261,8 @@ class EntropyProgram:
         n = model.num_spins
         edges, couplings = with_field_spin(model)
         start = np.append(np.where(self.z[:n] < 0, -1, 1), 1).astype(np.int8)
-        state = improve_spins(
-            n + 1, edges, couplings, start, tabu_steps=4 * n, seconds=STATE_SECONDS
-        )
+        last = self.budget.unlimited().within(STATE_SECONDS)
+        state = improve_spins(n + 1, edges, couplings, start, tabu_steps=4 * n, budget=last)
         spins = (state[:-1] * state[-1]).astype(np.int8)
         lower = float(model.log_weight(spins))
         upper = self.upper + model.offset
@@ -283,7 +277,7 @@ class EntropyProgram:
                 (1 + self.z[:n]) / 2, (1 + self.z[n : n + model.num_edges]) / 2
             ),
             rounds=self.rounds - 1,
-            seconds=self.seconds(),
+            seconds=self.budget.seconds(),
             trace=self.trace,
             stats={
                 "gap": self.gap,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.kernels.cuts import CutReduction, improve_spins, reduce_cut, round_disagreements
 from planaris.models import IsingModel, fields2bias
 from planaris.relax.facets import missing_edges
@@ -114,14 +115,14 @@ class CutForm:
         return np.asarray(lifted[:-1] * lifted[-1])
 
     def round(
-        self, x: FloatArray, *, tabu_steps: int = 0, seed: int = 0, seconds: float = math.inf
+        self, x: FloatArray, *, tabu_steps: int = 0, seed: int = 0, budget: Budget | None = None
     ) -> Int8Array:
         """Return spins of the reduced model near the values ``x``, improved locally."""
         spins = round_disagreements(self.num_spins, self.edges, x)
-        return self.improve(spins, tabu_steps=tabu_steps, seed=seed, seconds=seconds)
+        return self.improve(spins, tabu_steps=tabu_steps, seed=seed, budget=budget)
 
     def improve(
-        self, spins: Int8Array, *, tabu_steps: int = 0, seed: int = 0, seconds: float = math.inf
+        self, spins: Int8Array, *, tabu_steps: int = 0, seed: int = 0, budget: Budget | None = None
     ) -> Int8Array:
         """Improve spins of the reduced model by local search."""
         return improve_spins(
@@ -131,7 +132,7 @@ class CutForm:
             spins,
             tabu_steps=tabu_steps,
             seed=seed,
-            seconds=max(seconds, 0.0),
+            budget=budget,
         )
 
     def completed(self) -> CutForm:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.cuts import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField
@@ -43,9 +43,9 @@ class CycleRelaxation:
         One entry per round: round, lower, upper, cuts, rows, seconds.
     """
 
-    def __init__(self, form: CutForm, *, threads: int | None = None) -> None:
+    def __init__(self, form: CutForm, *, budget: Budget = UNLIMITED) -> None:
         self.form = form
-        self.started = time.monotonic()
+        self.budget = budget
         count = len(form.couplings)
         self.lp = GrowingLP(form.cost, np.zeros(count), np.ones(count))
         self.lower = -np.inf
@@ -53,7 +53,6 @@ class CycleRelaxation:
         self.spins: Int8Array = np.ones(form.num_spins, dtype=np.int8)
         self.state: Int8Array = np.ones(form.model.num_spins, dtype=np.int8)
         self.trace: list[dict[str, float]] = []
-        self.threads = threads
         self.idle = np.zeros(0, dtype=np.int32)  # rounds each row has been slack
 
     def offer(self, spins: Int8Array) -> bool:
@@ -68,10 +67,6 @@ class CycleRelaxation:
     def bound(self) -> float:
         """Return the safe lower bound of the last solve."""
         return self.form.base + self.lp.safe_bound() - self.form.error
-
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.monotonic() - self.started
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one, given a lower bound."""
@@ -124,7 +119,7 @@ class CycleRelaxation:
     def separate(self, x: FloatArray, **options: Any) -> CycleCuts:
         """Find violated cycle inequalities of x."""
         form = self.form
-        return separate_cycles(form.num_spins, form.edges, x, threads=self.threads, **options)
+        return separate_cycles(form.num_spins, form.edges, x, budget=self.budget, **options)
 
     def proof(self) -> Any:
         """Return a certificate of the bound, where one was kept."""
@@ -139,32 +134,30 @@ class CycleRelaxation:
                 "upper": self.energy,
                 "cuts": cuts,
                 "rows": self.lp.num_rows,
-                "seconds": self.seconds(),
+                "seconds": self.budget.seconds(),
             }
         )
 
     def run(
         self,
         *,
-        time_limit: float | None,
         max_rounds: int | None,
         families: tuple[str, ...] = (),
     ) -> str:
         """Cut until nothing is violated, the interval is closed, or time is up."""
-        limit = np.inf if time_limit is None else time_limit
         rounds = 0
         while True:
-            status = self.lp.solve(seconds=None if time_limit is None else limit - self.seconds())
+            status = self.lp.solve(budget=self.budget)
             self.lower = max(self.lower, self.bound())
-            self.offer(self.form.round(self.lp.x, seconds=limit - self.seconds()))
+            self.offer(self.form.round(self.lp.x, budget=self.budget))
             if status == "stopped":
                 self.record(rounds, 0)
                 return "time_limit"
             if self.closed(self.lower):
                 self.record(rounds, 0)
                 return "closed"
-            cuts = self.separate(self.lp.x, seconds=max(limit - self.seconds(), 0.0))
-            if self.seconds() > limit:
+            cuts = self.separate(self.lp.x)
+            if self.budget.expired():
                 self.record(rounds, 0)
                 return "time_limit"
             rows = None if len(cuts) else self.more_rows(families)
@@ -174,7 +167,7 @@ class CycleRelaxation:
             rounds += 1
             if max_rounds is not None and rounds > max_rounds:
                 return "max_rounds"
-            if self.seconds() > limit:
+            if self.budget.expired():
                 return "time_limit"
             self.purge(patience=3)
             if rows is None:
@@ -195,7 +188,7 @@ def cycle_lp(
     *,
     projection: str = "k",
     families: tuple[str, ...] = (),
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     max_rounds: int | None = None,
     threads: int | None = None,
     prove: bool = False,
@@ -248,37 +241,27 @@ def cycle_lp(
     >>> found.exact, found.energy
     (True, -1.0)
     """
+    budget = Budget.of(time_limit, threads=threads, prove=prove)
     if isinstance(model, MarkovRandomField):
         if is_ising(model):
             return via_ising(
                 model,
                 lambda ising: cycle_lp(
-                    ising,
-                    families=families,
-                    time_limit=time_limit,
-                    max_rounds=max_rounds,
-                    threads=threads,
-                    prove=prove,
+                    ising, families=families, time_limit=budget, max_rounds=max_rounds
                 ),
             )
         from planaris.relax.projection import label_relaxation
 
-        return label_relaxation(
-            model,
-            projection=projection,
-            time_limit=time_limit,
-            max_rounds=max_rounds,
-            prove=prove,
-        )
-    form = CutForm.from_model(model, reduce=not prove)
+        return label_relaxation(model, projection=projection, budget=budget, max_rounds=max_rounds)
+    form = CutForm.from_model(model, reduce=not budget.prove)
     if "psd" in families:
         form = _completed(form)
-    relaxation = CycleRelaxation(form, threads=threads)
-    if prove:
+    relaxation = CycleRelaxation(form, budget=budget)
+    if budget.prove:
         from planaris.relax.proving import ProvingRelaxation
 
-        relaxation = ProvingRelaxation(form, threads=threads)
-    status = relaxation.run(time_limit=time_limit, max_rounds=max_rounds, families=families)
+        relaxation = ProvingRelaxation(form, budget=budget)
+    status = relaxation.run(max_rounds=max_rounds, families=families)
     return relaxation_result(relaxation, status, "cycle-lp")
 
 
@@ -306,7 +289,7 @@ def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> 
         status=status,
         pseudomarginals=Pseudomarginals(nodes, edges, share),
         rounds=len(relaxation.trace) - 1,
-        seconds=relaxation.seconds(),
+        seconds=relaxation.budget.seconds(),
         trace=relaxation.trace,
         certificate=relaxation.proof(),
         stats={

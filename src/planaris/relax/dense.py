@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.relax.cut_form import CutForm
 from planaris.relax.cycles import is_closed
 from planaris.relax.lp import UNIT
@@ -38,9 +38,8 @@ class DenseNode:
 class DenseSearch:
     """Best-bound search; a branch says that two groups are equal or opposite."""
 
-    def __init__(self, form: CutForm, *, gap: float, seed: int) -> None:
-        self.form, self.gap = form, gap
-        self.started = time.monotonic()
+    def __init__(self, form: CutForm, *, gap: float, seed: int, budget: Budget = UNLIMITED) -> None:
+        self.form, self.gap, self.budget = form, gap, budget
         self.rng = np.random.default_rng(seed)
         n = form.num_spins
         self.cost = np.zeros((n, n))
@@ -62,10 +61,6 @@ class DenseSearch:
         self.open: list[DenseNode] = []
         self.counter = itertools.count()
 
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.monotonic() - self.started
-
     def offer(self, spins: Int8Array) -> None:
         """Improve a state of the reduced model locally and keep the best."""
         steps = 4 * self.form.num_spins
@@ -84,24 +79,24 @@ class DenseSearch:
         whole = self.form.quantum > 0 and self.closed(self.lower)
         return self.energy if whole else min(self.lower, self.energy)
 
-    def search(self, *, limit: float, report: Any) -> str:
+    def search(self, budget: Budget) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""
-        n = self.form.num_spins
+        self.budget, n = budget, self.form.num_spins
+        start = budget.share(0.2)
         for k in range(10):
-            if k and self.seconds() > 0.2 * limit:
+            if k and start.expired():
                 break
             self.offer(self.rng.choice(np.array([-1, 1], dtype=np.int8), n))
         self.open = [DenseNode(-np.inf, next(self.counter), self.first_groups())]
         with _one_blas_thread():
             while self.open:
                 node = heapq.heappop(self.open)
-                self.process(node, limit)
+                self.process(node)
                 bounds = [self.open[0].bound] if self.open else []
                 self.lower = min([*bounds, self.finished, self.energy])
                 self.record()
-                if report is not None:
-                    report(-1.0)
-                if self.open and self.seconds() > limit:
+                budget.report()
+                if self.open and self.budget.expired():
                     return "time_limit"
                 if self.open and self.energy - self.lower <= self.gap:
                     return "gap"
@@ -136,11 +131,11 @@ class DenseSearch:
                 "lower": self.lower,
                 "upper": self.energy,
                 "open": len(self.open),
-                "seconds": self.seconds(),
+                "seconds": self.budget.seconds(),
             }
         )
 
-    def process(self, node: DenseNode, limit: float) -> None:
+    def process(self, node: DenseNode) -> None:
         """Bound a node, then close or split it."""
         if self.closed(node.bound):
             self.finished = min(self.finished, node.bound)
@@ -161,7 +156,7 @@ class DenseSearch:
             return
         engine = SemidefiniteBound(cost, node.diagonal, node.triangles)
         engine.alpha = node.alpha
-        bound = self.raise_bound(engine, fixed, limit)
+        bound = self.raise_bound(engine, fixed)
         self.keep(node, engine, bound)
         bound = max(node.bound, bound)
         self.round(engine, node)
@@ -171,7 +166,7 @@ class DenseSearch:
             return
         self.split(node, engine, bound)
 
-    def raise_bound(self, engine: SemidefiniteBound, fixed: float, limit: float) -> float:
+    def raise_bound(self, engine: SemidefiniteBound, fixed: float) -> float:
         """Ascend, add triangles, lower α, until closed or not worth it."""
         margin = self.form.quantum * (1 - 2e-6) if self.form.quantum else self.form.resolution / 2
         target = (self.energy - margin - fixed + self.slop) / self.unit
@@ -179,7 +174,7 @@ class DenseSearch:
         while True:
             before = engine.lower
             engine.ascend(target, 30)
-            if engine.lower >= target or self.seconds() > limit:
+            if engine.lower >= target or self.budget.expired():
                 break
             added = engine.tighten()
             settled = engine.alpha <= last

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax.cut_form import with_field_spin
@@ -21,7 +22,7 @@ from planaris.typing import Int8Array
 def local_lp(
     model: IsingModel | MarkovRandomField,
     *,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     prove: bool = False,
 ) -> GroundState:
     """Bound the minimum energy by the local polytope (pairwise consistency).
@@ -56,10 +57,11 @@ def local_lp(
     >>> round(found.lower, 6), found.energy
     (-3.0, -1.5)
     """
+    budget = Budget.of(time_limit, prove=prove)
     if isinstance(model, MarkovRandomField):
         if is_ising(model):
-            return via_ising(model, lambda ising: local_lp(ising, time_limit=time_limit))
-        return label_relaxation(model, projection="none", time_limit=time_limit, prove=prove)
+            return via_ising(model, lambda ising: local_lp(ising, time_limit=budget))
+        return label_relaxation(model, projection="none", budget=budget)
     started = time.monotonic()
     n, m = model.num_spins, model.num_edges
     cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])
@@ -74,8 +76,7 @@ def local_lp(
         lp.add_rows(
             np.arange(0, 6 * m + 1, 3), columns.ravel(), values.ravel() * 1.0, sides.ravel()
         )
-    left = None if time_limit is None else time_limit - (time.monotonic() - started)
-    status = lp.solve(seconds=left)
+    status = lp.solve(budget=budget)
     base = math.fsum([-model.offset, *(-0.5 * cost).tolist()])
     lower = base + lp.safe_bound() - 4 * UNIT * abs(base)
     away, apart = lp.x[:n], lp.x[n:]

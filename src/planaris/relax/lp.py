@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import PlanarisError
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
@@ -152,7 +152,7 @@ class GrowingLP:
     def solve(
         self,
         *,
-        seconds: float | None = None,
+        budget: Budget = UNLIMITED,
         iteration_limit: int | None = None,
         presolve: bool = False,
     ) -> str:
@@ -168,7 +168,7 @@ class GrowingLP:
         )
         # A presolved program starts afresh in every slice: longer ones let it come to an end.
         growth = 2.0 if presolve else 1.0
-        status = self._run(math.inf if seconds is None else max(seconds, 0.01), growth)
+        status = self._run(budget, growth)
         info = highs.getInfo()
         self.objective = self.scale * float(info.objective_function_value)
         if status == self._infeasible:
@@ -183,18 +183,16 @@ class GrowingLP:
         msg = f"the linear program could not be solved: HiGHS says {status}"
         raise PlanarisError(msg, status=str(status))
 
-    def _run(self, seconds: float, growth: float) -> Any:
+    def _run(self, budget: Budget, growth: float) -> Any:
         """Run HiGHS in slices, each from the basis of the one before: Ctrl-C comes in between."""
-        highs, deadline, slice_seconds = self._highs, time.monotonic() + seconds, SLICE
+        highs, slice_seconds = self._highs, SLICE
         while True:
-            left = deadline - time.monotonic()
-            highs.setOptionValue(
-                "time_limit", highs.getRunTime() + min(max(left, 0.01), slice_seconds)
-            )
+            seconds = min(max(budget.remaining(), 0.01), slice_seconds)
+            highs.setOptionValue("time_limit", highs.getRunTime() + seconds)
             highs.run()
             self.iterations += max(int(highs.getInfo().simplex_iteration_count), 0)
             status = highs.getModelStatus()
-            if status != self._out_of_time or time.monotonic() >= deadline:
+            if status != self._out_of_time or budget.expired():
                 return status
             slice_seconds *= growth
 

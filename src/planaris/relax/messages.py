@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget, TimeLimit, control
 from planaris.errors import InfeasibleError
 from planaris.kernels.messages import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.progress import ProgressOption, watch
+from planaris.progress import ProgressOption
 from planaris.relax.labels import LabelForm, SpinLabels
 from planaris.relax.tightening import triplets_to_add
 from planaris.result import GroundState, Stats
@@ -41,8 +41,8 @@ class MessageSolver:
         One entry per round: round, lower, upper, triplets, seconds.
     """
 
-    def __init__(self, form: LabelForm | SpinLabels) -> None:
-        self.started = time.monotonic()
+    def __init__(self, form: LabelForm | SpinLabels, budget: Budget = UNLIMITED) -> None:
+        self.budget = budget
         self.form = form
         variables, self.cards, nodes, self.edges, tables = form.arrays()
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
@@ -54,10 +54,6 @@ class MessageSolver:
         self.rounds = 0
         self.lower = self.bound()
         self.offer(self.engine.improve(self.engine.decode()))
-
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.monotonic() - self.started
 
     def offer(self, labels: IntArray) -> None:
         """Take a state of the reduced problem if it is the best so far."""
@@ -74,10 +70,9 @@ class MessageSolver:
         """Return whether no state can be better than the best one."""
         return bool(self.energy - lower <= self.form.resolution(self.energy) or lower == np.inf)
 
-    def sweep(self, rounds: int, tolerance: float, limit: float) -> float:
+    def sweep(self, rounds: int, tolerance: float) -> float:
         """Pass messages, look for a state, shrink the domains; return the bound."""
-        left = max(limit - self.seconds(), 0.0)
-        self.engine.run(rounds, tolerance, left)
+        self.engine.run(rounds, tolerance, *control(self.budget))
         self.rounds += rounds
         bound = self.bound()
         if bound < np.inf:
@@ -92,25 +87,24 @@ class MessageSolver:
             return max(bound, self.bound())
         return bound
 
-    def ascend(self, bound: float, *, limit: float, rounds: int = 30, patience: int = 1) -> float:
+    def ascend(self, bound: float, *, rounds: int = 30, patience: int = 1) -> float:
         """Sweep until the bound stalls, relative to what is missing."""
         stalled = 0
-        while not self.closed(bound) and self.seconds() < limit:
+        while not self.closed(bound) and not self.budget.expired():
             gap = min(self.energy - bound, self.scale) if np.isfinite(bound) else self.scale
-            new = max(bound, self.sweep(rounds, 1e-4 * gap / rounds, limit))
+            new = max(bound, self.sweep(rounds, 1e-4 * gap / rounds))
             stalled = stalled + 1 if new - bound < 0.01 * gap else 0
             bound = new
             if stalled > patience:
                 break
         return bound
 
-    def tighten(self, bound: float, count: int, limit: float = np.inf) -> int:
+    def tighten(self, bound: float, count: int) -> int:
         """Add triplets that raise the bound; return how many."""
         gain = max(1e-4 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
         added = 0
-        deadline = self.started + limit
         for trio in triplets_to_add(
-            self.engine, self.cards, count=count, min_gain=gain, deadline=deadline
+            self.engine, self.cards, count=count, min_gain=gain, budget=self.budget
         ):
             added += self.engine.add_triplet(*trio)
         return added
@@ -123,25 +117,24 @@ class MessageSolver:
                 "lower": self.lower,
                 "upper": self.energy,
                 "triplets": self.engine.num_triplets,
-                "seconds": self.seconds(),
+                "seconds": self.budget.seconds(),
             }
         )
 
-    def solve_root(self, *, limit: float, max_triplets: int, report: Any) -> str:
+    def solve_root(self, max_triplets: int) -> str:
         """Sweep and tighten until closed, out of time, or nothing is left to add."""
         while True:
-            self.lower = max(self.lower, self.ascend(self.lower, limit=limit))
+            self.lower = max(self.lower, self.ascend(self.lower))
             self.record()
-            if report is not None:
-                report(-1.0)
+            self.budget.report()
             if self.closed(self.lower):
                 return "closed"
-            if self.seconds() > limit:
+            if self.budget.expired():
                 return "time_limit"
             room = max_triplets - self.engine.num_triplets
             count = min(max(20, self.num_variables // 4), room)
-            if count <= 0 or not self.tighten(self.lower, count, limit):
-                return "time_limit" if self.seconds() > limit else "stalled"
+            if count <= 0 or not self.tighten(self.lower, count):
+                return "time_limit" if self.budget.expired() else "stalled"
 
     def proved(self) -> float:
         """Return the bound that can be proved."""
@@ -160,7 +153,7 @@ class MessageSolver:
     def finish_node(self, node: int) -> None:
         """Note that a node of the tree is bounded by the present messages."""
 
-    def branch(self, *, limit: float, gap: float, report: Any) -> tuple[str, int]:
+    def branch(self, gap: float) -> tuple[str, int]:
         """Split domains, best bound first, until closed; return status and nodes."""
         order = itertools.count()
         heap = [(self.lower, next(order), self.engine.alive(), 0)]
@@ -170,7 +163,7 @@ class MessageSolver:
             while True:
                 open_bound = min(bound, heap[0][0]) if heap else bound
                 self.lower = max(self.lower, min(open_bound, finished, self.energy))
-                late = self.seconds() > limit
+                late = self.budget.expired()
                 if late or self.energy - self.lower <= gap:
                     return ("time_limit" if late else "gap"), nodes
                 if self.closed(bound):
@@ -178,7 +171,7 @@ class MessageSolver:
                     break
                 nodes += 1
                 self.engine.set_alive(alive)
-                bound = self.ascend(bound, limit=limit, rounds=10, patience=0)
+                bound = self.ascend(bound, rounds=10, patience=0)
                 self.finish_node(node)
                 if self.closed(bound):
                     finished = min(finished, bound)
@@ -190,8 +183,7 @@ class MessageSolver:
                 node, other = self.split_node(node, split)
                 heapq.heappush(heap, (bound, next(order), split.rest, other))
                 alive = split.only
-            if report is not None:
-                report(-1.0)
+            self.budget.report()
             self.record()
         self.lower = max(self.lower, min(finished, self.energy))
         return "optimal", nodes
@@ -223,7 +215,7 @@ class MessageSolver:
 def mplp(
     model: MarkovRandomField | IsingModel,
     *,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     max_triplets: int = 100_000,
     prove: bool = False,
     progress: ProgressOption = None,
@@ -257,42 +249,42 @@ def mplp(
     >>> found.exact, found.assignment.tolist()
     (True, [1, 1])
     """
-    solver = _solver(model, prove)
-    limit = np.inf if time_limit is None else time_limit
-    with watch("message passing", progress) as report:
-        status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
+    budget = Budget.of(time_limit, prove=prove, progress=progress)
+    with budget.watch("message passing") as watched:
+        solver = _solver(model, watched)
+        status = solver.solve_root(max_triplets)
     return solver_result(solver, model, "mplp", status)
 
 
 def branch_and_bound(
     model: MarkovRandomField | IsingModel,
     *,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     gap: float = 0.0,
     max_triplets: int = 2_000,
     prove: bool = False,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find a state of minimum energy of any model, with proof: message passing and branching."""
-    solver = _solver(model, prove)
-    limit = np.inf if time_limit is None else time_limit
+    budget = Budget.of(time_limit, prove=prove, progress=progress)
     nodes = 1
-    with watch("branch and bound", progress) as report:
-        status = solver.solve_root(limit=limit, max_triplets=max_triplets, report=report)
+    with budget.watch("branch and bound") as watched:
+        solver = _solver(model, watched)
+        status = solver.solve_root(max_triplets)
         if status == "stalled":
-            status, nodes = solver.branch(limit=limit, gap=gap, report=report)
+            status, nodes = solver.branch(gap)
     return solver_result(solver, model, "branch-and-cut", status, {"nodes": nodes})
 
 
-def _solver(model: MarkovRandomField | IsingModel, prove: bool) -> MessageSolver:
-    if prove:
+def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSolver:
+    if budget.prove:
         from planaris.relax.proving_labels import ProvingMessages
 
         field = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
-        return ProvingMessages(LabelForm.from_model(field, eliminate=0))
+        return ProvingMessages(LabelForm.from_model(field, eliminate=0), budget)
     if isinstance(model, IsingModel):
-        return MessageSolver(SpinLabels(model))
-    return MessageSolver(LabelForm.from_model(model))
+        return MessageSolver(SpinLabels(model), budget)
+    return MessageSolver(LabelForm.from_model(model), budget)
 
 
 def solver_result(
@@ -315,7 +307,7 @@ def solver_result(
         method=method,
         status=status,
         rounds=solver.rounds,
-        seconds=solver.seconds(),
+        seconds=solver.budget.seconds(),
         trace=solver.trace,
         certificate=solver.proof(),
         stats={

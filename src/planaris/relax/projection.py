@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.kernels.cuts import CycleCuts, separate_cycles
 from planaris.kernels.messages import MessagePassing
@@ -234,12 +235,10 @@ class LabelRelaxation:
             multipliers=np.array([w for _, w in rows]),
         )
 
-    def run(self, projection: str, *, limit: float, max_rounds: int | None) -> str:
+    def run(self, projection: str, budget: Budget, *, max_rounds: int | None) -> str:
         """Cut until nothing is violated, the interval is closed, or time is up."""
         for rounds in itertools.count():
-            left = limit - (time.monotonic() - self.started)
-            seconds = None if limit == np.inf else left
-            status = self.lp.solve(seconds=seconds, presolve=rounds == 0)
+            status = self.lp.solve(budget=budget, presolve=rounds == 0)
             if status == "infeasible":
                 msg = "no state has positive weight: the hard constraints contradict each other"
                 raise InfeasibleError(msg)
@@ -247,11 +246,11 @@ class LabelRelaxation:
             if bound > self.lower:
                 self.lower, self.duals = bound, np.array(self.lp.row_dual)
             self.offer()
-            spent = time.monotonic() - self.started
+            spent = budget.seconds()
             line = {"round": rounds, "lower": self.lower, "upper": self.energy, "seconds": spent}
             self.trace.append(line)
             line["cuts"] = 0
-            if status == "stopped" or spent > limit:
+            if status == "stopped" or budget.expired():
                 return "time_limit"
             if self.closed():
                 return "closed"
@@ -271,9 +270,8 @@ def label_relaxation(
     model: MarkovRandomField,
     *,
     projection: str,
-    time_limit: float | None = None,
+    budget: Budget,
     max_rounds: int | None = None,
-    prove: bool = False,
 ) -> GroundState:
     """Bound the minimum energy over LOCAL and the cycle inequalities of a projection graph.
 
@@ -284,21 +282,20 @@ def label_relaxation(
     projection : {"none", "single", "k", "full"}
         Partitions of the labels: none, the likeliest label against the rest, every label
         against the rest, or all.
-    time_limit, max_rounds
+    budget : Budget
+        With ``prove`` the multipliers are kept as a certificate; the model is then not reduced.
+        Not where labels of a single variable are excluded.
+    max_rounds
         See :func:`planaris.relax.cycle_lp`.
-    prove : bool
-        Keep the multipliers as a certificate; the model is then not reduced. Not where labels
-        of a single variable are excluded.
     """
     if projection not in PROJECTIONS:
         msg = f"`projection` must be one of {PROJECTIONS}, got {projection!r}"
         raise MethodError(msg, projection=projection)
     # Labels that cannot be are no columns of a program: without reductions none may be left.
-    prove = prove and not any(np.isneginf(model.log_table(k)).any() for k in _single(model))
+    prove = budget.prove and not any(np.isneginf(model.log_table(k)).any() for k in _single(model))
     form = LabelForm.from_model(model, eliminate=0 if prove else 1)
     relaxation = LabelRelaxation(form)
-    limit = np.inf if time_limit is None else time_limit
-    status = relaxation.run(projection, limit=limit, max_rounds=max_rounds)
+    status = relaxation.run(projection, budget, max_rounds=max_rounds)
     nodes = [relaxation.node(i) for i in range(len(relaxation.cards))]
     integral = [float(mu.max()) > 1 - INTEGRAL for mu in nodes]
     share = float(np.mean(integral)) if integral else 1.0

@@ -92,11 +92,11 @@ class ProvingSearch(BranchAndCut, Ledger):
         """Fix nothing: that would need the best energy as a premise at every leaf."""
         return ()
 
-    def process(self, node: Node, limit: float) -> Node | None:
+    def process(self, node: Node) -> Node | None:
         """Bound and branch; keep the multipliers of the node's best bound."""
         number = self.number[node.fixings]
         self.best = self.leaf[number]
-        following = super().process(node, limit)
+        following = super().process(node)
         if self.branch_edge[number] < 0:
             self.leaf[number] = self.best
         return following

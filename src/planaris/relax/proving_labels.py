@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.relax.labels import LabelForm
 from planaris.relax.messages import Domains, MessageSolver
 from planaris.result import LabelTree
@@ -16,8 +17,8 @@ Leaf = tuple[float, FloatArray]
 class ProvingMessages(MessageSolver):
     """Message passing with a certificate; no label goes but by branching."""
 
-    def __init__(self, form: LabelForm) -> None:
-        super().__init__(form)
+    def __init__(self, form: LabelForm, budget: Budget = UNLIMITED) -> None:
+        super().__init__(form, budget)
         self.variable, self.label, self.child = [-1], [-1], [[-1, -1]]
         self.leaf: list[Leaf | None] = [None]  # triplets come before branching: none for the root
 

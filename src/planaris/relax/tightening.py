@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
-import time
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels.cuts import separate_cycles
 from planaris.kernels.messages import MessagePassing
 from planaris.typing import FloatArray, IntArray
@@ -24,29 +23,29 @@ def triplets_to_add(
     *,
     count: int,
     min_gain: float,
-    deadline: float = math.inf,
+    budget: Budget = UNLIMITED,
 ) -> Triplets:
     """Return triplets that are sure to raise the bound, the best first.
 
     Triangles of the graph are scored exactly by the rise of their block step; when they are
     exhausted, frustrated cycles of the k-projection graph are triangulated (Sontag, Choe,
     Li 2012): a cycle that prefers an odd number of disagreements, each edge by at least g,
-    raises the bound by at least g. After ``deadline`` (a value of ``time.monotonic()``) what has
+    raises the bound by at least g. Once the time is over, what has
     been found is returned.
     """
     edges = engine.edges()
     tables = [
         engine.edge_slacks(e).reshape(cards[u], cards[v]) for e, (u, v) in enumerate(edges.tolist())
     ]
-    found = _triangles(edges, tables, count, min_gain, deadline)
-    if len(found) < count and time.monotonic() < deadline:
+    found = _triangles(edges, tables, count, min_gain, budget)
+    if len(found) < count and not budget.expired():
         left = count - len(found)
-        found += _frustrated_cycles(engine, cards, edges, tables, left, min_gain, deadline)
+        found += _frustrated_cycles(engine, cards, edges, tables, left, min_gain, budget)
     return found
 
 
 def _triangles(
-    edges: IntArray, tables: list[FloatArray], count: int, min_gain: float, deadline: float
+    edges: IntArray, tables: list[FloatArray], count: int, min_gain: float, budget: Budget
 ) -> Triplets:
     index = {(u, v): e for e, (u, v) in enumerate(edges.tolist())}
     ahead: dict[int, set[int]] = {}
@@ -54,7 +53,7 @@ def _triangles(
         ahead.setdefault(u, set()).add(v)
     scored = []
     for u, v in index:
-        if time.monotonic() > deadline:
+        if budget.expired():
             break
         for w in ahead[u] & ahead.get(v, set()):
             uv, uw, vw = tables[index[u, v]], tables[index[u, w]], tables[index[v, w]]
@@ -93,7 +92,7 @@ def _frustrated_cycles(
     tables: list[FloatArray],
     count: int,
     min_gain: float,
-    deadline: float,
+    budget: Budget,
 ) -> Triplets:
     slacks = np.split(engine.node_slacks(), np.cumsum(cards)[:-1])
     # Partitions "label a against the rest"; with two labels both are the same partition.
@@ -102,7 +101,7 @@ def _frustrated_cycles(
     owner = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
     ends, weights = [], []
     for (u, v), table in zip(edges.tolist(), tables, strict=True):
-        if time.monotonic() > deadline:
+        if budget.expired():
             return []
         if not (len(parts[u]) and len(parts[v])):
             continue
@@ -115,7 +114,7 @@ def _frustrated_cycles(
     pairs, strength = np.concatenate(ends).astype(np.int32), np.concatenate(weights)
     found: Triplets = []
     level = float(np.abs(strength).max(initial=0.0))
-    while level > min_gain and len(found) < count and time.monotonic() < deadline:
+    while level > min_gain and len(found) < count and not budget.expired():
         level /= 2
         strong = np.abs(strength) > max(level, min_gain)
         x = (strength[strong] > 0).astype(np.float64)
@@ -127,7 +126,7 @@ def _frustrated_cycles(
             min_violation=0.5,
             max_per_edge=1,
             max_cuts=count,
-            seconds=max(deadline - time.monotonic(), 0.0),
+            budget=budget,
         )
         for k in range(len(cuts)):
             around = ends_now[cuts.edges[cuts.offsets[k] : cuts.offsets[k + 1]]]

@@ -8,6 +8,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from planaris.budget import processors
+
 PACKAGES = ("planaris", "numpy", "scipy", "networkx", "highspy", "joblib", "matplotlib")
 
 
@@ -19,7 +21,7 @@ def describe_machine() -> dict[str, str]:
     """
     facts = {
         "processor": _processor(),
-        "cores": str(os.cpu_count() or "unknown"),
+        "cores": str(processors()),
         "memory": _memory(),
         "system": f"{platform.system()} {platform.release()}",
         "python": sys.version.split()[0],

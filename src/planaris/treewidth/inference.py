@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
-from planaris.errors import InfeasibleError, ModelError, PrecisionError, TimeLimitError
+from planaris.budget import Budget, TimeLimit
+from planaris.errors import InfeasibleError, ModelError, PrecisionError
 from planaris.kernels import elimination, frontier
 from planaris.models import IsingModel
-from planaris.progress import ProgressCallback, ProgressOption, watch
+from planaris.progress import ProgressOption
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
@@ -27,7 +30,7 @@ def log_partition(
     *,
     plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> LogPartition:
     """Compute the exact log partition function by elimination.
@@ -65,9 +68,9 @@ def log_partition(
     >>> round(log_partition(frustrated).value, 6)
     2.797846
     """
-    run = _Run(model, "log_partition", plan, memory_limit, time_limit)
-    with watch("elimination", progress) as tell, run.timed():
-        value, error, _, _ = run.sum(marginals=False, progress=tell)
+    run = _Run(model, "log_partition", plan, time_limit, memory_limit, progress)
+    with run.timed() as budget:
+        value, error, _, _ = run.sum(budget, marginals=False)
     return run.log_partition(value, error)
 
 
@@ -76,7 +79,7 @@ def marginals(
     *,
     plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> Marginals:
     """Compute all exact marginals of variables and factors by elimination.
@@ -106,9 +109,9 @@ def marginals(
     >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
     ([0.8808, 0.676], [0.7311])
     """
-    run = _Run(model, "marginals", plan, memory_limit, time_limit)
-    with watch("elimination", progress) as tell, run.timed():
-        value, error, nodes, factors = run.sum(marginals=True, progress=tell)
+    run = _Run(model, "marginals", plan, time_limit, memory_limit, progress)
+    with run.timed() as budget:
+        value, error, nodes, factors = run.sum(budget, marginals=True)
     if value == -math.inf:
         _refuse_infeasible("marginals")
     details: dict[str, Any] = {
@@ -119,7 +122,7 @@ def marginals(
         "stats": run.stats,
     }
     if details["error"] > MARGINAL_TOLERANCE:  # the bound is for the worst case
-        details |= {"error": _moved(run, nodes, factors, progress), "proved": False}
+        details |= {"error": _moved(run, nodes, factors), "proved": False}
     nodes, factors = np.minimum(nodes, 1.0), np.minimum(factors, 1.0)  # sums of rounded numbers
     if isinstance(model, IsingModel):
         pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
@@ -129,13 +132,13 @@ def marginals(
     return Marginals(nodes=tables, edges=_factor_tables(factors, run.plan), **details)
 
 
-def _moved(run: _Run, nodes: FloatArray, factors: FloatArray, progress: ProgressOption) -> float:
+def _moved(run: _Run, nodes: FloatArray, factors: FloatArray) -> float:
     """Return by how much marginals change with the last places of the numbers of the model."""
     if size_of_logs(run.model) > 2.0**50:  # small numbers are lost beside the large ones
         return 1.0
-    again = _Run(shaken(run.model), "marginals", run.plan, None, run.seconds)
-    with watch("elimination", progress) as tell, again.timed():
-        _, _, others, tables = again.sum(marginals=True, progress=tell)
+    again = _Run(shaken(run.model), "marginals", run.plan, run.budget)
+    with again.timed() as budget:
+        _, _, others, tables = again.sum(budget, marginals=True)
     moved = [np.abs(nodes - others), np.abs(factors - tables)]
     return 2 * max(float(x.max(initial=0.0)) for x in moved) + 4 * EPS
 
@@ -145,7 +148,7 @@ def ground_state(
     *,
     plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> GroundState:
     """Find a state of largest weight by elimination.
@@ -175,9 +178,9 @@ def ground_state(
     >>> best.spins.tolist(), best.energy
     ([1, 1, -1], -3.5)
     """
-    run = _Run(model, "ground_state", plan, memory_limit, time_limit)
-    with watch("elimination", progress) as tell, run.timed():
-        assignment, value, error = run.max(progress=tell)
+    run = _Run(model, "ground_state", plan, time_limit, memory_limit, progress)
+    with run.timed() as budget:
+        assignment, value, error = run.max(budget)
     if value == -math.inf:
         _refuse_infeasible("most probable state")
     return run.ground_state(assignment, value, error)
@@ -193,7 +196,7 @@ def sample(
     *,
     plan: EliminationPlan | None = None,
     memory_limit: int | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: ProgressOption = None,
 ) -> Array:
     """Draw independent exact samples by elimination.
@@ -224,16 +227,18 @@ def sample(
     if num_samples < 0:
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
-    if EPS * size_of_logs(model) > MARGINAL_TOLERANCE and not marginals(model, plan=plan).exact:
+    budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
+    uneven = EPS * size_of_logs(model) > MARGINAL_TOLERANCE
+    if uneven and not marginals(model, plan=plan, time_limit=budget).exact:
         msg = (
             "samples of this model would be decided by the last places of its numbers, which are "
             f"as large as {size_of_logs(model):.2g} in all; scale it down"
         )
         raise PrecisionError(msg)
-    run = _Run(model, "sample", plan, memory_limit, time_limit)
+    run = _Run(model, "sample", plan, budget)
     seed = int(np.random.default_rng(rng).integers(2**63))
-    with watch("elimination", progress) as tell, run.timed():
-        flat = run.sample(num_samples, seed, progress=tell)
+    with run.timed() as watched:
+        flat = run.sample(watched, num_samples, seed)
     n = num_variables(model)
     if flat.size != n * num_samples or _is_constant_zero(model):
         _refuse_infeasible("samples")
@@ -250,19 +255,21 @@ class _Run:
         model: Model,
         task: Task,
         plan: EliminationPlan | None,
-        memory_limit: int | None,
-        time_limit: float | None,
+        time_limit: TimeLimit,
+        memory_limit: int | None = None,
+        progress: ProgressOption = None,
     ) -> None:
         started = time.monotonic()
         self.model = model
-        if plan is None:
-            self.plan = plan_elimination(model, task=task, memory_limit=memory_limit)
-        else:  # the same order, costed for this task and these numbers
-            self.plan = plan_elimination(
-                model, task=task, kind=plan.kind, order=plan.order, memory_limit=memory_limit
-            )
-        refuse_if_too_large(self.plan, memory_limit)
-        self.seconds = math.inf if time_limit is None else time_limit
+        self.budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
+        with self.budget.required("no elimination order was found"):
+            if plan is None:
+                self.plan = plan_elimination(model, task=task, time_limit=self.budget)
+            else:  # the same order, costed for this task and these numbers
+                self.plan = plan_elimination(
+                    model, task=task, kind=plan.kind, order=plan.order, time_limit=self.budget
+                )
+        refuse_if_too_large(self.plan, self.budget.memory_limit)
         self.taken = math.nan
         self.offset = model.offset if isinstance(model, IsingModel) else 0.0
         self.stats: Stats = {
@@ -273,25 +280,20 @@ class _Run:
         }
 
     def sum(
-        self, *, marginals: bool, progress: ProgressCallback | None
+        self, budget: Budget, *, marginals: bool
     ) -> tuple[float, float, FloatArray, FloatArray]:
         """Return log Z, its error, and marginals laid out as ``plan.arrays`` are."""
         plan, form = self.plan, self.plan.pairwise
         if form is None:
             return elimination.eliminate_sum(
-                plan.arrays,
-                plan.order,
-                marginals=marginals,
-                progress=progress,
-                seconds=self.seconds,
+                plan.arrays, plan.order, marginals=marginals, budget=budget
             )
         value, error, nodes, pairs, wide = frontier.frontier_sum(
             form.arrays,
             plan.order,
             marginals=marginals,
             spare=plan.spare,
-            progress=progress,
-            seconds=self.seconds,
+            budget=budget,
         )
         self.stats["wide_exponents"] = wide
         value += form.constant
@@ -300,39 +302,40 @@ class _Run:
             pairs = factor_marginals(form, nodes, pairs)
         return value, error, nodes, pairs
 
-    def max(self, *, progress: ProgressCallback | None) -> tuple[IntArray, float, float]:
+    def max(self, budget: Budget) -> tuple[IntArray, float, float]:
         """Return the best assignment, its log weight as computed and the error of that."""
         plan, form = self.plan, self.plan.pairwise
         if form is None:
-            return elimination.eliminate_max(
-                plan.arrays, plan.order, progress=progress, seconds=self.seconds
-            )
+            return elimination.eliminate_max(plan.arrays, plan.order, budget=budget)
         labels, value, error = frontier.frontier_max(
-            form.arrays, plan.order, spare=plan.spare, progress=progress, seconds=self.seconds
+            form.arrays, plan.order, spare=plan.spare, budget=budget
         )
         value += form.constant
         error += EPS * abs(form.constant) if math.isfinite(form.constant) else 0.0
         return labels.astype(np.int32), value, error
 
-    def sample(self, count: int, seed: int, *, progress: ProgressCallback | None) -> Array:
+    def sample(self, budget: Budget, count: int, seed: int) -> Array:
         """Return labels of samples, flat; too few when there are none."""
         plan, form = self.plan, self.plan.pairwise
         if form is None:
-            return elimination.eliminate_sample(
-                plan.arrays, plan.order, count, seed, progress=progress, seconds=self.seconds
-            )
+            return elimination.eliminate_sample(plan.arrays, plan.order, count, seed, budget=budget)
         return frontier.frontier_sample(
             form.arrays,
             plan.order,
             count,
             seed,
             spare=plan.spare,
-            progress=progress,
-            seconds=self.seconds,
+            budget=budget,
         )
 
-    def timed(self) -> _Stopwatch:
-        return _Stopwatch(self)
+    @contextmanager
+    def timed(self) -> Iterator[Budget]:
+        """Watch the work and note the seconds it takes."""
+        started, width = time.monotonic(), self.plan.width
+        late = self.budget.required(f"elimination of width {width} did not finish", width=width)
+        with self.budget.watch("elimination") as watched, late:
+            yield watched
+        self.taken = time.monotonic() - started
 
     def log_partition(self, value: float, error: float) -> LogPartition:
         total = value + self.offset
@@ -354,26 +357,6 @@ class _Run:
         return GroundState.of(
             self.model, state, lower, method=METHOD, seconds=self.taken, stats=self.stats
         )
-
-
-class _Stopwatch:
-    """Note the seconds taken; turn a passed deadline into an error."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-
-    def __enter__(self) -> None:
-        self.started = time.monotonic()
-
-    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
-        self.run.taken = time.monotonic() - self.started
-        if isinstance(error, TimeoutError):
-            limit, width = self.run.seconds, self.run.plan.width
-            msg = (
-                f"elimination did not finish within `time_limit` = {limit} s (width {width}); "
-                "allow more time or ask a method that gives bounds"
-            )
-            raise TimeLimitError(msg, time_limit=limit, width=width) from error
 
 
 def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:

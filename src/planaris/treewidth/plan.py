@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
@@ -90,6 +90,7 @@ def plan_elimination(
     order: ArrayLike | None = None,
     memory_limit: int | None = None,
     search_seconds: float = SEARCH_SECONDS,
+    time_limit: TimeLimit = None,
 ) -> EliminationPlan:
     """Find an elimination order and say what it will cost.
 
@@ -108,6 +109,8 @@ def plan_elimination(
         Bytes that may be used; a frontier then keeps fewer checkpoints.
     search_seconds : float
         Time for random restarts of the greedy search.
+    time_limit : float, optional
+        Seconds, after which ``TimeoutError`` is raised if no order is known.
 
     Returns
     -------
@@ -120,16 +123,17 @@ def plan_elimination(
     >>> plan_elimination(cycle).width
     2
     """
-    limit = default_memory_limit() if memory_limit is None else memory_limit
+    budget = Budget.of(time_limit, memory_limit=memory_limit)
+    limit = budget.bytes()
     if order is not None:
         order = _checked_order(order, num_variables(model), kind)
     plans: list[EliminationPlan] = []
     if kind != "frontier":
         arrays = to_factor_arrays(model)
-        first = order if order is not None else _quick_order(arrays)
+        first = order if order is not None else _quick_order(arrays, budget)
         plans.append(_plan_clusters(arrays, task, first))
     if kind != "clusters" and (not plans or _worth_a_frontier(plans[0])):
-        plans += _plan_frontier(model, task, order, limit)
+        plans += _plan_frontier(model, task, order, budget)
     if not plans:
         msg = (
             "`kind='frontier'` needs a binary pairwise model whose frontier has at most "
@@ -140,8 +144,8 @@ def plan_elimination(
     if kind == "frontier" or order is not None or best.seconds < 0.01:
         return best
     # A search is worth a fraction of the work it may save.
-    budget = search_seconds if best.bytes > limit else min(search_seconds, 0.3 * best.seconds)
-    found = _search_order(plans[0].arrays, plans[0], budget)
+    seconds = search_seconds if best.bytes > limit else min(search_seconds, 0.3 * best.seconds)
+    found = _search_order(plans[0].arrays, plans[0], budget.share(0.5).within(seconds))
     return best if found is None else _cheapest([*plans, _plan_clusters(*found)], limit)
 
 
@@ -200,9 +204,11 @@ def _plan_clusters(arrays: FactorArrays, task: Task, order: IntArray) -> Elimina
     )
 
 
-def _quick_order(arrays: FactorArrays) -> IntArray:
+def _quick_order(arrays: FactorArrays, budget: Budget) -> IntArray:
     """Return the better of min-degree and, as rows of a grid, the variables as numbered."""
-    best, bits, entries = elimination.elimination_order(arrays, min_fill=False, max_bits=MAX_BITS)
+    best, bits, entries = elimination.elimination_order(
+        arrays, min_fill=False, max_bits=MAX_BITS, budget=budget
+    )
     n = len(arrays.cardinalities)
     if entries <= 64.0 * n:
         return best  # a tree, or next to nothing to gain
@@ -215,20 +221,18 @@ def _quick_order(arrays: FactorArrays) -> IntArray:
 
 
 def _search_order(
-    arrays: FactorArrays, start: EliminationPlan, seconds: float
+    arrays: FactorArrays, start: EliminationPlan, budget: Budget
 ) -> tuple[FactorArrays, Task, IntArray] | None:
     """Try min-fill, then min-fill with random ties, while time lasts."""
     best: IntArray | None = None
     entries = start.entries
     bits = MAX_BITS
-    deadline = time.monotonic() + seconds
     for seed in range(10_000):
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if budget.expired():
             break
         try:
             found = elimination.elimination_order(
-                arrays, min_fill=True, seed=seed, max_bits=bits, seconds=left
+                arrays, min_fill=True, seed=seed, max_bits=bits, budget=budget
             )
         except TimeoutError:
             break
@@ -242,12 +246,12 @@ def _search_order(
 
 
 def _plan_frontier(
-    model: Model, task: Task, order: IntArray | None, limit: int
+    model: Model, task: Task, order: IntArray | None, budget: Budget
 ) -> list[EliminationPlan]:
     form = to_pairwise_form(model)
     if form is None or num_variables(model) > _MAX_LAYOUT_SPINS:
         return []
-    layout = order if order is not None else _best_layout(model, form)
+    layout = order if order is not None else _best_layout(model, form, budget)
     edges = form.arrays.edges
     if frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS:
         return []
@@ -257,7 +261,7 @@ def _plan_frontier(
     if task == "log_partition":
         spare, needed = 0, 2 * table
     else:
-        spare = max(1, min(spare, limit // table - 6))
+        spare = max(1, min(spare, budget.bytes() // table - 6))
         needed = (spare + 6) * table
     pace = _FRONTIER_SECONDS.get(task, _FRONTIER_SECONDS["ground_state"])
     plan = EliminationPlan(
@@ -275,11 +279,11 @@ def _plan_frontier(
     return [plan]
 
 
-def _best_layout(model: Model, form: PairwiseForm) -> IntArray:
+def _best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one."""
     n = num_variables(model)
     edges = form.arrays.edges
-    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n)]
+    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
     positions = model.positions if isinstance(model, IsingModel) else None
     if positions is not None:
         x, y = positions.T

@@ -12,6 +12,7 @@ from planaris.bounds import interval, mean_field, trw
 from planaris.bounds import intervals as module
 from planaris.bounds.conditioned import ConditionedSum, find_cutset
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
+from planaris.budget import Budget
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import ising2mrf
@@ -76,7 +77,7 @@ def test_conditioned_sums_climb_to_the_truth(
     assert len(find_cutset(mrf)) > 0
     total = ConditionedSum(mrf, np.zeros(5, dtype=np.int64))
     first = total.lower
-    total.walk(math.inf, 10**6, rng)
+    total.walk(Budget(), 10**6, rng)
     truth = enumerate_log_z(mrf)
     assert first < total.lower <= truth
     assert total.lower == pytest.approx(truth, abs=1e-6)

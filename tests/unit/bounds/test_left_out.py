@@ -11,6 +11,7 @@ from planaris import IsingModel
 from planaris.bounds import interval, leave_out
 from planaris.bounds.bare import as_bare
 from planaris.bounds.left_out import planar_rest
+from planaris.budget import Budget
 from planaris.generate import square_lattice
 from planaris.kernels import planarity
 from planaris.reference import enumerate_states
@@ -77,7 +78,7 @@ def test_added_edges_are_found_in_any_order(rng: np.random.Generator) -> None:
 
 def test_a_late_search_for_the_rest_still_gives_a_planar_one(rng: np.random.Generator) -> None:
     bare = as_bare(with_added(rng, 6, 9, 5))
-    kept, left = planar_rest(bare, deadline=-1.0)
+    kept, left = planar_rest(bare, budget=Budget(0.0))
     assert planarity.is_planar(bare.num_spins, np.ascontiguousarray(bare.edges[kept]))
     assert np.array_equal(np.union1d(kept, left), np.flatnonzero(bare.couplings))
 

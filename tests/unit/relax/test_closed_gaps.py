@@ -7,8 +7,8 @@ import pytest
 
 import planaris as pl
 from claims import claimed_state
+from planaris.budget import Budget
 from planaris.infer.ground_state import _by_parts
-from planaris.infer.limits import Limits
 from planaris.infer.parts import split_model
 from planaris.result import GroundState
 
@@ -57,12 +57,12 @@ def test_penalties_do_not_close_gaps(seed: int, method: str, prove: bool) -> Non
 def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
     model = pl.IsingModel([(0, 1), (2, 3)], [1.1, 2.3], offset=1.0)
 
-    def nearly(part: object, limits: Limits) -> GroundState:
+    def nearly(part: object, budget: Budget) -> GroundState:
         energy = -float(np.abs(part.model.couplings).sum())
         return claimed_state(np.ones(4, np.int8), energy, energy - 1e-10, energy, True, "some")
 
-    found = _by_parts(split_model(model), nearly, Limits())
+    found = _by_parts(split_model(model), nearly, Budget())
     assert found.exact
     assert -4.4 - 3e-10 < found.lower <= -4.4 - 0.9e-10
-    whole = _by_parts(split_model(model.with_couplings([1.0, 2.0])), nearly, Limits())
+    whole = _by_parts(split_model(model.with_couplings([1.0, 2.0])), nearly, Budget())
     assert whole.lower == whole.energy == -4.0  # no energy but every second whole number

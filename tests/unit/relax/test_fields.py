@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax import branch_and_cut, cycle_lp, local_lp, mplp
@@ -132,7 +133,7 @@ def test_every_lifted_inequality_holds_for_every_state(rng, projection):
         if not len(relaxation.edges):
             continue
         local = relaxation.lp.num_rows
-        relaxation.run(projection, limit=np.inf, max_rounds=5)
+        relaxation.run(projection, Budget(), max_rounds=5)
         lp = relaxation.lp
         states = np.array(list(itertools.product(*(range(k) for k in relaxation.cards))))
         for state in states:
@@ -197,14 +198,14 @@ def test_branching_alone_is_exact_and_its_lower_bound_never_passes_the_truth(rng
         model = frustrated_field(rng)
         truth = float(enumerate_energies(model)[1].min())
         solver = Unlucky(LabelForm.from_model(model, eliminate=1))
-        solver.solve_root(limit=np.inf, max_triplets=0, report=None)
-        status, count = solver.branch(limit=np.inf, gap=0.0, report=None)
+        solver.solve_root(0)
+        status, count = solver.branch(0.0)
         nodes += count
         assert status in ("optimal", "gap")
         assert solver.energy == pytest.approx(truth, abs=1e-7)
         assert all(line["lower"] <= truth + 1e-9 for line in solver.trace)
         loose = Unlucky(LabelForm.from_model(model, eliminate=1))
-        loose.branch(limit=np.inf, gap=0.5, report=None)
+        loose.branch(0.5)
         assert loose.lower <= truth + 1e-9
         assert loose.energy - loose.lower <= 0.5 + 1e-9
     assert nodes > 200

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from planaris.budget import Budget
 from planaris.kernels.cuts import separate_cycles, separate_wheels
 from planaris.relax.facets import psd_rows, wheel_rows
 
@@ -53,7 +54,7 @@ def test_a_violated_cycle_is_found_whenever_there_is_one(rng, budget):
     for _ in range(150):
         n = int(rng.integers(3, 8))
         edges, x = random_point(rng, n)
-        cuts = separate_cycles(n, edges, x, budget=budget)
+        cuts = separate_cycles(n, edges, x, max_settled=budget)
         violation = 1 - all_cycle_lengths(n, edges, x)
         assert (len(cuts) > 0) == (violation > 1e-6), (violation, edges, x)
         found_some += len(cuts) > 0
@@ -89,7 +90,7 @@ def test_threads_do_not_change_the_cuts(rng):
     for e, (u, v) in enumerate(nx.grid_2d_graph(20, 20).edges):
         edges[e] = index[u], index[v]
     x = rng.choice([0.0, 1.0, 0.5], len(edges))
-    one, two = (separate_cycles(400, edges, x, threads=t) for t in (1, 2))
+    one, two = (separate_cycles(400, edges, x, budget=Budget(threads=t)) for t in (1, 2))
     np.testing.assert_array_equal(one.edges, two.edges)
     np.testing.assert_array_equal(one.offsets, two.offsets)
 

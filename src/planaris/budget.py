@@ -1,0 +1,293 @@
+"""The budget of a call: deadline, memory, threads, progress, and whether to prove.
+
+A verb makes one :class:`Budget` and hands it to everything that it calls. Solvers look at the
+time through it only, and so do the kernels, which poll it. The clock can be replaced
+(:func:`use_clock`), which makes deadlines deterministic in tests.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+from planaris.errors import MethodError, ModelError, PlanarisError, within
+from planaris.memory import available_bytes, check_memory
+from planaris.processors import processors
+from planaris.progress import ProgressCallback, ProgressOption, watch
+
+__all__ = ["UNLIMITED", "Budget", "Clock", "TimeLimit", "control", "processors", "use_clock"]
+
+Clock = Callable[[], float]
+"""Returns seconds that never decrease, as :func:`time.monotonic` does."""
+
+KERNEL_STRIDE = 256
+"""Polls of a kernel per look at the clock; clocks made for tests may ask for fewer."""
+
+KERNEL_INTERVAL = 0.01
+"""Seconds between two looks at the clock by kernels that leave it to their callback."""
+
+_clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
+
+
+@contextmanager
+def use_clock(clock: Clock) -> Iterator[Clock]:
+    """Let budgets that are made inside read another clock.
+
+    Kernels then ask this clock too, at every ``clock.stride``-th of their polls (default 256).
+
+    Parameters
+    ----------
+    clock : callable
+        Returns seconds.
+
+    Examples
+    --------
+    >>> with use_clock(lambda: 7.0):
+    ...     Budget(time_limit=1.0).remaining()
+    1.0
+    """
+    token = _clock.set(clock)
+    try:
+        yield clock
+    finally:
+        _clock.reset(token)
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """What a call may spend.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds from now; default: no limit.
+    memory_limit : int, optional
+        Bytes for tables; default half of the machine's memory.
+    threads : int, optional
+        Threads of kernels; default: as many as there are processors to use.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+    prove : bool
+        Leave a certificate wherever a method is able to.
+
+    Attributes
+    ----------
+    deadline : float
+        Value of the clock at which the time is over; infinity for none.
+
+    Examples
+    --------
+    >>> budget = Budget(time_limit=60.0)
+    >>> 59 < budget.remaining() <= 60, budget.expired()
+    (True, False)
+    >>> budget.share(0.5).remaining() <= 30
+    True
+    >>> Budget().remaining()
+    inf
+    """
+
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    threads: int | None = None
+    progress: ProgressOption = None
+    prove: bool = False
+    deadline: float = math.nan
+    started: float = math.nan
+    clock: Clock = time.monotonic
+
+    def __post_init__(self) -> None:
+        if self.started == self.started:  # made from another budget
+            return
+        _check(MethodError, "time_limit", self.time_limit, "a number of seconds", Real, 0.0)
+        _check(MethodError, "memory_limit", self.memory_limit, "a number of bytes", Real, 1)
+        _check(ModelError, "threads", self.threads, "an integer of at least 1", Integral, 1)
+        clock = _clock.get()
+        now = clock()
+        limit = math.inf if self.time_limit is None else float(self.time_limit)
+        for name, value in (("clock", clock), ("started", now), ("deadline", now + limit)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, time_limit: TimeLimit = None, **options: Any) -> Budget:
+        """Return the budget of a call from its ``time_limit``, which may be a budget.
+
+        A budget given keeps its deadline, so that nested calls share one, and its other limits;
+        :meth:`seconds` starts anew. ``options`` are for a budget that begins here.
+
+        >>> outer = Budget(10.0, threads=1)
+        >>> inner = Budget.of(outer, threads=2)
+        >>> inner.deadline == outer.deadline, inner.threads
+        (True, 1)
+        """
+        if isinstance(time_limit, Budget):
+            return replace(time_limit, started=time_limit.clock())
+        return cls(time_limit, **options)
+
+    # -- time --------------------------------------------------------------------------------
+
+    def seconds(self) -> float:
+        """Return the seconds since the start of the call."""
+        return self.clock() - self.started
+
+    def remaining(self) -> float:
+        """Return the seconds left: at least zero, infinity without a limit."""
+        return math.inf if self.deadline == math.inf else max(self.deadline - self.clock(), 0.0)
+
+    def expired(self) -> bool:
+        """Return True once the deadline has passed."""
+        return self.deadline != math.inf and self.clock() >= self.deadline
+
+    def check(self) -> None:
+        """Raise ``TimeoutError`` once the deadline has passed."""
+        if self.expired():
+            raise TimeoutError
+
+    def poll(self, fraction: float = -1.0) -> None:
+        """Report progress, then raise ``TimeoutError`` once the deadline has passed.
+
+        Parameters
+        ----------
+        fraction : float
+            Done so far, in [0, 1]; negative when unknown.
+        """
+        self.report(fraction)
+        self.check()
+
+    def report(self, fraction: float = -1.0) -> None:
+        """Report progress without looking at the clock."""
+        if callable(self.progress):
+            self.progress(fraction)
+
+    def share(self, fraction: float) -> Budget:
+        """Return a budget with this fraction of the time left."""
+        return self if self.deadline == math.inf else self.within(fraction * self.remaining())
+
+    def within(self, seconds: float) -> Budget:
+        """Return a budget that ends after ``seconds`` at the latest.
+
+        >>> Budget(5.0).within(60.0).remaining() <= 5
+        True
+        """
+        if seconds == math.inf:
+            return self
+        return replace(self, deadline=min(self.deadline, self.clock() + max(seconds, 0.0)))
+
+    def reserve(self, seconds: float) -> Budget:
+        """Return a budget that ends ``seconds`` earlier."""
+        return replace(self, deadline=self.deadline - seconds)
+
+    def or_within(self, seconds: float) -> Budget:
+        """Return this budget if it has a deadline, one of ``seconds`` otherwise."""
+        return self if self.deadline != math.inf else self.within(seconds)
+
+    def unlimited(self) -> Budget:
+        """Return this budget without its deadline, for what must be finished."""
+        return replace(self, deadline=math.inf)
+
+    def poller(self) -> ProgressCallback | None:
+        """Return the callback for a kernel that keeps no time itself; None if nobody waits."""
+        watched = self.deadline != math.inf or callable(self.progress)
+        return _Poll(self) if watched or self.clock is not time.monotonic else None
+
+    def quiet(self) -> Budget:
+        """Return this budget without progress, for steps of a longer work that reports itself."""
+        return replace(self, progress=False)
+
+    # -- progress and errors -----------------------------------------------------------------
+
+    @contextmanager
+    def watch(self, title: str) -> Iterator[Budget]:
+        """Yield a budget that reports progress under a title.
+
+        >>> with Budget(progress=print).watch("counting") as budget:
+        ...     budget.poll(0.5)
+        0.5
+        """
+        with watch(title, self.progress) as callback:
+            yield replace(self, progress=False if callback is None else callback)
+
+    @contextmanager
+    def required(self, what: str, **evidence: Any) -> Iterator[None]:
+        """Turn ``TimeoutError`` into :class:`~planaris.errors.TimeLimitError`.
+
+        >>> budget = Budget(0.0)
+        >>> with budget.required("the minimum cut was not found"):
+        ...     budget.check()
+        Traceback (most recent call last):
+        planaris.errors.TimeLimitError: the minimum cut was not found within `time_limit` = 0.0 ...
+        """
+        with within(self.time_limit, what, **evidence):
+            yield
+
+    # -- memory and threads ------------------------------------------------------------------
+
+    def bytes(self) -> int:
+        """Return the bytes that may be taken.
+
+        >>> Budget(memory_limit=1000).bytes()
+        1000
+        """
+        return available_bytes() if self.memory_limit is None else self.memory_limit
+
+    def check_memory(self, needed: float, what: str, instead: str) -> None:
+        """Raise :class:`~planaris.errors.TooLargeError` if ``needed`` bytes must not be taken."""
+        check_memory(needed, what, instead, memory_limit=self.memory_limit)
+
+    def workers(self) -> int:
+        """Return the number of threads that kernels may use.
+
+        >>> Budget(threads=3).workers()
+        3
+        """
+        return processors() if self.threads is None else self.threads
+
+
+def _check(
+    error: type[PlanarisError], name: str, value: Any, what: str, kind: type, least: float
+) -> None:
+    if value is None:
+        return
+    fits = isinstance(value, kind) and not isinstance(value, bool)
+    if not fits or not float(value) >= least:
+        msg = f"`{name}` must be {what}, got {value!r}"
+        raise error(msg)
+
+
+TimeLimit = float | Budget | None
+"""Seconds, or the budget of the caller, or None for no limit."""
+
+UNLIMITED = Budget()
+"""No deadline, half of the memory, every processor, no progress."""
+
+
+def control(budget: Budget | None) -> tuple[ProgressCallback | None, float]:
+    """Return what a kernel takes: the callback that it polls, and its seconds.
+
+    On the real clock a kernel looks at the time by itself, between callbacks.
+
+    >>> control(None)
+    (None, inf)
+    """
+    if budget is None:
+        return None, math.inf
+    if budget.clock is not time.monotonic:
+        return budget.poller(), math.inf
+    return budget.progress if callable(budget.progress) else None, budget.remaining()
+
+
+class _Poll:
+    """Polls a budget; kernels read ``stride`` (polls per call) and ``interval`` (seconds)."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.stride: int = getattr(budget.clock, "stride", KERNEL_STRIDE)
+        self.interval = KERNEL_INTERVAL if budget.clock is time.monotonic else 0.0
+
+    def __call__(self, fraction: float) -> None:
+        self.budget.poll(fraction)
