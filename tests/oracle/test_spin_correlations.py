@@ -144,10 +144,10 @@ def test_parts_of_all_kinds(rng: np.random.Generator) -> None:
     fields[0] = 0.7
     model = IsingModel(edges, rng.normal(size=len(edges)), fields)
     from planaris.budget import Budget
-    from planaris.infer.marginals import _by_parts, _cheapest
-    from planaris.infer.parts import split_model
+    from planaris.methods.auto import marginals_by_parts
+    from planaris.reductions.parts import split_model
 
-    found = _by_parts(split_model(model), _cheapest, Budget())
+    found = marginals_by_parts(split_model(model), Budget())
     expected = enumerate_states(model)
     np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-11)
     np.testing.assert_allclose(found.edges, expected.edges, atol=1e-11)

@@ -53,12 +53,12 @@ def test_parts_add_up(rng):
     fields = np.r_[np.zeros(9), rng.standard_normal(3), 0, 0, 0.5, 0]
     model = pl.IsingModel(edges, couplings, fields, offset=1.5)
     from planaris.budget import Budget
-    from planaris.infer.log_partition import _by_parts, _cheapest
-    from planaris.infer.parts import split_model
+    from planaris.methods.auto import log_partition_by_parts
+    from planaris.reductions.parts import split_model
 
     split = split_model(model)
     assert len(split.parts) == 2
-    result = _by_parts(split, _cheapest, Budget())
+    result = log_partition_by_parts(split, Budget())
     truth = enumerate_states(model).log_partition
     assert result.value == pytest.approx(truth, rel=RELATIVE)
     assert result.lower <= truth + 1e-13 <= result.upper + 2e-13

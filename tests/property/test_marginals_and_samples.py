@@ -63,11 +63,11 @@ def mixed_model(rng: np.random.Generator) -> pl.IsingModel:
 
 def test_parts(rng):
     from planaris.budget import Budget
-    from planaris.infer.marginals import _by_parts, _cheapest
-    from planaris.infer.parts import split_model
+    from planaris.methods.auto import marginals_by_parts
+    from planaris.reductions.parts import split_model
 
     model = mixed_model(rng)
-    assert_marginals(model, _by_parts(split_model(model), _cheapest, Budget()))
+    assert_marginals(model, marginals_by_parts(split_model(model), Budget()))
 
 
 def frequencies(model: pl.IsingModel, states: np.ndarray) -> np.ndarray:
@@ -104,11 +104,11 @@ def test_samples_of_a_plane_model_with_a_field(rng, method):
 
 def test_samples_of_parts(rng):
     from planaris.budget import Budget
-    from planaris.infer.parts import split_model
-    from planaris.infer.sample import _by_parts
+    from planaris.methods.auto import samples_by_parts
+    from planaris.reductions.parts import split_model
 
     model = mixed_model(rng)
-    assert_distribution(model, _by_parts(split_model(model), 20_000, rng, Budget()))
+    assert_distribution(model, samples_by_parts(split_model(model), 20_000, rng, Budget()))
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -37,7 +37,8 @@ def enclose_field(
         plan = plan_elimination(
             mrf, task="log_partition", search_seconds=0.05, time_limit=clock.share(0.2)
         )
-        if plan.complete and plan.seconds <= exact_share * clock.limit and plan.bytes < 2**31:
+        fits = plan.bytes <= min(2**31, clock.budget.bytes())
+        if plan.complete and fits and plan.seconds <= exact_share * clock.limit:
             return treewidth.log_partition(mrf, plan=plan, time_limit=clock.share(0.6))
     clock.offer("sizes", upper=_table_upper(mrf))
     order = elimination_order(mrf)

@@ -118,7 +118,8 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
         plan = plan_elimination(
             model, task="log_partition", search_seconds=0.05, time_limit=clock.share(EXACT_SHARE)
         )
-        if plan.complete and plan.seconds <= EXACT_SHARE * clock.limit and plan.bytes < 2**31:
+        fits = plan.bytes <= min(2**31, clock.budget.bytes())
+        if plan.complete and fits and plan.seconds <= EXACT_SHARE * clock.limit:
             return treewidth.log_partition(model, plan=plan, time_limit=clock.share(0.6))
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from planaris import treewidth
+from planaris.budget import Budget
 from planaris.cli.options import (
-    METHODS,
     Certificate,
     Evidence,
     Format,
@@ -23,13 +23,11 @@ from planaris.cli.options import (
 from planaris.cuts import is_submodular
 from planaris.embed import prove_planarity
 from planaris.errors import MethodError
-from planaris.infer.ground_state import ANY_LABELS as STATES_OF_LABELS
-from planaris.infer.log_partition import ANY_LABELS as SUMS_OF_LABELS
-from planaris.infer.parts import num_components, split_model
-from planaris.infer.reduce import as_ising, check_method
 from planaris.memory import readable
+from planaris.methods import methods
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
-from planaris.reference.brute_force import MAX_SPINS
+from planaris.reductions import IsingForm
+from planaris.reductions.parts import num_components, split_model
 from planaris.result.files import save_result
 from planaris.treewidth import default_memory_limit
 
@@ -57,15 +55,18 @@ def info(
     exactly, or answers are intervals. The certificate is a plane rotation system, or a
     subdivision of K5 or K3,3; it is for models that are, or convert to, Ising models.
     """
-    check_method(
-        method, ("auto", *dict.fromkeys(name for names in METHODS.values() for name in names))
-    )
+    if method not in methods():
+        msg = f"`--method` must be one of {', '.join(methods())}, got {method!r}"
+        raise MethodError(msg)
     model, _ = load(file, format, evidence)
     if certificate is not None:
         save_result(prove_planarity(_ising(model)), certificate)
     facts = describe(model, time_limit)
     if method != "auto":
-        facts["method"], facts["fits"] = method, _fits(method, facts)
+        reason = methods()[method].fits(model, Budget(time_limit))
+        facts["method"], facts["fits"] = method, reason is None
+        if reason is not None:
+            facts["reason"] = reason
     if json:
         print_json(facts)
         return
@@ -103,15 +104,6 @@ def _ising(model: IsingModel | MarkovRandomField) -> IsingModel:
         raise MethodError(msg, **error.evidence) from error
 
 
-def _fits(method: str, facts: dict[str, Any]) -> bool:
-    """Say whether a method takes a model of these facts."""
-    if method in ("planar", "treewidth", "graph-cut"):
-        return any(name.split()[0] == method for name in facts["exact_methods"])
-    if method == "brute-force":
-        return bool(facts.get("variables", facts.get("spins", 0)) <= MAX_SPINS)
-    return method in {*STATES_OF_LABELS, *SUMS_OF_LABELS} or "spins" in facts
-
-
 def describe(
     model: IsingModel | MarkovRandomField, time_limit: float | None = None
 ) -> dict[str, Any]:
@@ -126,8 +118,7 @@ def describe(
             "largest_factor": int(np.diff(model.scope_offsets).max(initial=0)),
             "zero_potentials": int(np.count_nonzero(np.isneginf(model.log_values))),
         }
-        converted = as_ising(model, "auto")
-        ising = None if converted is None else converted[0]
+        ising = IsingForm.apply(model).model if IsingForm.accepts(model) else None
     else:
         ising = model
     plan = treewidth.plan_elimination(model)

@@ -12,6 +12,7 @@ from planaris.errors import PlanarisError
 from planaris.io import read_evidence, read_model
 from planaris.io.files import write_text
 from planaris.io.model_files import READERS
+from planaris.methods.registry import Verb, method_names
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.condition import Conditioning
 
@@ -39,31 +40,18 @@ Certificate = Annotated[
     typer.Option(metavar="FILE", help="Write the result with its proof, for 'planaris verify'."),
 ]
 
-_EXACT = ("planar", "treewidth", "brute-force")
-_BOUNDS = ("interval", "trw", "pdc", "planar+tree", "trw+cycle", "logdet", "mean-field")
-METHODS = {
-    "map": (
-        "planar",
-        "graph-cut",
-        "qpbo",
-        "treewidth",
-        "local-lp",
-        "cycle-lp",
-        "mplp",
-        "branch-and-cut",
-        "pdc",
-        "brute-force",
-    ),
-    "pr": (*_EXACT, *_BOUNDS),
-    "mar": (*_EXACT, "clamped", *_BOUNDS),
-    "sample": _EXACT,
+VERB_OF: dict[str, Verb] = {
+    "map": "ground_state",
+    "pr": "log_partition",
+    "mar": "marginals",
+    "sample": "sample",
 }
-"""What ``--method`` may force in each command; exact methods first."""
+"""The verb behind each command that takes ``--method``."""
 
 
 def method_option(command: str) -> Any:
     """Return the option ``--method`` of a command, with what it may be."""
-    known = ", ".join(METHODS[command])
+    known = ", ".join(name for name in method_names(VERB_OF[command]) if name != "auto")
     said = f"Force a method instead of choosing by structure: {known}."
     return typer.Option(metavar="METHOD", help=said)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError, NotPlanarError, TooLargeError, missing_extra
 from planaris.infer import ground_state, log_partition, marginals, sample
-from planaris.infer.parts import split_model
 from planaris.models import IsingModel
+from planaris.reductions.parts import split_model
 from planaris.typing import Array, FloatArray, Int8Array
 
 try:

@@ -8,22 +8,23 @@ from typing import Any
 
 from planaris import infer
 from planaris.errors import TimeLimitError
+from planaris.methods import methods
+from planaris.methods.registry import Verb
 from planaris.models import IsingModel
 from planaris.selftest.interrupts import cube, lattice
 
 LIMIT = 0.5
 
-METHODS: list[tuple[str, str]] = [
-    *(("ground_state", m) for m in ("auto", "planar", "qpbo", "treewidth", "local-lp")),
-    *(("ground_state", m) for m in ("cycle-lp", "mplp", "branch-and-cut", "pdc")),
-    *(("log_partition", m) for m in ("auto", "planar", "treewidth", "interval", "trw", "pdc")),
-    *(("log_partition", m) for m in ("planar+tree", "trw+cycle", "logdet", "mean-field")),
-    *(("marginals", m) for m in ("auto", "planar", "treewidth", "interval", "trw", "pdc")),
-    *(("marginals", m) for m in ("planar+tree", "trw+cycle", "mean-field", "clamped")),
+METHODS: list[tuple[Verb, str]] = [
+    (verb, name)
+    for name, method in methods().items()
+    for verb in method.tasks
+    if verb != "sample" and method.slow_on != "none"
 ]
+"""Every verb and method that can be made to take longer than its limit."""
 
 
-def break_limit(verb: str, method: str, k: int) -> str | None:
+def break_limit(verb: Verb, method: str, k: int) -> str | None:
     """Give a method a model that takes longer; return what was not kept."""
     model = _model(method, k)
     wall, work = time.monotonic(), time.process_time()
@@ -44,10 +45,11 @@ def break_limit(verb: str, method: str, k: int) -> str | None:
 
 
 def _model(method: str, k: int) -> IsingModel:
-    if method == "planar":
+    kind = methods()[method].slow_on
+    if kind == "plane":
         return lattice(400)
-    if method == "treewidth":
+    if kind == "wide":
         return lattice(24, fields=True)
-    if method == "logdet":
+    if kind == "small cube":
         return cube(3)
     return cube(10 + k % 8) if k % 2 else lattice(60 + 30 * (k % 4), fields=True)

@@ -10,7 +10,7 @@ import pytest
 import planaris as pl
 from planaris.embed import torus_lattice
 from planaris.errors import MethodError, PrecisionError, TooLargeError
-from planaris.infer.log_partition import BOUNDS
+from planaris.methods.bounds import METHODS
 from planaris.reference import enumerate_states
 
 K6 = [(u, v) for u in range(6) for v in range(u)]
@@ -22,7 +22,7 @@ def weak(rng: np.random.Generator) -> pl.IsingModel:
     return pl.IsingModel(K6, 0.1 * rng.normal(size=15), rng.normal(size=6))
 
 
-@pytest.mark.parametrize("method", [name for name in BOUNDS if name != "interval"])
+@pytest.mark.parametrize("method", [m.name for m in METHODS if m.name != "interval"])
 def test_estimates_are_near_and_not_called_exact(weak: pl.IsingModel, method: str) -> None:
     found = pl.marginals(weak, method=method)
     truth = enumerate_states(weak)

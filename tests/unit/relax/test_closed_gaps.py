@@ -8,8 +8,8 @@ import pytest
 import planaris as pl
 from claims import claimed_state
 from planaris.budget import Budget
-from planaris.infer.ground_state import _by_parts
-from planaris.infer.parts import split_model
+from planaris.reductions.joins import join_ground_states
+from planaris.reductions.parts import split_model
 from planaris.result import GroundState
 
 
@@ -57,12 +57,16 @@ def test_penalties_do_not_close_gaps(seed: int, method: str, prove: bool) -> Non
 def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
     model = pl.IsingModel([(0, 1), (2, 3)], [1.1, 2.3], offset=1.0)
 
-    def nearly(part: object, budget: Budget) -> GroundState:
+    def join(model: pl.IsingModel) -> GroundState:
+        split = split_model(model)
+        (part,) = split.parts
         energy = -float(np.abs(part.model.couplings).sum())
-        return claimed_state(np.ones(4, np.int8), energy, energy - 1e-10, energy, True, "some")
+        up = np.ones(4, np.int8)
+        nearly = claimed_state(up, energy, energy - 1e-10, energy, True, "some")
+        return join_ground_states(split, [nearly], Budget())
 
-    found = _by_parts(split_model(model), nearly, Budget())
+    found = join(model)
     assert found.exact
     assert -4.4 - 3e-10 < found.lower <= -4.4 - 0.9e-10
-    whole = _by_parts(split_model(model.with_couplings([1.0, 2.0])), nearly, Budget())
+    whole = join(model.with_couplings([1.0, 2.0]))
     assert whole.lower == whole.energy == -4.0  # no energy but every second whole number

@@ -8,16 +8,16 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import InfeasibleError
-from planaris.infer.reduce import Model
+from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
 from planaris.reference import enumerate_assignments, enumerate_states
-from planaris.reference.brute_force import all_states
+from planaris.reference.brute_force import MAX_SPINS, all_states
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.treewidth.flatten import num_variables
 from planaris.treewidth.rounding import EPS, size_of_logs
 from planaris.typing import Array
 
-METHOD = "brute-force"
+NAME = "brute-force"
 
 
 def least_state(model: Model, budget: Budget) -> GroundState:
@@ -34,7 +34,7 @@ def least_state(model: Model, budget: Budget) -> GroundState:
         model,
         states[0],
         energy,
-        method=METHOD,
+        method=NAME,
         seconds=budget.seconds(),
         stats={"degeneracy": len(states)},
     )
@@ -51,7 +51,7 @@ def sum_states(model: Model, budget: Budget) -> LogPartition:
         value,
         slack,
         num_variables=num_variables(model),
-        method=METHOD,
+        method=NAME,
         seconds=budget.seconds(),
     )
 
@@ -68,11 +68,13 @@ def all_marginals(model: Model, budget: Budget) -> Marginals:
         _require_weight(found.map_log_weight)
         nodes, edges = found.nodes, found.factors
     error = 8 * EPS * (size_of_logs(model) + len(nodes))
-    return Marginals(nodes=nodes, edges=edges, error=error, method=METHOD, seconds=budget.seconds())
+    return Marginals(nodes=nodes, edges=edges, error=error, method=NAME, seconds=budget.seconds())
 
 
-def draw_states(model: Model, size: int, rng: np.random.Generator) -> Array:
+def draw_states(asked: Question) -> Array:
     """Draw states by their probabilities."""
+    model, size, rng = asked.model, asked.num_samples, asked.rng
+    assert rng is not None, "the verb makes one"
     if isinstance(model, IsingModel):
         probabilities = enumerate_states(model).probabilities
         return all_states(model.num_spins)[rng.choice(len(probabilities), size, p=probabilities)]
@@ -88,3 +90,24 @@ def _require_weight(best: float) -> None:
     if best == -np.inf:
         msg = "no state has positive weight: the hard constraints contradict each other"
         raise InfeasibleError(msg)
+
+
+def _fits(model: Model, budget: Budget) -> str | None:
+    count = num_variables(model)
+    return None if count <= MAX_SPINS else f"{count} variables have too many states to list"
+
+
+METHODS = [
+    Method(
+        NAME,
+        "lists all states",
+        {
+            "ground_state": Task(lambda a: least_state(a.model, a.budget), "exact", "labels"),
+            "log_partition": Task(lambda a: sum_states(a.model, a.budget), "exact", "labels"),
+            "marginals": Task(lambda a: all_marginals(a.model, a.budget), "exact", "labels"),
+            "sample": Task(draw_states, "exact", "labels"),
+        },
+        fits=_fits,
+        slow_on="none",
+    )
+]

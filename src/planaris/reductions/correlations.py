@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planaris.infer.parts import Part, Split
 from planaris.kernels.graph import connected_components
+from planaris.reductions.parts import Part, Split
 from planaris.typing import FloatArray, LongArray
 
 FromRoot = Callable[[Part, int], FloatArray]

@@ -6,9 +6,9 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.budget import Budget
-from planaris.infer.parts import num_components
-from planaris.infer.reduce import Model
+from planaris.methods.registry import Model
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.reductions.parts import num_components
 from planaris.treewidth.plan import EliminationPlan, Task
 
 FIRM_SECONDS = 600.0

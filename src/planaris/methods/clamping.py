@@ -1,74 +1,18 @@
-"""Marginals from bounds on log Z: estimates, and intervals that hold."""
+"""Marginals with ends that hold: intervals for log Z with spins clamped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from planaris import bounds
 from planaris.budget import Budget
-from planaris.infer.reduce import PATIENCE_SECONDS
-from planaris.models import Inverse, IsingModel, MarkovRandomField
-from planaris.result import LogPartition, Marginals
+from planaris.methods.bounds import PATIENCE_SECONDS
+from planaris.methods.registry import Method, Task
+from planaris.models import IsingModel
+from planaris.result import Marginals
 from planaris.typing import FloatArray
-
-Bound = Callable[[IsingModel, Budget], LogPartition]
-LabelBound = Callable[[MarkovRandomField, Budget], LogPartition]
-
-
-def from_bound(model: IsingModel, bound: Bound, budget: Budget) -> Marginals | None:
-    """Return the marginals that a bound's optimum agrees on; None where it solved exactly.
-
-    They are estimates: ``exact`` is False, and ``log_partition`` has the bound.
-    """
-    found = bound(model, budget)
-    guess = found.pseudomarginals
-    if guess is None or guess.edges is None:
-        return None
-    return Marginals(
-        nodes=guess.nodes,
-        edges=guess.edges,
-        log_partition=found,
-        proved=False,
-        method=found.method,
-        seconds=budget.seconds(),
-        stats=found.stats,
-    )
-
-
-def of_labels(field: MarkovRandomField, bound: LabelBound, budget: Budget) -> Marginals | None:
-    """Return the estimates of a bound, a table per variable and per factor of a pairwise field.
-
-    None where the bound has none, as for a field without states.
-    """
-    found = bound(field, budget)
-    if found.pseudomarginals is None:
-        return None
-    nodes: Any = found.pseudomarginals.nodes
-    pairs: Any = found.pseudomarginals.edges  # independent variables have none of their own
-    view = field.pairwise_view()
-    factors = []
-    for k in range(field.num_factors):
-        scope, edge = field.scope(k).tolist(), int(view.factor_edge[k])
-        if edge < 0:
-            table = np.asarray(nodes[scope[0]]) if scope else np.ones(())
-        elif pairs is None:
-            table = np.multiply.outer(nodes[scope[0]], nodes[scope[1]])
-        else:
-            table = pairs[edge].T if view.factor_swapped[k] else pairs[edge]
-        factors.append(table)
-    return Marginals(
-        nodes=nodes,
-        edges=factors,
-        log_partition=found,
-        proved=False,
-        method=found.method,
-        seconds=budget.seconds(),
-    )
 
 
 def by_clamping(model: IsingModel, budget: Budget) -> Marginals:
@@ -117,23 +61,6 @@ def by_clamping(model: IsingModel, budget: Budget) -> Marginals:
     )
 
 
-def lift_enclosures(found: Marginals, lifted: Marginals, inverse: Inverse) -> Marginals:
-    """Return clamped marginals of a field with the ends of every table of a variable."""
-    ends = [
-        inverse.lift_marginals(replace(found, nodes=end)).nodes
-        for end in (found.nodes_lower, found.nodes_upper)
-        if end is not None
-    ]
-    pairs = list(zip(*ends, strict=True))
-    return replace(
-        lifted,
-        nodes_lower=[np.minimum(a, b) for a, b in pairs],
-        nodes_upper=[np.maximum(a, b) for a, b in pairs],
-        edges_lower=None,
-        edges_upper=None,
-    )
-
-
 def _neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:
     """Return what holds for P(s_v = +1) in any state of the neighbours: fields h ± Σ|J|."""
     size = np.bincount(model.edges.ravel(), np.repeat(np.abs(model.couplings), 2), model.num_spins)
@@ -159,3 +86,12 @@ def _edge_bounds(
         np.clip(least - rounding, 0.0, 1.0),
         np.clip(1 - np.maximum(apart, 0.0) + rounding, 0.0, 1.0),
     )
+
+
+METHODS = [
+    Method(
+        "clamped",
+        "encloses marginals",
+        {"marginals": Task(lambda asked: by_clamping(asked.model, asked.budget), "interval")},
+    )
+]

@@ -1,0 +1,261 @@
+"""The choice by structure: each part by the cheapest exact method that fits, else by bounds."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from planaris import cuts, relax, treewidth
+from planaris.budget import Budget
+from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
+from planaris.methods import planar
+from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
+from planaris.methods.elimination import (
+    cheap_elimination,
+    fitting_elimination,
+    sharper_elimination,
+)
+from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
+from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
+from planaris.reductions.ising_form import IsingForm
+from planaris.reductions.joins import (
+    join_ground_states,
+    join_log_partitions,
+    join_marginals,
+    join_samples,
+)
+from planaris.reductions.parts import Part, Split, split_model
+from planaris.result import GroundState, LogPartition, Marginals
+from planaris.typing import Array
+
+QUICK_SECONDS = 0.5
+"""Eliminations up to this are done at once; before longer ones branch and cut has a try."""
+
+ELIMINATION_SECONDS = 10.0
+"""Longest elimination that is preferred to a long branch and cut."""
+
+
+def _ising_form(mrf: MarkovRandomField, verb: Verb, budget: Budget) -> IsingForm | None:
+    """Return the model in spins, unless it is none or elimination keeps its numbers sharper."""
+    task: Any = verb
+    if sharper_elimination(mrf, task, budget) is not None:
+        return None
+    try:
+        return IsingForm.apply(mrf)
+    except MethodError:
+        return None
+
+
+# -- ground states -------------------------------------------------------------------------------
+
+
+def _ground_state(asked: Question) -> GroundState:
+    model, budget = asked.model, asked.budget
+    if isinstance(model, MarkovRandomField):
+        form = _ising_form(model, "ground_state", budget)
+        if form is not None:
+            return form.lift(_ground_state(replace(asked, model=form.model)))
+        plan = fitting_elimination(model, "ground_state", budget)
+        if plan is not None:
+            with suppress(TimeLimitError):
+                return treewidth.ground_state(model, plan=plan, time_limit=budget)
+        return _branch_and_cut(model, budget)
+    split = split_model(model, asked.embedding)
+    found = [_ground_state_of_part(part, budget) for part in split.parts]
+    return join_ground_states(split, found, budget)
+
+
+def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:
+    if part.embedding is not None:
+        found = planar.ground_state_of_part(part, budget)
+        if found.exact or part.embedding.genus == 0:  # the time was over
+            return found
+    model, inverse = part.with_fields()
+    if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
+        found = cuts.graph_cut(model, time_limit=budget)
+        if inverse is None:
+            return found
+        lifted = lift_ground_state(found, inverse, part.model)
+        # The flow is along the other edges: what it leaves over is held against the fields.
+        return replace(lifted, certificate=found.certificate)
+    plan = fitting_elimination(model, "ground_state", budget)
+    if plan is None or plan.seconds > ELIMINATION_SECONDS:
+        return _branch_and_cut(part.model, budget)
+    bounded = None
+    if plan.seconds > QUICK_SECONDS:
+        # Weakly frustrated models are cut in no time; no longer than the elimination would take.
+        bounded = _branch_and_cut(part.model, budget.share(0.5).within(plan.seconds))
+        if bounded.exact:
+            return bounded
+    try:
+        found = treewidth.ground_state(model, plan=plan, time_limit=budget)
+    except TimeLimitError:
+        return bounded or _branch_and_cut(part.model, budget)
+    return found if inverse is None else lift_ground_state(found, inverse, part.model)
+
+
+def _branch_and_cut(model: Model, budget: Budget) -> GroundState:
+    return relax.branch_and_cut(model, time_limit=budget.or_within(PATIENCE_SECONDS))
+
+
+# -- log Z ---------------------------------------------------------------------------------------
+
+
+def _log_partition(asked: Question) -> LogPartition:
+    model, budget = asked.model, asked.budget
+    if isinstance(model, MarkovRandomField):
+        form = _ising_form(model, "log_partition", budget)
+        if form is None:
+            return _eliminate_or_enclose(model, budget)
+        return form.lift(_log_partition(replace(asked, model=form.model)))
+    if asked.embedding is None:
+        plan = cheap_elimination(model, "log_partition", budget)
+        if plan is not None:
+            return _eliminate(model, plan, budget)
+    split = split_model(model, asked.embedding)
+    if len(split.parts) == 1 and split.parts[0].embedding is None:
+        return _eliminate_or_enclose(model, budget)
+    return log_partition_by_parts(split, budget)
+
+
+def log_partition_by_parts(split: Split, budget: Budget) -> LogPartition:
+    """Return log Z, each part by the cheapest method that fits."""
+    found = [_log_partition_of_part(part, budget) for part in split.parts]
+    return join_log_partitions(split, found, budget)
+
+
+def _log_partition_of_part(part: Part, budget: Budget) -> LogPartition:
+    if part.embedding is not None:
+        return planar.log_partition_of_part(part, budget)
+    model, inverse = part.with_fields()
+    found = _eliminate_or_enclose(model, budget)
+    return found if inverse is None else lift_log_partition(found, inverse)
+
+
+def _eliminate_or_enclose(model: Model, budget: Budget) -> LogPartition:
+    plan = fitting_elimination(model, "log_partition", budget)
+    return interval(model, budget) if plan is None else _eliminate(model, plan, budget)
+
+
+def _eliminate(model: Model, plan: treewidth.EliminationPlan, budget: Budget) -> LogPartition:
+    """Eliminate where that was estimated to fit; on timeout return the best interval."""
+    try:
+        return treewidth.log_partition(model, plan=plan, time_limit=budget)
+    except TimeLimitError:
+        return interval(model, budget)
+
+
+# -- marginals -----------------------------------------------------------------------------------
+
+
+def _marginals(asked: Question) -> Marginals:
+    model, budget = asked.model, asked.budget
+    if isinstance(model, MarkovRandomField):
+        form = _ising_form(model, "marginals", budget)
+        if form is not None:
+            return form.lift(_marginals(replace(asked, model=form.model)))
+        try:
+            return treewidth.marginals(model, time_limit=budget)
+        except (TooLargeError, TimeLimitError):
+            if not model.is_pairwise:
+                raise
+            return _estimate(asked, "trw")
+    try:
+        return exact_marginals(asked)
+    except (TooLargeError, TimeLimitError):
+        # Nothing exact fits: estimates, marked as such, with the interval for log Z.
+        return estimate_marginals(model, interval, budget)
+    except PrecisionError:  # a surface that is too cold, and too wide to eliminate
+        return _estimate(asked, "trw")
+
+
+def _estimate(asked: Question, name: str) -> Marginals:
+    found: Marginals = methods()[name].tasks["marginals"].run(asked)
+    return found
+
+
+def exact_marginals(asked: Question) -> Marginals:
+    """Return exact marginals of an Ising model, or raise what stands in the way."""
+    model, budget = asked.model, asked.budget
+    if asked.embedding is None and _may_eliminate(model):
+        plan = cheap_elimination(model, "marginals", budget)
+        if plan is not None:
+            return treewidth.marginals(model, plan=plan, time_limit=budget)
+    return marginals_by_parts(split_model(model, asked.embedding), budget)
+
+
+def marginals_by_parts(split: Split, budget: Budget) -> Marginals:
+    """Return exact marginals, each part by the cheapest method that fits."""
+    found = [_marginals_of_part(part, budget) for part in split.parts]
+    return join_marginals(
+        split, found, lambda part, root: planar.correlations_from(part, root, budget), budget
+    )
+
+
+def _may_eliminate(model: IsingModel) -> bool:
+    """Return whether looking for an elimination order is worth its time."""
+    return model.num_spins <= 5000 or model.num_edges <= 1.05 * model.num_spins
+
+
+def _marginals_of_part(part: Part, budget: Budget) -> Marginals:
+    if part.embedding is not None:
+        try:
+            return planar.marginals_of_part(part, budget)
+        except PrecisionError:
+            if fitting_elimination(part.model, "marginals", budget) is None:
+                raise
+    model, inverse = part.with_fields()
+    found = treewidth.marginals(model, time_limit=budget)
+    return found if inverse is None else inverse.lift_marginals(found)
+
+
+# -- samples -------------------------------------------------------------------------------------
+
+
+def _sample(asked: Question) -> Array:
+    model, size, rng, budget = asked.model, asked.num_samples, asked.rng, asked.budget
+    assert rng is not None, "the verb makes one"
+    if isinstance(model, MarkovRandomField):
+        form = _ising_form(model, "sample", budget)
+        if form is not None:
+            return form.lift_states(_sample(replace(asked, model=form.model)))
+        return treewidth.sample(model, size, rng, time_limit=budget)
+    plan = None if asked.embedding is not None else cheap_elimination(model, "sample", budget)
+    if plan is not None:
+        return treewidth.sample(model, size, rng, plan=plan, time_limit=budget)
+    return samples_by_parts(split_model(model, asked.embedding), size, rng, budget)
+
+
+def samples_by_parts(split: Split, size: int, rng: np.random.Generator, budget: Budget) -> Array:
+    """Return exact samples, each part by the cheapest method that fits."""
+    found = [_samples_of_part(part, size, rng, budget) for part in split.parts]
+    return join_samples(split, found, size, rng)
+
+
+def _samples_of_part(part: Part, size: int, rng: np.random.Generator, budget: Budget) -> Array:
+    if part.embedding is not None:
+        try:
+            return planar.samples_of_part(part, size, rng, budget)
+        except PrecisionError:  # too cold for Pfaffians
+            if fitting_elimination(part.model, "sample", budget) is None:
+                raise
+    model, inverse = part.with_fields()
+    states = treewidth.sample(model, size, rng, time_limit=budget)
+    return states if inverse is None else inverse.lift_states(states)
+
+
+METHODS = [
+    Method(
+        "auto",
+        "picks by structure, part by part",
+        {
+            "ground_state": Task(_ground_state, "interval", "labels"),
+            "log_partition": Task(_log_partition, "interval", "labels"),
+            "marginals": Task(_marginals, "estimate", "labels"),
+            "sample": Task(_sample, "exact", "labels"),
+        },
+    )
+]

@@ -1,0 +1,128 @@
+"""Bounds on log Z, and the estimates of marginals at their optima."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from planaris import bounds, treewidth
+from planaris.budget import Budget
+from planaris.errors import MethodError
+from planaris.methods.registry import Method, Model, Question, Takes, Task
+from planaris.models import MarkovRandomField
+from planaris.result import LogPartition, Marginals
+
+PATIENCE_SECONDS = 60.0
+"""Spent on relaxations of what no exact method fits, when no time limit is given."""
+
+Bound = Callable[[Model, Budget], LogPartition]
+
+
+def interval(model: Model, budget: Budget) -> LogPartition:
+    """Enclose log Z by everything that helps, as tightly as the time allows."""
+    limited = budget.or_within(PATIENCE_SECONDS)
+    before, whole = limited.seconds(), max(limited.remaining(), 1e-9)
+    with limited.watch("bounds on log Z") as watched:
+
+        def tell(_: float) -> None:
+            watched.report(min((watched.seconds() - before) / whole, 1.0))
+
+        return bounds.interval(model, watched.quiet(), callback=tell)
+
+
+def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:
+    """Return the marginals at the optimum of a bound; exact ones where it solved exactly.
+
+    They are estimates: ``exact`` is False, and ``log_partition`` has the bound.
+    """
+    found = bound(model, budget)
+    guess = found.pseudomarginals
+    if isinstance(model, MarkovRandomField):
+        if guess is None:
+            return treewidth.marginals(model, time_limit=budget)
+        edges: Any = _factor_tables(model, guess.nodes, guess.edges)
+    elif guess is None or guess.edges is None:
+        from planaris.methods.auto import exact_marginals
+
+        return exact_marginals(Question(model, budget))
+    else:
+        edges = guess.edges
+    return Marginals(
+        nodes=guess.nodes,
+        edges=edges,
+        log_partition=found,
+        proved=False,
+        method=found.method,
+        seconds=budget.seconds(),
+        stats=found.stats,
+    )
+
+
+def _factor_tables(mrf: MarkovRandomField, nodes: Any, pairs: Any) -> list[Any]:
+    """Return a table per factor; independent variables have no tables of pairs."""
+    view = mrf.pairwise_view()
+    tables = []
+    for k in range(mrf.num_factors):
+        scope, edge = mrf.scope(k).tolist(), int(view.factor_edge[k])
+        if edge < 0:
+            table = np.asarray(nodes[scope[0]]) if scope else np.ones(())
+        elif pairs is None:
+            table = np.multiply.outer(nodes[scope[0]], nodes[scope[1]])
+        else:
+            table = pairs[edge].T if view.factor_swapped[k] else pairs[edge]
+        tables.append(table)
+    return tables
+
+
+def _needs_pairs(model: Model, budget: Budget) -> str | None:
+    if isinstance(model, MarkovRandomField) and not model.is_pairwise:
+        return "it has factors of more than two variables"
+    return None
+
+
+def _bound(
+    name: str,
+    solve: Bound,
+    takes: Takes = "spins",
+    *,
+    fits: Callable[[Model, Budget], str | None] = lambda model, budget: None,
+    slow_on: str = "any",
+    energies: Callable[..., Any] | None = None,
+) -> Method:
+    def estimate(asked: Question) -> Marginals:
+        reason = fits(asked.model, asked.budget)
+        if reason is not None:
+            msg = f"`method={name!r}` does not fit this model: {reason}"
+            raise MethodError(msg)
+        return estimate_marginals(asked.model, solve, asked.budget)
+
+    # The interval of a model with more labels than two comes without pseudomarginals.
+    guess: Takes = "spins" if name == "interval" else takes
+    tasks: dict[Any, Task] = {
+        "log_partition": Task(lambda asked: solve(asked.model, asked.budget), "interval", takes),
+        "marginals": Task(estimate, "estimate", guess),
+    }
+    purpose = "bounds log Z and estimates marginals"
+    if energies is not None:
+        tasks["ground_state"] = Task(
+            lambda asked: energies(asked.model, time_limit=asked.budget), "interval"
+        )
+        purpose = "bounds log Z and the energy of ground states, and estimates marginals"
+    return Method(name, purpose, tasks, fits=fits, slow_on=slow_on)
+
+
+def _limited(solve: Callable[..., LogPartition]) -> Bound:
+    return lambda model, budget: solve(model, time_limit=budget)
+
+
+METHODS = [
+    _bound("interval", interval, "spins first"),
+    _bound("trw", _limited(bounds.trw), "spins first", fits=_needs_pairs),
+    _bound("mean-field", _limited(bounds.mean_field), "spins first", fits=_needs_pairs),
+    _bound("pdc", _limited(bounds.pdc), energies=bounds.map_bound),
+    _bound("planar+tree", _limited(bounds.planar_and_trees)),
+    _bound("trw+cycle", _limited(bounds.trw_over_cycles)),
+    _bound("logdet", _limited(bounds.logdet), slow_on="small cube"),
+]

@@ -1,0 +1,137 @@
+"""The registry of methods.
+
+A method is one :class:`Method`, made in a module of this folder and found there by itself: to add
+one, add a module that defines ``METHODS``. The verbs, ``planaris info``, the help of the commands,
+the table of the documentation, the self-test and the tests of limits all read this registry.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from planaris.budget import UNLIMITED, Budget
+from planaris.embed import Embedding
+from planaris.errors import MethodError
+from planaris.models import IsingModel, MarkovRandomField
+
+Model = IsingModel | MarkovRandomField
+
+Verb = Literal["ground_state", "log_partition", "marginals", "sample"]
+
+VERBS: tuple[Verb, ...] = ("ground_state", "log_partition", "marginals", "sample")
+
+Promise = Literal["exact", "interval", "estimate"]
+"""The right answer, ends that contain it, or neither."""
+
+Takes = Literal["spins", "spins first", "labels"]
+"""Ising models only; those or, where a model is none, labels; or any model as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a verb is asked: a model, and what comes with it."""
+
+    model: Any
+    budget: Budget = UNLIMITED
+    embedding: Embedding | None = None
+    num_samples: int = 0
+    rng: np.random.Generator | None = None
+
+
+Run = Callable[[Question], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One verb of a method.
+
+    Attributes
+    ----------
+    run : callable
+        Answers a :class:`Question`.
+    promise : str
+        ``"exact"``, ``"interval"`` or ``"estimate"``.
+    takes : str
+        ``"spins"``: Ising models; Markov random fields that are such go through
+        :class:`~planaris.reductions.IsingForm`. ``"spins first"``: the same, and other Markov
+        random fields as they are. ``"labels"``: every model as it is.
+    """
+
+    run: Run
+    promise: Promise
+    takes: Takes = "spins"
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method of inference.
+
+    Attributes
+    ----------
+    name : str
+        What ``method=`` and ``--method`` call it.
+    purpose : str
+        What it does, as the end of a sentence: "is exact on planar models".
+    tasks : mapping
+        The verbs it has, each a :class:`Task`.
+    fits : callable
+        ``fits(model, budget)`` returns None, or the reason why the method refuses the model.
+    slow_on : str
+        A model of :mod:`planaris.selftest` on which it takes longer than tests of limits allow.
+    """
+
+    name: str
+    purpose: str
+    tasks: Mapping[Verb, Task]
+    fits: Callable[[Model, Budget], str | None] = field(default=lambda model, budget: None)
+    slow_on: str = "any"
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """Return every method by its name: exact ones first, brute force last of them.
+
+    >>> "planar" in methods(), "no such method" in methods()
+    (True, False)
+    """
+    folder = importlib.import_module("planaris.methods")
+    found: list[Method] = []
+    for module in pkgutil.iter_modules(folder.__path__):
+        loaded = importlib.import_module(f"planaris.methods.{module.name}")
+        found += getattr(loaded, "METHODS", ())
+    rank = {"exact": 0, "interval": 1, "estimate": 2}
+
+    def place(method: Method) -> tuple[bool, int, bool, str]:
+        best = min(rank[task.promise] for task in method.tasks.values())
+        return method.name != "auto", best, method.name == "brute-force", method.name
+
+    return {method.name: method for method in sorted(found, key=place)}
+
+
+def method_names(verb: Verb) -> list[str]:
+    """Return the names that ``method=`` of a verb may have.
+
+    >>> method_names("sample")
+    ['auto', 'planar', 'treewidth', 'brute-force']
+    """
+    return [name for name, method in methods().items() if verb in method.tasks]
+
+
+def find_method(name: object, verb: Verb) -> Method:
+    """Return a method of a verb; refuse unknown names with the list of known ones."""
+    method = methods().get(name) if isinstance(name, str) else None
+    if method is not None and verb in method.tasks:
+        return method
+    names = ", ".join(map(repr, method_names(verb)))
+    if method is None:
+        msg = f"`method` must be one of {names}, got {name!r}"
+    else:
+        msg = f"`method={name!r}` {method.purpose}, which is not asked here; use one of {names}"
+    raise MethodError(msg)

@@ -1,0 +1,93 @@
+"""A Markov random field of two labels as the Ising model that it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from planaris.models import (
+    Inverse,
+    IsingModel,
+    MarkovRandomField,
+    lift_ground_state,
+    lift_log_partition,
+    mrf2ising,
+)
+from planaris.result import AsIsing, GroundState, LogPartition, Marginals
+from planaris.typing import Array, Int8Array
+
+Found = GroundState | LogPartition | Marginals
+
+
+@dataclass(frozen=True, eq=False)
+class IsingForm:
+    """A pairwise Markov random field of two labels, without zeros, as an Ising model.
+
+    Attributes
+    ----------
+    original : MarkovRandomField
+        The model asked for.
+    model : IsingModel
+        The same in spins: label 0 is spin -1, label 1 is spin +1.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> mrf = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [3.0, 4.0]])])
+    >>> form = IsingForm.apply(mrf)
+    >>> round(float(np.exp(form.lift(pl.log_partition(form.model)).value)), 9)
+    10.0
+    """
+
+    original: MarkovRandomField
+    model: IsingModel
+    inverse: Inverse
+
+    @staticmethod
+    def accepts(mrf: MarkovRandomField) -> bool:
+        """Return whether a Markov random field is an Ising model in other words."""
+        return mrf.is_binary and mrf.is_pairwise and not mrf.has_zeros
+
+    @classmethod
+    def apply(cls, mrf: MarkovRandomField) -> IsingForm:
+        """Return the Ising model; refuse with the reason where the MRF is none."""
+        return cls(mrf, *mrf2ising(mrf))
+
+    @overload
+    def lift(self, found: GroundState) -> GroundState: ...
+    @overload
+    def lift(self, found: LogPartition) -> LogPartition: ...
+    @overload
+    def lift(self, found: Marginals) -> Marginals: ...
+    def lift(self, found: Found) -> Found:
+        """Return a result for the Markov random field, its proof carried along."""
+        if isinstance(found, GroundState):
+            return lift_ground_state(found, self.inverse, self.original)
+        proof = None if found.certificate is None else AsIsing(found.certificate)
+        if isinstance(found, LogPartition):
+            return replace(lift_log_partition(found, self.inverse), certificate=proof)
+        return replace(self._lift_marginals(found), certificate=proof)
+
+    def lift_states(self, states: Int8Array) -> Array:
+        """Return labels for spins, one state per row."""
+        return np.asarray(self.inverse.lift_states(states)).astype(np.int32)
+
+    def _lift_marginals(self, found: Marginals) -> Marginals:
+        log_z = None if found.log_partition is None else self.lift(found.log_partition)
+        lifted = replace(self.inverse.lift_marginals(found), log_partition=log_z)
+        if found.nodes_lower is None or found.nodes_upper is None:
+            return lifted
+        ends: list[Any] = [
+            self.inverse.lift_marginals(replace(found, nodes=end)).nodes
+            for end in (found.nodes_lower, found.nodes_upper)
+        ]
+        pairs = list(zip(*ends, strict=True))  # the probability of label 0 has them swapped
+        return replace(
+            lifted,
+            nodes_lower=[np.minimum(a, b) for a, b in pairs],
+            nodes_upper=[np.maximum(a, b) for a, b in pairs],
+            edges_lower=None,
+            edges_upper=None,
+        )

@@ -1,0 +1,73 @@
+"""The registry: every method once, found by itself, refusing with a reason."""
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import MethodError, PlanarisError
+from planaris.methods import Question, find_method, method_names, methods
+from planaris.methods.registry import VERBS
+
+PROMISED = {
+    "ground_state": "auto planar treewidth graph-cut qpbo local-lp cycle-lp mplp branch-and-cut "
+    "pdc brute-force",
+    "log_partition": "auto planar treewidth trw trw+cycle logdet pdc planar+tree interval "
+    "mean-field brute-force bp",
+    "marginals": "auto planar treewidth trw trw+cycle logdet pdc planar+tree interval mean-field "
+    "clamped brute-force bp",
+    "sample": "auto planar treewidth brute-force",
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_promised_method_is_there(verb):
+    assert set(PROMISED[verb].split()) <= set(method_names(verb))
+
+
+def test_a_method_of_another_verb_is_refused_with_its_purpose():
+    with pytest.raises(MethodError, match="`method='mplp'` bounds the energy of ground states"):
+        find_method("mplp", "log_partition")
+    for wrong in ("no-such", None, 3):
+        with pytest.raises(MethodError, match="must be one of 'auto'"):
+            find_method(wrong, "sample")
+
+
+LABELS = pl.MarkovRandomField([3, 2], [((0, 1), [[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]])])
+THIRD = pl.MarkovRandomField([2, 2, 2], [((0, 1, 2), np.arange(1.0, 9.0).reshape(2, 2, 2))])
+TWO = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [3.0, 4.0]])])
+
+
+@pytest.mark.parametrize("verb", ["ground_state", "log_partition", "marginals"])
+@pytest.mark.parametrize("mrf", [LABELS, THIRD, TWO], ids=["labels", "third order", "two labels"])
+def test_every_method_takes_markov_random_fields_or_says_why_not(verb, mrf):
+    truth = getattr(pl, verb)(mrf, "brute-force")
+    answered = 0
+    for name in method_names(verb):
+        try:
+            found = getattr(pl, verb)(mrf, name, time_limit=1.0)
+        except PlanarisError as reason:
+            assert len(str(reason)) > 20  # noqa: PT017
+            continue
+        answered += 1
+        if verb == "marginals":
+            assert len(found.nodes) == mrf.num_variables
+        elif verb == "log_partition":
+            assert found.lower <= truth.value + 1e-9
+            assert found.upper >= truth.value - 1e-9
+        else:
+            assert found.lower <= truth.energy <= found.energy
+            assert len(found.assignment) == mrf.num_variables
+            assert len(found.spins) == (mrf.num_variables if mrf.is_binary else 0)
+    assert answered >= 3
+
+
+def test_fits_agrees_with_what_runs():
+    k5 = pl.IsingModel([(u, v) for u in range(5) for v in range(u)], -1.0)
+    budget = Question(k5).budget
+    assert "planar" in methods()["planar"].fits(k5, budget)
+    assert methods()["graph-cut"].fits(k5, budget) == "it has a frustrated cycle"
+    assert methods()["treewidth"].fits(k5, budget) is None
+    assert (
+        methods()["brute-force"].fits(pl.generate.spin_glass(8, np.random.default_rng(0)), budget)
+        is not None
+    )
