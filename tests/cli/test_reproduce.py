@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from command import COMMAND
+from helpers.command import COMMAND
 from planaris.experiments import FIGURES
 
 RING = ("reproduce", "ring-cost", "--quick", "--jobs", "2")

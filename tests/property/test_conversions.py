@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrf_models import mrfs
+from helpers.mrfs import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError
 from planaris.models import (

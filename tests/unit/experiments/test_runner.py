@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.toy_figure import FIGURE
 from planaris.errors import MethodError, MissingExtraError
 from planaris.experiments.engine import engine
 from planaris.experiments.figure import Settings, file_params, stable
 from planaris.experiments.runner import run_figure, run_trial, stored_results
 from planaris.experiments.store import Store
-from toy_figure import FIGURE
 
 SETTINGS = Settings()
 TESTS = Path(__file__).parents[2]

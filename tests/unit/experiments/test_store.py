@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.toy_figure import FIGURE
 from planaris.errors import ModelError
 from planaris.experiments.figure import Settings
 from planaris.experiments.store import Store, encode, trial_key
 from planaris.selftest import kills
-from toy_figure import FIGURE
 
 SETTINGS = Settings()
 TESTS = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[2]
 WRITE = """
 from pathlib import Path
 import sys
-from toy_figure import FIGURE
+from helpers.toy_figure import FIGURE
 from planaris.experiments.store import Store
 if __name__ == "__main__":
     for k in range(200):

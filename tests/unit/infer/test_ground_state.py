@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from degenerate import K5, LARGE, NONPLANAR, SMALL, path
+from helpers.degenerate import K5, LARGE, NONPLANAR, SMALL, path
 from planaris import planar
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import EmbeddingError, MethodError, NotPlanarError, TooLargeError

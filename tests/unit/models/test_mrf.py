@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import planaris as pl
-from mrf_models import mrfs
+from helpers.mrfs import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.models import (

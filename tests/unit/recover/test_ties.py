@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 import planaris as pl
-from degenerate import K5, SMALL
+from helpers.degenerate import K5, SMALL
 from planaris.recover import (
     MAP,
     Marginal,

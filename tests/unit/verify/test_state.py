@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import degenerate
-import strategies
+from helpers import degenerate, strategies
 from planaris import IsingModel
 from planaris.errors import VerificationError
 from planaris.reference import enumerate_states
