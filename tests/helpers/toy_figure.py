@@ -1,4 +1,8 @@
-"""A figure of cheap trials, for tests of the store and the runner; workers import it."""
+"""A figure of cheap trials, for tests of the store and the runner; workers import it.
+
+With the environment variable ``TOY_FOLDER`` a trial notes who ran it in the file ``log`` there, and
+waits while there is a file ``gate`` with a number no larger than its seed.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,33 @@ from planaris.report.pictures import new_figure
 
 
 def trials(settings: Settings):
-    count, pause = int(os.environ.get("TOY_TRIALS", "12")), float(os.environ.get("TOY_PAUSE", "0"))
-    return [{"seed": seed, "pause": pause} for seed in range(count)]
+    count, folder = int(os.environ.get("TOY_TRIALS", "12")), os.environ.get("TOY_FOLDER")
+    # What is called `path` is no part of the key of a trial.
+    return [{"seed": seed} | ({"path": folder} if folder else {}) for seed in range(count)]
+
+
+def close_gate(folder: Path, seed: int) -> Path:
+    """Let the trials from a seed on wait until the file that is returned is gone."""
+    folder.mkdir(exist_ok=True)
+    new, gate = folder / "new", folder / "gate"
+    new.write_text(str(seed))
+    return new.rename(gate)
+
+
+def _waits(folder: Path, seed: int) -> bool:
+    try:
+        return seed >= int((folder / "gate").read_text())
+    except FileNotFoundError:
+        return False
 
 
 def run(params):
-    log = os.environ.get("TOY_LOG")
-    if log:  # who ran what: one line per run
-        with Path(log).open("a") as file:
+    if "path" in params:
+        folder = Path(params["path"])
+        with (folder / "log").open("a") as file:
             file.write(f"{params['seed']} {os.getpid()}\n")
-    time.sleep(params["pause"])
+        while _waits(folder, params["seed"]):
+            time.sleep(0.005)
     if params["seed"] == int(os.environ.get("TOY_FAILS", "-1")):
         msg = "this one <fails>"
         raise ValueError(msg)
@@ -32,6 +53,13 @@ def run(params):
         os.kill(os.getpid(), signal.SIGKILL)
     matrix = np.random.default_rng(params["seed"]).standard_normal((60, 60))
     return {"eigenvalues": np.linalg.eigvalsh(matrix @ matrix.T)}
+
+
+def runs(folder: Path) -> list[tuple[int, int]]:
+    """Return (seed, process) of every run that was noted."""
+    log = folder / "log"
+    whole = log.read_text().rpartition("\n")[0] if log.exists() else ""
+    return [(int(line.split()[0]), int(line.split()[1])) for line in whole.splitlines()]
 
 
 def plot(results: list[Result]) -> Panels:
