@@ -4,14 +4,21 @@ import os
 import signal
 from pathlib import Path
 
+# One thread for each library of numbers, here and in all processes that tests start: several
+# workers on two cores do not fight for them, and sums are rounded the same on every machine.
+for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM"):
+    os.environ[f"{library}_THREADS"] = "1"
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
-settings.register_profile(
-    "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("nightly", deadline=None, max_examples=20_000)
+threadpool_limits(1)  # those that a plugin has loaded before
+
+unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("default", derandomize=True, **unhurried)
+settings.register_profile("nightly", max_examples=20_000, **unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,6 +37,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="slow; run with --slow"))
         if "repository" in item.keywords and not in_repository:
             item.add_marker(pytest.mark.skip(reason="needs the source tree"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say how to repeat the order of a run that failed."""
+    seed = getattr(terminalreporter.config.option, "randomly_seed", None)
+    if exitstatus and isinstance(seed, int):
+        terminalreporter.write_line(f"the order of the tests: --randomly-seed={seed}")
 
 
 @pytest.fixture

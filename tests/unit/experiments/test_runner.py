@@ -205,11 +205,19 @@ def test_no_scheduler_at_an_address(tmp_path):
 @pytest.mark.filterwarnings("default")
 def test_a_trial_that_kills_its_workers_is_told(tmp_path, cluster, monkeypatch):
     monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
-    trials = [{"seed": seed, "dies": seed == 2} for seed in range(3)]
+    folder = tmp_path / "folder"
+    trials = [{"seed": seed, "dies": seed == 2, "path": str(folder)} for seed in range(3)]
     figure = replace(FIGURE, trials=lambda settings: trials)
+    gate = close_gate(folder, 2)
+
+    def open_gate(progress):  # until then the worker holds results that nobody has fetched
+        if progress.done == 2:
+            gate.unlink()
+
     _, where = cluster(1)
     with pytest.raises(MethodError, match="took several workers of tcp://"):
-        run_figure(figure, SETTINGS, Store(tmp_path), scheduler=where)
+        run_figure(figure, SETTINGS, Store(tmp_path), scheduler=where, report=open_gate)
+    assert len(stored_results(figure, SETTINGS, Store(tmp_path))[0]) == 2
 
 
 @pytest.mark.filterwarnings("default")
