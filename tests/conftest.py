@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 # One thread for each library of numbers, here and in all processes that tests start: several
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
+
+from helpers.ticking import TickClock
+from planaris.budget import use_clock
 
 threadpool_limits(1)  # those that a plugin has loaded before
 
@@ -50,3 +54,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator seeded by the name of the test."""
     return np.random.default_rng(list(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def ticking() -> Iterator[TickClock]:
+    """A clock on which time passes by looks at it, so that limits strike alike everywhere."""
+    with use_clock(TickClock()) as clock:
+        yield clock

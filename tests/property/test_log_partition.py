@@ -11,6 +11,8 @@ from helpers.degenerate import K5, LARGE, NONPLANAR, SMALL, path_log_partition, 
 from helpers.strategies import plane_models
 from planaris.reference import enumerate_states
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 RELATIVE = 1e-12
 
 

@@ -17,6 +17,8 @@ from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import ising2mrf
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def random_field(rng: np.random.Generator) -> MarkovRandomField:
     """Up to three labels and factors of one to three variables, a third of their entries zero."""

@@ -13,6 +13,8 @@ from planaris.errors import EmbeddingError, MethodError, NotPlanarError, TooLarg
 from planaris.reference import enumerate_states
 from planaris.verify import check_certificate
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 METHODS = ["auto", "planar", "treewidth", "cycle-lp", "branch-and-cut", "brute-force"]
 
 

@@ -14,6 +14,8 @@ from helpers.strategies import plane_models
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.interop.dimod import AutoSampler, PlanarSampler
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 SAMPLERS = [PlanarSampler, AutoSampler]
 
 

@@ -24,6 +24,8 @@ from planaris.kernels.matching import (
 )
 from planaris.verify import check_perfect_matching, check_tjoin
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def solved(num_vertices, edges, weights, odd, boundary=None) -> TJoin:
     answer = minimum_tjoin(num_vertices, edges, weights, odd, boundary=boundary)

@@ -24,6 +24,8 @@ from planaris.recover import (
     posterior_model,
 )
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 P, Q = 0.12, 0.35
 WEIGHTED: dict[str, Estimator] = {
     "marginal": Marginal(P, Q),

@@ -11,6 +11,8 @@ from planaris.infer.ground_state import _by_parts
 from planaris.infer.parts import split_model
 from planaris.result import GroundState
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def weak_beside_one_strong_field(seed: int) -> pl.IsingModel:
     rng = np.random.default_rng(seed)

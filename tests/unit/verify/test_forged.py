@@ -22,6 +22,8 @@ from planaris.verify.elimination import recompute
 from planaris.verify.partition_bounds import check_interval
 from planaris.verify.results import _check_field_bound
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def test_a_leaf_without_a_bound_proves_nothing() -> None:
     # Multipliers that overflow must not take a leaf, here the one of the minimum, out of sight.

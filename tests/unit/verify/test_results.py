@@ -14,6 +14,8 @@ from planaris.result import load_result
 from planaris.selftest.models import make_case
 from planaris.verify import check_result
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 @pytest.mark.parametrize("seed", range(8))
 def test_flows_of_parts_are_saved_and_checked(seed: int, tmp_path) -> None:

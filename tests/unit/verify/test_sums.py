@@ -21,6 +21,8 @@ from planaris.verify.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.label_sums import cutset_bound, label_field_bound
 from planaris.verify.mini_buckets import mini_bucket_bound as buckets_again
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def lattice(size: int, seed: int = 0, *, field: float = 1.0, beta: float = 1.0) -> pl.IsingModel:
     rng = np.random.default_rng(seed)
