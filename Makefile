@@ -5,8 +5,10 @@ RUN := .venv/bin/
 FUZZ_RUNS ?= 500000
 FUZZ_SECONDS ?= 900
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Tests run in an order shuffled by this number; SEED=default draws one.
+SEED ?= 1
 
-.PHONY: help demo test lint pytest cpp-test cpp-tsan fuzz fuzz-python stubs cli-reference docs wheel-test bench clean
+.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan fuzz fuzz-python stubs cli-reference docs wheel-test bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,7 +25,10 @@ lint: .venv/.ready
 	$(RUN)lint-imports --no-cache
 
 pytest: .venv/.ready
-	$(RUN)python -m pytest -n $(JOBS) -q
+	$(RUN)python -m pytest -n $(JOBS) -q --randomly-seed=$(SEED)
+
+coverage: .venv/.ready  ## lines and branches of the package that pytest reaches
+	$(RUN)python -m pytest -n $(JOBS) -q --randomly-seed=$(SEED) --cov --cov-report=term --cov-report=html
 
 cpp-test: .venv/.ready
 	$(RUN)cmake -G Ninja -S . -B build/sanitize -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \

@@ -16,7 +16,7 @@ import planarity
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from planar_graphs import delaunay, grid, relabelled
+from helpers.planar_graphs import delaunay, grid, relabelled
 from planaris.embed import Embedding, split_faces
 from planaris.errors import NotPlanarError
 from planaris.kernels.graph import biconnected_components

@@ -23,7 +23,7 @@ from planaris.kernels.matching import TJoinSolver, minimum_tjoin
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
-from tjoin_cases import frustration_problem, square_faces, triangular_faces  # noqa: E402
+from helpers.tjoin_cases import frustration_problem, square_faces, triangular_faces  # noqa: E402
 
 SIZES = [int(s) for s in os.environ.get("PLANARIS_BENCH_SIZES", "100,200").split(",")]
 LEMON_LIMIT = int(os.environ.get("PLANARIS_BENCH_LEMON_LIMIT", "1000"))

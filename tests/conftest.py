@@ -2,16 +2,27 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+
+# One thread for each library of numbers, here and in all processes that tests start: several
+# workers on two cores do not fight for them, and sums are rounded the same on every machine.
+for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM"):
+    os.environ[f"{library}_THREADS"] = "1"
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
-settings.register_profile(
-    "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("nightly", deadline=None, max_examples=20_000)
+from helpers.ticking import TickClock
+from planaris.budget import use_clock
+
+threadpool_limits(1)  # those that a plugin has loaded before
+
+unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("default", derandomize=True, **unhurried)
+settings.register_profile("nightly", max_examples=20_000, **unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -32,7 +43,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs the source tree"))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say how to repeat the order of a run that failed."""
+    seed = getattr(terminalreporter.config.option, "randomly_seed", None)
+    if exitstatus and isinstance(seed, int):
+        terminalreporter.write_line(f"the order of the tests: --randomly-seed={seed}")
+
+
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator seeded by the name of the test."""
     return np.random.default_rng(list(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def ticking() -> Iterator[TickClock]:
+    """A clock on which time passes by looks at it, so that limits strike alike everywhere."""
+    with use_clock(TickClock()) as clock:
+        yield clock

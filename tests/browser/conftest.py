@@ -19,7 +19,7 @@ def browser():
     if program is None:
         pytest.skip("no chromium found: install it (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=program, args=FLAGS)
+        running = driver.chromium.launch(executable_path=program, args=FLAGS, timeout=0)
         yield running
         running.close()
 
@@ -63,6 +63,7 @@ def visit(browser):
         scheme = "dark" if dark else "light"
         page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
         try:
+            page.set_default_timeout(0)  # as long as it takes
             seen = Visit(page)
             page.goto(url)
             yield seen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.toy_figure import FIGURE, plot
 from planaris.experiments.figure import Result
 from planaris.report.page import render_page, write_page
 from planaris.report.parts import Panels, Picture, Section, Table, Verdict
 from planaris.report.pictures import new_figure
-from toy_figure import FIGURE, plot
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&"
 LONG = "unbreakable" * 40

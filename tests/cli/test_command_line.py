@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from command import planaris
+from helpers.command import planaris
 from planaris.io import read_map, read_mar, read_pr, write_uai
 
 TRIANGLE = "3 3\n1 2 1\n2 3 1\n1 3 1\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from command import planaris
+from helpers.command import planaris
 from planaris.io.images import read_mask, write_image
 
 

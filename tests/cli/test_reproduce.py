@@ -5,47 +5,44 @@ import os
 import pty
 import signal
 import subprocess
-import time
+import sys
 
 import pytest
 
-from command import COMMAND
+from helpers.command import COMMAND
+from helpers.processes import ENVIRONMENT, lines, started, wait_until
+from helpers.toy_figure import close_gate, runs
 from planaris.experiments import FIGURES
 
-RING = ("reproduce", "ring-cost", "--quick", "--jobs", "2")
+TOY = """
+from planaris.cli.main import run
+from planaris.experiments import FIGURES
+FIGURES["toy"] = "helpers.toy_figure"
+run()
+"""
+COMMAND_WITH_TOY = [sys.executable, "-c", TOY, "reproduce", "toy", "--quick", "--jobs", "2"]
 
 
-def planaris(*arguments, cwd, **options):
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        **options,
-    )
+def planaris(*arguments, cwd):
+    return subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A folder to run in, and options of processes that run the toy figure there."""
+    environment = ENVIRONMENT | {"TOY_FOLDER": str(tmp_path / "toy")}
+    return tmp_path / "toy", {"cwd": tmp_path, "env": environment}
 
 
 def stored(folder):
-    path = folder / "report" / "results" / "ring-cost.jsonl"
-    return path.read_text().splitlines() if path.exists() else []
+    return lines(folder / "report" / "results" / "toy.jsonl")
 
 
-def start(cwd, **options):
-    return subprocess.Popen(
-        [*COMMAND, *RING],
-        cwd=cwd,
-        start_new_session=True,
-        **options,
-    )
-
-
-def wait_for_results(process, folder, count):
-    end = time.monotonic() + 120
-    while len(stored(folder)) < count:
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.02)
+def wait_for_both_workers(process, folder, first):
+    """Wait until both are at the gate, so that neither is still starting, and all else is told."""
+    held = {first, first + 1}
+    wait_until(lambda: held <= {seed for seed, _ in runs(folder)}, process)
+    assert len({who for seed, who in runs(folder) if seed in held}) == 2
 
 
 def test_lists_every_figure(tmp_path):
@@ -63,42 +60,55 @@ def test_says_what_there_is(tmp_path, arguments):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupted_run_leaves_a_page_and_goes_on(tmp_path):
-    process = start(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for_results(process, tmp_path, 6)  # a worker that is still starting would say so
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "planaris: interrupted" in errors
-    assert "Traceback" not in errors
-    page = (tmp_path / "report" / "index.html").read_text()
-    before = stored(tmp_path)
-    assert f"Incomplete: {len(before)} of 18" in page
-
-    done = planaris(*RING, cwd=tmp_path)
+def test_a_figure_of_a_paper_runs_to_its_end(tmp_path):
+    done = planaris("reproduce", "ring-cost", "--quick", "--jobs", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "18/18" in done.stdout
-    assert stored(tmp_path)[: len(before)] == before
-    assert len(stored(tmp_path)) == 18
-    assert all(json.loads(line)["trial"]["figure"] == "ring-cost" for line in stored(tmp_path))
+    results = lines(tmp_path / "report" / "results" / "ring-cost.jsonl")
+    assert len(results) == 18
+    assert all(json.loads(line)["trial"]["figure"] == "ring-cost" for line in results)
     assert "Incomplete" not in (tmp_path / "report" / "index.html").read_text()
 
-    started = time.monotonic()
-    assert planaris(*RING, cwd=tmp_path).returncode == 0
-    assert time.monotonic() - started < 30
-    assert len(stored(tmp_path)) == 18
+
+def test_an_interrupted_run_leaves_a_page_and_goes_on(tmp_path, toy):
+    folder, options = toy
+    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    gate = close_gate(folder, 6)
+    with started(COMMAND_WITH_TOY, **options) as process:
+        wait_for_both_workers(process, folder, 6)
+        wait_until(lambda: len(stored(tmp_path)) == 6, process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+        _, errors = process.communicate()
+    assert process.returncode == 130
+    assert "planaris: interrupted" in errors
+    assert "Traceback" not in errors
+    before = stored(tmp_path)
+    assert len(before) == 6
+    assert "Incomplete: 6 of 12" in (tmp_path / "report" / "index.html").read_text()
+
+    gate.unlink()
+    done = subprocess.run(COMMAND_WITH_TOY, **options)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "12/12" in done.stdout
+    assert stored(tmp_path)[:6] == before
+    assert len(stored(tmp_path)) == 12
+    assert "Incomplete" not in (tmp_path / "report" / "index.html").read_text()
+
+    ran = runs(folder)
+    assert subprocess.run(COMMAND_WITH_TOY, **options).returncode == 0
+    assert len(stored(tmp_path)) == 12
+    assert runs(folder) == ran  # nothing ran again
 
 
-def test_a_terminal_gets_a_bar(tmp_path):
+def test_a_terminal_gets_a_bar(tmp_path, toy):
+    folder, options = toy
+    close_gate(folder, 6)
     master, slave = pty.openpty()
-    process = start(tmp_path, stdout=subprocess.DEVNULL, stderr=slave)
-    os.close(slave)
-    wait_for_results(process, tmp_path, 1)
-    time.sleep(0.5)
-    shown = os.read(master, 100_000).decode(errors="replace")  # may end within a letter
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    shown = b""
+    with started(COMMAND_WITH_TOY, stdout=subprocess.DEVNULL, stderr=slave, **options):
+        os.close(slave)
+        while not (b"toy" in shown and b"6/12" in shown):  # as long as it takes
+            shown += os.read(master, 100_000)
     os.close(master)
-    assert "ring-cost" in shown
-    assert "/18" in shown

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from command import planaris
+from helpers.command import planaris
 from planaris.generate import noisy_mask, shape_mask
 from planaris.io.images import read_image, read_mask, write_image
 from planaris.learn import PlanarCRF

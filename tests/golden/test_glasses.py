@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import glasses
 import planaris as pl
+from helpers import glasses
 from planaris.embed import embed
 from planaris.planar import Plan
 from planaris.reference import ball, dense, solve_strip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from degenerate import path, ring, star
+from helpers.degenerate import path, ring, star
 from planaris import IsingModel
 from planaris.embed import embed
 from planaris.embed.surfaces import torus_lattice

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from mrf_cases import list_all, random_mrf
+from helpers.mrfs import any_mrf, list_all
 from planaris import IsingModel, MarkovRandomField, treewidth
 from planaris.errors import InfeasibleError
 from planaris.reference import enumerate_states
@@ -53,7 +53,7 @@ def check_against_list(model: MarkovRandomField, plan: treewidth.EliminationPlan
 @pytest.mark.parametrize("seed", range(200))
 def test_random_factor_graphs(seed):
     rng = np.random.default_rng([1, seed])
-    model = random_mrf(rng, max_variables=6)
+    model = any_mrf(rng, max_variables=6)
     order = rng.permutation(model.num_variables) if rng.random() < 0.5 else None
     check_against_list(model, treewidth.plan_elimination(model, kind="clusters", order=order))
 
@@ -61,7 +61,7 @@ def test_random_factor_graphs(seed):
 @pytest.mark.parametrize("seed", range(150))
 def test_random_binary_pairwise_models_on_a_frontier(seed):
     rng = np.random.default_rng([2, seed])
-    model = random_mrf(rng, max_variables=9, max_arity=2, binary=True)
+    model = any_mrf(rng, max_variables=9, max_arity=2, binary=True)
     order = rng.permutation(model.num_variables) if rng.random() < 0.5 else None
     plan = treewidth.plan_elimination(model, kind="frontier", order=order)
     check_against_list(model, plan)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-import glasses
-from degenerate import LARGE, SMALL
+from helpers import glasses
+from helpers.degenerate import LARGE, SMALL
+from helpers.strategies import PlaneGraph, plane_models
 from planaris import IsingModel, log_partition, sample
 from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
@@ -28,7 +29,6 @@ from planaris.planar import (
 )
 from planaris.planar.attempts import assigned_entries, log_constant
 from planaris.reference import enumerate_states
-from strategies import PlaneGraph, plane_models
 
 
 def searched_log_partition(prepared: Plan, couplings: np.ndarray) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import planarity
 import pytest
 
-from planar_graphs import near_threshold, planar_with_deletions, relabelled, triangulation
+from helpers.planar_graphs import near_threshold, planar_with_deletions, relabelled, triangulation
 from planaris.embed import Embedding
 from planaris.errors import NotPlanarError
 from planaris.kernels.graph import biconnected_components

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planaris as pl
-from degenerate import K5, SMALL
+from helpers.degenerate import K5, SMALL
+from helpers.strategies import PlaneGraph, plane_models
 from planaris import IsingModel
 from planaris.errors import ModelError
 from planaris.generate import spin_glass
@@ -16,7 +17,6 @@ from planaris.generate.lattices import random_triangulation, square_lattice
 from planaris.planar import Plan, plan, planar_marginals
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
-from strategies import PlaneGraph, plane_models
 
 
 def correlations(model: IsingModel, spin: int) -> np.ndarray:

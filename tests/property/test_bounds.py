@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from clocks import StepClock
 from planaris import IsingModel
 from planaris.bounds import (
     interval,
@@ -19,9 +20,12 @@ from planaris.bounds import (
 )
 from planaris.bounds.bare import as_bare
 from planaris.bounds.trw import grow_trees
+from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.reference import enumerate_states
 from planaris.verify import check_result
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 CHUNKS = 20
 PER_CHUNK = 25
@@ -95,17 +99,6 @@ def test_stops_at_every_step_are_bounds(seed: int) -> None:
             assert found.lower <= value + slack
 
 
-class Clock:
-    """A clock that a search can read so many times before its time is up."""
-
-    def __init__(self, reads: int) -> None:
-        self.reads = reads
-
-    def __call__(self) -> float:
-        self.reads -= 1
-        return 0.0 if self.reads >= 0 else 1e9
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_intervals_hold_wherever_time_runs_out(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time is up at the k-th look at the clock, for many k: every stop is an interval."""
@@ -114,8 +107,7 @@ def test_intervals_hold_wherever_time_runs_out(seed: int, monkeypatch: pytest.Mo
     value, slack = exact(model)
     monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
     for reads in [*range(30), *range(30, 400, 37)]:
-        with monkeypatch.context() as patch:
-            patch.setattr("time.monotonic", Clock(reads))
+        with use_clock(StepClock(reads)):
             found = interval(model, 10.0)
         assert found.lower <= value + slack
         assert found.upper >= value - slack

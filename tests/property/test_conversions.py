@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims import claimed_marginals
-from mrf_models import mrfs
+from helpers.claims import claimed_marginals
+from helpers.mrfs import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError
 from planaris.models import (

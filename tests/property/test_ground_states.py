@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import planaris as pl
+from helpers.strategies import plane_models
 from planaris.errors import VerificationError
 from planaris.planar import margin_violator
 from planaris.reference import enumerate_states
 from planaris.verify import check_certificate, check_ground_state
-from strategies import plane_models
 
 
 def assert_ground_state(model: pl.IsingModel, result, *, integer: bool) -> None:

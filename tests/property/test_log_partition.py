@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 import planaris as pl
-from degenerate import K5, LARGE, NONPLANAR, SMALL, path_log_partition, ring_log_partition
+from helpers.degenerate import K5, LARGE, NONPLANAR, SMALL, path_log_partition, ring_log_partition
+from helpers.strategies import plane_models
 from planaris.reference import enumerate_states
-from strategies import plane_models
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 RELATIVE = 1e-12
 

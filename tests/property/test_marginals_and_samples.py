@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 import planaris as pl
-from degenerate import K5, NONPLANAR, SMALL
+from helpers.degenerate import K5, NONPLANAR, SMALL
+from helpers.strategies import plane_models
 from planaris.errors import MethodError, ModelError
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
-from strategies import plane_models
 
 
 def assert_marginals(model, found):

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from planaris.errors import InfeasibleError
-from planaris.kernels.matching import min_weight_perfect_matching, minimum_tjoin
-from planaris.verify import check_perfect_matching, check_tjoin
-from tjoin_cases import (
+from helpers.tjoin_cases import (
     WEIGHT_KINDS,
     Problem,
     exact,
@@ -18,6 +15,9 @@ from tjoin_cases import (
     random_problem,
     random_weights,
 )
+from planaris.errors import InfeasibleError
+from planaris.kernels.matching import min_weight_perfect_matching, minimum_tjoin
+from planaris.verify import check_perfect_matching, check_tjoin
 
 
 def agrees_with_enumeration(problem: Problem) -> None:

@@ -12,6 +12,8 @@ import planaris as pl
 from planaris.selftest import soak
 from planaris.selftest.models import KINDS, Case
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 @pytest.mark.parametrize("kind", range(len(KINDS)), ids=list(KINDS))
 def test_methods_agree(kind: int) -> None:

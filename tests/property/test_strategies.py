@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import degenerate
-import strategies
+from helpers import degenerate, strategies
 from planaris.errors import ModelError
 from planaris.reference import enumerate_states
 

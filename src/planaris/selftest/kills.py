@@ -19,8 +19,10 @@ from planaris.experiments.store import Store
 from planaris.report.parts import Panels
 
 SCRIPT = "from planaris.selftest.kills import main; main()"
-"""For ``python -c``, with a folder, a number of trials and one of processes: run to the end."""
+"""For ``python -c``, with a folder and a number of trials: run to the end."""
 PAUSE = 0.01
+TRIALS = 20
+"""New ones for every run, so that each has some left to do."""
 LATEST = 0.2
 """Seconds between the first trial of a run and its kill, at most."""
 
@@ -44,41 +46,38 @@ def run_toy(params: Params) -> Record:
 
 def main() -> None:
     """Run what is left of the trials."""
-    folder, trials, jobs = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    run_figure(toy(folder, trials, _pause(jobs)), Settings(), Store(folder), jobs=jobs)
+    folder, trials = Path(sys.argv[1]), int(sys.argv[2])
+    run_figure(toy(folder, trials), Settings(), Store(folder))
 
 
-def kill_runs(times: int, seed: int = 0, *, jobs: int = 1) -> Iterator[str | None]:
+def kill_runs(times: int, seed: int = 0) -> Iterator[str | None]:
     """Kill a run at random moments, resume it each time; yield what was lost or done again.
 
     The last finding, one more than the kills, is of the whole: all trials are there, and the
     results are those of a run that nobody disturbed.
     """
     rng = np.random.default_rng([seed, 14])
-    trials = 20 * (times + 1)  # more than the kills leave time for
     with TemporaryDirectory() as name:
         folder = Path(name)
-        figure, store = toy(folder, trials, _pause(jobs)), Store(folder)
+        store, trials = Store(folder), 0
         (folder / "log").touch()
         for _ in range(times):
+            trials += TRIALS
+            figure = toy(folder, trials)
             before, stored = len(_log(folder)), _stored(figure, store)
-            process = _start(folder, trials, jobs)
+            process = _start(folder, trials)
             _wait(folder, before, process)
             time.sleep(float(rng.uniform(0.0, LATEST)))
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            yield _judge(_log(folder)[before:], stored, _stored(figure, store), jobs)
-        errors = _start(folder, trials, jobs).communicate()[1]
-        yield f"the last run: {errors[-300:]}" if errors else _compare(folder, trials, times, jobs)
+            yield _judge(_log(folder)[before:], stored, _stored(figure, store))
+        trials += TRIALS
+        errors = _start(folder, trials).communicate()[1]
+        yield f"the last run: {errors[-300:]}" if errors else _compare(folder, trials, times)
 
 
-def _pause(jobs: int) -> float:
-    """Return longer pauses for several processes, whose results take a while to be written."""
-    return PAUSE if jobs == 1 else 10 * PAUSE
-
-
-def _start(folder: Path, trials: int, jobs: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SCRIPT, str(folder), str(trials), str(jobs)]
+def _start(folder: Path, trials: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(trials)]
     return subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
 
 
@@ -90,14 +89,13 @@ def _stored(figure: Figure, store: Store) -> set[int]:
     return {result.params["seed"] for result in stored_results(figure, Settings(), store)[0]}
 
 
-def _wait(folder: Path, before: int, process: subprocess.Popen[str], seconds: float = 120) -> None:
+def _wait(folder: Path, before: int, process: subprocess.Popen[str]) -> None:
     """Wait for the first trial of a run."""
-    end = time.monotonic() + seconds
-    while len(_log(folder)) <= before and process.poll() is None and time.monotonic() < end:
+    while len(_log(folder)) <= before and process.poll() is None:
         time.sleep(0.005)
 
 
-def _judge(ran: list[int], before: set[int], after: set[int], jobs: int) -> str | None:
+def _judge(ran: list[int], before: set[int], after: set[int]) -> str | None:
     if not ran:
         return "a run did nothing"
     if not before <= after:
@@ -105,23 +103,18 @@ def _judge(ran: list[int], before: set[int], after: set[int], jobs: int) -> str 
     if before & set(ran):
         return f"{len(before & set(ran))} stored trials ran again"
     lost = len(set(ran) - after)
-    return f"{lost} trials of {len(ran)} were lost by one kill" if lost > _in_flight(jobs) else None
+    return f"{lost} trials of {len(ran)} were lost by one kill" if lost > 1 else None
 
 
-def _in_flight(jobs: int) -> int:
-    """Return how many trials may be handed out and not be written yet."""
-    return 2 * jobs
-
-
-def _compare(folder: Path, trials: int, kills: int, jobs: int) -> str | None:
+def _compare(folder: Path, trials: int, kills: int) -> str | None:
     """Compare with a run of its own that nobody disturbs; its trials do not wait."""
     runs = len(_log(folder))
-    if runs > trials + kills * _in_flight(jobs):
+    if runs > trials + kills:
         return f"{trials} trials took {runs} runs"
     alone = folder / "alone"
     alone.mkdir()
     run_figure(toy(alone, trials, pause=0.0), Settings(), Store(alone))
-    found, expected = _numbers(folder, trials, _pause(jobs)), _numbers(alone, trials, 0.0)
+    found, expected = _numbers(folder, trials, PAUSE), _numbers(alone, trials, 0.0)
     if len(found) != trials or found != expected:
         return f"{len(found)} of {trials} trials are stored, or their results differ"
     return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
+from helpers.mrfs import list_all, random_mrf, random_pairwise_mrf
 from planaris.bounds import interval, mean_field, trw
 from planaris.bounds import intervals as module
 from planaris.bounds.conditioned import ConditionedSum, find_cutset
@@ -17,31 +17,28 @@ from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import ising2mrf
 
+pytestmark = pytest.mark.usefixtures("ticking")
 
-def random_field(rng: np.random.Generator, *, zeros: float = 0.3) -> MarkovRandomField:
+
+def random_field(rng: np.random.Generator) -> MarkovRandomField:
+    """Up to three labels and factors of one to three variables, a third of their entries zero."""
     n = int(rng.integers(2, 8))
-    cards = rng.integers(1, 4, n)
-    factors = []
-    for _ in range(int(rng.integers(1, 2 * n))):
-        scope = rng.choice(n, size=int(rng.integers(1, min(n, 3) + 1)), replace=False)
-        table = np.exp(2 * rng.normal(size=cards[scope]))
-        table[rng.random(table.shape) < rng.choice([0.0, zeros])] = 0.0
-        factors.append((scope.tolist(), table))
-    return MarkovRandomField(cards, factors)
-
-
-def enumerate_log_z(mrf: MarkovRandomField) -> float:
-    states = np.array(list(itertools.product(*(range(k) for k in mrf.cardinalities))))
-    weights = mrf.log_weight(states)
-    top = weights.max()
-    return -math.inf if top == -math.inf else float(top + np.log(np.exp(weights - top).sum()))
+    return random_mrf(
+        rng,
+        num_variables=n,
+        num_factors=int(rng.integers(1, 2 * n)),
+        min_arity=1,
+        max_arity=3,
+        scale=2.0,
+        zeros=float(rng.choice([0.0, 0.3])),
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_mini_buckets_bound_from_above(seed: int) -> None:
     rng = np.random.default_rng([21, seed])
     mrf = random_field(rng)
-    truth = enumerate_log_z(mrf)
+    truth = list_all(mrf).log_partition
     order = elimination_order(mrf)
     for entries in (1, 3, 9, 27, 10**6):
         found = mini_bucket_bound(mrf, order, entries)
@@ -57,7 +54,7 @@ def test_mini_buckets_bound_from_above(seed: int) -> None:
 def test_intervals_without_exact_routes_hold(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng([22, seed])
     mrf = random_field(rng)
-    truth = enumerate_log_z(mrf)
+    truth = list_all(mrf).log_partition
     monkeypatch.setattr(module, "EXACT_SHARE", -1.0)
     monkeypatch.setattr("planaris.bounds.field_intervals.BUCKET_ENTRIES", (4, 16))
     found = interval(mrf, 0.2)
@@ -78,7 +75,7 @@ def test_conditioned_sums_climb_to_the_truth(
     total = ConditionedSum(mrf, np.zeros(5, dtype=np.int64))
     first = total.lower
     total.walk(Budget(), 10**6, rng)
-    truth = enumerate_log_z(mrf)
+    truth = list_all(mrf).log_partition
     assert first < total.lower <= truth
     assert total.lower == pytest.approx(truth, abs=1e-6)
 
@@ -91,27 +88,11 @@ def test_a_model_without_states_is_minus_infinity(monkeypatch: pytest.MonkeyPatc
     assert found.lower == -math.inf
 
 
-def random_pairwise(rng: np.random.Generator, *, zeros: bool) -> MarkovRandomField:
-    n = int(rng.integers(1, 7))
-    cards = rng.integers(1, 5, n)
-    scale = float(rng.choice([0.3, 1.0, 4.0]))
-    factors: list[tuple[list[int], np.ndarray]] = []
-    for u, v in itertools.combinations(range(n), 2):
-        if rng.random() < 0.7:
-            factors.append(([u, v], np.exp(scale * rng.normal(size=(cards[u], cards[v])))))
-    factors += [([v], np.exp(scale * rng.normal(size=cards[v]))) for v in range(n)]
-    factors.append(([], np.array(2.0)))
-    if zeros:
-        for _, table in factors[:-1]:
-            table[rng.random(table.shape) < 0.2] = 0.0
-    return MarkovRandomField(cards, factors)
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_trees_and_mean_field_of_many_labels_hold_at_every_stop(seed: int) -> None:
     rng = np.random.default_rng([23, seed])
-    mrf = random_pairwise(rng, zeros=seed % 3 == 0)
-    truth = enumerate_log_z(mrf)
+    mrf = random_pairwise_mrf(rng, zeros=0.2 if seed % 3 == 0 else 0.0)
+    truth = list_all(mrf).log_partition
     slack = 1e-12 * (1 + abs(truth)) if truth > -math.inf else 0.0
     seen: list[float] = []
     for steps in (0, 1, 2, 5, 60):
@@ -136,4 +117,4 @@ def test_trees_of_labels_and_of_spins_agree(rng: np.random.Generator) -> None:
 def test_a_tree_with_many_labels_is_exact(rng: np.random.Generator) -> None:
     tables = [((0, 1), rng.random((3, 4))), ((2, 1), rng.random((2, 4))), ((0,), rng.random(3))]
     mrf = MarkovRandomField([3, 4, 2], tables)
-    assert trw(mrf).upper == pytest.approx(enumerate_log_z(mrf), abs=1e-9)
+    assert trw(mrf).upper == pytest.approx(list_all(mrf).log_partition, abs=1e-9)

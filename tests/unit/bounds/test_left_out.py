@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
+from helpers.ticking import TickClock
 from planaris import IsingModel
 from planaris.bounds import interval, leave_out
 from planaris.bounds.bare import as_bare
 from planaris.bounds.left_out import planar_rest
-from planaris.budget import Budget
+from planaris.budget import Budget, use_clock
 from planaris.generate import square_lattice
 from planaris.kernels import planarity
 from planaris.reference import enumerate_states
 from planaris.verify import check_result
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def with_added(
@@ -83,12 +84,13 @@ def test_a_late_search_for_the_rest_still_gives_a_planar_one(rng: np.random.Gene
     assert np.array_equal(np.union1d(kept, left), np.flatnonzero(bare.couplings))
 
 
-def test_everybody_has_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everybody_has_it(rng: np.random.Generator) -> None:
     """A lattice out of reach of elimination: no wider than the couplings left out, or exact."""
-    monkeypatch.setattr("time.monotonic", time.process_time)  # the machine may be busy
     few, more = with_added(rng, 40, 2), with_added(rng, 40, 20, strength=0.3)
-    assert interval(few, 60.0).exact
-    found = interval(more, 3.0)
+    with use_clock(lambda: 0.0):  # time enough
+        assert interval(few, 60.0).exact
+    with use_clock(TickClock(0.02)):
+        found = interval(more, 3.0)
     by = [step["by"] for step in found.stats["trace"]]
     assert "edges left out" in by
     left = planar_rest(as_bare(more))[1]

@@ -6,6 +6,8 @@ import pytest
 from planaris import IsingModel, MarkovRandomField, cuts
 from planaris.errors import MethodError, TimeLimitError
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 @pytest.mark.parametrize("solve", [cuts.graph_cut, cuts.qpbo])
 def test_no_spins_and_lonely_spins(solve):

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from planar_graphs import complete, complete_bipartite, grid, planar_with_deletions
+from helpers.planar_graphs import complete, complete_bipartite, grid, planar_with_deletions
 from planaris import IsingModel
 from planaris.embed import Embedding, bias, closest_planar_model, embed, join_bias_spin
 from planaris.errors import EmbeddingError, ModelError, NotPlanarError

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planar_graphs import grid
+from helpers.planar_graphs import grid
 from planaris.embed import Embedding, split_faces
 from planaris.errors import EmbeddingError
 from planaris.verify import check_plane

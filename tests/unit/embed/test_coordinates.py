@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from planar_graphs import delaunay, grid
+from helpers.planar_graphs import delaunay, grid
 from planaris.embed import Embedding
 from planaris.errors import CrossingError, ModelError
 from planaris.verify import check_plane

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from planar_graphs import near_threshold, planar_with_deletions
+from helpers.planar_graphs import near_threshold, planar_with_deletions
 from planaris import Embedding
 from planaris.errors import EmbeddingError, ModelError, PlanarisError
 from planaris.kernels.planarity import is_planar

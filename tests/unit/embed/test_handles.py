@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies
+from helpers import strategies
 from planaris.embed.handles import embedding_with_handles
 from planaris.errors import MethodError
 

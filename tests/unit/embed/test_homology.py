@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies
+from helpers import strategies
 from planaris import Embedding
 from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures
 from planaris.embed.surfaces import torus_lattice

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from planar_graphs import complete, complete_bipartite, delaunay, grid, relabelled
+from helpers.planar_graphs import complete, complete_bipartite, delaunay, grid, relabelled
 from planaris import IsingModel
 from planaris.embed import Embedding, embed, require_plane
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError

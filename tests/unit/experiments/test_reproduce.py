@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import toy_figure
+from helpers import toy_figure
 from planaris.errors import MethodError
 from planaris.experiments import FIGURES, load_figure
 from planaris.experiments.figure import Settings
@@ -15,7 +15,7 @@ from planaris.experiments.reproduce import reproduce
 
 @pytest.fixture
 def toy(monkeypatch):
-    monkeypatch.setitem(FIGURES, "toy", "toy_figure")
+    monkeypatch.setitem(FIGURES, "toy", "helpers.toy_figure")
 
 
 def test_writes_a_page_of_what_is_stored(toy, tmp_path):
@@ -70,6 +70,6 @@ def test_unknown_names_change_nothing(toy, tmp_path):
 
 
 def test_a_module_must_hold_the_figure_it_is_listed_for(toy, monkeypatch):
-    monkeypatch.setitem(FIGURES, "wrong", "toy_figure")
+    monkeypatch.setitem(FIGURES, "wrong", "helpers.toy_figure")
     with pytest.raises(MethodError, match="must be a Figure called 'wrong'"):
         load_figure("wrong")

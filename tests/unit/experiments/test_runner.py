@@ -1,24 +1,25 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from helpers.processes import ENVIRONMENT, started, wait_until
+from helpers.toy_figure import FIGURE, close_gate, runs
 from planaris.errors import MethodError, MissingExtraError
 from planaris.experiments.engine import engine
 from planaris.experiments.figure import Settings, file_params, stable
 from planaris.experiments.runner import run_figure, run_trial, stored_results
 from planaris.experiments.store import Store
-from toy_figure import FIGURE
 
 SETTINGS = Settings()
-TESTS = Path(__file__).parents[2]
 
 
 def comparable(store, figure=FIGURE):
@@ -67,10 +68,17 @@ def test_a_failing_trial_does_not_stop_the_others_and_is_tried_again(tmp_path, m
 
 
 def test_a_worker_that_dies_stops_the_run_with_what_came_before_stored(tmp_path):
-    trials = [{"seed": seed, "pause": 0.05, "dies": seed == 9} for seed in range(12)]
+    folder = tmp_path / "folder"
+    trials = [{"seed": seed, "dies": seed == 9, "path": str(folder)} for seed in range(12)]
     figure = replace(FIGURE, trials=lambda settings: trials)
+    gate = close_gate(folder, 9)
+
+    def open_gate(progress):
+        if progress.done:
+            gate.unlink(missing_ok=True)
+
     with pytest.raises(MethodError, match="a worker process died"):
-        run_figure(figure, SETTINGS, Store(tmp_path), jobs=2)
+        run_figure(figure, SETTINGS, Store(tmp_path), jobs=2, report=open_gate)
     results, total = stored_results(figure, SETTINGS, Store(tmp_path))
     assert 1 <= len(results) < total
 
@@ -82,12 +90,14 @@ def test_a_cluster_needs_its_extra(tmp_path, monkeypatch):
 
 
 def test_trials_run_on_one_thread():
-    def threads(params):
-        from threadpoolctl import threadpool_info
+    from threadpoolctl import threadpool_info, threadpool_limits
 
+    def threads(params):
         return {"threads": [pool["num_threads"] for pool in threadpool_info()]}
 
-    _, record, _ = run_trial(threads, {})
+    with threadpool_limits(2):
+        assert 2 in threads({})["threads"]
+        _, record, _ = run_trial(threads, {})
     assert record is not None
     assert set(record["threads"]) <= {1}
     assert record["seconds"] >= 0
@@ -96,7 +106,7 @@ def test_trials_run_on_one_thread():
 def test_a_worker_with_other_code_is_refused():
     version, _, _ = engine().partition("+")
     with pytest.raises(MethodError, match="install the same there"):
-        run_trial(FIGURE.run, {"seed": 0, "pause": 0}, 0, f"{version}+other.core")
+        run_trial(FIGURE.run, {"seed": 0}, 0, f"{version}+other.core")
 
 
 def test_a_file_counts_by_its_contents(tmp_path):
@@ -108,36 +118,36 @@ def test_a_file_counts_by_its_contents(tmp_path):
 
 
 @pytest.fixture
-def cluster(monkeypatch):
+def cluster(tmp_path):
     """Start Dask processes by hand: ``cluster(workers)`` starts a scheduler and workers again."""
     pytest.importorskip("distributed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    started = []
+    running = ExitStack()
 
     def start(name, *options):
         command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *options, "--no-dashboard"]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        started.append(process)
-        return process
+        return running.enter_context(started(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL))
 
     def restart(workers):
-        for process in started:
-            process.kill()
-            process.wait()
-        started.clear()
-        scheduler = start("scheduler", "--host", "127.0.0.1", "--port", address.rsplit(":")[-1])
+        running.close()
+        told = tmp_path / "scheduler.json"
+        told.unlink(missing_ok=True)
+        options = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told))
+        scheduler = start("scheduler", *options)
+        wait_until(lambda: address(told) is not None, scheduler)
         for _ in range(workers):
-            start("worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
-        return scheduler
+            start("worker", address(told), "--nthreads", "1", "--no-nanny")
+        return scheduler, address(told)
 
-    restart.address = address
-    yield restart
-    for process in started:
-        process.kill()
-        process.wait()
+    with running:
+        yield restart
+
+
+def address(told):
+    """Return what a scheduler wrote about itself once it listens; None before."""
+    try:
+        return json.loads(told.read_text())["address"]
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
 
 
 @pytest.mark.filterwarnings("default")
@@ -145,31 +155,32 @@ def cluster(monkeypatch):
 def test_a_scheduler_that_is_lost_is_named_and_the_next_run_goes_on(
     tmp_path, monkeypatch, cluster, workers
 ):
-    monkeypatch.setenv("TOY_PAUSE", "0.1")
+    folder = tmp_path / "folder"
     monkeypatch.setenv("TOY_TRIALS", "20")
-    log = tmp_path / "log"
-    monkeypatch.setenv("TOY_LOG", str(log))
-    scheduler = cluster(workers)
+    monkeypatch.setenv("TOY_FOLDER", str(folder))
+    gate = close_gate(folder, 10)  # so that some trials are left
+    scheduler, where = cluster(workers)
 
     def kill(progress):
         if progress.done >= 5:
             scheduler.kill()
 
     store = Store(tmp_path / "cluster")
-    with pytest.raises(MethodError, match=f"scheduler at {cluster.address} was lost"):
-        run_figure(FIGURE, SETTINGS, store, scheduler=cluster.address, report=kill)
+    with pytest.raises(MethodError, match=f"scheduler at {where} was lost"):
+        run_figure(FIGURE, SETTINGS, store, scheduler=where, report=kill)
     results, total = stored_results(FIGURE, SETTINGS, store)
     stored = {result.params["seed"] for result in results}
-    assert 5 <= len(stored) < total == 20
+    assert 5 <= len(stored) <= 10 < total == 20
     assert len(store.path(FIGURE.name).read_bytes().splitlines()) == len(stored)
-    ran = log.read_text().splitlines()
-    cluster(workers)
-    outcome = run_figure(FIGURE, SETTINGS, store, scheduler=cluster.address)
+    _, where = cluster(workers)
+    ran = runs(folder)
+    gate.unlink()
+    outcome = run_figure(FIGURE, SETTINGS, store, scheduler=where)
     assert (outcome.stored, outcome.run, outcome.failures) == (len(stored), 20 - len(stored), [])
-    again = log.read_text().splitlines()[len(ran) :]
-    assert not stored & {int(line.split()[0]) for line in again}, "a stored trial ran again"
-    assert str(os.getpid()) not in log.read_text().split(), "a trial ran here, not on the cluster"
-    monkeypatch.delenv("TOY_LOG")
+    again = runs(folder)[len(ran) :]
+    assert not stored & {seed for seed, _ in again}, "a stored trial ran again"
+    everywhere = {process for _, process in runs(folder)}
+    assert os.getpid() not in everywhere, "a trial ran here, not on the cluster"
     run_figure(FIGURE, SETTINGS, Store(tmp_path / "serial"))
     assert comparable(store) == comparable(Store(tmp_path / "serial"))
 
@@ -180,56 +191,60 @@ def test_no_scheduler_at_an_address(tmp_path):
     import dask
 
     with (
+        socket.socket() as silent,  # bound, so that nobody else listens there
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-        pytest.raises(MethodError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
     ):
-        run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler="tcp://127.0.0.1:9")
+        silent.bind(("127.0.0.1", 0))
+        nobody = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(MethodError, match=f"no Dask scheduler answers at {nobody}"):
+            run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler=nobody)
     with pytest.raises(MethodError, match="no Dask scheduler answers at nowhere://"):
         run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler="nowhere://127.0.0.1:9")
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_trial_that_kills_its_workers_is_told(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    trials = [{"seed": seed, "pause": 0.0, "dies": seed == 2} for seed in range(3)]
+def test_a_trial_that_kills_its_workers_is_told(tmp_path, cluster, monkeypatch):
+    monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    folder = tmp_path / "folder"
+    trials = [{"seed": seed, "dies": seed == 2, "path": str(folder)} for seed in range(3)]
     figure = replace(FIGURE, trials=lambda settings: trials)
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        pytest.raises(MethodError, match="took several workers of tcp://"),
-    ):
-        run_figure(figure, SETTINGS, Store(tmp_path), scheduler=cluster.scheduler_address)
+    gate = close_gate(folder, 2)
+
+    def open_gate(progress):  # until then the worker holds results that nobody has fetched
+        if progress.done == 2:
+            gate.unlink()
+
+    _, where = cluster(1)
+    with pytest.raises(MethodError, match="took several workers of tcp://"):
+        run_figure(figure, SETTINGS, Store(tmp_path), scheduler=where, report=open_gate)
+    assert len(stored_results(figure, SETTINGS, Store(tmp_path))[0]) == 2
 
 
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_that_loses_a_worker_gives_the_same(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("TOY_PAUSE", "0.1")
+    folder = tmp_path / "folder"
     monkeypatch.setenv("TOY_TRIALS", "30")
-    log = tmp_path / "log"
-    monkeypatch.setenv("TOY_LOG", str(log))
+    monkeypatch.setenv("TOY_FOLDER", str(folder))
+    gate = close_gate(folder, 20)  # the last trials wait for the kill
     killed = []
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
+        one = cluster.workers[0].pid
 
         def kill_one(progress):
-            if progress.done >= 5 and not killed:
-                killed.append(cluster.workers[0].pid)
-                os.kill(killed[0], signal.SIGKILL)
+            if not killed and one in {process for _, process in runs(folder)}:
+                os.kill(one, signal.SIGKILL)
+                killed.append(progress.done)
+                gate.unlink()
 
         store = Store(tmp_path / "cluster")
         outcome = run_figure(
             FIGURE, SETTINGS, store, scheduler=cluster.scheduler_address, report=kill_one
         )
-    workers = [int(line.split()[1]) for line in log.read_text().splitlines()]
-    assert killed[0] in workers
-    assert len(set(workers)) >= 2
+    assert killed
+    assert len({process for _, process in runs(folder)}) >= 2
     assert (outcome.run, outcome.failures) == (30, [])
-    monkeypatch.delenv("TOY_LOG")
     run_figure(FIGURE, SETTINGS, Store(tmp_path / "serial"))
     assert comparable(store) == comparable(Store(tmp_path / "serial"))

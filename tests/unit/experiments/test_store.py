@@ -3,27 +3,30 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+from collections import Counter
+from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.processes import ENVIRONMENT, started, wait_until
+from helpers.toy_figure import FIGURE, close_gate, runs
 from planaris.errors import ModelError
-from planaris.experiments.figure import Settings
+from planaris.experiments.figure import Settings, stable
+from planaris.experiments.runner import run_figure, stored_results
 from planaris.experiments.store import Store, encode, trial_key
 from planaris.selftest import kills
-from toy_figure import FIGURE
 
 SETTINGS = Settings()
-TESTS = Path(__file__).parents[2]
 
 WRITE = """
 from pathlib import Path
 import sys
-from toy_figure import FIGURE
+from helpers.toy_figure import FIGURE
 from planaris.experiments.store import Store
 if __name__ == "__main__":
     for k in range(200):
@@ -31,18 +34,21 @@ if __name__ == "__main__":
 """
 
 
+RUN = """
+from pathlib import Path
+import sys
+from helpers.toy_figure import FIGURE
+from planaris.experiments.figure import Settings
+from planaris.experiments.runner import run_figure
+from planaris.experiments.store import Store
+if __name__ == "__main__":
+    run_figure(FIGURE, Settings(), Store(Path(sys.argv[1])), jobs=int(sys.argv[2]))
+"""
+
+
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "results")
-
-
-def start(code, *arguments, **environment):
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(TESTS)} | environment,
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-    )
 
 
 def test_reads_back_what_was_appended(store):
@@ -97,29 +103,62 @@ def test_a_line_that_is_no_trial_is_left_out(store):
 
 
 def test_two_writers_at_once(store):
-    writers = [start(WRITE, store.folder, name) for name in "ab"]
-    for writer in writers:
-        _, errors = writer.communicate(timeout=60)
-        assert writer.returncode == 0, errors
+    with ExitStack() as running:
+        command = [sys.executable, "-c", WRITE, str(store.folder)]
+        options = {"env": ENVIRONMENT, "stderr": subprocess.PIPE}
+        for writer in [running.enter_context(started([*command, k], **options)) for k in "ab"]:
+            _, errors = writer.communicate()
+            assert writer.returncode == 0, errors
     assert len(store.read(FIGURE)) == 400
     assert len(store.path(FIGURE.name).read_bytes().splitlines()) == 400
 
 
-@pytest.mark.parametrize(("jobs", "times"), [(1, 20), (2, 3)])
-def test_a_killed_run_loses_only_trials_in_flight_and_redoes_none(jobs, times):
-    assert list(kills.kill_runs(times, seed=jobs, jobs=jobs)) == [None] * (times + 1)
+def seeds(store):
+    return {result.params["seed"] for result in stored_results(FIGURE, SETTINGS, store)[0]}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_kill_loses_the_trials_in_flight_and_nothing_else(jobs, store, tmp_path):
+    folder = tmp_path / "folder"
+    command = [sys.executable, "-c", RUN, str(store.folder), str(jobs)]
+    environment = ENVIRONMENT | {"TOY_FOLDER": str(folder)}
+    for first in (4, 8):
+        gate, before = close_gate(folder, first), len(runs(folder))
+        in_flight = set(range(first, first + jobs))
+        with started(command, env=environment) as process:
+            wait_until(
+                lambda wanted=in_flight, ran=before: (
+                    wanted <= {seed for seed, _ in runs(folder)[ran:]}
+                ),
+                process,
+            )
+            wait_until(lambda wanted=first: len(seeds(store)) == wanted, process)
+            os.killpg(process.pid, signal.SIGKILL)
+        assert seeds(store) == set(range(first))
+    gate.unlink()
+    subprocess.run(command, env=environment, check=True)
+    ran = Counter(seed for seed, _ in runs(folder))
+    assert ran == {seed: 2 if seed in (4, 5, 8, 9)[:: 3 - jobs] else 1 for seed in range(12)}
+    alone = Store(tmp_path / "alone")
+    run_figure(FIGURE, SETTINGS, alone)
+    found, expected = (stored_results(FIGURE, SETTINGS, where)[0] for where in (store, alone))
+    assert [stable(r.record) for r in found] == [stable(r.record) for r in expected]
+
+
+def test_kills_at_any_moment_lose_one_trial_at_most():
+    assert list(kills.kill_runs(20, seed=1)) == [None] * 21
 
 
 def test_what_a_kill_must_not_do_is_noticed(tmp_path, monkeypatch):
-    assert kills._judge([], set(), set(), 1) == "a run did nothing"
-    assert kills._judge([3], {1, 2}, {1, 3}, 1) == "1 stored trials were lost"
-    assert kills._judge([2, 3], {1, 2}, {1, 2, 3}, 1) == "1 stored trials ran again"
-    assert kills._judge([3, 4, 5], {1}, {1}, 1) == "3 trials of 3 were lost by one kill"
+    assert kills._judge([], set(), set()) == "a run did nothing"
+    assert kills._judge([3], {1, 2}, {1, 3}) == "1 stored trials were lost"
+    assert kills._judge([2, 3], {1, 2}, {1, 2, 3}) == "1 stored trials ran again"
+    assert kills._judge([3, 4, 5], {1}, {1}) == "3 trials of 3 were lost by one kill"
     kills.run_figure(kills.toy(tmp_path, 3), SETTINGS, Store(tmp_path))
     monkeypatch.setattr(kills, "run_toy", lambda params: {"eigenvalues": [0.0]})
-    assert kills._compare(tmp_path, 3, 0, 1) == "3 of 3 trials are stored, or their results differ"
+    assert kills._compare(tmp_path, 3, 0) == "3 of 3 trials are stored, or their results differ"
     (tmp_path / "log").write_text("0\n" * 9)
-    assert kills._compare(tmp_path, 3, 0, 1) == "3 trials took 9 runs"
+    assert kills._compare(tmp_path, 3, 0) == "3 trials took 9 runs"
 
 
 def test_a_full_disk_stops_the_run_and_leaves_all_before_it(store):

@@ -8,6 +8,8 @@ import pytest
 import planaris as pl
 from planaris.planar import thermodynamics
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 PAIR = pl.IsingModel([(0, 1)], [1.0])
 VERBS = [pl.ground_state, pl.log_partition, pl.marginals, lambda model: pl.sample(model, 1)]
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from degenerate import K5, LARGE, NONPLANAR, SMALL, path
+from helpers.degenerate import K5, LARGE, NONPLANAR, SMALL, path
 from planaris import planar
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import EmbeddingError, MethodError, NotPlanarError, TooLargeError
 from planaris.reference import enumerate_states
 from planaris.verify import check_certificate
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 METHODS = ["auto", "planar", "treewidth", "cycle-lp", "branch-and-cut", "brute-force"]
 

@@ -8,6 +8,8 @@ import pytest
 import planaris as pl
 from planaris.errors import MethodError, PrecisionError
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 LOGS = np.array([[0.0, -np.inf], [1.0, 2.0]])
 
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from helpers.strategies import plane_models
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.interop.dimod import AutoSampler, PlanarSampler
-from strategies import plane_models
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 SAMPLERS = [PlanarSampler, AutoSampler]
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrf_models import mrfs
+from helpers.mrfs import mrfs
 from planaris import MarkovRandomField
 from planaris.errors import FileFormatError, ModelError
 from planaris.io import (

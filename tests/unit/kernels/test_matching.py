@@ -7,6 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers.tjoin_cases import (
+    WEIGHT_KINDS,
+    Problem,
+    lightest_tjoin,
+    random_problem,
+    square_dual,
+    triangular_dual,
+)
 from planaris.errors import InfeasibleError, ModelError, TimeLimitError
 from planaris.kernels.matching import (
     TJoin,
@@ -15,14 +23,8 @@ from planaris.kernels.matching import (
     minimum_tjoin,
 )
 from planaris.verify import check_perfect_matching, check_tjoin
-from tjoin_cases import (
-    WEIGHT_KINDS,
-    Problem,
-    lightest_tjoin,
-    random_problem,
-    square_dual,
-    triangular_dual,
-)
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def solved(num_vertices, edges, weights, odd, boundary=None) -> TJoin:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 import planaris as pl
-from claims import claimed_log_partition, claimed_state
-from mrf_models import mrfs
+from helpers.claims import claimed_log_partition, claimed_state
+from helpers.mrfs import mrfs
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.models import (

@@ -11,6 +11,8 @@ import planaris as pl
 from planaris.errors import MethodError, ModelError
 from planaris.planar import ground_state_entropy
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 SQUARE = pl.plan((4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
 J = np.array([1.0, -0.5, 2.0, 0.25])
 

@@ -23,6 +23,8 @@ from planaris.play.server import ROUTES
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 SQUARE = {"kind": "square", "rows": 4, "columns": 3, "negative": 0.4, "seed": 3}
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from degenerate import NONPLANAR, SMALL
+from helpers.degenerate import NONPLANAR, SMALL
+from helpers.recovery_cases import likelihoods
 from planaris.errors import ModelError
 from planaris.recover import (
     MAP,
@@ -22,7 +23,8 @@ from planaris.recover import (
     observe,
     posterior_model,
 )
-from recovery_cases import likelihoods
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 P, Q = 0.12, 0.35
 WEIGHTED: dict[str, Estimator] = {

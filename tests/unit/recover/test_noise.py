@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.recovery_cases import likelihoods
 from planaris.errors import MethodError, NotPlanarError
 from planaris.generate import random_regular_graph
 from planaris.recover import estimate_noise, noise, noise_of, observe
-from recovery_cases import likelihoods
 
 
 def log_likelihood(seen, p: float, q: float) -> float:

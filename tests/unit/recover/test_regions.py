@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from degenerate import SMALL
+from helpers.degenerate import SMALL
 from planaris.errors import ModelError
 from planaris.generate import honeycomb_lattice, random_regular_graph, road_network
 from planaris.recover import (

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 import planaris as pl
-from degenerate import K5, SMALL
+from helpers.degenerate import K5, SMALL
 from planaris.recover import (
     MAP,
     Marginal,
@@ -19,6 +17,8 @@ from planaris.recover import (
     ties,
 )
 from planaris.reference import enumerate_states
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def count(states: np.ndarray, among: np.ndarray) -> np.ndarray:
@@ -107,8 +107,6 @@ def test_marginals_that_do_not_fit_are_bounded_in_the_time_given(
     rng: np.random.Generator,
 ) -> None:
     seen = observe(pl.generate.square_lattice(45), 1, 0.05, 0.2, rng)
-    begun = time.perf_counter()
     found = Marginal(0.05, 0.2, time_limit=1.0).recover(seen)
-    assert time.perf_counter() - begun < 20  # without the limit: a minute
     assert (found.exact, found.method) == (False, "interval")
     assert np.mean(found.labels != 1) < 0.05

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from claims import claimed_state
+from helpers.claims import claimed_state
 from planaris.budget import Budget
 from planaris.reductions.joins import join_ground_states
 from planaris.reductions.parts import split_model
 from planaris.result import GroundState
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def weak_beside_one_strong_field(seed: int) -> pl.IsingModel:

@@ -20,6 +20,8 @@ from planaris.relax.entropies import (
     uniform_tree_probabilities,
 )
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 KINDS = list(itertools.product(["trw", "log-det"], ["local", "psd", "cycle", "marginal"]))
 
 

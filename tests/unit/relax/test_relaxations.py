@@ -15,6 +15,8 @@ from planaris.relax import branch_and_cut, cycle_lp, local_lp
 from planaris.relax.cut_form import CutForm, energy_quantum
 from planaris.relax.semidefinite import SemidefiniteBound
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def random_model(rng, largest=9):
     n = int(rng.integers(1, largest + 1))
@@ -230,7 +232,7 @@ def test_time_limit_returns_an_interval(rng):
     assert found.stats["status"] == "time_limit"
     assert not found.exact
     assert -np.inf < found.lower < found.upper
-    assert found.stats["seconds"] < 10
+    assert found.stats["seconds"] < 0.6  # by a clock of the test: a hundred looks too many
     loose = branch_and_cut(model, gap=1e6, bound="cycles")
     assert loose.stats["status"] == "gap"
 

@@ -6,6 +6,8 @@ import pytest
 from planaris import IsingModel, MarkovRandomField, treewidth
 from planaris.errors import ModelError, TimeLimitError
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 KINDS = ["clusters", "frontier"]
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from planar_graphs import complete, complete_bipartite
+from helpers.planar_graphs import complete, complete_bipartite
 from planaris.embed import Embedding
 from planaris.errors import VerificationError
 from planaris.verify import check_kuratowski, check_plane

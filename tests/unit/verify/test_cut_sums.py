@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from degenerate import SMALL
+from helpers.degenerate import SMALL
 from planaris.embed import Embedding, torus_lattice
 from planaris.errors import PlanarisError, VerificationError
 from planaris.planar.certificates import CutSumCertificate

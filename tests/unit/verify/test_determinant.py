@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from degenerate import SMALL, star
+from helpers.degenerate import SMALL, star
 from planaris.errors import VerificationError
 from planaris.reference import enumerate_states, onsager_log_partition, solve_strip
 from planaris.selftest.models import _planar

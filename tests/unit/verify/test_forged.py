@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from claims import claimed_state
+from helpers.claims import claimed_state
 from planaris.errors import VerificationError
 from planaris.result import Bounds, CutTree, LogPartition, MeanField
 from planaris.result.files import _decode, save_result
@@ -22,6 +22,8 @@ from planaris.verify import check_certificate, check_result
 from planaris.verify.elimination import recompute
 from planaris.verify.partition_bounds import check_interval
 from planaris.verify.results import _check_field_bound
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def test_a_leaf_without_a_bound_proves_nothing() -> None:

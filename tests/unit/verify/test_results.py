@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planar_graphs import complete
+from helpers.planar_graphs import complete
 from planaris.errors import VerificationError
 from planaris.result import load_result
 from planaris.selftest.models import make_case
 from planaris.verify import check_result
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 @pytest.mark.parametrize("seed", range(8))

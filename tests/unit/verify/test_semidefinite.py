@@ -16,6 +16,8 @@ from planaris.verify import check_result
 from planaris.verify.ground_state import proved_bound
 from planaris.verify.semidefinite import lowest_eigenvalue, semidefinite_bound
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 
 def solve(model: pl.IsingModel, **options: float) -> pl.GroundState:
     return branch_and_cut(model, prove=True, bound="semidefinite", **options)

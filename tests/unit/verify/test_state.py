@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import degenerate
-import strategies
-from claims import claimed_log_partition, claimed_state
+from helpers import degenerate, strategies
+from helpers.claims import claimed_log_partition, claimed_state
 from planaris import IsingModel
 from planaris.errors import VerificationError
 from planaris.reference import enumerate_states

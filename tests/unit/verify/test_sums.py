@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from claims import claimed_log_partition
+from helpers.claims import claimed_log_partition
 from planaris.bounds import map_bound
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.errors import VerificationError
@@ -21,6 +21,8 @@ from planaris.verify.elimination import recompute
 from planaris.verify.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.label_sums import cutset_bound, label_field_bound
 from planaris.verify.mini_buckets import mini_bucket_bound as buckets_again
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def lattice(size: int, seed: int = 0, *, field: float = 1.0, beta: float = 1.0) -> pl.IsingModel:

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers.tjoin_cases import Problem, square_dual
 from planaris.errors import VerificationError
 from planaris.kernels.matching import TJoin, min_weight_perfect_matching, minimum_tjoin
 from planaris.verify import check_perfect_matching, check_tjoin
 from planaris.verify.tjoin import _lowest_between
-from tjoin_cases import Problem, square_dual
 
 EDGES = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5)]
 WEIGHTS = [2, 2, 2, 9, 9, 9]

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import degenerate
-import strategies
+from helpers import degenerate, strategies
 from planaris import Embedding, IsingModel
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import EmbeddingError, MethodError

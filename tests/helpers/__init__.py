@@ -1,0 +1,1 @@
+"""What the tests share: models, graphs, strategies, commands; one of each."""
