@@ -326,7 +326,7 @@ def _single(model: MarkovRandomField) -> LongArray:
 
 def _lift_nodes(form: LabelForm, nodes: list[FloatArray]) -> list[FloatArray]:
     """Return node pseudomarginals of the model: eliminated leaves follow their neighbour."""
-    full = [np.zeros(k) for k in form.pairwise.cardinalities.tolist()]
+    full = [np.zeros(k) for k in form.cardinalities]
     for v, mu in zip(sorted(form.kept), nodes, strict=True):
         full[v][form.labels[v]] = mu
     for step in reversed(form.tape):
