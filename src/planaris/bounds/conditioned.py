@@ -35,7 +35,7 @@ class ConditionedSum:
     state : numpy.ndarray
         Assignment to start from, the heaviest one known.
     budget : Budget
-        Time for finding a cutset.
+        Time for finding a cutset and the first term; ``TimeoutError`` if it is not enough.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class ConditionedSum:
         self.seen: dict[bytes, float] = {}
         self.lower = -math.inf
         self.order: treewidth.EliminationPlan | None = None
-        self.current = self.term()
+        self.current = self.term(budget)
 
-    def term(self) -> float:
+    def term(self, budget: Budget) -> float:
         """Return log Z with the cutset fixed as now, from below; a new one joins the sum."""
         key = self.x[self.cutset].tobytes()
         if key in self.seen:
@@ -58,9 +58,9 @@ class ConditionedSum:
         smaller, _ = self.mrf.condition(evidence)
         if self.order is None:
             self.order = plan_elimination(
-                smaller, task="log_partition", search_seconds=SEARCH_SECONDS
+                smaller, task="log_partition", search_seconds=SEARCH_SECONDS, time_limit=budget
             )
-        found = treewidth.log_partition(smaller, plan=self.order).lower
+        found = treewidth.log_partition(smaller, plan=self.order, time_limit=budget).lower
         self.seen[key] = found
         total = float(np.logaddexp(self.lower, found))
         # logaddexp rounds once per term.
@@ -73,7 +73,7 @@ class ConditionedSum:
         return CutsetSum(self.cutset, labels.reshape(len(self.seen), len(self.cutset)))
 
     def walk(self, budget: Budget, max_terms: int, rng: np.random.Generator) -> None:
-        """Add terms until the time is over or ``max_terms`` are in the sum."""
+        """Add terms until ``max_terms`` are in the sum; ``TimeoutError`` inside one if late."""
         if not len(self.cutset):
             return
         cards = self.mrf.cardinalities[self.cutset]
@@ -86,7 +86,7 @@ class ConditionedSum:
             v = self.cutset[k]
             old, before = int(self.x[v]), len(self.seen)
             self.x[v] = (old + 1 + rng.integers(cards[k] - 1)) % cards[k]
-            proposed = self.term()
+            proposed = self.term(budget)
             stale = 0 if len(self.seen) > before else stale + 1
             if math.log(max(rng.random(), 1e-300)) < proposed - self.current or (
                 self.current == -math.inf

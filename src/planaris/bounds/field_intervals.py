@@ -13,7 +13,7 @@ from planaris.bounds.bare import EPSILON
 from planaris.bounds.conditioned import ConditionedSum, heavy_state
 from planaris.bounds.enclosure import Enclosure
 from planaris.bounds.label_field import label_mean_field
-from planaris.bounds.label_trees import label_trw
+from planaris.bounds.label_trees import label_trw, table_upper
 from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
 from planaris.errors import InfeasibleError
 from planaris.models import MarkovRandomField
@@ -40,8 +40,11 @@ def enclose_field(
         fits = plan.bytes <= min(2**31, clock.budget.bytes())
         if plan.complete and fits and plan.seconds <= exact_share * clock.limit:
             return treewidth.log_partition(mrf, plan=plan, time_limit=clock.share(0.6))
-    clock.offer("sizes", upper=_table_upper(mrf))
-    order = elimination_order(mrf)
+    clock.offer("sizes", upper=table_upper(mrf))
+    try:
+        order = elimination_order(mrf, clock.share(0.2))
+    except TimeoutError:
+        order = np.arange(mrf.num_variables, dtype=np.int32)
     _lower_upper(mrf, order, 0, clock)
     try:
         state = heavy_state(mrf, clock.share(0.2), rng)
@@ -59,10 +62,14 @@ def enclose_field(
         if clock.budget.expired():
             break
         _lower_upper(mrf, order, level, clock)
-        if total is None:
-            total = ConditionedSum(mrf, state, budget=clock.budget)
         last = level == len(BUCKET_ENTRIES) - 1
-        total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
+        try:
+            if total is None:
+                total = ConditionedSum(mrf, state, budget=clock.budget)
+            total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
+        except TimeoutError:
+            if total is None:
+                break
         clock.offer("cutset", lower=min(total.lower, clock.upper), proof=total.proof)
     return clock.result("interval", mrf.num_variables, stats={"order": order})
 
@@ -85,19 +92,9 @@ def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
 
 
 def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosure) -> None:
-    """Run mini-buckets; the first time to the end, later while time lasts."""
-    budget = clock.budget.unlimited() if level == 0 else clock.share(0.6)
+    """Run mini-buckets while time lasts."""
     try:
-        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], budget=budget)
+        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], budget=clock.share(0.6))
     except TimeoutError:
         return
     clock.offer("mini-buckets", upper=found.upper, proof=found.proof)
-
-
-def _table_upper(mrf: MarkovRandomField) -> float:
-    """Return Σ log of the largest entries plus the log of the number of states."""
-    tops = [float(mrf.log_table(k).max()) for k in range(mrf.num_factors)]
-    if -math.inf in tops:
-        return -math.inf
-    states = float(np.log(mrf.cardinalities.astype(np.float64)).sum())
-    return math.fsum([*tops, states]) + 8 * EPSILON * (math.fsum(map(abs, tops)) + states)

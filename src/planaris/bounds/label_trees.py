@@ -61,17 +61,18 @@ class LabelMixture:
         rank = np.arange(int(sizes.sum())) - np.repeat(self.message_offsets[:-1], sizes)
         self.entry = np.repeat(self.node_offsets[towards], sizes) + rank
         self.edge_of_entry = np.repeat(np.arange(2 * len(self.edges)) // 2, sizes)
-        self.trees, self.weights = self._first_trees(), np.zeros(0)
+        self.trees, self.weights = self._first_trees(budget), np.zeros(0)
         self.weights = np.full(len(self.trees), 1 / len(self.trees))
         self.rho = np.minimum(self.weights @ np.array(self.trees), 1.0)
         self.messages = np.zeros(int(sizes.sum()))
         self.change, self.damping = math.inf, 0.0
 
-    def _first_trees(self) -> list[FloatArray]:
+    def _first_trees(self, budget: Budget) -> list[FloatArray]:
         """Return indicators of spanning forests that hold every edge."""
         count = np.zeros(len(self.edges))
         trees: list[FloatArray] = []
         while not trees or not count.all():
+            budget.check()
             trees.append(heaviest_tree(self.n, self.edges, -count))
             count += trees[-1]
         return trees
@@ -230,7 +231,11 @@ def label_trw(
     if not mrf.num_variables or mrf.pairwise_view().constant == -math.inf:
         value = mrf.pairwise_view().constant
         return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
-    mixture, status = LabelMixture(mrf), "max_iterations"
+    try:
+        mixture, status = LabelMixture(mrf, budget=budget), "max_iterations"
+        budget.reserve(mixture.seconds_to_prove()).check()
+    except TimeoutError:
+        return _late(mrf, budget)
     for k in range(max_iterations):
         mixture.budget = budget.reserve(mixture.seconds_to_prove())
         mixture.sweep(4, 1e-3)
@@ -256,6 +261,34 @@ def label_trw(
         certificate=Bounds(None, mixture.proof()),
         stats={"rho": mixture.rho, "trees": len(mixture.trees), "change": mixture.change},
     )
+
+
+def _late(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
+    """Return what holds without trees."""
+    cards = mrf.cardinalities.tolist()
+    return LogPartition.between(
+        -math.inf,
+        table_upper(mrf),
+        num_variables=mrf.num_variables,
+        method="trw",
+        status="time_limit",
+        pseudomarginals=Pseudomarginals([np.full(k, 1 / k) for k in cards], None),
+        seconds=budget.seconds(),
+    )
+
+
+def table_upper(mrf: MarkovRandomField) -> float:
+    """Return Σ log of the largest entries plus the log of the number of states.
+
+    >>> round(table_upper(MarkovRandomField([2, 2], [((0, 1), [[1, 2], [3, 4]])])), 6)
+    2.772589
+    """
+    first = mrf.table_offsets[:-1]
+    tops = np.maximum.reduceat(mrf.log_values, first) if len(first) else np.zeros(0)
+    if np.any(tops == -math.inf):
+        return -math.inf
+    terms = [*tops.tolist(), *np.log(mrf.cardinalities.astype(np.float64)).tolist()]
+    return math.fsum(terms) + 8 * EPSILON * math.fsum(map(abs, terms))
 
 
 def _without_zeros(logs: FloatArray, offsets: LongArray) -> FloatArray:

@@ -42,9 +42,13 @@ class MiniBucketBound:
         return MiniBuckets(self.order, offsets, np.array(flat, dtype=np.int64))
 
 
-def elimination_order(mrf: MarkovRandomField) -> IntArray:
+POLLS = 64
+"""Factors between two looks at the clock."""
+
+
+def elimination_order(mrf: MarkovRandomField, budget: Budget = UNLIMITED) -> IntArray:
     """Return a greedy elimination order."""
-    return elimination.elimination_order(to_factor_arrays(mrf), min_fill=False)[0]
+    return elimination.elimination_order(to_factor_arrays(mrf), min_fill=False, budget=budget)[0]
 
 
 def mini_bucket_bound(
@@ -68,6 +72,8 @@ def mini_bucket_bound(
             constant += float(table.logs)
 
     for k in range(mrf.num_factors):
+        if k % POLLS == 0:
+            budget.check()
         place(_sorted_table(mrf, k))
     splits = largest = 0
     groups: list[list[int]] = []
@@ -85,6 +91,7 @@ def mini_bucket_bound(
         if len(tables) > 1:
             _match(tables, weight)
         for table in tables:
+            budget.check()
             largest = max(largest, table.logs.size)
             finite = np.abs(table.logs[np.isfinite(table.logs)])
             size += float(finite.max(initial=0.0)) + 1.0

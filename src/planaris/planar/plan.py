@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -114,7 +115,7 @@ class Plan:
     def _late(self, couplings: FloatArray) -> LogPartition:
         """Return what the state of all spins up says: it needs no elimination."""
         lower = self.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
-        return bounds_of(self, couplings, lower, {"status": "time_limit"})
+        return replace(bounds_of(self, couplings, lower, {}), status="time_limit")
 
     def _check_memory(self, task: str, budget: Budget) -> None:
         """Refuse what the fronts of the elimination would not leave room for."""

@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import InfeasibleError
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.encode import mrf2pairwise
 from planaris.relax.cut_form import ROUNDING, CutForm
 from planaris.relax.lp import UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
 ROUNDED = 1e-5
 """Part of a constant that counts as the size of energies, so that its rounding closes no gap."""
+
+POLLS = 64
+"""Factors between two looks at the clock."""
+
+ENTRIES = 200_000
+"""Entries of tables compared between two looks at the clock."""
 
 MAX_ELIMINATION = 200_000
 """Most entries looked at to eliminate a variable between two others."""
@@ -42,7 +48,7 @@ class LabelForm:
     """
 
     model: MarkovRandomField
-    pairwise: MarkovRandomField
+    cardinalities: list[int]
     nodes: list[FloatArray]
     tables: dict[tuple[int, int], FloatArray]
     labels: list[LongArray]
@@ -53,32 +59,38 @@ class LabelForm:
     tape: list[Elimination] = field(default_factory=list)
 
     @classmethod
-    def from_model(cls, model: MarkovRandomField, *, eliminate: int = 2) -> LabelForm:
+    def from_model(
+        cls, model: MarkovRandomField, *, eliminate: int = 2, budget: Budget = UNLIMITED
+    ) -> LabelForm:
         """Make a model pairwise and reduce it.
 
-        ``eliminate=1`` removes dominated labels and leaves, which keeps the value of the local
-        relaxation; 2 also removes variables between two others, which may tighten it; 0 leaves
-        the model as it is, for proofs about its own labels.
+        Factors of three or more variables become variables, numbered as
+        :func:`~planaris.models.encode.mrf2pairwise` does. ``eliminate=1`` removes dominated
+        labels and leaves, which keeps the value of the local relaxation; 2 also removes variables
+        between two others, which may tighten it; 0 leaves the model as it is, for proofs about
+        its own labels. ``TimeoutError`` if the time is over before the model is pairwise;
+        reductions just end then.
         """
-        mrf = model
-        pairwise = mrf if mrf.is_pairwise else mrf2pairwise(mrf)[0]
-        view = pairwise.pairwise_view()
-        count = pairwise.num_variables
+        cards, nodes, tables, constant = _pairwise_logs(model, budget)
+        count = len(cards)
         form = cls(
-            mrf,
-            pairwise,
-            [0.0 - view.node_log(i) for i in range(count)],
-            {(int(u), int(v)): 0.0 - view.edge_log(e) for e, (u, v) in enumerate(view.edges)},
-            [np.arange(k) for k in view.cardinalities.tolist()],
+            model,
+            cards,
+            [0.0 - logs for logs in nodes],
+            tables,
+            [np.arange(k) for k in cards],
             [set() for _ in range(count)],
-            -view.constant,
+            -constant,
             kept=set(range(count)),
         )
-        for u, v in form.tables:
+        for k, ((u, v), logs) in enumerate(tables.items()):
+            if k % POLLS == 0:
+                budget.check()
+            tables[u, v] = 0.0 - logs
             form.neighbours[u].add(v)
             form.neighbours[v].add(u)
         if eliminate:
-            form._reduce(eliminate)
+            form._reduce(eliminate, budget)
         return form
 
     def table(self, i: int, j: int) -> FloatArray:
@@ -87,32 +99,34 @@ class LabelForm:
 
     # -- reductions -------------------------------------------------------------------------
 
-    def _reduce(self, eliminate: int) -> None:
+    def _reduce(self, eliminate: int, budget: Budget) -> None:
         queue = deque(self.kept)
         queued = set(queue)
-        while queue:
+        while queue and not budget.expired():
             i = queue.popleft()
             queued.discard(i)
             if i not in self.kept:
                 continue
-            touched = self._drop_labels(i) | self._eliminate(i, eliminate)
+            touched = self._drop_labels(i, budget) | self._eliminate(i, eliminate)
             for j in touched - queued:
                 queue.append(j)
                 queued.add(j)
 
-    def _drop_labels(self, i: int) -> set[int]:
+    def _drop_labels(self, i: int, budget: Budget) -> set[int]:
         """Drop labels of i that are impossible or strictly worse than another everywhere."""
         keep = self.nodes[i] < np.inf
         for j in self.neighbours[i]:
             keep &= (self.table(i, j) < np.inf).any(1)
         changed = self._keep(i, keep)
         if len(self.labels[i]) > 1:
-            changed |= self._keep(i, ~self._dominated(i))
+            changed |= self._keep(i, ~self._dominated(i, budget))
         return {i, *self.neighbours[i]} if changed else set()
 
-    def _dominated(self, i: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _dominated(self, i: int, budget: Budget) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Goldstein's criterion: label a loses to some b whatever the neighbours do."""
         node = self.nodes[i]
+        widest = max((len(self.labels[j]) for j in self.neighbours[i]), default=1)
+        polls = max(ENTRIES // (len(node) * widest), 1)
         worse = node[:, None] - node[None, :]
         size = np.abs(node).max()
         for j in self.neighbours[i]:
@@ -121,6 +135,8 @@ class LabelForm:
             size += float(finite.max(initial=0.0))
             with np.errstate(invalid="ignore"):
                 for a in range(len(node)):
+                    if a % polls == 0 and budget.expired():
+                        return np.zeros(len(node), dtype=bool)
                     step = table[a] - table
                     np.copyto(step, np.inf, where=np.isnan(step))
                     worse[a] += step.min(1)
@@ -153,7 +169,7 @@ class LabelForm:
             (j,) = others
             total = self.nodes[i][:, None] + self.table(i, j)
             self._add(j, total.min(0))
-            chosen = np.zeros(int(self.pairwise.cardinalities[j]), dtype=np.int64)
+            chosen = np.zeros(self.cardinalities[j], dtype=np.int64)
             chosen[self.labels[j]] = self.labels[i][total.argmin(0)]
             self._remove(i, (j,), chosen)
         elif len(others) == 2 and eliminate >= 2:
@@ -169,7 +185,7 @@ class LabelForm:
         first, second = self.table(i, j), self.table(i, k)
         total = self.nodes[i][:, None, None] + first[:, :, None] + second[:, None, :]
         merged = total.min(0)
-        chosen = np.zeros(self.pairwise.cardinalities[[j, k]], dtype=np.int64)
+        chosen = np.zeros((self.cardinalities[j], self.cardinalities[k]), dtype=np.int64)
         chosen[np.ix_(self.labels[j], self.labels[k])] = self.labels[i][total.argmin(0)]
         old = self.tables.get((j, k))
         self.tables[j, k] = merged if old is None else old + merged
@@ -259,13 +275,59 @@ class LabelForm:
 
     def lift(self, state: IntArray) -> LongArray:
         """Return labels of the model from those of the reduced problem."""
-        full = np.zeros(self.pairwise.num_variables, dtype=np.int64)
+        full = np.zeros(len(self.cardinalities), dtype=np.int64)
         for k, v in enumerate(sorted(self.kept)):
             full[v] = self.labels[v][state[k]]
         for step in reversed(self.tape):
             at: Any = tuple(full[list(step.others)]) if step.others else 0
             full[step.variable] = step.label[at]
         return full[: self.model.num_variables]
+
+
+def _pairwise_logs(
+    mrf: MarkovRandomField, budget: Budget
+) -> tuple[list[int], list[FloatArray], dict[tuple[int, int], FloatArray], float]:
+    """Return labels, log potentials of variables and of pairs, and the constant."""
+    cards: list[int] = mrf.cardinalities.tolist()
+    nodes = [np.zeros(k) for k in cards]
+    tables: dict[tuple[int, int], FloatArray] = {}
+    constant, entries, seen = 0.0, 0, 0
+    for k in range(mrf.num_factors):
+        scope, logs = mrf.scope(k).tolist(), mrf.log_table(k)
+        entries += logs.size * (1 if len(scope) < 3 else 1 + sum(logs.shape))
+        if k % POLLS == 0 or entries - seen > ENTRIES:
+            budget.check()
+            budget.check_memory(8 * entries, "the pairwise form", "use a smaller model")
+            seen = entries
+        if len(scope) == 0:
+            constant += float(logs)
+        elif len(scope) == 1:
+            nodes[scope[0]] += logs.ravel()
+        elif len(scope) == 2:
+            u, v = sorted(scope)
+            table = logs if scope == [u, v] else logs.T
+            tables[u, v] = tables[u, v] + table if (u, v) in tables else table
+        else:
+            _add_cluster(cards, nodes, tables, scope, logs)
+    return cards, nodes, tables, constant
+
+
+def _add_cluster(
+    cards: list[int],
+    nodes: list[FloatArray],
+    tables: dict[tuple[int, int], FloatArray],
+    scope: list[int],
+    logs: FloatArray,
+) -> None:
+    """Add a variable for the joint states of a scope that have weight."""
+    states = np.flatnonzero(logs > -np.inf)
+    states = states if states.size else np.zeros(1, dtype=np.int64)  # all zero: so is Z
+    cluster = len(cards)
+    cards.append(len(states))
+    nodes.append(logs.ravel()[states])
+    for v, label in zip(scope, np.unravel_index(states, logs.shape), strict=True):
+        agree = np.arange(cards[v])[:, None] == label
+        tables[v, cluster] = np.where(agree, 0.0, -np.inf)
 
 
 class SpinLabels:

@@ -10,6 +10,7 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.relax.crude import crude_ground_state
 from planaris.relax.cut_form import with_field_spin
 from planaris.relax.cycles import INTEGRAL
 from planaris.relax.fields import is_ising, via_ising
@@ -17,6 +18,9 @@ from planaris.relax.lp import UNIT, GrowingLP
 from planaris.relax.projection import label_relaxation
 from planaris.result import Flow, GroundState, Pseudomarginals
 from planaris.typing import Int8Array
+
+EDGE_SECONDS = 3e-6
+"""Estimated time per edge to set up the linear program."""
 
 
 def local_lp(
@@ -64,6 +68,10 @@ def local_lp(
         return label_relaxation(model, projection="none", budget=budget)
     started = time.monotonic()
     n, m = model.num_spins, model.num_edges
+    try:  # the program is made and given to HiGHS without a look at the clock
+        budget.reserve(EDGE_SECONDS * m).check()
+    except TimeoutError:
+        return crude_ground_state(model, "local-lp", budget)
     cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])
     lp = GrowingLP(cost, np.zeros(n + m), np.ones(n + m))
     if m:

@@ -13,10 +13,14 @@ from planaris.errors import InfeasibleError
 from planaris.kernels.messages import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.progress import ProgressOption
+from planaris.relax.crude import crude_ground_state
 from planaris.relax.labels import LabelForm, SpinLabels
 from planaris.relax.tightening import triplets_to_add
 from planaris.result import GroundState, Stats
 from planaris.typing import IntArray, LongArray
+
+ENTRY_SECONDS = 5e-8
+"""Estimated time per entry of a table to set up messages."""
 
 
 class Domains(NamedTuple):
@@ -45,6 +49,8 @@ class MessageSolver:
         self.budget = budget
         self.form = form
         variables, self.cards, nodes, self.edges, tables = form.arrays()
+        # Messages are made, bounded and decoded without a look at the clock.
+        budget.reserve(ENTRY_SECONDS * len(tables)).check()
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
         self.num_variables = len(variables)
         self.scale = form.magnitude
@@ -251,7 +257,10 @@ def mplp(
     """
     budget = Budget.of(time_limit, prove=prove, progress=progress)
     with budget.watch("message passing") as watched:
-        solver = _solver(model, watched)
+        try:
+            solver = _solver(model, watched)
+        except TimeoutError:
+            return crude_ground_state(model, "mplp", budget)
         status = solver.solve_root(max_triplets)
     return solver_result(solver, model, "mplp", status)
 
@@ -269,7 +278,10 @@ def branch_and_bound(
     budget = Budget.of(time_limit, prove=prove, progress=progress)
     nodes = 1
     with budget.watch("branch and bound") as watched:
-        solver = _solver(model, watched)
+        try:
+            solver = _solver(model, watched)
+        except TimeoutError:
+            return crude_ground_state(model, "branch-and-cut", budget)
         status = solver.solve_root(max_triplets)
         if status == "stalled":
             status, nodes = solver.branch(gap)
@@ -281,10 +293,10 @@ def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSol
         from planaris.relax.proving_labels import ProvingMessages
 
         field = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
-        return ProvingMessages(LabelForm.from_model(field, eliminate=0), budget)
+        return ProvingMessages(LabelForm.from_model(field, eliminate=0, budget=budget), budget)
     if isinstance(model, IsingModel):
         return MessageSolver(SpinLabels(model), budget)
-    return MessageSolver(LabelForm.from_model(model), budget)
+    return MessageSolver(LabelForm.from_model(model, budget=budget.share(0.5)), budget)
 
 
 def solver_result(

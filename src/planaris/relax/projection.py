@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.kernels.cuts import CycleCuts, separate_cycles
 from planaris.kernels.messages import MessagePassing
 from planaris.models import MarkovRandomField
+from planaris.relax.crude import crude_ground_state
 from planaris.relax.cycles import INTEGRAL
 from planaris.relax.labels import LabelForm
 from planaris.relax.lp import GrowingLP
@@ -30,6 +31,10 @@ Item = tuple[int, Part, Part, bool]
 """An edge, the parts of its ends that are compared, and whether it is marked as odd."""
 
 
+ENTRY_SECONDS = 2e-6
+"""Estimated time per entry of a table to set up the linear program."""
+
+
 class LabelRelaxation:
     """The linear program of a reduced model, with rows for projected cycles.
 
@@ -38,10 +43,12 @@ class LabelRelaxation:
     ``P([x_i in A] != [x_j in B]) = μ_i(A) + μ_j(B) - 2 μ_ij(A, B)``.
     """
 
-    def __init__(self, form: LabelForm) -> None:
+    def __init__(self, form: LabelForm, budget: Budget = UNLIMITED) -> None:
         self.form = form
         self.started = time.monotonic()
         _, self.cards, nodes, self.edges, tables = form.arrays()
+        # The program is made and given to HiGHS without a look at the clock.
+        budget.reserve(ENTRY_SECONDS * len(tables)).check()
         self.node_first = np.concatenate([[0], np.cumsum(self.cards, dtype=np.int64)])
         sizes = self.cards[self.edges].astype(np.int64)
         self.table_first = np.concatenate([[0], np.cumsum(sizes.prod(1))])
@@ -293,8 +300,12 @@ def label_relaxation(
         raise MethodError(msg, projection=projection)
     # Labels that cannot be are no columns of a program: without reductions none may be left.
     prove = budget.prove and not any(np.isneginf(model.log_table(k)).any() for k in _single(model))
-    form = LabelForm.from_model(model, eliminate=0 if prove else 1)
-    relaxation = LabelRelaxation(form)
+    method = "local-lp" if projection == "none" else "cycle-lp"
+    try:
+        form = LabelForm.from_model(model, eliminate=0 if prove else 1, budget=budget.share(0.5))
+        relaxation = LabelRelaxation(form, budget)
+    except TimeoutError:
+        return crude_ground_state(model, method, budget)
     status = relaxation.run(projection, budget, max_rounds=max_rounds)
     nodes = [relaxation.node(i) for i in range(len(relaxation.cards))]
     integral = [float(mu.max()) > 1 - INTEGRAL for mu in nodes]
@@ -303,7 +314,7 @@ def label_relaxation(
         model,
         relaxation.state,
         relaxation.lower,
-        method="local-lp" if projection == "none" else "cycle-lp",
+        method=method,
         status=status,
         pseudomarginals=Pseudomarginals(_lift_nodes(form, nodes), None, share),
         rounds=len(relaxation.trace) - 1,
@@ -326,7 +337,7 @@ def _single(model: MarkovRandomField) -> LongArray:
 
 def _lift_nodes(form: LabelForm, nodes: list[FloatArray]) -> list[FloatArray]:
     """Return node pseudomarginals of the model: eliminated leaves follow their neighbour."""
-    full = [np.zeros(k) for k in form.pairwise.cardinalities.tolist()]
+    full = [np.zeros(k) for k in form.cardinalities]
     for v, mu in zip(sorted(form.kept), nodes, strict=True):
         full[v][form.labels[v]] = mu
     for step in reversed(form.tape):
