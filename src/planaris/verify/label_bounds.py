@@ -239,7 +239,7 @@ class _Tables:
             return LabelBound(-math.inf, math.inf)
         rounding = 2 * _UNIT * math.fsum(map(abs, more or []))
         lowest = math.nextafter(math.fsum(terms), -math.inf) - rounding
-        return LabelBound(lowest, charged + rounding + 2 * _UNIT * abs(lowest))
+        return LabelBound(lowest, charged + rounding + math.ulp(lowest))
 
     def _blocks(self, parts: _Parts, possible: list[BoolArray]) -> Iterator[tuple[Any, ...]]:
         """Yield tables, the sizes of their sums, how many terms they have, and what is allowed."""
