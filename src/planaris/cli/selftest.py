@@ -80,6 +80,7 @@ def _plan(
             ),
         ),
         ("certificates", lambda tell: sections.corrupted(round(20 + 4000 * hours), tell=tell)),
+        ("leaves", lambda tell: sections.forged(1 if hours >= 1 else 20, seed, tell=tell)),
         ("time limits", lambda tell: sections.time_limits(times, tell=tell)),
         ("interrupts", lambda tell: sections.interrupts(times, tell=tell)),
         ("threads", lambda tell: sections.concurrency(times, seed, tell=tell)),

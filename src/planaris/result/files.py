@@ -37,6 +37,15 @@ ANSWERS = {
     "Plane": "planarity",
 }
 
+_SHARED = {"answer", "certificate", "exact", "method", "proved"}
+FIELDS = {
+    "ground-state": {*_SHARED, "energy", "lower", "upper", "tolerance", "spins", "labels"},
+    "log-partition": {*_SHARED, "value", "lower", "upper", "tolerance"},
+    "marginals": {*_SHARED, "error", *TABLES},
+    "planarity": {"answer", "certificate"},
+}
+"""What the body of a file holds; all of it is read, so nothing else may stand there."""
+
 
 def save_result(result: Any, path: str | os.PathLike[str]) -> None:
     """Write a result to a file, whole or not at all.
@@ -80,13 +89,16 @@ def load_result(path: str | os.PathLike[str]) -> Any:
     -2.0
     """
     try:
-        document = json.loads(Path(path).read_bytes())
+        text = Path(path).read_bytes()
+        document = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         _refuse(path, f"it is not JSON: {error}")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         _refuse(path, f"`format` must be {FORMAT!r}")
     if document.get("version") not in (1, VERSION):
         _refuse(path, f"`version` must be 1 or {VERSION}, got {document.get('version')!r:.40}")
+    if set(document) != {"format", "version", "sha256", "body"}:
+        _refuse(path, "it must hold `format`, `version`, `sha256` and `body`, and nothing else")
     body = document.get("body")
     if not isinstance(body, dict) or document.get("sha256") != digest(body):
         _refuse(path, "`sha256` does not fit the body: the file was damaged or changed")
@@ -99,6 +111,20 @@ def load_result(path: str | os.PathLike[str]) -> Any:
 def _refuse(path: Any, what: str) -> Any:
     msg = f"{os.fspath(path)} is no result of planaris: {what}"
     raise FileFormatError(msg, path=os.fspath(path), line=None)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse names that stand twice: readers differ in which of them they take."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        msg = "a name stands twice"
+        raise ValueError(msg)
+    return found
+
+
+def _no_number(name: str) -> Any:
+    msg = f"{name} is no number of JSON"
+    raise ValueError(msg)
 
 
 def digest(body: Any) -> str:
@@ -158,6 +184,9 @@ def _answer(body: dict[str, Any]) -> Any:
     from planaris.result.answers import GroundState, LogPartition, Marginals
 
     answer = body["answer"]
+    if set(body) != FIELDS.get(answer, set(body)):
+        msg = f"{answer!r} must hold {', '.join(sorted(FIELDS[answer]))}, and nothing else"
+        raise ValueError(msg)
     if answer == "planarity":
         proof = _decode(body["certificate"])
         if getattr(proof, "KIND", "") not in ("plane", "not-planar"):
@@ -239,15 +268,32 @@ def _float(value: Any) -> float:
     return float(value)
 
 
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        msg = f"a whole number is needed, got {value!r:.40}"
+        raise TypeError(msg)
+    return value
+
+
 def _array(value: Any) -> Array:
-    array = np.asarray(_is(value, list)) if value else np.zeros(0, dtype=np.int64)
+    array = np.asarray(_is(value, list)) if value != [] else np.zeros(0, dtype=np.int64)
     if array.dtype.kind not in "if":
         msg = f"an array of numbers is needed, got {array.dtype}"
         raise TypeError(msg)
     if not np.isfinite(array).all():  # 1e999 is one way to write infinity
         msg = "an array of finite numbers is needed"
         raise ValueError(msg)
+    if _holds_bool(value):  # which NumPy takes for 0 and 1
+        msg = "an array of numbers is needed, got true or false"
+        raise TypeError(msg)
     return array
+
+
+def _holds_bool(value: Any) -> bool:
+    if not isinstance(value, list):
+        return isinstance(value, bool)
+    kinds = set(map(type, value))
+    return bool in kinds or (list in kinds and any(map(_holds_bool, value)))
 
 
 def _decode(value: Any, depth: int = 0) -> Any:
@@ -259,9 +305,12 @@ def _decode(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [_decode(entry, depth + 1) for entry in value]
     kind = PROOFS[_is(value, dict)["kind"]]
+    if set(value) != {"kind", *(f.name for f in fields(kind))}:
+        msg = f"a proof {kind.KIND!r} must hold its fields and nothing else, got {sorted(value)}"
+        raise ValueError(msg)
     readers: dict[str, Any] = {
         "Array": _array,
-        "int": lambda entry: _is(entry, int),
+        "int": _whole,
         "float": _float,
         "Any": lambda entry: _decode(entry, depth + 1),
     }

@@ -102,6 +102,20 @@ def corrupted(count: int, *, tell: Tell) -> Section:
     return section
 
 
+def forged(every: int, first: int, *, tell: Tell) -> Section:
+    """Change every leaf of a small result of every method; one change in ``every`` is tried."""
+    from planaris.selftest.forgery import cases, forge
+
+    promise = "a changed leaf is refused, or the result still true by brute force in rationals"
+    section = Section("leaves forged", promise)
+    with _timed(section):
+        tried = cases()
+        for k, case in enumerate(tried):
+            _collect(section, forge(case, every=every, seed=first + k), case.name.split(":")[0])
+            tell((k + 1) / len(tried))
+    return section
+
+
 def time_limits(rounds: int, *, tell: Tell) -> Section:
     """Stop every method of every verb on models that take longer."""
     from planaris.selftest.deadlines import METHODS, break_limit

@@ -7,11 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from planaris.errors import MethodError
-from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import AsIsing, CutSum
+from planaris.verify.conversions import as_spins
 from planaris.verify.cut_sums import log_partition_by_cuts
 from planaris.verify.determinant import is_warm, log_partition_by_determinant
 from planaris.verify.elimination import Recomputed, recompute
@@ -19,8 +17,6 @@ from planaris.verify.energy_bounds import BareModel
 
 LARGE = 1000
 """Models of more variables are tried on their surface first: they are seldom narrow."""
-
-_UNIT = 2.0**-53
 
 
 def log_partition_anew(
@@ -68,12 +64,8 @@ def _as_ising(
 ) -> Recomputed | None:
     if isinstance(model, IsingModel):
         return compute(model)
-    try:
-        ising, _ = mrf2ising(model)
-    except MethodError:  # more labels, larger factors or hard constraints
+    spins = as_spins(model)  # not with more labels, larger factors or hard constraints
+    found = None if spins is None else compute(spins.model)
+    if found is None or spins is None:
         return None
-    found = compute(ising)
-    if found is None:
-        return None
-    rounding = 8 * _UNIT * float(np.abs(model.log_values).sum() + abs(ising.offset))
-    return replace(found, slack=found.slack + rounding)
+    return replace(found, slack=found.slack + spins.rounding)

@@ -60,7 +60,7 @@ def real_row(values: Any, name: str) -> FloatArray:
 def runs(values: Any, name: str, count: int, total: int) -> Array:
     """Return the begins of ``count`` runs that make up ``total``, and the end, or refuse them."""
     begins = whole_row(values, name)
-    right = len(begins) == count + 1 and begins[0] == 0 and begins[-1] == total
+    right = len(begins) == count + 1 > 0 and begins[0] == 0 and begins[-1] == total
     require(right and bool(np.all(np.diff(begins) >= 0)), f"`{name}` begins {count} runs")
     return begins
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from planaris.typing import FloatArray
 
 MAX_ENTRIES = 2**22
 """Entries of the largest table that is computed here."""
+
+MAX_EXACT_ENTRIES = 2**14
+"""Entries of the largest table of whole numbers."""
 
 _UNIT = 2.0**-53
 
@@ -125,6 +129,62 @@ def eliminate(
     nodes = _sweep_back(buckets, rank, len(cards))
     found = [_marginal_of(scope, buckets, rank) for scope, _ in factors]
     return Recomputed(value, slack, nodes, found)
+
+
+def least_energy(
+    model: Any, allowed: float, *, held: dict[int, int] | None = None
+) -> Fraction | float | None:
+    """Return the least energy, at most ``allowed`` below the true one; None if it is too wide.
+
+    Variables in ``held`` keep their labels.
+
+    Where rounding may cost more than that, tables hold whole numbers of the last binary place of
+    all log potentials. The result is infinite if no state is allowed.
+
+    Examples
+    --------
+    >>> model = IsingModel([(0, 1), (1, 2)], [1e17, 1.0], fields=[0.5, 0.0, 0.0])
+    >>> least_energy(model, 1e-9) + 10**17
+    Fraction(-3, 2)
+    """
+    cards, factors, constant = _factors(model)
+    for v, label in (held or {}).items():
+        other = np.arange(cards[v]) != label
+        factors.append(((v,), np.where(other, -math.inf, 0.0)))
+    found = eliminate(cards, factors, constant, task="max")
+    if found is None or not math.isfinite(found.value):
+        return None if found is None else -found.value
+    if found.slack <= allowed / 2:
+        return Fraction(-found.value) - Fraction(found.slack)
+    order = _order(cards, factors, MAX_EXACT_ENTRIES)
+    if order is None:
+        return None
+    entries = [constant, *(x for _, table in factors for x in table.ravel().tolist())]
+    finite = [Fraction(x) for x in entries if math.isfinite(x)]
+    unit = max(x.denominator for x in finite)
+    never = -(2 * sum(abs(int(x * unit)) for x in finite) + 1)  # less than any state may have
+
+    def whole(x: float) -> int:
+        return int(Fraction(x) * unit) if math.isfinite(x) else never
+
+    at: list[list[Factor]] = [[] for _ in cards]
+    rank = np.empty(len(cards), dtype=np.int64)
+    rank[order] = np.arange(len(cards))
+    total = whole(constant)
+    for scope, table in factors:
+        numbers = np.array([whole(x) for x in table.ravel().tolist()], dtype=object)
+        at[min(scope, key=lambda u: int(rank[u]))].append((scope, numbers.reshape(table.shape)))
+    for v in order:
+        joint = tuple(sorted({u for one, _ in at[v] for u in one} | {v}, key=lambda u: rank[u]))
+        message = np.zeros(tuple(cards[u] for u in joint), dtype=object)
+        for one, table in at[v]:
+            message = message + _spread(one, table, joint)
+        message = message.max(axis=0)
+        if len(joint) == 1:
+            total += int(message)
+        else:
+            at[min(joint[1:], key=lambda u: int(rank[u]))].append((joint[1:], message))
+    return math.inf if 2 * total <= never else Fraction(-total, unit)
 
 
 def _marginal_of(scope: tuple[int, ...], buckets: list[_Bucket], rank: Any) -> FloatArray:

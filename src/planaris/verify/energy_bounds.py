@@ -21,9 +21,6 @@ from planaris.verify.embedding import closed_walks
 from planaris.verify.semidefinite import semidefinite_bound
 from planaris.verify.tjoin import packing_value
 
-CLOSED = 1e-9
-"""What linear programs leave open, relative to the sum of all couplings."""
-
 _UNIT = 2.0**-53
 
 
@@ -31,13 +28,13 @@ _UNIT = 2.0**-53
 class EnergyBound:
     """``Σ terms - slack`` is no more than the energy of any state.
 
-    ``room`` is the gap that proofs of this kind leave where the state is optimal: none for
-    matchings, 1e-9 of the couplings for linear programs.
+    A bound is ``tight`` if proofs of its kind leave no gap at all where a state is optimal, as
+    matchings do; others may leave what counts as exact (:mod:`planaris.verify.exactness`).
     """
 
     terms: list[float]
     slack: float = 0.0
-    room: float = 0.0
+    tight: bool = False
 
     @property
     def value(self) -> float:
@@ -67,8 +64,17 @@ class BareModel:
         return BareModel(self.num_vertices, self.edges[chosen], self.couplings[chosen])
 
 
-def energy_bound(model: BareModel, proof: Any) -> EnergyBound | None:
+def energy_bound(model: BareModel, proof: Any, allowed: float) -> EnergyBound | None:
     """Return the bound on the least energy that a proof gives; None if it is no proof.
+
+    Parameters
+    ----------
+    model : BareModel
+        Edges and couplings.
+    proof : object
+        A proof of :mod:`planaris.result`.
+    allowed : float
+        Where more than this would be lost to rounding, rational numbers are used.
 
     Raises
     ------
@@ -82,15 +88,11 @@ def energy_bound(model: BareModel, proof: Any) -> EnergyBound | None:
     if isinstance(proof, Flow):
         return _by_flow(model, proof)
     if isinstance(proof, CutTree):
-        return _by_tree(model, proof)
+        return _by_tree(model, proof, allowed)
     if isinstance(proof, SemidefiniteTree):
         lowest = semidefinite_bound(model.edges, model.couplings, proof)
-        return EnergyBound([lowest], room=_room(model))
+        return EnergyBound([lowest])
     return None
-
-
-def _room(model: BareModel) -> float:
-    return CLOSED * float(np.abs(model.couplings).sum())
 
 
 def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
@@ -108,7 +110,7 @@ def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
     odd = np.flatnonzero(negatives % 2)
     weights = np.abs(model.couplings)
     value = packing_value(size, walk_of.reshape(-1, 2), weights, odd, proof, boundary=free)
-    return EnergyBound([*(-weights).tolist(), *_expansion(2 * value)])
+    return EnergyBound([*(-weights).tolist(), *_expansion(2 * value)], tight=True)
 
 
 def _expansion(number: Fraction) -> list[float]:
@@ -121,45 +123,73 @@ def _expansion(number: Fraction) -> list[float]:
 
 
 def _by_flow(model: BareModel, proof: Flow) -> EnergyBound:
-    """Bound by a flow along all edges, or along those that do not come from a field."""
+    """Bound by a flow along all edges, or along those that do not come from a field.
+
+    A flow beyond its coupling is cut off there: any numbers within the couplings are a proof.
+    The bound is a sum of doubles, which is returned as such, so nothing is lost to rounding.
+    """
     flow = np.asarray(proof.flow, dtype=np.float64)
     edges, couplings = model.edges, model.couplings
-    fields: FloatArray = np.zeros(model.num_vertices)
+    terms = _Shares(model.num_vertices)
     if len(flow) != len(edges):
         from_field = edges[:, 1] == model.num_vertices - 1
-        np.add.at(fields, edges[from_field, 0], couplings[from_field])
+        terms.add(edges[from_field, 0], couplings[from_field])
         edges, couplings = edges[~from_field], couplings[~from_field]
     strength = np.abs(couplings)
     require(flow.shape == strength.shape, "there is one flow per edge")
-    require(bool(np.all(np.abs(flow) <= strength)), "no flow exceeds its coupling")
-    into = np.where(couplings < 0, -1.0, 1.0) * flow
-    rest = fields + np.bincount(edges[:, 1], into, model.num_vertices)
-    rest -= np.bincount(edges[:, 0], flow, model.num_vertices)
-    degree = float(np.bincount(edges.ravel(), minlength=1).max())
-    size = float(2 * strength.sum() + np.abs(fields).sum())
-    return EnergyBound(
-        [*(-strength).tolist(), *(-np.abs(rest)).tolist()],
-        2 * (degree + 4) * _UNIT * size,
-        _room(model),
-    )
+    require(not bool(np.any(np.isnan(flow))), "flows are numbers")
+    flow = np.clip(flow, -strength, strength)
+    terms.add(edges[:, 0], -flow)
+    terms.add(edges[:, 1], np.where(couplings < 0, -flow, flow))
+    return EnergyBound([*(-strength).tolist(), *terms.minus_sizes()])
 
 
-def _by_tree(model: BareModel, proof: CutTree) -> EnergyBound:
+class _Shares:
+    """Numbers given to vertices, and minus the size of the sum at each, exactly."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.vertex: list[Array] = [np.zeros(0, dtype=np.int64)]
+        self.share: list[FloatArray] = [np.zeros(0)]
+
+    def add(self, vertex: Array, share: FloatArray) -> None:
+        self.vertex.append(vertex)
+        self.share.append(share)
+
+    def minus_sizes(self) -> list[float]:
+        """Return doubles that add up to ``-Σ |sum at a vertex|``."""
+        vertex, share = np.concatenate(self.vertex), np.concatenate(self.share)
+        total = np.bincount(vertex, share, self.count)
+        size = np.bincount(vertex, np.abs(share), self.count)
+        degree = np.bincount(vertex, minlength=self.count)
+        # The sign of a sum is beyond doubt where it is larger than its rounding.
+        doubtful = ~(np.abs(total) > 2 * _UNIT * (degree + 2) * size)
+        sign = np.sign(total)
+        order = np.argsort(vertex, kind="stable")
+        ends = np.cumsum(degree)
+        for v in np.flatnonzero(doubtful & (degree > 0)).tolist():
+            here = share[order[ends[v] - degree[v] : ends[v]]]
+            sign[v] = np.sign(math.fsum(here.tolist()))
+        return (-sign[vertex] * share).tolist()
+
+
+def _by_tree(model: BareModel, proof: CutTree, allowed: float) -> EnergyBound:
     offsets, edges = whole_numbers(proof.offsets, "offsets"), whole_numbers(proof.edges, "edges")
     odd = whole_numbers(proof.odd, "odd") != 0
     _check_rows(model, offsets, edges, odd)
     sides = 1.0 - np.add.reduceat(np.append(odd, False).astype(float), offsets[:-1])
     rows = (offsets, edges, np.where(odd, -1.0, 1.0), sides)
     base = [*(-model.couplings).tolist()]
-    lowest = math.inf
+    found: list[Fraction] = []
     for node, fixings in _leaves(model, proof):
         box = _implied(model, fixings)
         if box is not None:
-            bound = _leaf_bound(model, proof, node, rows, box)
-            require(not math.isnan(bound), "the bound of a leaf is a number")
-            lowest = min(lowest, bound)
-    require(lowest < math.inf, "some leaf holds a state")
-    return EnergyBound([*base, lowest], room=_room(model))
+            leaf = _Leaf.of(model, proof, node, rows)
+            bound, charged = leaf.bound(*box)
+            exactly = charged <= allowed and math.isfinite(bound)
+            found.append(Fraction(bound) if exactly else leaf.exact_bound(*box))
+    require(len(found) > 0, "some leaf holds a state")
+    return EnergyBound([*base, *_expansion(min(found))])
 
 
 def _check_rows(model: BareModel, offsets: Array, edges: Array, odd: Array) -> None:
@@ -215,33 +245,59 @@ def _implied(model: BareModel, fixings: Any) -> tuple[FloatArray, FloatArray] | 
     return lower, upper
 
 
-def _leaf_bound(
-    model: BareModel, proof: CutTree, node: int, rows: Any, box: tuple[FloatArray, FloatArray]
-) -> float:
-    """Σ λ b + Σ_e min over the box of (c - A'λ)_e x_e, rounded down."""
-    offsets, edges, signs, sides = rows
-    begins = whole_numbers(proof.row_offsets, "row_offsets")
-    require(len(begins) == len(np.atleast_1d(proof.branch_edge)) + 1, "every node has its rows")
-    first, last = int(begins[node]), int(begins[node + 1])
-    require(0 <= first <= last <= len(proof.rows), "rows of a node are a run")
-    used = whole_numbers(proof.rows, "rows")[first:last]
-    weight = np.asarray(proof.multipliers, dtype=np.float64)[first:last]
-    require(len(used) == len(weight) and bool(np.all(weight >= 0)), "multipliers are >= 0")
-    require(used.size == 0 or (used.min() >= 0 and used.max() < len(sides)), "rows exist")
-    lengths = np.diff(offsets)[used]
-    start = np.repeat(offsets[:-1][used] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    place = start + np.arange(int(lengths.sum())) if len(used) else np.zeros(0, dtype=np.int64)
-    products = signs[place] * np.repeat(weight, lengths)
-    count = len(model.edges)
-    cost = 2.0 * model.couplings
-    reduced = cost - np.bincount(edges[place], products, count)
-    size = np.abs(cost) + np.bincount(edges[place], np.abs(products), count)
-    slop = 1.01 * _UNIT * size * (np.bincount(edges[place], minlength=count) + 3)
-    low, high = box
-    worst = np.minimum(
-        np.minimum((reduced - slop) * low, (reduced - slop) * high),
-        np.minimum((reduced + slop) * low, (reduced + slop) * high),
-    )
-    terms = [*(weight * sides[used]).tolist(), *worst.tolist()]
-    total = math.fsum(terms)
-    return total - 2.02 * _UNIT * (math.fsum(map(abs, terms)) + abs(total))
+@dataclass(frozen=True)
+class _Leaf:
+    """Rows with multipliers: ``Σ λ b + Σ_e min over the box of (c - A'λ)_e x_e`` is a bound."""
+
+    cost: FloatArray
+    edge: Array
+    product: FloatArray
+    """Entries of A'λ: the edge and the number, one per edge of every row."""
+    weight: FloatArray
+    side: FloatArray
+
+    @classmethod
+    def of(cls, model: BareModel, proof: CutTree, node: int, rows: Any) -> _Leaf:
+        """Read the rows of a leaf, or refuse them."""
+        offsets, edges, signs, sides = rows
+        begins = whole_numbers(proof.row_offsets, "row_offsets")
+        require(len(begins) == len(np.atleast_1d(proof.branch_edge)) + 1, "every node has its rows")
+        first, last = int(begins[node]), int(begins[node + 1])
+        require(0 <= first <= last <= len(proof.rows), "rows of a node are a run")
+        used = whole_numbers(proof.rows, "rows")[first:last]
+        weight = np.asarray(proof.multipliers, dtype=np.float64)[first:last]
+        right = len(used) == len(weight) and bool(np.all((weight >= 0) & (weight < math.inf)))
+        require(right, "multipliers are >= 0")
+        require(used.size == 0 or (used.min() >= 0 and used.max() < len(sides)), "rows exist")
+        lengths = np.diff(offsets)[used]
+        before = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        start = np.repeat(offsets[:-1][used] - before, lengths)
+        place = start + np.arange(int(lengths.sum())) if len(used) else np.zeros(0, dtype=np.int64)
+        product = signs[place] * np.repeat(weight, lengths)
+        return cls(2.0 * model.couplings, edges[place], product, weight, sides[used])
+
+    def bound(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
+        """Return the bound, rounded down, and what that may have cost."""
+        count = len(self.cost)
+        reduced = self.cost - np.bincount(self.edge, self.product, count)
+        size = np.abs(self.cost) + np.bincount(self.edge, np.abs(self.product), count)
+        slop = 1.01 * _UNIT * size * (np.bincount(self.edge, minlength=count) + 3)
+        worst = np.minimum(
+            np.minimum((reduced - slop) * low, (reduced - slop) * high),
+            np.minimum((reduced + slop) * low, (reduced + slop) * high),
+        )
+        terms = [*(self.weight * self.side).tolist(), *worst.tolist()]
+        total = math.fsum(terms)
+        rounding = 2.02 * _UNIT * (math.fsum(map(abs, terms)) + abs(total))
+        return total - rounding, 2 * (rounding + float(slop.sum()))
+
+    def exact_bound(self, low: FloatArray, high: FloatArray) -> Fraction:
+        """Return the bound without rounding."""
+        reduced = [Fraction(cost) for cost in self.cost.tolist()]
+        for e, product in zip(self.edge.tolist(), self.product.tolist(), strict=True):
+            reduced[e] -= Fraction(product)
+        pairs = zip(self.weight.tolist(), self.side.tolist(), strict=True)
+        total = sum((Fraction(weight) * int(side) for weight, side in pairs), Fraction(0))
+        for cost, least, most in zip(reduced, low.tolist(), high.tolist(), strict=True):
+            total += min(cost * int(least), cost * int(most))
+        return total

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import VerificationError
-from planaris.models import IsingModel
-from planaris.result import GroundState, SplitProof
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.result import GroundState, PartProof, SplitProof
 from planaris.typing import Array
-from planaris.verify.demands import whole_numbers
+from planaris.verify.demands import require, whole_numbers
 from planaris.verify.energy_bounds import BareModel, EnergyBound, energy_bound
+from planaris.verify.exactness import energy_tolerance
 from planaris.verify.splits import split_bound
 
 
@@ -45,38 +47,93 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     >>> check_certificate(glass, pl.ground_state(glass))
     True
     """
-    bound = proved_bound(model, result.certificate)
+    tolerance = energy_tolerance(model)
+    bound = proved_bound(model, result.certificate, tolerance / 4)
     if bound is None:
         return False
-    terms = energy_terms(model, result.spins)
-    gap = math.fsum([*terms, *(-term for term in bound.terms)]) + bound.slack
-    closed = gap <= 2 * bound.slack + bound.room or gap < energy_quantum(model)
-    if result.exact and not closed:
-        msg = f"the state must have the least energy, but the proof leaves a gap of {gap}"
-        raise VerificationError(msg, claimed=0.0, found=gap)
-    rounding = 4 * bound.slack + bound.room + 2.0**-50 * math.fsum(map(abs, terms)) + 1e-307
-    if not (result.exact or result.lower <= bound.value + rounding):
-        msg = f"`lower` is claimed to be {result.lower}, but the proof gives {bound.value}"
-        raise VerificationError(msg, claimed=result.lower, found=bound.value)
+    below = [-term for term in bound.terms]
+    terms = energy_terms(model, np.asarray(result.assignment))
+    gap, excess = (math.fsum([*some, *below]) + bound.slack for some in (terms, [result.lower]))
+    quantum = energy_quantum(model)
+    require_lower(
+        model, result, gap, excess, f"the proof gives {bound.value}", quantum, tight=bound.tight
+    )
     return True
 
 
-def proved_bound(model: IsingModel, certificate: Any) -> EnergyBound | None:
-    """Return the bound on the energies of a model that a certificate proves, if all of it does."""
+def require_lower(
+    model: IsingModel | MarkovRandomField,
+    result: GroundState,
+    gap: float,
+    excess: float,
+    found: str,
+    quantum: float = 0.0,
+    *,
+    tight: bool = False,
+) -> None:
+    """Raise unless a bound on all energies supports what a result claims.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        The model.
+    result : GroundState
+        What is claimed, its state and energy checked before.
+    gap, excess : float
+        By how much the bound is less than the energy of the state, and than ``lower``.
+    found : str
+        What to say about the bound.
+    quantum : float
+        Energies that differ do so by this at least.
+    tight : bool
+        Whether no tolerance is granted.
+    """
+    tolerance = 0.0 if tight else energy_tolerance(model)
+    closed = gap < quantum or gap <= 2 * tolerance  # no energy lies between
+    if closed and result.lower <= result.energy:
+        return
+    if result.exact:
+        msg = f"no less than {result.energy} is claimed, but {found}: a gap of {gap}"
+        raise VerificationError(msg, claimed=0.0, found=gap)
+    if not excess <= tolerance + math.ulp(result.lower):
+        msg = f"`lower` is claimed to be {result.lower}, but {found}"
+        raise VerificationError(msg, claimed=result.lower, found=excess)
+
+
+def beyond(terms: list[float], lowest: Fraction | float) -> float:
+    """Return by how much a sum exceeds a number, without rounding before the end.
+
+    >>> beyond([1e17, 1.0], Fraction(10**17))
+    1.0
+    """
+    if lowest == math.inf or -math.inf in terms:  # no state is allowed, or nothing is claimed
+        return -math.inf
+    if math.inf in terms or not math.isfinite(lowest):
+        return math.inf
+    return float(sum(map(Fraction, terms), Fraction(0)) - Fraction(lowest))
+
+
+def proved_bound(model: IsingModel, certificate: Any, allowed: float) -> EnergyBound | None:
+    """Return the bound on the energies of a model that a certificate proves, if all of it does.
+
+    Where rounding would cost more than ``allowed``, proofs are evaluated in rational numbers.
+    """
     if certificate is None:
         return None
     if isinstance(certificate, SplitProof):
-        return split_bound(model, certificate)
+        return split_bound(model, certificate, allowed)
     bare = BareModel.of(model)
     if not isinstance(certificate, list):
-        bounds = [energy_bound(bare, certificate)]
+        bounds = [energy_bound(bare, certificate, allowed)]
     else:
         parts: list[Any] = certificate
+        require(all(isinstance(part, PartProof) for part in parts), "a list holds proofs of parts")
         used = np.concatenate([np.zeros(0, dtype=np.int64), *(part.edges for part in parts)])
         if not np.array_equal(np.sort(used), np.arange(len(bare.edges))):
             msg = f"`certificate` must cover each of the {len(bare.edges)} edges once"
             raise VerificationError(msg, part=None)
-        bounds = [_part_bound(bare, number, part) for number, part in enumerate(parts)]
+        share = allowed / max(len(parts), 1)
+        bounds = [_part_bound(bare, number, part, share) for number, part in enumerate(parts)]
     if any(bound is None for bound in bounds):
         return None
     sound = [bound for bound in bounds if bound is not None]
@@ -84,32 +141,43 @@ def proved_bound(model: IsingModel, certificate: Any) -> EnergyBound | None:
     return EnergyBound(
         [*terms, -model.offset],
         math.fsum(bound.slack for bound in sound),
-        math.fsum(bound.room for bound in sound),
+        all(bound.tight for bound in sound),
     )
 
 
-def _part_bound(bare: BareModel, number: int, part: Any) -> EnergyBound | None:
+def _part_bound(bare: BareModel, number: int, part: Any, allowed: float) -> EnergyBound | None:
     try:
-        return energy_bound(bare.restrict(whole_numbers(part.edges, "edges")), part.proof)
+        chosen = bare.restrict(whole_numbers(part.edges, "edges"))
+        found = energy_bound(chosen, part.proof, allowed)
+        if found is not None:
+            excess = math.fsum([part.lower, *(-term for term in found.terms)]) + found.slack
+            quantum = energy_quantum(chosen)
+            level = quantum and math.fsum([part.lower, *chosen.couplings.tolist()]) % quantum == 0
+            proved = excess <= 4 * allowed + math.ulp(part.lower) or (level and excess < quantum)
+            require(bool(proved), f"{part.lower} is proved, but there is a gap of {excess}")
+        return found
     except VerificationError as error:
         msg = f"part {number}: {error}"
         raise VerificationError(msg, part=number) from error
 
 
-def energy_terms(model: IsingModel, spins: Array) -> list[float]:
+def energy_terms(model: IsingModel | MarkovRandomField, labels: Array) -> list[float]:
     """Return doubles that add up to the energy of a state exactly."""
-    s = np.asarray(spins, dtype=np.float64)
+    if isinstance(model, MarkovRandomField):
+        tables = ((model.log_table(k), model.scope(k)) for k in range(model.num_factors))
+        return [-float(table[tuple(labels[scope])]) for table, scope in tables]
+    s = 2.0 * labels - 1.0
     pairs = model.couplings * s[model.edges[:, 0]] * s[model.edges[:, 1]]
     return [*(-pairs).tolist(), *(-model.fields * s).tolist(), -model.offset]
 
 
-def energy_quantum(model: IsingModel) -> float:
+def energy_quantum(model: IsingModel | BareModel) -> float:
     """Return a number that all differences of energies are multiples of; 0 if none is known.
 
     Flipping spin v changes the energy by twice the sum of ``±J`` at v, which differs from the
     sum of all J at v by even multiples of their common divisor.
     """
-    bare = BareModel.of(model)
+    bare = BareModel.of(model) if isinstance(model, IsingModel) else model
     used = bare.couplings[bare.couplings != 0]
     if len(used) == 0:
         return 0.0

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from planaris.models import MarkovRandomField
-from planaris.models.encode import mrf2pairwise
 from planaris.result import LabelCycles, LabelTree
 from planaris.typing import Array, BoolArray, FloatArray
+from planaris.verify.conversions import as_pairwise
 from planaris.verify.demands import real_row, require, runs, whole_numbers, whole_row
 
 _UNIT = 2.0**-53
@@ -29,47 +30,69 @@ def table_sizes(model: MarkovRandomField) -> list[float]:
     return [float(np.abs(t[np.isfinite(t)]).max(initial=0.0)) for t in tables]
 
 
+LARGE = 1e200
+"""Larger numbers are not added up as doubles: sums that overflow look like forbidden labels."""
+
+
 @dataclass(frozen=True)
 class LabelBound:
     """A lower bound on all energies, all rounding charged, and how much that was."""
 
-    value: float
+    value: Fraction | float
     charged: float
 
 
-def label_bound(model: MarkovRandomField, proof: LabelTree) -> LabelBound:
+def label_bound(model: MarkovRandomField, proof: LabelTree, allowed: float) -> LabelBound:
     """Return a lower bound on all energies, rounded down.
+
+    Parameters
+    ----------
+    model : MarkovRandomField
+        The model.
+    proof : LabelTree
+        Decisions and messages.
+    allowed : float
+        Where rounding would cost more than this, rational numbers are used.
 
     Raises
     ------
     VerificationError
         When the proof is broken.
     """
-    field = model if model.is_pairwise else mrf2pairwise(model)[0]
+    field = model if model.is_pairwise else as_pairwise(model)
     problem = _Tables(field, proof)
     lowest = LabelBound(math.inf, 0.0)
     for node, alive in _leaves(problem, proof):
-        bound = problem.least(problem.split(_messages(proof, node)), alive)
-        require(not math.isnan(bound.value), "the bound of a leaf is a number")
+        messages = _messages(proof, node)
+        bound = problem.least(problem.split(messages), alive)
+        if not (problem.fits(messages) and bound.charged <= allowed):
+            exactly = _Tables(field, proof, exact=True)
+            bound = exactly.least(exactly.split(messages), alive)
         lowest = min(lowest, bound, key=lambda leaf: leaf.value)
     return lowest
 
 
-def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles) -> LabelBound:
+def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles, allowed: float) -> LabelBound:
     """Return a lower bound on all energies from messages and cycles of projections."""
     tree = proof.messages
     require(isinstance(tree, LabelTree), "there are messages")
-    field = model if model.is_pairwise else mrf2pairwise(model)[0]
-    problem = _Tables(field, tree)
+    field = model if model.is_pairwise else as_pairwise(model)
     require(np.array_equal(np.asarray(tree.branch_variable).ravel(), [-1]), "there is one leaf")
-    parts = problem.split(_messages(tree, 0))
-    terms = _move_cycles(problem, parts, proof)
-    bound = problem.least(parts, [np.ones(k, dtype=bool) for k in problem.cards], terms)
-    require(not math.isnan(bound.value), "the bound is a number")
-    return bound
+    messages, weights = _messages(tree, 0), real_row(proof.multipliers, "multipliers")
+
+    def found(problem: _Tables) -> LabelBound:
+        parts = problem.split(messages)
+        terms = _move_cycles(problem, parts, proof)
+        return problem.least(parts, [np.ones(k, dtype=bool) for k in problem.cards], terms)
+
+    problem = _Tables(field, tree)
+    bound = found(problem)
+    if problem.fits(messages, weights) and bound.charged <= allowed:
+        return bound
+    return found(_Tables(field, tree, exact=True))
 
 
-def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[float]:
+def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[Any]:
     """Take multiples of the rows from the tables; return what they are at least."""
     weights = real_row(proof.multipliers, "multipliers")
     edges = whole_row(proof.row_edges, "row_edges").tolist()
@@ -78,9 +101,9 @@ def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[fl
     rows = runs(proof.row_offsets, "row_offsets", len(weights), len(edges)).tolist()
     begins = runs(proof.set_offsets, "set_offsets", 2 * len(edges), len(sets)).tolist()
     require(len(odd) == len(edges), "items are marked or not")
-    require(bool(np.all((weights >= 0) & (weights <= 1e200))), "multipliers are >= 0")
+    require(bool(np.all((weights >= 0) & (weights < math.inf))), "multipliers are >= 0")
     terms = []
-    for r, weight in enumerate(weights.tolist()):
+    for r, weight in enumerate(problem.numbers(weights).tolist()):
         met: dict[tuple[int, frozenset[int]], int] = {}
         marks = 0
         for at in range(rows[r], rows[r + 1]):
@@ -96,7 +119,7 @@ def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[fl
             parts.move_to_row(edges[at], problem.edges[edges[at]], labels, signed)
         require(marks % 2 == 1, "an odd number of items of a row is marked")
         require(all(times % 2 == 0 for times in met.values()), "a row meets every set evenly")
-        terms.append(weight * (1.0 - marks))
+        terms.append(weight * (1 - marks))
     return terms
 
 
@@ -131,9 +154,14 @@ def _leaves(problem: _Tables, proof: LabelTree) -> Iterator[tuple[int, list[Bool
 
 
 class _Tables:
-    """Energies of a pairwise field on the edges of a proof, and its triplets."""
+    """Energies of a pairwise field on the edges of a proof, and its triplets.
 
-    def __init__(self, field: MarkovRandomField, proof: LabelTree) -> None:
+    Numbers are doubles or, where ``exact``, fractions; forbidden labels hold zeros and are not
+    ``open``.
+    """
+
+    def __init__(self, field: MarkovRandomField, proof: LabelTree, *, exact: bool = False) -> None:
+        self.exact = exact
         self.cards = [int(k) for k in field.cardinalities]
         count = len(self.cards)
         self.edges = [(int(u), int(v)) for u, v in np.asarray(proof.edges).reshape(-1, 2)]
@@ -145,66 +173,96 @@ class _Tables:
             pairs = ((i, j), (i, k), (j, k))
             require(all(pair in self.place for pair in pairs), "triplets have their edges")
         self.constant: list[float] = []
-        self.nodes = [np.zeros(k) for k in self.cards]
-        self.node_size = [np.zeros(k) for k in self.cards]
-        self.tables = [np.zeros((self.cards[u], self.cards[v])) for u, v in self.edges]
-        self.table_size = [np.zeros_like(table) for table in self.tables]
+        shapes = [(self.cards[u], self.cards[v]) for u, v in self.edges]
+        kind: Any = object if exact else np.float64
+        self.nodes = [np.zeros(k, dtype=kind) for k in self.cards]
+        self.node_size = [np.zeros(k, dtype=kind) for k in self.cards]
+        self.open_nodes = [np.ones(k, dtype=bool) for k in self.cards]
+        self.tables = [np.zeros(shape, dtype=kind) for shape in shapes]
+        self.table_size = [np.zeros(shape, dtype=kind) for shape in shapes]
+        self.open_tables = [np.ones(shape, dtype=bool) for shape in shapes]
         for k in range(field.num_factors):
             self._add(tuple(map(int, field.scope(k))), -np.asarray(field.log_table(k)))
+        self.largest = float(np.abs(field.log_values[np.isfinite(field.log_values)]).max(initial=0))
+
+    def numbers(self, values: FloatArray) -> Array:
+        """Return finite doubles as the numbers that are used here."""
+        if not self.exact:
+            return values
+        flat = [Fraction(value) for value in values.ravel().tolist()]
+        return np.array([*flat, None], dtype=object)[:-1].reshape(values.shape)
+
+    def fits(self, *values: FloatArray) -> bool:
+        """Tell whether sums of these numbers and those of the model are doubles."""
+        return max(self.largest, *(float(np.abs(v).max(initial=0.0)) for v in values)) <= LARGE
 
     def _add(self, scope: tuple[int, ...], energy: Array) -> None:
         if not scope:
             self.constant.append(float(energy))
-        elif len(scope) == 1:
-            self.nodes[scope[0]] += energy
-            self.node_size[scope[0]] += np.abs(energy)
+            return
+        allowed = np.isfinite(energy)
+        numbers = self.numbers(np.where(allowed, energy, 0.0))
+        if len(scope) == 1:
+            at, values, sizes, allowing = scope[0], self.nodes, self.node_size, self.open_nodes
         else:
-            u, v = sorted(scope)
-            require((u, v) in self.place, "every pair with a table has an edge")
-            turned = energy if scope == (u, v) else energy.T
-            self.tables[self.place[u, v]] += turned
-            self.table_size[self.place[u, v]] += np.abs(turned)
+            pair = min(scope), max(scope)
+            require(pair in self.place, "every pair with a table has an edge")
+            at, values, sizes = self.place[pair], self.tables, self.table_size
+            allowing = self.open_tables
+            if scope != pair:
+                numbers, allowed = numbers.T, allowed.T
+        values[at] = values[at] + numbers
+        sizes[at] = sizes[at] + np.abs(numbers)
+        allowing[at] &= allowed
 
     def least(
-        self, parts: _Parts, alive: list[BoolArray], more: list[float] | None = None
+        self, parts: _Parts, alive: list[BoolArray], more: list[Any] | None = None
     ) -> LabelBound:
         """Add up the least entries of all tables, and more terms; +inf if no state is left."""
         possible = self._consistent(alive)
-        if possible is None:
+        if possible is None or math.inf in self.constant:
             return LabelBound(math.inf, 0.0)
-        terms = [*self.constant, *(more or [])]
+        terms: list[Any] = [*self.constant, *(more or [])]
         charged = 0.0
-
-        def take(values: FloatArray, slop: FloatArray) -> None:
-            nonlocal charged
-            least = float((values - slop).min())
+        for values, size, count, chosen in self._blocks(parts, possible):
+            if not chosen.any():
+                return LabelBound(math.inf, 0.0)
+            if self.exact:
+                terms.append(values[chosen].min())
+                continue
+            least = float((values - _slop(size, count))[chosen].min())
             terms.append(least)
-            charged += float(values.min()) - least if math.isfinite(least) else 0.0
-
-        for i, value in enumerate(parts.nodes):
-            slop = _slop(parts.node_size[i], parts.degree[i])
-            take(value[possible[i]], slop[possible[i]])
-        for e, value in enumerate(parts.tables):
-            left = np.ix_(*(possible[i] for i in self.edges[e]))
-            take(value[left], _slop(parts.table_size[e], parts.shares[e])[left])
-        for t, (i, j, k) in enumerate(self.triplets):
-            ij, ik, jk = parts.given[t]
-            total = -(ij[:, :, None] + ik[:, None, :] + jk[None, :, :])
-            size = np.abs(ij)[:, :, None] + np.abs(ik)[:, None, :] + np.abs(jk)[None, :, :]
-            for pair, axis in (((i, j), 2), ((i, k), 1), ((j, k), 0)):
-                closed = np.isinf(self.tables[self.place[pair]])
-                total = np.where(np.expand_dims(closed, axis), np.inf, total)
-            left = np.ix_(possible[i], possible[j], possible[k])
-            take(total[left], _slop(size, 3)[left])
-        if any(term == math.inf for term in terms):
-            return LabelBound(math.inf, 0.0)
-        total_value = math.fsum(terms)
+            charged += float(values[chosen].min()) - least
+        if self.exact:
+            return LabelBound(sum(map(Fraction, terms), Fraction(0)), 0.0)
+        if not all(map(math.isfinite, terms)):
+            return LabelBound(-math.inf, math.inf)
         rounding = 2 * _UNIT * math.fsum(map(abs, more or []))
-        lowest = float(np.nextafter(total_value, -math.inf)) - rounding
-        return LabelBound(lowest, charged + rounding)
+        lowest = math.nextafter(math.fsum(terms), -math.inf) - rounding
+        return LabelBound(lowest, charged + rounding + math.ulp(lowest))
+
+    def _blocks(self, parts: _Parts, possible: list[BoolArray]) -> Iterator[tuple[Any, ...]]:
+        """Yield tables, the sizes of their sums, how many terms they have, and what is allowed."""
+        for i, value in enumerate(parts.nodes):
+            yield value, parts.node_size[i], parts.degree[i], possible[i]
+        for e, value in enumerate(parts.tables):
+            u, v = self.edges[e]
+            chosen = self.open_tables[e] & possible[u][:, None] & possible[v][None, :]
+            yield value, parts.table_size[e], parts.shares[e], chosen
+        for (i, j, k), given in zip(self.triplets, parts.given, strict=True):
+            total, size, chosen = 0, 0, np.ones((1, 1, 1), dtype=bool)
+            for pair, table, axis in zip(((i, j), (i, k), (j, k)), given, (2, 1, 0), strict=True):
+                total = total - np.expand_dims(table, axis)
+                size = size + np.expand_dims(np.abs(table), axis)
+                chosen = chosen & np.expand_dims(self.open_tables[self.place[pair]], axis)
+            chosen = chosen & possible[i][:, None, None]
+            chosen = chosen & possible[j][None, :, None] & possible[k][None, None, :]
+            yield total, size, 3, chosen
 
     def split(self, messages: FloatArray) -> _Parts:
         """Return the tables after the messages."""
+        require(bool(np.all(np.isfinite(messages))), "messages are finite")
+        messages = self.numbers(messages)
         parts = _Parts(self)
         at = 0
         for e, (u, v) in enumerate(self.edges):
@@ -224,14 +282,12 @@ class _Tables:
                 parts.move_to_edge(self.place[a, b], given[-1])
             parts.given.append(given)
         require(at == len(messages), "messages fit")
-        # Sums that overflow would look like labels that cannot be.
-        require(bool(np.all(np.abs(messages) <= 1e200)), "messages are at most 1e200")
         return parts
 
     def _consistent(self, alive: list[BoolArray]) -> list[BoolArray] | None:
         """Drop labels that hard constraints leave no partner; None if a variable has none left."""
-        left = [mask & np.isfinite(self.nodes[i]) for i, mask in enumerate(alive)]
-        hard = [e for e, table in enumerate(self.tables) if np.isinf(table).any()]
+        left = [mask & self.open_nodes[i] for i, mask in enumerate(alive)]
+        hard = [e for e, allowed in enumerate(self.open_tables) if not allowed.all()]
         changed = True
         while changed:
             if not all(mask.any() for mask in left):
@@ -239,7 +295,7 @@ class _Tables:
             changed = False
             for e in hard:
                 u, v = self.edges[e]
-                open_pairs = np.isfinite(self.tables[e]) & left[u][:, None] & left[v][None, :]
+                open_pairs = self.open_tables[e] & left[u][:, None] & left[v][None, :]
                 for i, kept in ((u, open_pairs.any(1)), (v, open_pairs.any(0))):
                     if np.any(left[i] & ~kept):
                         left[i] = left[i] & kept
@@ -288,5 +344,5 @@ class _Parts:
 
 
 def _slop(size: Any, terms: int) -> Any:
-    """Bound the rounding of sums; nothing is charged where the sum is infinite."""
-    return np.where(np.isfinite(size), 1.01 * _UNIT * (terms + 8) * size, 0.0)
+    """Bound the rounding of sums."""
+    return 1.01 * _UNIT * (terms + 8) * size

@@ -2,52 +2,119 @@
 
 from __future__ import annotations
 
-import hashlib
+import math
+import secrets
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from planaris.errors import MethodError, VerificationError
-from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.errors import VerificationError
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import CutSum, Marginals
 from planaris.typing import Array, BoolArray, FloatArray
 from planaris.verify.anew import LARGE, cut_sum_of
+from planaris.verify.conversions import as_spins
 from planaris.verify.cut_sums import edge_sum_by_cuts
 from planaris.verify.demands import components
 from planaris.verify.determinant import edge_sum_by_determinant, is_warm
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
+from planaris.verify.exactness import MARGINALS
 from planaris.verify.findings import Finding
 
 EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 
-CLOSE = 1e-9
-"""Errors of single probabilities that exact methods may leave."""
+GRACE = 1e-12
+"""What any probability may be off beyond the error that is claimed."""
+
+COARSEST = 1e-7
+"""Rounding of a recomputation that says nothing about probabilities any more."""
+
+SIGMAS = 12.0
+"""Of a random sum of errors that may have any sign, halved: refused by chance once in 10^9."""
 
 
-def check_marginals(model: IsingModel | MarkovRandomField, result: Marginals) -> list[Finding]:
+def check_marginals(
+    model: IsingModel | MarkovRandomField, result: Marginals, again: bool = True
+) -> list[Finding]:
     """Return what is found of the marginals of a model; raise if something is wrong."""
-    nodes, factors = _shaped(model, result)
-    if not result.exact:
+    if not result.error >= 0:
+        msg = f"`error` must be a number from 0 on, got {result.error}"
+        raise VerificationError(msg, claimed=result.error, found=0.0)
+    claim = _Claim.of(model, result)
+    if not math.isfinite(result.error) and claim.ends is None:
         return [Finding("marginals", "unproved", "estimates; only that they are probabilities")]
-    _check_fit(model, nodes, factors)
+    if result.exact:
+        _check_fit(model, claim)
     recipe = cut_sum_of(result.certificate)
     ways: list[Callable[[], list[Finding]]] = [
-        lambda: _by_elimination(model, nodes, factors),
-        lambda: _on_surface(model, nodes, factors, recipe),
+        lambda: _by_elimination(model, claim),
+        lambda: _on_surface(model, claim, recipe),
     ]
-    large = len(nodes) > LARGE
+    large = len(claim.nodes) > LARGE
     findings: list[Finding] = []
-    for way in ways[::-1] if large else ways:
+    for way in (ways[::-1] if large else ways) if again else []:
         found = way()
         findings = findings or found
         if findings and (large or recipe is None):
             break
     weak = Finding("marginals", "unproved", "only that they are probabilities that fit together")
     return findings or [weak]
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """Tables of probabilities per variable and per edge or factor, and how far they are off.
+
+    ``ends`` are the lower and the upper ends of the tables of variables and of edges or factors,
+    in this order, if there are any.
+    """
+
+    nodes: list[FloatArray]
+    factors: list[FloatArray]
+    error: float
+    ends: tuple[list[FloatArray], ...] | None
+
+    @classmethod
+    def of(cls, model: IsingModel | MarkovRandomField, result: Marginals) -> _Claim:
+        """Read the tables of a result, all of them probabilities, or refuse them."""
+        nodes, factors = _shaped(model, result)
+        given = (result.nodes_lower, result.nodes_upper, result.edges_lower, result.edges_upper)
+        if all(table is None for table in given):
+            return cls(nodes, factors, result.error, None)
+        if any(table is None for table in given):
+            msg = "intervals of marginals must have both ends, for variables and for factors"
+            raise VerificationError(msg, claimed=None, found=None)
+        shapes = [[table.shape for table in tables] for tables in (nodes, factors)]
+        binary = isinstance(model, IsingModel)
+        low_nodes, high_nodes = _ends(given[0], given[1], shapes[0], binary)
+        low_factors, high_factors = _ends(given[2], given[3], shapes[1], binary)
+        ends = low_nodes, high_nodes, low_factors, high_factors
+        for tables, low, high in ((nodes, *ends[:2]), (factors, *ends[2:])):
+            for k, (table, below, above) in enumerate(zip(tables, low, high, strict=True)):
+                if not (np.all(below <= table + GRACE) and np.all(table <= above + GRACE)):
+                    msg = f"probabilities {k} must lie between their ends, got {table.tolist()}"
+                    raise VerificationError(msg, claimed=table, found=k)
+        return cls(nodes, factors, result.error, ends)
+
+
+def _ends(
+    lower: Any, upper: Any, shapes: list[Any], binary: bool
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return lower and upper ends as tables; of spins and edges they are those of one number."""
+    if not len(lower) == len(upper) == len(shapes):
+        msg = f"there must be {len(shapes)} intervals, got {len(lower)} and {len(upper)}"
+        raise VerificationError(msg, claimed=len(lower), found=len(shapes))
+    if binary:
+        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        below, above = np.stack([1 - high, low], axis=-1), np.stack([1 - low, high], axis=-1)
+        return list(below), list(above)
+    pairs = zip(zip(lower, upper, strict=True), shapes, strict=True)
+    both = [(_table(low, shape), _table(high, shape)) for (low, high), shape in pairs]
+    return [low for low, _ in both], [high for _, high in both]
 
 
 def _shaped(
@@ -69,11 +136,16 @@ def _shaped(
             raise VerificationError(msg, claimed=len(claimed), found=len(wanted))
         tables = [_table(entry, shape) for entry, shape in zip(claimed, wanted, strict=True)]
         for k, table in enumerate(tables):
-            if not (np.all(table >= -1e-12) and abs(table.sum() - 1) < CLOSE):
+            if not (np.all(table >= -GRACE) and abs(table.sum() - 1) <= _sum_grace(result.error)):
                 msg = f"`{name}` {k} must hold probabilities, got {table.tolist()}"
                 raise VerificationError(msg, claimed=table, found=k)
         found.append(tables)
     return found[0], found[1]
+
+
+def _sum_grace(error: float) -> float:
+    """Return how far the sum of a table may be from 1; estimates may be that of 1e-6."""
+    return 4 * (min(error, COARSEST) + GRACE)
 
 
 def _table(entry: Any, shape: tuple[int, ...]) -> FloatArray:
@@ -86,10 +158,9 @@ def _table(entry: Any, shape: tuple[int, ...]) -> FloatArray:
     return value.reshape(shape)
 
 
-def _check_fit(
-    model: IsingModel | MarkovRandomField, nodes: list[FloatArray], factors: list[FloatArray]
-) -> None:
+def _check_fit(model: IsingModel | MarkovRandomField, claim: _Claim) -> None:
     """Raise unless some distribution on each edge or factor has these marginals."""
+    nodes, factors = claim.nodes, claim.factors
     if isinstance(model, IsingModel):
         up = np.array([table[1] for table in nodes])
         same = np.array([table[1] for table in factors])
@@ -102,73 +173,88 @@ def _check_fit(
             for axis, v in enumerate(model.scope(k).tolist())
         ]
         miss = np.array([gap.max(initial=0.0) for gap in gaps])
-    if not np.all(miss <= 8 * CLOSE):
+    if not np.all(miss <= 8 * (claim.error + GRACE)):
         at = int(np.argmax(miss))
         msg = f"marginals of spins and edges must fit together, but miss by {miss[at]} ({at})"
         raise VerificationError(msg, claimed=float(miss[at]), found=at)
 
 
-def _by_elimination(
-    model: IsingModel | MarkovRandomField, nodes: list[FloatArray], factors: list[FloatArray]
-) -> list[Finding]:
+def _by_elimination(model: IsingModel | MarkovRandomField, claim: _Claim) -> list[Finding]:
     """Raise unless every table is the one that elimination finds; nothing where it is too wide."""
     whole = recompute(model, task="sum", marginals=True, max_entries=2**18)
-    if whole is None:
+    if whole is None or not 4 * whole.slack <= COARSEST:
         return []
     joint = whole.factor_marginals or []
+    factors = claim.factors
     if isinstance(model, IsingModel):
         joint = [np.array([t[0, 1] + t[1, 0], t[0, 0] + t[1, 1]]) for t in joint[: len(factors)]]
-    else:  # a factor of nothing is a number
-        factors = [table for table in factors if table.ndim]
-    pairs = (("x", nodes, whole.marginals or []), ("edge", factors, joint))
-    for name, claimed, truth in pairs:
-        for k, (table, found) in enumerate(zip(claimed, truth, strict=True)):
-            if not np.abs(table - found).max(initial=0.0) <= CLOSE + 4 * whole.slack:
+    kept = [k for k, table in enumerate(factors) if table.ndim]  # a factor of nothing is a number
+    truth = {"x": whole.marginals or [], "edge": joint}
+    claims = {"x": claim.nodes, "edge": [factors[k] for k in kept]}
+    ends: dict[str, Any] = {"x": None, "edge": None}
+    if claim.ends is not None:
+        low, high, *of_factors = claim.ends
+        ends["x"] = low, high
+        ends["edge"] = tuple([tables[k] for k in kept] for tables in of_factors)
+    grace = 4 * whole.slack + GRACE
+    for name, tables in claims.items():
+        for k, (table, found) in enumerate(zip(tables, truth[name], strict=True)):
+            inside = bool(np.all(np.abs(table - found) <= claim.error + grace))
+            if ends[name] is not None:
+                below, above = (tables_of[k] for tables_of in ends[name])
+                inside &= bool(np.all((below <= found + grace) & (found - grace <= above)))
+            if not inside:
                 msg = f"P({name} {k}) is claimed to be {table.tolist()}, but is {found.tolist()}"
                 raise VerificationError(msg, claimed=table, found=found)
     return [Finding("marginals", "recomputed", "elimination")]
 
 
 def _on_surface(
-    model: IsingModel | MarkovRandomField,
-    nodes: list[FloatArray],
-    factors: list[FloatArray],
-    recipe: CutSum | None,
+    model: IsingModel | MarkovRandomField, claim: _Claim, recipe: CutSum | None
 ) -> list[Finding]:
     """Check an Ising model, or a field that is one, by a random sum."""
+    if not claim.error <= MARGINALS or claim.ends is not None:
+        return []  # wide intervals say nothing about a sum
     if isinstance(model, IsingModel):
-        up, same = ([table[1] for table in tables] for tables in (nodes, factors))
-        return _by_random_sum(model, np.array(up), np.array(same), recipe)
+        up, same = ([table[1] for table in tables] for tables in (claim.nodes, claim.factors))
+        return _by_random_sum(model, np.array(up), np.array(same), claim.error, recipe)
     if np.any(model.cardinalities != 2):
         return []
-    try:
-        ising, _ = mrf2ising(model)
-    except MethodError:  # larger factors or hard constraints
+    spins = as_spins(model)
+    if spins is None:  # larger factors or hard constraints
         return []
-    pairs = {
-        tuple(sorted(model.scope(k).tolist())): table[0, 0] + table[1, 1]
-        for k, table in enumerate(factors)
-        if table.ndim == 2
-    }
-    edges = [pairs[min(u, v), max(u, v)] for u, v in ising.edges.tolist()]
-    up = [table[1] for table in nodes]
-    return _by_random_sum(ising, np.array(up), np.array(edges), recipe)
+    pairs: dict[tuple[int, int], float] = {}
+    for k, table in enumerate(claim.factors):
+        if table.ndim == 2:
+            key = min(model.scope(k).tolist()), max(model.scope(k).tolist())
+            same = float(table[0, 0] + table[1, 1])
+            if abs(pairs.setdefault(key, same) - same) > 4 * (claim.error + GRACE):
+                msg = f"factors on the variables {key} must have one table, got {table.tolist()}"
+                raise VerificationError(msg, claimed=same, found=pairs[key])
+    edges = [pairs[min(u, v), max(u, v)] for u, v in spins.model.edges.tolist()]
+    up = [table[1] for table in claim.nodes]
+    return _by_random_sum(spins.model, np.array(up), np.array(edges), claim.error, recipe)
 
 
 def _by_random_sum(
-    model: IsingModel, nodes: FloatArray, edges: FloatArray, recipe: CutSum | None
+    model: IsingModel,
+    nodes: FloatArray,
+    edges: FloatArray,
+    error: float,
+    recipe: CutSum | None,
 ) -> list[Finding]:
     """Check one random sum of all marginals of edges, and of spins as edges to the bias spin.
 
     The sum is the derivative of log Z along the random weights. Wrong marginals pass only if
-    their errors cancel in it. The weights follow from the claim, so nobody can aim at them.
+    their errors cancel in it. The weights are drawn anew each time, so nobody can aim at them,
+    and none is less than 1 in size: a single wrong value shows at any of them.
     Nothing is found out where the graph is too large, or neither planar and warm nor such that
     the result says how to sum over its cuts.
     """
     bare = BareModel.of(model)
     label = components(bare.num_vertices, *bare.edges.T)[1]
     alone = label[:-1] != label[-1]  # no field acts on them: up is as likely as down
-    wrong = np.flatnonzero(alone & ~(np.abs(nodes - 0.5) <= CLOSE))
+    wrong = np.flatnonzero(alone & ~(np.abs(nodes - 0.5) <= error + GRACE))
     if len(wrong):
         at = int(wrong[0])
         msg = f"P(x {at}) must be 1/2 without fields, got {nodes[at]}"
@@ -184,7 +270,7 @@ def _by_random_sum(
         first = 0 if prefer else len(ways)
         ways.insert(first, (with_field, partial(edge_sum_by_cuts, recipe)))
     for joined, add_up in ways:
-        found = _check_sum(model, np.flatnonzero(joined), nodes, edges, add_up)
+        found = _check_sum(model, np.flatnonzero(joined), nodes, edges, error, add_up)
         if found is None:
             continue
         findings = [Finding("marginals", "recomputed", f"a random sum of all, by {found.how}")]
@@ -197,7 +283,12 @@ def _by_random_sum(
 
 
 def _check_sum(
-    model: IsingModel, joined: Array, nodes: FloatArray, edges: FloatArray, add_up: EdgeSum
+    model: IsingModel,
+    joined: Array,
+    nodes: FloatArray,
+    edges: FloatArray,
+    error: float,
+    add_up: EdgeSum,
 ) -> Recomputed | None:
     """Raise if the random sum is wrong; return what it is, None if it is not known."""
     bias = np.column_stack([joined, np.full(len(joined), model.num_spins)])
@@ -207,13 +298,13 @@ def _check_sum(
         np.concatenate([model.couplings, model.fields[joined]]),
     )
     claimed = 2 * np.concatenate([edges, nodes[joined]]) - 1
-    seed = hashlib.sha256(np.ascontiguousarray(claimed).tobytes()).digest()
-    weights = np.random.default_rng(list(seed)).normal(size=len(claimed))
+    rng = np.random.default_rng(secrets.randbits(128))
+    weights = rng.choice([-1.0, 1.0], len(claimed)) * rng.uniform(1.0, 2.0, len(claimed))
     found = add_up(bare, weights)
     if found is None:
         return None
     total = float(weights @ claimed)
-    slack = found.slack + 4 * CLOSE * float(np.linalg.norm(weights))
+    slack = found.slack + SIGMAS * (error + GRACE) * float(np.linalg.norm(weights))
     if not abs(total - found.value) <= slack:
         msg = (
             f"a random sum of the marginals must be {found.value}, to {slack:.0e}, but is {total}: "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import VerificationError
-from planaris.models import IsingModel, MarkovRandomField, bias2fields, mrf2ising
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
     Bounds,
@@ -27,79 +27,62 @@ from planaris.result import (
     TreeEntropyBound,
 )
 from planaris.verify.anew import log_partition_anew
+from planaris.verify.conversions import as_labels, as_spins, hold_spin
 from planaris.verify.demands import components, real_row, require, whole_numbers
 from planaris.verify.elimination import Recomputed, recompute
 from planaris.verify.energy_bounds import BareModel
 from planaris.verify.entropies import entropy_bound
+from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import Finding
 from planaris.verify.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.ground_state import energy_terms, proved_bound
-from planaris.verify.label_bounds import label_bound, table_sizes
+from planaris.verify.label_bounds import label_bound
 from planaris.verify.label_sums import cutset_bound, label_field_bound, label_trees_bound
 from planaris.verify.mini_buckets import mini_bucket_bound
 from planaris.verify.splits import Pieces
 
 _UNIT = 2.0**-53
-COARSEST = 1e-8
-"""Rounding errors of a proof, relative to the model, that are let pass."""
-
 
 Model = IsingModel | MarkovRandomField
 
 
 def check_interval(model: Model, result: LogPartition) -> list[Finding]:
     """Return what the certificate proves of ``[lower, upper]``, as findings."""
-    certificate = result.certificate
+    certificate, rounding = result.certificate, 0.0
     if isinstance(model, MarkovRandomField) and isinstance(certificate, AsIsing):
-        model, certificate = mrf2ising(model)[0], certificate.proof
+        spins = as_spins(model)
+        require(spins is not None, "the model has two labels and no zeros")
+        assert spins is not None, "checked"
+        model, certificate, rounding = spins.model, certificate.proof, spins.rounding
     if isinstance(certificate, HeldSpin) and isinstance(model, IsingModel):
-        model, certificate = _held(model, certificate.spin), certificate.proof
+        model, certificate = hold_spin(model, certificate.spin), certificate.proof
     if not isinstance(certificate, Bounds):
         return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
     ends = (certificate.lower, 1.0, result.lower), (certificate.upper, -1.0, result.upper)
-    return [_check_end(model, *end) for end in ends]
+    return [_check_end(model, *end, rounding) for end in ends]
 
 
-def _check_end(model: Model, proof: Any, sign: float, claimed: float) -> Finding:
-    """Check one end: the lower one if ``sign`` is positive."""
+def _check_end(model: Model, proof: Any, sign: float, claimed: float, rounding: float) -> Finding:
+    """Check one end, the lower one if ``sign`` is positive; ``rounding`` is that of the model."""
     claim = "lower end" if sign > 0 else "upper end"
     if sign * claimed == -math.inf:
         return Finding(claim, "proved", "nothing is claimed")
-    if sign < 0 and claimed >= _plain_upper(model):
+    if sign < 0 and claimed >= _plain_upper(model) + rounding:
         return Finding(claim, "proved", "the sizes of all potentials")
     prove = _PROVERS[claim, isinstance(model, IsingModel)].get(type(proof))
     found = None if prove is None else prove(model, proof)
     if found is None:
         return Finding(claim, "unproved", "no proof, or too wide to recompute")
     # Numbers far beyond those of the model would hide any claim in their rounding.
-    if not found.slack <= COARSEST * _scale(model):
-        return Finding(claim, "unproved", "the numbers of the proof are too large, or too small")
-    if not sign * (claimed - found.value) <= 2 * found.slack:  # nor if it is no number
+    slack = found.slack + rounding
+    if not slack <= log_partition_tolerance(model):
+        return Finding(claim, "unproved", f"the numbers of the proof are only good to {slack:.0e}")
+    if not sign * (claimed - found.value) <= 2 * slack:  # nor if it is no number
         msg = f"the {claim} is claimed to be {claimed}, but the proof gives {found.value}"
         raise VerificationError(msg, claimed=claimed, found=found.value)
     if found.estimated:
         return Finding(claim, "recomputed", f"{proof.KIND}, pieces by determinants")
     return Finding(claim, "proved", proof.KIND)
-
-
-def _held(model: IsingModel, spin: int) -> IsingModel:
-    """Return the model of the other spins, which has half of the weight: log 2 is put back."""
-    require(0 <= spin < model.num_spins and not model.has_fields, "some spin can be held")
-    rest, _ = bias2fields(model, spin)
-    return IsingModel(
-        rest.edges,
-        rest.couplings,
-        rest.fields,
-        num_spins=rest.num_spins,
-        offset=rest.offset + math.log(2.0),
-    )
-
-
-def _scale(model: Model) -> float:
-    if isinstance(model, MarkovRandomField):
-        return 1.0 + model.num_variables + math.fsum(table_sizes(model))
-    sizes = np.abs(model.couplings).sum() + np.abs(model.fields).sum() + abs(model.offset)
-    return 1.0 + model.num_spins + float(sizes)
 
 
 def _plain_upper(model: Model) -> float:
@@ -228,22 +211,22 @@ def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
     spins = np.asarray(proof.spins)
     right = spins.shape == (model.num_spins,) and bool(np.all(np.abs(spins) == 1))
     require(right, "the state has one spin of ±1 each")
-    terms = energy_terms(model, spins)
+    terms = energy_terms(model, (spins > 0).astype(np.int64))
     return Recomputed(0.0 - math.fsum(terms), 2.0**-50 * math.fsum(map(abs, terms)))
 
 
 def lowest_energy_bound(model: IsingModel, proof: LowestEnergy) -> Recomputed | None:
     """Return n log 2 less the least energy."""
+    allowed = energy_tolerance(model) / 4
     if isinstance(proof.proof, LabelTree):
-        found = label_bound(MarkovRandomField.from_ising(model), proof.proof)
-        lowest, charged = found.value, found.charged
+        lowest = float(label_bound(as_labels(model), proof.proof, allowed).value)
     else:
-        bound = proved_bound(model, proof.proof)
+        bound = proved_bound(model, proof.proof, allowed)
         if bound is None:
             return None
-        lowest, charged = bound.value, 0.0
+        lowest = bound.value
     value = model.num_spins * math.log(2.0) - lowest
-    return Recomputed(value, 16 * _UNIT * (abs(value) + abs(lowest)) + charged)
+    return Recomputed(value, 16 * _UNIT * (abs(value) + abs(lowest)))
 
 
 _PROVERS: dict[tuple[str, bool], dict[type, Any]] = {

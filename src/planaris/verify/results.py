@@ -7,15 +7,15 @@ that is found false raises.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import PlanarisError, VerificationError
-from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
     GroundState,
@@ -28,27 +28,37 @@ from planaris.result import (
 )
 from planaris.typing import Array
 from planaris.verify.anew import log_partition_anew
-from planaris.verify.elimination import Recomputed, recompute
+from planaris.verify.conversions import as_labels, as_spins
+from planaris.verify.demands import require
+from planaris.verify.elimination import Recomputed, least_energy
 from planaris.verify.embedding import check_plane
 from planaris.verify.energy_bounds import BareModel
+from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import CheckReport, Finding
-from planaris.verify.ground_state import energy_quantum, proved_bound
+from planaris.verify.ground_state import (
+    beyond,
+    check_certificate,
+    energy_quantum,
+    energy_terms,
+    proved_bound,
+    require_lower,
+)
 from planaris.verify.kuratowski import check_kuratowski
-from planaris.verify.label_bounds import label_bound, label_cycle_bound, table_sizes
+from planaris.verify.label_bounds import label_bound, label_cycle_bound
 from planaris.verify.marginals import check_marginals
 from planaris.verify.partition_bounds import check_interval
-from planaris.verify.state import check_log_partition, check_state
+from planaris.verify.state import (
+    MAX_ENUMERATED,
+    check_log_partition,
+    check_minimum,
+    check_state,
+    check_tolerance,
+)
 
 Model = IsingModel | MarkovRandomField
 
-COARSEST = 1e-7
-"""Rounding of a proof, relative to the energies, that is let pass."""
 
-EXACT = 1e-5
-"""Widest interval around log Z that is called exact, relative to its size."""
-
-
-def check_result(model: Model, result: Any) -> CheckReport:
+def check_result(model: Model, result: Any, *, recompute: bool = True) -> CheckReport:
     """Check a result of any verb, or a proof of planarity, without the solvers.
 
     Parameters
@@ -57,6 +67,9 @@ def check_result(model: Model, result: Any) -> CheckReport:
         What was asked.
     result : GroundState, LogPartition, Marginals, Plane or NotPlanar
         What was answered; see :func:`planaris.result.load_result`.
+    recompute : bool
+        Compute anew what comes without a proof, where the model is small enough. Otherwise
+        nothing but the proof speaks for a claim.
 
     Returns
     -------
@@ -88,10 +101,10 @@ def check_result(model: Model, result: Any) -> CheckReport:
         raise VerificationError(msg)
     try:
         with np.errstate(all="ignore"):
-            return CheckReport(checks[type(result)](model, result))
+            return CheckReport(checks[type(result)](model, result, recompute))
     except PlanarisError:
         raise
-    except (ValueError, ArithmeticError) as error:
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
         msg = f"the numbers of the result cannot be computed with: {error}"
         raise VerificationError(msg) from error
 
@@ -99,25 +112,45 @@ def check_result(model: Model, result: Any) -> CheckReport:
 # -- states ------------------------------------------------------------------------------------
 
 
-def _check_ground_state(model: Model, result: GroundState) -> list[Finding]:
-    if isinstance(model, IsingModel) and isinstance(result.certificate, LabelTree):
-        model = MarkovRandomField.from_ising(model)
-    if isinstance(model, IsingModel):
-        proved = check_state(model, result)
-        kind = _kinds(result.certificate)
-    else:
-        _check_labels(model, result)
-        proved, kind = _check_field_bound(model, result)
+def _check_ground_state(model: Model, result: GroundState, recompute: bool) -> list[Finding]:
+    check_state(model, result)
     findings = [Finding("energy", "recomputed", f"{result.energy!r}")]
     claim = "minimum" if result.exact else "lower bound"
+    proved, kind = _check_bound(model, result)
+    count = model.num_spins if isinstance(model, IsingModel) else model.num_variables
+    again = recompute and (not proved or count <= MAX_ENUMERATED) and check_minimum(model, result)
     if proved:
-        return [*findings, Finding(claim, "proved", kind)]
-    again = recompute(model, task="max")
-    if again is None:
+        findings.append(Finding(claim, "proved", kind))
+    elif again:
+        findings.append(Finding(claim, "recomputed", "elimination"))
+    elif result.lower == -math.inf:
+        findings.append(Finding(claim, "proved", "nothing is claimed"))
+    else:
         why = "no proof was kept (`prove=True` asks for one), and too wide to recompute"
-        return [*findings, Finding(claim, "unproved", why)]
-    _require_minimum(model, result, again)
-    return [*findings, Finding(claim, "recomputed", "elimination")]
+        findings.append(Finding(claim, "unproved", why))
+    if result.certain is not None:
+        findings.append(_check_certain(model, result, recompute))
+    return findings
+
+
+def _check_certain(model: Model, result: GroundState, recompute: bool) -> Finding:
+    """Check that some state of least energy agrees with all spins that are called certain."""
+    certain = np.asarray(result.certain)
+    if certain.shape != result.assignment.shape or certain.dtype != bool:
+        msg = "`certain` must say of every spin whether it is"
+        raise VerificationError(msg, claimed=certain.shape, found=result.assignment.shape)
+    if not certain.any():
+        return Finding("certain spins", "proved", "none is claimed")
+    allowed = energy_tolerance(model)
+    held = {v: int(result.assignment[v]) for v in np.flatnonzero(certain).tolist()}
+    least = least_energy(model, allowed) if recompute else None
+    among = None if least is None else least_energy(model, allowed, held=held)
+    if least is None or among is None:
+        return Finding("certain spins", "unproved", "too wide to recompute")
+    if least < among - 2 * allowed:
+        msg = f"no state with the certain spins has less than {among}, but another has {least}"
+        raise VerificationError(msg, claimed=among, found=least)
+    return Finding("certain spins", "recomputed", "elimination")
 
 
 def _kinds(certificate: Any) -> str:
@@ -127,127 +160,88 @@ def _kinds(certificate: Any) -> str:
     return ", ".join(sorted({getattr(proof, "KIND", "none") for proof in proofs}))
 
 
-def _check_labels(model: MarkovRandomField, result: GroundState) -> None:
-    labels = np.asarray(result.assignment)
-    if labels.shape != (model.num_variables,) or labels.dtype.kind not in "iu":
-        msg = (
-            f"`assignment` must hold {model.num_variables} labels, got {labels.size}: the result "
-            "is of another model, or of this one under other evidence"
-        )
-        raise VerificationError(msg, claimed=labels.shape, found=(model.num_variables,))
-    if np.any((labels < 0) | (labels >= model.cardinalities)):
-        msg = "`assignment` must hold labels of the variables"
-        raise VerificationError(msg, claimed=labels, found=model.cardinalities)
-    energy = 0.0 - math.fsum(_log_terms(model, labels))
-    slack = _slack(model)
-    if not (energy == result.energy or abs(energy - result.energy) <= slack):
-        msg = f"`energy` is claimed to be {result.energy}, but the labels have {energy}"
-        raise VerificationError(msg, claimed=result.energy, found=energy)
-    if not result.lower <= result.energy == result.upper:
-        msg = (
-            f"`lower <= energy == upper` must hold, got {result.lower}, {result.energy}, "
-            f"{result.upper}"
-        )
-        raise VerificationError(msg, claimed=(result.lower, result.upper), found=energy)
-    if result.exact and not result.energy - result.lower <= _room(model):
-        msg = f"`exact` is claimed, but `lower` is {result.lower}"
-        raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
-
-
-def _log_terms(model: MarkovRandomField, labels: Array) -> list[float]:
-    tables = ((model.log_table(k), model.scope(k)) for k in range(model.num_factors))
-    return [float(table[tuple(labels[scope])]) for table, scope in tables]
-
-
-def _check_field_bound(model: MarkovRandomField, result: GroundState) -> tuple[bool, str]:
-    proof, quantum, charged = result.certificate, 0.0, 0.0
-    if isinstance(proof, LabelTree | LabelCycles):
-        check: Any = label_bound if isinstance(proof, LabelTree) else label_cycle_bound
-        found = check(model, proof)
-        lower, charged, kind = found.value, 2 * found.charged, proof.KIND
-        if charged > COARSEST * (_room(model) / 2e-9):  # such numbers would hide any claim
-            return False, ""
-    elif isinstance(proof, AsIsing):
-        ising, _ = mrf2ising(model)
-        bound = proved_bound(ising, proof.proof)
-        if bound is None:
-            return False, ""
-        lower, kind, quantum = bound.value, _kinds(proof.proof), energy_quantum(ising)
-    else:
-        return False, ""
-    claimed = result.energy if result.exact else result.lower
-    between = result.exact and claimed - lower + _slack(model) < quantum  # no energy lies there
-    if not (claimed <= lower + _room(model) + charged or between):  # nor if the bound is no number
-        msg = f"no less than {claimed} is claimed, but the proof gives {lower}"
-        raise VerificationError(msg, claimed=claimed, found=lower)
-    return True, kind
-
-
-def _slack(model: MarkovRandomField) -> float:
-    logs = model.log_values
-    size = float(np.abs(logs[np.isfinite(logs)]).sum())
-    return 64 * 2.0**-53 * (size + 1.0)
-
-
-def _room(model: MarkovRandomField) -> float:
-    """Return the gap that exact solvers of real-valued models leave: 1e-9 of the energies."""
-    varies = (np.diff(model.scope_offsets) > 0).tolist()
-    largest = math.fsum(itertools.compress(table_sizes(model), varies))
-    return 2e-9 * (largest + 1.0) + _slack(model) * bool(len(model.log_values))
-
-
-def _require_minimum(model: Model, result: GroundState, again: Recomputed) -> None:
-    minimum = -again.value
-    claimed = result.energy if result.exact else result.lower
+def _check_bound(model: Model, result: GroundState) -> tuple[bool, str]:
+    """Return whether the certificate proves the lower end, and the kind of the proof."""
+    proof = result.certificate
     if isinstance(model, IsingModel):
-        room = 2e-9 * float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
-    else:
-        room = _room(model)
-    slack = again.slack + room + 1e-300
-    if not claimed <= minimum + slack:
-        msg = f"no less than {claimed} is claimed, but a state has energy {minimum}"
-        raise VerificationError(msg, claimed=claimed, found=minimum)
-    if not result.upper >= minimum - slack:
-        msg = f"the state is claimed to have {result.upper}, but the minimum is {minimum}"
-        raise VerificationError(msg, claimed=result.upper, found=minimum)
+        if not isinstance(proof, LabelTree):
+            return check_certificate(model, result), _kinds(proof)
+        return _check_labels_bound(as_labels(model), result), proof.KIND
+    if isinstance(proof, LabelTree | LabelCycles):
+        return _check_labels_bound(model, result), proof.KIND
+    if not isinstance(proof, AsIsing):
+        return False, ""
+    spins = as_spins(model)
+    require(spins is not None, "the model has two labels and no zeros")
+    assert spins is not None, "checked"
+    bound = proved_bound(spins.model, proof.proof, energy_tolerance(model) / 4)
+    if bound is None:
+        return False, ""
+    slack = Fraction(bound.slack) + Fraction(spins.rounding)
+    lowest = sum(map(Fraction, bound.terms), Fraction(0)) - slack
+    quantum = energy_quantum(spins.model) if spins.rounding == 0 else 0.0
+    _require_bound(model, result, lowest, quantum)
+    return True, _kinds(proof.proof)
+
+
+def _check_labels_bound(model: MarkovRandomField, result: GroundState) -> bool:
+    proof = result.certificate
+    check: Any = label_bound if isinstance(proof, LabelTree) else label_cycle_bound
+    found = check(model, proof, energy_tolerance(model) / 4)
+    _require_bound(model, result, found.value)
+    return True
+
+
+def _require_bound(
+    model: MarkovRandomField, result: GroundState, lowest: Fraction | float, quantum: float = 0.0
+) -> None:
+    """Raise unless a bound on all energies supports what the result claims."""
+    terms = energy_terms(model, result.assignment)
+    gap, excess = beyond(terms, lowest), beyond([result.lower], lowest)
+    require_lower(model, result, gap, excess, f"the proof gives {float(lowest)}", quantum)
 
 
 # -- log Z and marginals -------------------------------------------------------------------------
 
 
-def _check_log_partition(model: Model, result: LogPartition) -> list[Finding]:
-    if isinstance(model, IsingModel):
-        check_log_partition(model, result)
-    elif not result.lower <= result.value <= result.upper:
-        msg = f"`lower <= value <= upper` must hold, got {result}"
+def _check_log_partition(model: Model, result: LogPartition, recompute: bool) -> list[Finding]:
+    if not result.lower <= result.value <= result.upper:
+        msg = (
+            f"`lower <= value <= upper` must hold, got lower={result.lower}, "
+            f"value={result.value}, upper={result.upper}"
+        )
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
-    found = log_partition_anew(model, result.certificate)
-    for again in found:
-        _require_log_partition(result, again)
+    check_tolerance(result.tolerance, log_partition_tolerance(model))
+    if isinstance(model, IsingModel) and recompute:
+        check_log_partition(model, result)
+    found = log_partition_anew(model, result.certificate) if recompute else []
+    sure = [again for again in found if _is_inside(model, result, again)]
     findings = check_interval(model, result)
-    if found and not all(finding.status == "proved" for finding in findings):
-        return [Finding("log Z", "recomputed", found[0].how)]
+    if sure and not all(finding.status == "proved" for finding in findings):
+        return [Finding("log Z", "recomputed", sure[0].how)]
     return findings
 
 
-def _require_log_partition(result: LogPartition, again: Recomputed) -> None:
-    nothing = again.value == -np.inf  # no state is allowed
+def _is_inside(model: Model, result: LogPartition, again: Recomputed) -> bool:
+    """Raise if log Z is not in the interval; return False if it is not known well enough."""
+    nothing = again.value == -math.inf  # no state is allowed
     low, high = (again.value + (0.0 if nothing else end * again.slack) for end in (-1, 1))
     if not (result.lower <= high and low <= result.upper):
         msg = f"log Z is claimed to lie in [{result.lower}, {result.upper}], but is {again.value}"
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=again.value)
-    narrow = result.upper - result.lower <= EXACT * (1 + abs(again.value))
-    if result.exact and not (result.upper == -np.inf if nothing else narrow):
-        msg = f"`exact` is claimed of the interval [{result.lower}, {result.upper}]"
-        raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
+    inside = result.lower <= low and high <= result.upper
+    return nothing or inside or again.slack <= log_partition_tolerance(model)
 
 
 # -- planarity -----------------------------------------------------------------------------------
 
 
-def _check_planarity(model: Model, proof: Plane | NotPlanar) -> list[Finding]:
+def _check_planarity(model: Model, proof: Plane | NotPlanar, recompute: bool) -> list[Finding]:
     if not isinstance(model, IsingModel):
-        model, _ = mrf2ising(model)
+        spins = as_spins(model)
+        require(spins is not None, "the model has two labels and no zeros")
+        assert spins is not None, "checked"
+        model = spins.model
     bare = BareModel.of(model)
     count = bare.num_vertices if model.has_fields else model.num_spins
     if isinstance(proof, NotPlanar):

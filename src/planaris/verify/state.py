@@ -12,16 +12,27 @@ import math
 import numpy as np
 
 from planaris.errors import VerificationError
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import GroundState, LogPartition
-from planaris.typing import Array, FloatArray
-from planaris.verify.energy_bounds import CLOSED
-from planaris.verify.ground_state import check_certificate, energy_terms
+from planaris.typing import Array, FloatArray, LongArray
+from planaris.verify.elimination import least_energy
+from planaris.verify.exactness import (
+    energy_tolerance,
+    is_tolerance,
+    log_partition_tolerance,
+)
+from planaris.verify.ground_state import (
+    beyond,
+    check_certificate,
+    energy_terms,
+    require_lower,
+)
 
 MAX_ENUMERATED = 18
-"""Models of up to this many spins are enumerated."""
+"""The minimum of models of up to this many variables is found anew, whatever proof there is."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
+_UNIT = 2.0**-53
 
 
 def exact_energy(model: IsingModel, spins: Array) -> float:
@@ -33,7 +44,8 @@ def exact_energy(model: IsingModel, spins: Array) -> float:
     >>> exact_energy(model, np.array([1, 1, 1]))
     -1.0
     """
-    return 0.0 + math.fsum(energy_terms(model, spins))  # 0.0 + x: never minus zero
+    labels = (np.asarray(spins) > 0).astype(np.int64)
+    return 0.0 + math.fsum(energy_terms(model, labels))  # 0.0 + x: never minus zero
 
 
 def check_ground_state(model: IsingModel, result: GroundState) -> None:
@@ -59,32 +71,30 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> model = IsingModel([(0, 1)], [2.0])
     >>> good = GroundState.of(model, np.array([1, 1]), -2.0, method="by hand")
     >>> check_ground_state(model, good)
-    >>> from dataclasses import replace
     >>> bad = replace(good, spins=np.array([1, -1]), assignment=np.array([1, 0]))
     >>> check_ground_state(model, bad)
     Traceback (most recent call last):
     planaris.errors.VerificationError: `energy` is claimed to be -2.0, but the spins have 2.0
     """
     check_state(model, result)
+    check_certificate(model, result)
+    if model.num_spins <= MAX_ENUMERATED:
+        check_minimum(model, result)
 
 
-def check_state(model: IsingModel, result: GroundState) -> bool:
-    """Do what :func:`check_ground_state` does; return whether the certificate proves the claim."""
-    spins = np.asarray(result.spins)
-    if spins.shape != (model.num_spins,):
-        msg = f"`spins` must have shape ({model.num_spins},), got {spins.shape}"
-        raise VerificationError(msg, claimed=spins.shape, found=(model.num_spins,))
-    wrong = np.flatnonzero(np.abs(spins) != 1)
-    if wrong.size:
-        at = int(wrong[0])
-        msg = f"`spins` must be -1 or +1, got {spins[at]} at spin {at}"
-        raise VerificationError(msg, claimed=spins[at], found=at)
-    energy, slack = exact_energy(model, spins), _slack(model)
-    if not abs(result.energy - energy) <= slack:
-        msg = f"`energy` is claimed to be {result.energy}, but the spins have {energy}"
+def check_state(model: IsingModel | MarkovRandomField, result: GroundState) -> None:
+    """Raise unless state, energy, ends and tolerance fit the model and each other."""
+    labels = _checked_labels(model, result)
+    _check_spins(model, result, labels)
+    terms = energy_terms(model, labels)
+    energy = 0.0 + math.fsum(terms)
+    if not (energy == result.energy or abs(result.energy - energy) <= rounding_of(terms)):
+        what = "spins" if isinstance(model, IsingModel) else "labels"
+        msg = f"`energy` is claimed to be {result.energy}, but the {what} have {energy}"
         raise VerificationError(msg, claimed=result.energy, found=energy)
     if not result.lower <= result.energy or result.upper != result.energy:
         msg = (
@@ -92,32 +102,74 @@ def check_state(model: IsingModel, result: GroundState) -> bool:
             f"energy={result.energy}, upper={result.upper}"
         )
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.energy)
-    # Linear programs over real numbers close their interval to 1e-9 of the couplings.
-    sizes = _magnitudes(model)
-    room = CLOSED * float(sizes[:-1].sum()) + 8 * _EPSILON * float(sizes.sum())
-    room = 0.0 if result.method == "planar" else room
-    if result.exact and not result.energy - result.lower <= 4 * slack + room:
+    check_tolerance(result.tolerance, energy_tolerance(model))
+
+
+def check_tolerance(claimed: float, found: float) -> None:
+    """Raise if a result would call a wider interval exact than the rule for its model does."""
+    if not (claimed <= found or is_tolerance(claimed, found)):
+        msg = f"`exact` is claimed of intervals up to {claimed} wide, but only {found} is exact"
+        raise VerificationError(msg, claimed=claimed, found=found)
+
+
+def _checked_labels(model: IsingModel | MarkovRandomField, result: GroundState) -> LongArray:
+    """Return the labels of the state, which `spins` repeats where there are two."""
+    cards = np.full(model.num_spins, 2) if isinstance(model, IsingModel) else model.cardinalities
+    labels = np.asarray(result.assignment)
+    if labels.shape != (len(cards),) or (labels.size and labels.dtype.kind not in "iu"):
         msg = (
-            f"`exact` is claimed, but the minimum is only known to lie in "
-            f"[{result.lower}, {result.upper}]"
+            f"`assignment` must hold {len(cards)} labels, got {labels.size}: the result "
+            "is of another model, or of this one under other evidence"
         )
-        raise VerificationError(msg, claimed=True, found=result.upper - result.lower)
-    proved = check_certificate(model, result)
-    if model.num_spins <= MAX_ENUMERATED:
-        _check_minimum(model, result, slack, room)
-    return proved
+        raise VerificationError(msg, claimed=labels.shape, found=(len(cards),))
+    if np.any((labels < 0) | (labels >= cards)):
+        msg = "`assignment` must hold labels of the variables"
+        raise VerificationError(msg, claimed=labels, found=cards)
+    return labels.astype(np.int64)
 
 
-def _check_minimum(model: IsingModel, result: GroundState, slack: float, room: float) -> None:
-    weights = _all_log_weights(model)
-    best = np.flatnonzero(weights >= weights.max() - 2 * slack)
-    minimum = min(exact_energy(model, _state(model, int(code))) for code in best[:64])
-    if not result.lower <= minimum + slack:
-        msg = f"`lower` is claimed to be {result.lower}, but a state has energy {minimum}"
-        raise VerificationError(msg, claimed=result.lower, found=minimum)
-    if result.exact and not result.energy <= minimum + 2 * slack + room:
-        msg = f"`exact` is claimed at {result.energy}, but a state has energy {minimum}"
-        raise VerificationError(msg, claimed=result.energy, found=minimum)
+def _check_spins(
+    model: IsingModel | MarkovRandomField, result: GroundState, labels: LongArray
+) -> None:
+    """Raise unless `spins` are -1 for label 0 and +1 for 1; with more labels there are none."""
+    spins = np.asarray(result.spins)
+    labelled = isinstance(model, MarkovRandomField)
+    if labelled and spins.size == 0:
+        return
+    count = 0 if labelled and np.any(labels > 1) else len(labels)
+    if spins.shape != (count,):
+        msg = f"`spins` must have shape ({count},), got {spins.shape}"
+        raise VerificationError(msg, claimed=spins.shape, found=(count,))
+    wrong = np.flatnonzero(np.abs(spins) != 1)
+    if wrong.size:
+        at = int(wrong[0])
+        msg = f"`spins` must be -1 or +1, got {spins[at]} at spin {at}"
+        raise VerificationError(msg, claimed=spins[at], found=at)
+    wrong = np.flatnonzero(spins != 2 * labels - 1)
+    if wrong.size:
+        at = int(wrong[0])
+        msg = f"`spins` and `assignment` must be one state, got {spins[at]} and {labels[at]}"
+        raise VerificationError(msg, claimed=spins[at], found=labels[at])
+
+
+def rounding_of(terms: list[float]) -> float:
+    """Bound the rounding of a sum in any order; 0 where all partial sums are whole numbers."""
+    total = math.fsum(map(abs, terms))
+    if total < 2.0**53 and all(map(float.is_integer, terms)):
+        return 0.0
+    return 2 * _UNIT * len(terms) * total
+
+
+def check_minimum(model: IsingModel | MarkovRandomField, result: GroundState) -> bool:
+    """Find the least energy anew and hold the result against it; return False if too wide."""
+    tolerance = energy_tolerance(model)
+    minimum = least_energy(model, tolerance / 4)
+    if minimum is None:
+        return False
+    terms = energy_terms(model, np.asarray(result.assignment))
+    gap, excess = beyond(terms, minimum), beyond([result.lower], minimum)
+    require_lower(model, result, gap, excess, f"a state has energy {float(minimum)}")
+    return True
 
 
 def check_log_partition(
@@ -160,9 +212,7 @@ def check_log_partition(
             f"value={result.value}, upper={result.upper}"
         )
         raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
-    if result.exact and not np.isfinite(result.upper - result.lower):
-        msg = f"`exact` is claimed with the interval [{result.lower}, {result.upper}]"
-        raise VerificationError(msg, claimed=True, found=(result.lower, result.upper))
+    check_tolerance(result.tolerance, log_partition_tolerance(model))
     if model.num_spins <= MAX_ENUMERATED:
         low, high = _enumerated_interval(model)
     else:
@@ -186,10 +236,6 @@ def _slack(model: IsingModel) -> float:
     if total < 2.0**53 and np.array_equal(sizes, np.rint(sizes)):
         return 0.0
     return len(sizes) * _EPSILON * total
-
-
-def _state(model: IsingModel, code: int) -> Array:
-    return 1 - 2 * (code >> np.arange(model.num_spins) & 1)
 
 
 def _all_log_weights(model: IsingModel) -> FloatArray:
