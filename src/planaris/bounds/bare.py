@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.models import IsingModel
 from planaris.models.convert import fields2bias
+from planaris.models.memo import once_per_model
 from planaris.typing import BoolArray, FloatArray, IntArray
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -60,6 +61,7 @@ class Bare:
         return total * (1 + 4 * self.num_edges * EPSILON) + self.constant
 
 
+@once_per_model
 def as_bare(model: IsingModel) -> Bare:
     """Join the fields to a bias spin.
 

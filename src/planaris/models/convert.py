@@ -10,6 +10,7 @@ from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
 from planaris.models.inverse import Chain, Inverse
 from planaris.models.ising import IsingModel
+from planaris.models.memo import once_per_model
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
 from planaris.models.tables import as_labels
@@ -163,6 +164,7 @@ class WithoutBias:
         return replace(marginals, nodes=nodes, edges=equal[: self.original.num_edges])
 
 
+@once_per_model
 def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingModel, WithoutBias]:
     """Turn fields into couplings to one more spin, the last one (SK08 Theorem 1).
 

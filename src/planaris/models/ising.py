@@ -68,7 +68,16 @@ class IsingModel:
     -1.0
     """
 
-    __slots__ = ("couplings", "edges", "fields", "labels", "num_spins", "offset", "positions")
+    __slots__ = (
+        "_memo",
+        "couplings",
+        "edges",
+        "fields",
+        "labels",
+        "num_spins",
+        "offset",
+        "positions",
+    )
 
     edges: IntArray
     couplings: FloatArray
@@ -407,7 +416,7 @@ class IsingModel:
         return f"IsingModel({size}, {fields})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_memo"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

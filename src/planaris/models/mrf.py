@@ -57,6 +57,7 @@ class MarkovRandomField:
     """
 
     __slots__ = (
+        "_memo",
         "cardinalities",
         "labels",
         "linear_values",
@@ -184,7 +185,7 @@ class MarkovRandomField:
 
     def _freeze(self) -> None:
         for name in self.__slots__:
-            value = getattr(self, name)
+            value = getattr(self, name, None)
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
@@ -302,7 +303,7 @@ class MarkovRandomField:
         return f"MarkovRandomField({many(self.num_variables, 'variable')}, {factors})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_memo"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

@@ -20,6 +20,7 @@ from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.kernels.spins import spins_from_disagreements
 from planaris.models import Inverse, IsingModel, bias2fields, fields2bias
 from planaris.models.convert import WithoutBias
+from planaris.models.memo import once_per_model
 from planaris.planar import Plan
 from planaris.planar.certificates import CutSumCertificate
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
@@ -99,10 +100,16 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
     All planar biconnected components make up the first part, if there are any; a model with
     a given embedding is one part.
     """
+    if embedding is None:
+        return _split(model)
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
-    if embedding is not None:
-        _check_fits(embedding, bare)
-        return Split(model, bare, inverse, [_whole(bare, embedding)])
+    _check_fits(embedding, bare)
+    return Split(model, bare, inverse, [_whole(bare, embedding)])
+
+
+@once_per_model
+def _split(model: IsingModel) -> Split:
+    bare, inverse = fields2bias(model) if model.has_fields else (model, None)
     try:
         return Split(model, bare, inverse, [_whole(bare, _embed(bare))])
     except NotPlanarError:

@@ -13,6 +13,7 @@ from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
 from planaris.memory import available_bytes, readable
 from planaris.models import IsingModel
+from planaris.models.memo import memo_of
 from planaris.treewidth.flatten import (
     Model,
     PairwiseForm,
@@ -124,6 +125,26 @@ def plan_elimination(
     2
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit)
+    if kind is not None or order is not None:
+        return _find_plan(model, task, kind, order, search_seconds, budget)
+    known, key = memo_of(model), ("elimination", task, budget.bytes())
+    if key not in known:
+        found = _find_plan(model, task, None, None, search_seconds, budget)
+        if not found.complete:  # with more time there may be one
+            return found
+        known[key] = found
+    plan: EliminationPlan = known[key]
+    return plan
+
+
+def _find_plan(
+    model: Model,
+    task: Task,
+    kind: Kind | None,
+    order: ArrayLike | None,
+    search_seconds: float,
+    budget: Budget,
+) -> EliminationPlan:
     limit = budget.bytes()
     if order is not None:
         order = _checked_order(order, num_variables(model), kind)
