@@ -41,7 +41,7 @@ def test_copies_begin_with_nothing():
         pickle.loads(pickle.dumps(model)),
         model.with_couplings([3.0]),
         model.without_offset(),
-        model.with_positions(np.zeros((2, 2)) + [[0, 0], [1, 0]]),
+        model.with_positions([[0, 0], [1, 0]]),
     ):
         assert memo_of(twin) == {}
     assert fields2bias(model.with_couplings([3.0]))[0].couplings[0] == 3.0
