@@ -2,11 +2,11 @@
 
 #include <stdexcept>
 
-#include "base/check.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
-static void a_triangle_has_two_faces() {
+TEST_CASE("a triangle has two faces") {
   const std::vector<int32_t> edges{0, 1, 1, 2, 2, 0};
   const std::vector<int32_t> rotation{0, 5, 2, 1, 4, 3}, offsets{0, 2, 4, 6};
   const Faces faces = trace_faces({edges, rotation, offsets});
@@ -14,25 +14,13 @@ static void a_triangle_has_two_faces() {
   CHECK(faces.offsets[1] == 3);
 }
 
-static void a_repeated_half_edge_is_refused() {
+TEST_CASE("a repeated half edge is refused") {
   const std::vector<int32_t> edges{0, 1}, rotation{0, 0}, offsets{0, 2, 2};
-  bool refused = false;
-  try {
-    trace_faces({edges, rotation, offsets});
-  } catch (const std::invalid_argument&) {
-    refused = true;
-  }
-  CHECK(refused);
+  CHECK_THROWS_AS(trace_faces({edges, rotation, offsets}), std::invalid_argument);
 }
 
-static void components_are_numbered_by_first_vertex() {
+TEST_CASE("components are numbered by first vertex") {
   const std::vector<int32_t> edges{4, 2, 1, 3};
   const std::vector<int32_t> expected{0, 1, 2, 1, 2};
   CHECK(connected_components(5, edges) == expected);
-}
-
-int main() {
-  a_triangle_has_two_faces();
-  a_repeated_half_edge_is_refused();
-  components_are_numbered_by_first_vertex();
 }

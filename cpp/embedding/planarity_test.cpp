@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <random>
 
-#include "base/check.hpp"
 #include "embedding/best_face.hpp"
 #include "embedding/chords.hpp"
 #include "embedding/embedding.hpp"
 #include "embedding/kuratowski.hpp"
 #include "graph/biconnected.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
@@ -37,7 +37,7 @@ static int32_t num_faces(int32_t n, const std::vector<int32_t>& edges) {
   return static_cast<int32_t>(trace_faces({edges, rotation, offsets}).offsets.size()) - 1;
 }
 
-static void planar_graphs_get_a_plane_rotation() {
+TEST_CASE("planar graphs get a plane rotation") {
   CHECK(num_faces(0, {}) == 0);
   CHECK(num_faces(1, {}) == 0);
   CHECK(num_faces(2, {0, 1}) == 1);
@@ -45,7 +45,7 @@ static void planar_graphs_get_a_plane_rotation() {
   CHECK(num_faces(4, complete(4)) == 4);
 }
 
-static void k5_and_k33_are_found() {
+TEST_CASE("k5 and k33 are found") {
   Control control;
   std::vector<int32_t> edges = complete(5);
   CHECK(!LeftRight(5, edges, control).test());
@@ -59,7 +59,7 @@ static void k5_and_k33_are_found() {
 }
 
 // Random graphs around the threshold: Euler's formula or a small proof.
-static void random_graphs_are_decided() {
+TEST_CASE("random graphs are decided") {
   std::mt19937 random(1);
   for (int trial = 0; trial < 2000; ++trial) {
     const int32_t n = 2 + static_cast<int32_t>(random() % 12);
@@ -112,16 +112,9 @@ static void random_graphs_are_decided() {
   }
 }
 
-static void a_long_path_needs_no_stack() {
+TEST_CASE("a long path needs no stack") {
   std::vector<int32_t> edges;
   for (int32_t v = 0; v < 200000; ++v) edges.insert(edges.end(), {v, v + 1});
   CHECK(num_faces(200001, edges) == 1);
   CHECK(biconnected_components(200001, edges).count == 200000);
-}
-
-int main() {
-  planar_graphs_get_a_plane_rotation();
-  k5_and_k33_are_found();
-  random_graphs_are_decided();
-  a_long_path_needs_no_stack();
 }

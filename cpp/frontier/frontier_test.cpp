@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/check.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
@@ -38,7 +38,7 @@ struct Grid {
   }
 };
 
-static void small_grids_agree_with_their_states(int32_t rows, int32_t columns, double beta) {
+static void check_grid(int32_t rows, int32_t columns, double beta) {
   const Grid grid(rows, columns, beta);
   const int32_t n = rows * columns;
   double best = -1e300, z = 0, last = 0;
@@ -69,7 +69,14 @@ static void small_grids_agree_with_their_states(int32_t rows, int32_t columns, d
   CHECK(std::abs(grid.log_weight(state) - best) < 1e-12 * (1 + std::abs(best)));
 }
 
-static void wide_tables_use_all_lanes() {
+TEST_CASE("small grids agree with their states") {
+  check_grid(3, 4, 1.0);
+  check_grid(4, 3, 60.0);
+  check_grid(1, 9, 2.0);
+  check_grid(2, 6, 900.0);
+}
+
+TEST_CASE("wide tables use all lanes") {
   // Eleven columns: blocks of 16 lanes, contiguous and scattered; the transposed sweep agrees.
   const Grid grid(4, 11, 1.0);
   std::vector<int32_t> rows(44), columns;
@@ -80,27 +87,19 @@ static void wide_tables_use_all_lanes() {
   Control control;
   const auto across = frontier_program(grid.view(), rows, 40);
   const auto down = frontier_program(grid.view(), columns, 40);
-  CHECK(across.max_bits == 11 && down.max_bits == 4);
+  CHECK(across.max_bits == 11);
+  CHECK(down.max_bits == 4);
   const auto one = frontier_sum(grid.view(), across, true, false, 3, control);
   const auto two = frontier_sum(grid.view(), down, true, true, 3, control);
   CHECK(std::abs(one.log_partition - two.log_partition) < 1e-12);
   for (size_t i = 0; i < one.pairs.size(); ++i) CHECK(std::abs(one.pairs[i] - two.pairs[i]) < 1e-12);
 }
 
-static void layouts_are_permutations() {
+TEST_CASE("layouts are permutations") {
   const Grid grid(5, 6, 1.0);
   Control control;
   auto layout = greedy_layout(grid.view(), control);
   CHECK(frontier_width(grid.view(), layout, 64) <= 7);
   std::sort(layout.begin(), layout.end());
   for (int32_t v = 0; v < 30; ++v) CHECK(layout[v] == v);
-}
-
-int main() {
-  small_grids_agree_with_their_states(3, 4, 1.0);
-  small_grids_agree_with_their_states(4, 3, 60.0);
-  small_grids_agree_with_their_states(1, 9, 2.0);
-  small_grids_agree_with_their_states(2, 6, 900.0);
-  wide_tables_use_all_lanes();
-  layouts_are_permutations();
 }

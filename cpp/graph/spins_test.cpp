@@ -1,10 +1,10 @@
 #include "graph/spins.hpp"
 
-#include "base/check.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
-static void a_long_path_alternates() {
+TEST_CASE("a long path alternates") {
   const int32_t n = 200000;
   std::vector<int32_t> edges;
   for (int32_t v = n - 1; v > 0; --v) edges.insert(edges.end(), {v - 1, v});
@@ -14,13 +14,8 @@ static void a_long_path_alternates() {
   for (int32_t v = 0; v < n; ++v) CHECK(result.spins[v] == (v % 2 ? -1 : 1));
 }
 
-static void a_frustrated_triangle_is_reported() {
+TEST_CASE("a frustrated triangle is reported") {
   const std::vector<int32_t> edges{0, 1, 1, 2, 2, 0};
   const std::vector<uint8_t> differ{1, 1, 1};
   CHECK(spins_from_disagreements(3, edges, differ).conflicting_edge == 2);
-}
-
-int main() {
-  a_long_path_alternates();
-  a_frustrated_triangle_is_reported();
 }

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "base/check.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
-static void a_star_with_fields_is_enumerated() {
+TEST_CASE("a star with fields is enumerated") {
   const std::vector<int32_t> edges{0, 1, 2, 0, 0, 3};
   const std::vector<double> J{0.7, -1.3, 2.0};
   const std::vector<double> h{0.1, -0.4, 0.9, 0.0};
@@ -30,7 +30,7 @@ static void a_star_with_fields_is_enumerated() {
   CHECK(std::abs(found.pairs[0] - pair / z) < 1e-13);
 }
 
-static void a_long_path_does_not_overflow() {
+TEST_CASE("a long path does not overflow") {
   const int32_t n = 300000;
   std::vector<int32_t> edges;
   for (int32_t v = 1; v < n; ++v) edges.insert(edges.end(), {v - 1, v});
@@ -39,19 +39,7 @@ static void a_long_path_does_not_overflow() {
   for (const double x : found.pairs) CHECK(x == 1.0);
 }
 
-static void a_cycle_is_refused() {
+TEST_CASE("a cycle is refused") {
   const std::vector<int32_t> edges{0, 1, 1, 2, 2, 0};
-  bool refused = false;
-  try {
-    Forest(3, edges);
-  } catch (const std::invalid_argument&) {
-    refused = true;
-  }
-  CHECK(refused);
-}
-
-int main() {
-  a_star_with_fields_is_enumerated();
-  a_long_path_does_not_overflow();
-  a_cycle_is_refused();
+  CHECK_THROWS_AS(Forest(3, edges), std::invalid_argument);
 }

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <random>
 
-#include "base/check.hpp"
 #include "fronts/front_elimination.hpp"
 #include "pfaffian/batch.hpp"
 #include "pfaffian/leg_scaling.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/sweep.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
@@ -72,7 +72,7 @@ static void check_front(int rows, int candidates, double zeros, std::mt19937& ra
   CHECK(std::fabs(value - expected) <= 1e-9 * std::fabs(expected) + 1e-12);
 }
 
-static void fronts_keep_the_pfaffian() {
+TEST_CASE("fronts keep the pfaffian") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const int rows = 2 * static_cast<int>(1 + random() % 40);
@@ -85,7 +85,7 @@ static void fronts_keep_the_pfaffian() {
   check_front<double>(230, 150, 0.0, random);
 }
 
-static void wide_numbers_hold_small_and_large_ones() {
+TEST_CASE("wide numbers hold small and large ones") {
   const Wide tiny = Wide::exp(-5000.0), large = Wide::exp(5000.0);
   CHECK(std::fabs(log_magnitude(tiny) + 5000.0) < 1e-11);
   CHECK(std::fabs(to_double(tiny * large) - 1.0) < 1e-12);
@@ -98,7 +98,8 @@ static void wide_numbers_hold_small_and_large_ones() {
   CHECK(binary_exponent(power_of_two<Wide>(-3001)) == -3001);
   // e and e^-20 to thirty digits, as two doubles.
   const Wide e = Wide::exp(1.0), small = Wide::exp(-20.0);
-  CHECK(e.high == 0x1.5bf0a8b145769p+1 && std::fabs(e.low - 0x1.4d57ee2b1013ap-53) < 1e-31);
+  CHECK(e.high == 0x1.5bf0a8b145769p+1);
+  CHECK(std::fabs(e.low - 0x1.4d57ee2b1013ap-53) < 1e-31);
   CHECK(small.high == 0x1.1b48655f37267p-29);
   for (const double x : {1e-300, 1e-20, 0.3, 7.25, 88.0, 400.0, 3000.0}) {
     const Wide one = Wide::exp(x) * Wide::exp(-x) - Wide(1.0);
@@ -116,7 +117,7 @@ static Faces two_triangles(std::vector<int32_t>& edges) {
   return trace_faces({edges, rotation, offsets});
 }
 
-static void scaled_entries_are_at_most_one() {
+TEST_CASE("scaled entries are at most one") {
   std::mt19937 random(3);
   std::normal_distribution<double> normal;
   std::vector<int32_t> edges;
@@ -137,7 +138,7 @@ static void scaled_entries_are_at_most_one() {
   }
 }
 
-static void leaves_and_threads_change_nothing() {
+TEST_CASE("leaves and threads change nothing") {
   std::vector<int32_t> edges;
   const Faces faces = two_triangles(edges);
   const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
@@ -182,7 +183,7 @@ static void leaves_and_threads_change_nothing() {
 
 // Two triangles of which both are frustrated: the shared edge (-1) is the lightest to leave
 // unsatisfied, and moats of 0.4 and 0.6 around them prove it.
-static void moats_give_an_order() {
+TEST_CASE("moats give an order") {
   std::vector<int32_t> edges;
   const Faces faces = two_triangles(edges);
   const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
@@ -217,25 +218,21 @@ static void moats_give_an_order() {
     Control control;
     const KasteleynEntries entries{face, found.scale, signs, found.earliest, found.rank};
     const LogPfaffian r = eliminate<double>(tree, entries, {0.1, 1}, control);
-    CHECK(r.stats.left_over == 0 && r.stats.worst_ratio > 1.0 - 1e-12);
+    CHECK(r.stats.left_over == 0);
+    CHECK(r.stats.worst_ratio > 1.0 - 1e-12);
     CHECK(std::fabs(r.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
     const LogPfaffian wide = eliminate<Wide>(tree, entries, {0.1, 1}, control);
     CHECK(std::fabs(wide.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
   }
   const std::vector<int32_t> none, wrong{7}, zero{0}, one{1}, top{-1};
   const std::vector<double> g(5, 0.0), value{1.0};
-  bool refused = false;
-  try {
-    Control dissecting;
-    moat_order(dissect_faces(faces, {}, 1, dissecting), faces, {wrong, zero, one, top, value}, g,
-               none, 0.0);
-  } catch (const std::invalid_argument&) {
-    refused = true;
-  }
-  CHECK(refused);
+  Control dissecting;
+  CHECK_THROWS_AS(moat_order(dissect_faces(faces, {}, 1, dissecting), faces,
+                             {wrong, zero, one, top, value}, g, none, 0.0),
+                  std::invalid_argument);
 }
 
-static void batches_equal_their_rows() {
+TEST_CASE("batches equal their rows") {
   std::vector<int32_t> edges;
   const Faces faces = two_triangles(edges);
   const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
@@ -251,7 +248,8 @@ static void batches_equal_their_rows() {
     Control control;
     const KasteleynEntries shared{{}, join, signs};
     const PfaffianBatch batch = eliminate_batch(tree, face, shared, {0.1, threads}, true, control);
-    CHECK(batch.log_pfaffian.size() == 7 && batch.uncut.size() == 35);
+    CHECK(batch.log_pfaffian.size() == 7);
+    CHECK(batch.uncut.size() == 35);
     for (size_t k = 0; k < 7; ++k) {
       KasteleynEntries one = shared;
       one.face = {face.data() + 10 * k, 10};
@@ -260,13 +258,4 @@ static void batches_equal_their_rows() {
       CHECK(batch.residual[k] < 1e-13);
     }
   }
-}
-
-int main() {
-  moats_give_an_order();
-  batches_equal_their_rows();
-  wide_numbers_hold_small_and_large_ones();
-  fronts_keep_the_pfaffian();
-  scaled_entries_are_at_most_one();
-  leaves_and_threads_change_nothing();
 }

@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
-#include "base/check.hpp"
 #include "polytope/cut_reduction.hpp"
 #include "polytope/cut_search.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
@@ -18,7 +18,7 @@ static std::vector<int32_t> ring(int32_t n) {
   return edges;
 }
 
-static void a_frustrated_ring_is_found_by_both_searches() {
+TEST_CASE("a frustrated ring is found by both searches") {
   for (int32_t n : {3, 4, 50, 3000}) {
     const auto edges = ring(n);
     std::vector<double> x(n, 0.0);
@@ -30,12 +30,13 @@ static void a_frustrated_ring_is_found_by_both_searches() {
       const CycleCuts cuts = separate_cycles(n, edges, x, options, control);
       CHECK(cuts.violation.size() == 1);
       CHECK(cuts.offsets[1] == n);
-      CHECK(cuts.violation[0] > 0.7499 && cuts.violation[0] < 0.7501);
+      CHECK(cuts.violation[0] > 0.7499);
+      CHECK(cuts.violation[0] < 0.7501);
     }
   }
 }
 
-static void a_consistent_ring_has_none() {
+TEST_CASE("a consistent ring has none") {
   const auto edges = ring(10);
   std::vector<double> x(10, 0.1);
   x[3] = 0.9;
@@ -43,7 +44,7 @@ static void a_consistent_ring_has_none() {
   CHECK(separate_cycles(10, edges, x, {}, control).violation.empty());
 }
 
-static void a_ring_reduces_to_nothing_and_lifts() {
+TEST_CASE("a ring reduces to nothing and lifts") {
   const int32_t n = 1000;
   const auto edges = ring(n);
   std::vector<double> couplings(n, 1.0);
@@ -61,31 +62,23 @@ static void a_ring_reduces_to_nothing_and_lifts() {
   for (int32_t e = 0; e < n; ++e) CHECK(x[e] == (spins[e] != spins[(e + 1) % n]));
 }
 
-static void rounding_follows_decided_edges() {
+TEST_CASE("rounding follows decided edges") {
   const std::vector<int32_t> edges{0, 1, 1, 2, 2, 3, 0, 3};
   const auto spins = round_disagreements(4, edges, std::vector<double>{1, 0.1, 0.9, 0.5});
-  CHECK(spins[0] != spins[1] && spins[1] == spins[2] && spins[2] != spins[3]);
+  CHECK(spins[0] != spins[1]);
+  CHECK(spins[1] == spins[2]);
+  CHECK(spins[2] != spins[3]);
   Control control;
   auto state = spins;
   improve_spins(4, edges, std::vector<double>{1, 1, 1, 1}, state, 10, 1, control);
-  CHECK(state[0] == state[1] && state[1] == state[2] && state[2] == state[3]);
+  CHECK(state[0] == state[1]);
+  CHECK(state[1] == state[2]);
+  CHECK(state[2] == state[3]);
 }
 
-static void broken_arrays_are_refused() {
+TEST_CASE("broken arrays are refused") {
   Control control;
-  bool refused = false;
-  try {
-    separate_cycles(2, std::vector<int32_t>{0, 5}, std::vector<double>{0}, {}, control);
-  } catch (const std::invalid_argument&) {
-    refused = true;
-  }
-  CHECK(refused);
-}
-
-int main() {
-  a_frustrated_ring_is_found_by_both_searches();
-  a_consistent_ring_has_none();
-  a_ring_reduces_to_nothing_and_lifts();
-  rounding_follows_decided_edges();
-  broken_arrays_are_refused();
+  CHECK_THROWS_AS(
+      separate_cycles(2, std::vector<int32_t>{0, 5}, std::vector<double>{0}, {}, control),
+      std::invalid_argument);
 }

@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "base/check.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
@@ -24,17 +24,20 @@ static TextRows scan_lines(const std::string& text, std::string_view comments = 
 static const std::string kModel =
     "MARKOV\n3\n2 2 3\n3\n1 0\n2 0 1\n2 1 2\n\n2\n .5 0\n4\n1 2e-3 +3 4\n6\n1 1 0.25 1 1 1e300\n";
 
-static void a_model_is_read() {
+TEST_CASE("a model is read") {
   const UaiModel model = scan(kModel);
   CHECK(!model.error);
   CHECK((model.scopes == std::vector<int32_t>{0, 0, 1, 1, 2}));
   CHECK((model.table_offsets == std::vector<int64_t>{0, 2, 6, 12}));
-  CHECK(model.values[0] == 0.5 && model.values[3] == 2e-3 && model.values[4] == 3);
+  CHECK(model.values[0] == 0.5);
+  CHECK(model.values[3] == 2e-3);
+  CHECK(model.values[4] == 3);
 }
 
-static void errors_say_where() {
+TEST_CASE("errors say where") {
   const UaiModel wrong_size = scan("MARKOV\n1\n2\n1\n1 0\n\n  3\n1 2 3");
-  CHECK(wrong_size.error.line == 7 && wrong_size.error.column == 3);
+  CHECK(wrong_size.error.line == 7);
+  CHECK(wrong_size.error.column == 3);
   CHECK(wrong_size.error.found == "'3'");
   CHECK(scan("").error.line == 1);
   CHECK(scan("MARKOV 1 2 1 1 0 2 0.5").error.found == "the end of the file");
@@ -51,7 +54,7 @@ static void errors_say_where() {
   CHECK(scan("MARKOV 1 2 1 1 0 2 -inf -1e301", true).error);
 }
 
-static void announced_tables_must_fit_the_file() {
+TEST_CASE("announced tables must fit the file") {
   CHECK(scan("MARKOV 2 2147483647 2147483647 1 2 0 1 4 1 1 1 1").error);
   CHECK(scan("MARKOV 999999999 2 2 2").error);
   CHECK(scan("MARKOV 1 2 888888888 1 0").error);
@@ -64,7 +67,7 @@ static void announced_tables_must_fit_the_file() {
   CHECK(!scan("MARKOV 1 5 1 1 0 5 1 1 1 1 1").error);
 }
 
-static void numbers_are_read_to_the_last_bit() {
+TEST_CASE("numbers are read to the last bit") {
   std::mt19937_64 random(7);
   for (int k = 0; k < 20000; ++k) {
     const uint64_t bits = random();
@@ -75,12 +78,16 @@ static void numbers_are_read_to_the_last_bit() {
     char text[64];
     std::snprintf(text, sizeof text, "%.17g", wanted);
     double found;
-    CHECK(parse_double(text, found) == NumberStatus::kOk && found == wanted);
+    CHECK(parse_double(text, found) == NumberStatus::kOk);
+    CHECK(found == wanted);
   }
   double value;
-  CHECK(parse_double("4.9e-324", value) == NumberStatus::kOk && value > 0);
-  CHECK(parse_double("0e999", value) == NumberStatus::kOk && value == 0);
-  CHECK(parse_double("0.000", value) == NumberStatus::kOk && value == 0);
+  CHECK(parse_double("4.9e-324", value) == NumberStatus::kOk);
+  CHECK(value > 0);
+  CHECK(parse_double("0e999", value) == NumberStatus::kOk);
+  CHECK(value == 0);
+  CHECK(parse_double("0.000", value) == NumberStatus::kOk);
+  CHECK(value == 0);
   CHECK(parse_double("2e-324", value) == NumberStatus::kOutOfRange);
   CHECK(parse_double("1e309", value) == NumberStatus::kOutOfRange);
   for (const char* bad : {"", "+", "-", "1e", "0x10", "1.2.3", "1,5", "e5", "--1", "1_0"}) {
@@ -88,7 +95,7 @@ static void numbers_are_read_to_the_last_bit() {
   }
 }
 
-static void rows_know_their_lines() {
+TEST_CASE("rows know their lines") {
   const TextRows rows = scan_lines("\xEF\xBB\xBF# head\n1 2 3\r\n\n 4 5#six\n\n7");
   CHECK(!rows.error);
   CHECK((rows.row_offsets == std::vector<int64_t>{0, 3, 5, 6}));
@@ -97,7 +104,7 @@ static void rows_know_their_lines() {
 }
 
 // Thousands of damaged files: no crash, and what is accepted is consistent.
-static void damaged_files_are_harmless() {
+TEST_CASE("damaged files are harmless") {
   std::mt19937 random(1);
   const auto below = [&random](size_t n) { return static_cast<size_t>(random() % n); };
   const std::string pieces[] = {"-1", "nan",  "1e999", "99999999999999999999", std::string(2, '\0'), "#",
@@ -119,27 +126,22 @@ static void damaged_files_are_harmless() {
     const UaiModel model = scan(text, round % 2 == 0);
     scan_lines(text);
     if (model.error) {
-      CHECK(model.error.line >= 1 && model.error.column >= 1 && !model.error.expected.empty());
+      CHECK(model.error.line >= 1);
+      CHECK(model.error.column >= 1);
+      CHECK(!model.error.expected.empty());
       continue;
     }
     ++accepted;
     CHECK(model.values.size() == static_cast<size_t>(model.table_offsets.back()));
     CHECK(model.scopes.size() == static_cast<size_t>(model.scope_offsets.back()));
     for (const double x : model.values) {
-      CHECK(!std::isnan(x) && x != std::numeric_limits<double>::infinity());
+      CHECK(!std::isnan(x));
+      CHECK(x != std::numeric_limits<double>::infinity());
     }
     for (const int32_t v : model.scopes) {
-      CHECK(v >= 0 && v < static_cast<int32_t>(model.cardinalities.size()));
+      CHECK(v >= 0);
+      CHECK(v < static_cast<int32_t>(model.cardinalities.size()));
     }
   }
   CHECK(accepted > 100);
-}
-
-int main() {
-  a_model_is_read();
-  errors_say_where();
-  announced_tables_must_fit_the_file();
-  numbers_are_read_to_the_last_bit();
-  rows_know_their_lines();
-  damaged_files_are_harmless();
 }

@@ -3,16 +3,20 @@
 #include "tjoin/matching.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <random>
 
-#include "base/check.hpp"
+#include "third_party/doctest/doctest.h"
 
 using namespace planaris;
 
 namespace {
 
 using Rng = std::mt19937_64;
+
+const char* const kWanted = std::getenv("PLANARIS_FUZZ_CASES");
+const int kCases = kWanted ? std::atoi(kWanted) : 20000;
 
 struct Case {
   int32_t n = 0;
@@ -24,7 +28,7 @@ struct Case {
 int64_t number(const std::vector<int64_t>& digits, size_t first, size_t count) {
   int64_t value = 0;
   for (size_t i = 0; i < count; ++i) {
-    CHECK(i < 2 || digits[first + i] == 0);
+    CHECK((i < 2 || digits[first + i] == 0));
     if (i < 2) value += digits[first + i] << (32 * i);
   }
   return value;
@@ -147,9 +151,9 @@ void check_solution(const Case& c, const TJoinSolution& s, int64_t expected) {
   CHECK(number(s.lower, 0, s.lower.size()) <= 2 * expected);
 }
 
-void random_cases_match_enumeration(int cases) {
+TEST_CASE("random cases match enumeration") {
   Rng rng(7);
-  for (int i = 0; i < cases; ++i) {
+  for (int i = 0; i < kCases; ++i) {
     Case c = random_case(rng);
     const int64_t expected = enumerate(c);
     TJoinWeights weights{c.weights, {}, 0};
@@ -174,9 +178,9 @@ void random_cases_match_enumeration(int cases) {
 }
 
 // One solver, many sets of odd vertices; a set that cannot be joined leaves no trace.
-void prepared_solvers_match_enumeration(int cases) {
+TEST_CASE("prepared solvers match enumeration") {
   Rng rng(17);
-  for (int i = 0; i < cases; ++i) {
+  for (int i = 0; i < kCases / 5; ++i) {
     Case c = random_case(rng);
     const TJoinWeights weights{c.weights, {}, 0};
     const auto solver = prepare_tjoins({c.n, c.edges, &weights, {}, c.boundary});
@@ -209,9 +213,9 @@ void prepared_solvers_match_enumeration(int cases) {
 }
 
 // Changes weights and parities a few times over; every answer must be that of a cold start.
-void warm_starts_match_enumeration(int cases) {
+TEST_CASE("warm starts match enumeration") {
   Rng rng(13);
-  for (int i = 0; i < cases; ++i) {
+  for (int i = 0; i < kCases / 5; ++i) {
     Case c = random_case(rng);
     TJoinSolution last = solve(c, {c.weights, {}, 0});
     for (int step = 0; step < 4 && last.infeasible < 0; ++step) {
@@ -233,7 +237,7 @@ void warm_starts_match_enumeration(int cases) {
   }
 }
 
-void doubles_are_written_exactly() {
+TEST_CASE("doubles are written exactly") {
   Rng rng(11);
   for (int i = 0; i < 1000; ++i) {
     std::vector<double> values;
@@ -249,9 +253,9 @@ void doubles_are_written_exactly() {
 
 // Too large to enumerate: the packing, checked edge by edge, proves the weight. Deep nests of
 // blossoms that enter trees, shrink and open again need graphs of this size.
-void larger_cases_prove_themselves(int cases) {
+TEST_CASE("larger cases prove themselves") {
   Rng rng(3);
-  for (int i = 0; i < cases; ++i) {
+  for (int i = 0; i < kCases / 100; ++i) {
     const auto below = [&](int64_t k) { return int64_t(rng() % uint64_t(k)); };
     Case c;
     if (i % 3 != 0) {
@@ -286,12 +290,3 @@ void larger_cases_prove_themselves(int cases) {
 }
 
 }  // namespace
-
-int main() {
-  const char* cases = std::getenv("PLANARIS_FUZZ_CASES");
-  doubles_are_written_exactly();
-  random_cases_match_enumeration(cases ? std::atoi(cases) : 20000);
-  prepared_solvers_match_enumeration(cases ? std::atoi(cases) / 5 : 4000);
-  warm_starts_match_enumeration(cases ? std::atoi(cases) / 5 : 4000);
-  larger_cases_prove_themselves(cases ? std::atoi(cases) / 100 : 200);
-}
