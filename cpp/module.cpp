@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "base/control.hpp"
+#include "base/plain_kernels.hpp"
 
 namespace nb = nanobind;
 
@@ -33,6 +34,8 @@ NB_MODULE(_core, m) {
     }
   });
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
+  m.def("plain_kernels", &planaris::plain_kernels,
+        "Whether the environment asks for kernels without vector instructions.");
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_elimination(m);
   planaris::bindings::bind_embedding(m);

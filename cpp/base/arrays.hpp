@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,6 +42,34 @@ Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t columns) {
   auto* owned = new std::vector<T>(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Out2<T>(owned->data(), {rows, columns}, owner);
+}
+
+// Getters of read-only properties: a vector of a bound struct, as an array that shares its memory
+// and keeps the struct alive; the second one in rows of two.
+template <class Struct, typename T>
+auto array_of(std::vector<T> Struct::*member) {
+  return [member](nb::handle_t<Struct> self) {
+    auto& values = nb::cast<Struct&>(self).*member;
+    return Out1<T>(values.data(), {values.size()}, self);
+  };
+}
+
+template <class Struct, typename T>
+auto pairs_of(std::vector<T> Struct::*member) {
+  return [member](nb::handle_t<Struct> self) {
+    auto& values = nb::cast<Struct&>(self).*member;
+    return Out2<T>(values.data(), {values.size() / 2, 2}, self);
+  };
+}
+
+// The memory of an array, as kernels take it.
+template <typename T>
+std::span<const T> flat(const In1<T>& array) {
+  return {array.data(), array.size()};
+}
+template <typename T>
+std::span<const T> flat(const In2<T>& array) {
+  return {array.data(), array.size()};
 }
 
 using Progress = std::optional<nb::typed<nb::callable, void(double)>>;

@@ -9,15 +9,15 @@
 
 namespace planaris {
 
-struct Wide {
+struct DoubleDouble {
   double high = 0.0, low = 0.0;
   int64_t exponent = 0;
 
-  Wide() = default;
-  Wide(double value) : high(value) { normalize(); }  // NOLINT: numbers convert
+  DoubleDouble() = default;
+  DoubleDouble(double value) : high(value) { normalize(); }  // NOLINT: numbers convert
 
   // exp(x) to about thirty digits, less those that x has before its point.
-  static Wide exp(double x) {
+  static DoubleDouble exp(double x) {
     constexpr double kLog2 = 0x1.62e42fefa39efp-1, kLog2Low = 0x1.abc9e3b39803fp-56;
     constexpr int kHalvings = 9, kTerms = 9;
     // x = n log 2 + rest, log 2 being two doubles.
@@ -28,15 +28,15 @@ struct Wide {
     low -= lost;
     low -= n * kLog2Low;
     quick_two_sum(high, low);
-    Wide rest;  // a pair: exponents stay 0 down to 2^-128, and exp is 1 there
+    DoubleDouble rest;  // a pair: exponents stay 0 down to 2^-128, and exp is 1 there
     rest.high = std::ldexp(high, -kHalvings);
     rest.low = std::ldexp(low, -kHalvings);
     rest.normalize();
     // exp - 1 by its series, then squared again and again: (1 + y)² - 1 = 2 y + y².
-    Wide y(0.0);
-    for (int k = kTerms; k >= 1; --k) y = rest * (Wide(1.0) + y) / Wide(k);
+    DoubleDouble y(0.0);
+    for (int k = kTerms; k >= 1; --k) y = rest * (DoubleDouble(1.0) + y) / DoubleDouble(k);
     for (int k = 0; k < kHalvings; ++k) y = y + y + y * y;
-    Wide result = Wide(1.0) + y;
+    DoubleDouble result = DoubleDouble(1.0) + y;
     const double steps = std::floor(n / 256.0);
     const int left = static_cast<int>(n - 256.0 * steps);
     result.high = std::ldexp(result.high, left);
@@ -48,16 +48,16 @@ struct Wide {
 
   bool is_zero() const { return high == 0.0; }
 
-  Wide operator-() const {
-    Wide r = *this;
+  DoubleDouble operator-() const {
+    DoubleDouble r = *this;
     r.high = -high;
     r.low = -low;
     return r;
   }
 
-  Wide& operator+=(const Wide& b) { return *this = *this + b; }
+  DoubleDouble& operator+=(const DoubleDouble& b) { return *this = *this + b; }
 
-  friend Wide operator+(const Wide& a, const Wide& b) {
+  friend DoubleDouble operator+(const DoubleDouble& a, const DoubleDouble& b) {
     if (a.is_zero()) return b;
     if (b.is_zero()) return a;
     const int64_t apart = a.exponent - b.exponent;
@@ -74,7 +74,7 @@ struct Wide {
     quick_two_sum(s, e);
     e += f;
     quick_two_sum(s, e);
-    Wide r;
+    DoubleDouble r;
     r.high = s;
     r.low = e;
     r.exponent = apart < 0 ? b.exponent : a.exponent;
@@ -82,10 +82,10 @@ struct Wide {
     return r;
   }
 
-  friend Wide operator-(const Wide& a, const Wide& b) { return a + (-b); }
+  friend DoubleDouble operator-(const DoubleDouble& a, const DoubleDouble& b) { return a + (-b); }
 
-  friend Wide operator*(const Wide& a, const Wide& b) {
-    Wide r;
+  friend DoubleDouble operator*(const DoubleDouble& a, const DoubleDouble& b) {
+    DoubleDouble r;
     r.high = a.high * b.high;
     r.low = std::fma(a.high, b.high, -r.high) + (a.high * b.low + a.low * b.high);
     quick_two_sum(r.high, r.low);
@@ -94,12 +94,12 @@ struct Wide {
     return r;
   }
 
-  friend Wide operator/(const Wide& a, const Wide& b) {
-    Wide q(a.high / b.high);
+  friend DoubleDouble operator/(const DoubleDouble& a, const DoubleDouble& b) {
+    DoubleDouble q(a.high / b.high);
     q.exponent += a.exponent - b.exponent;
     for (int step = 0; step < 2; ++step) {
-      const Wide rest = a - q * b;
-      Wide correction(rest.high / b.high);
+      const DoubleDouble rest = a - q * b;
+      DoubleDouble correction(rest.high / b.high);
       if (rest.is_zero()) break;
       correction.exponent += rest.exponent - b.exponent;
       q = q + correction;
@@ -107,8 +107,8 @@ struct Wide {
     return q;
   }
 
-  friend bool operator<(const Wide& a, const Wide& b) { return (a - b).high < 0.0; }
-  friend bool operator>(const Wide& a, const Wide& b) { return b < a; }
+  friend bool operator<(const DoubleDouble& a, const DoubleDouble& b) { return (a - b).high < 0.0; }
+  friend bool operator>(const DoubleDouble& a, const DoubleDouble& b) { return b < a; }
 
  private:
   static constexpr double kShrink = 0x1p-256, kGrow = 0x1p256;
@@ -144,25 +144,27 @@ struct Wide {
 
 // The few functions that elimination needs of a number.
 inline double magnitude(double x) { return std::fabs(x); }
-inline Wide magnitude(const Wide& x) { return x.high < 0.0 ? -x : x; }
+inline DoubleDouble magnitude(const DoubleDouble& x) { return x.high < 0.0 ? -x : x; }
 inline bool is_zero(double x) { return x == 0.0; }
-inline bool is_zero(const Wide& x) { return x.is_zero(); }
+inline bool is_zero(const DoubleDouble& x) { return x.is_zero(); }
 inline bool is_negative(double x) { return x < 0.0; }
-inline bool is_negative(const Wide& x) { return x.high < 0.0; }
+inline bool is_negative(const DoubleDouble& x) { return x.high < 0.0; }
 inline double log_magnitude(double x) { return std::log(std::fabs(x)); }
-inline double log_magnitude(const Wide& x) {
+inline double log_magnitude(const DoubleDouble& x) {
   return std::log(std::fabs(x.high)) + x.low / x.high +
          static_cast<double>(x.exponent) * 177.445678223346;
 }
 inline double to_double(double x) { return x; }
-inline double to_double(const Wide& x) {
+inline double to_double(const DoubleDouble& x) {
   if (x.exponent > 3 || x.exponent < -4) return x.exponent > 0 ? x.high * 1e308 * 10 : 0.0;
   return std::ldexp(x.high, static_cast<int>(256 * x.exponent)) +
          std::ldexp(x.low, static_cast<int>(256 * x.exponent));
 }
 // Exponent of a number that is not zero, and powers of two: scaling by them is exact.
 inline int64_t binary_exponent(double x) { return std::ilogb(x); }
-inline int64_t binary_exponent(const Wide& x) { return std::ilogb(x.high) + 256 * x.exponent; }
+inline int64_t binary_exponent(const DoubleDouble& x) {
+  return std::ilogb(x.high) + 256 * x.exponent;
+}
 template <class T>
 T power_of_two(int64_t exponent);
 template <>
@@ -170,9 +172,9 @@ inline double power_of_two<double>(int64_t exponent) {
   return std::ldexp(1.0, static_cast<int>(exponent));
 }
 template <>
-inline Wide power_of_two<Wide>(int64_t exponent) {
+inline DoubleDouble power_of_two<DoubleDouble>(int64_t exponent) {
   const int64_t rest = exponent & 255;
-  Wide r(std::ldexp(1.0, static_cast<int>(rest)));
+  DoubleDouble r(std::ldexp(1.0, static_cast<int>(rest)));
   r.exponent += (exponent - rest) / 256;
   return r;
 }
@@ -183,8 +185,8 @@ inline double exponential<double>(double x) {
   return std::exp(x);
 }
 template <>
-inline Wide exponential<Wide>(double x) {
-  return Wide::exp(x);
+inline DoubleDouble exponential<DoubleDouble>(double x) {
+  return DoubleDouble::exp(x);
 }
 
 }  // namespace planaris

@@ -5,6 +5,40 @@
 
 namespace planaris {
 
+void Team::start() {
+  if (!others_.empty()) return;
+  try {
+    for (int k = 1; k < threads_; ++k) {
+      others_.emplace_back([this, k] {
+        for (int seen = 0;;) {
+          round_.wait(seen);
+          seen = round_;
+          if (body_ == nullptr) return;
+          (*body_)(k);
+          if (--pending_ == 0) pending_.notify_all();
+        }
+      });
+    }
+  } catch (...) {  // fewer threads than wished for: go on with those there are
+  }
+}
+
+void Team::on_all(const std::function<void(int)>& body) {
+  body_ = &body;
+  pending_ = static_cast<int>(others_.size());
+  ++round_;
+  round_.notify_all();
+  body(0);
+  for (int left = pending_; left > 0; left = pending_) pending_.wait(left);
+}
+
+Team::~Team() {
+  body_ = nullptr;
+  ++round_;
+  round_.notify_all();
+  for (std::thread& thread : others_) thread.join();
+}
+
 void Team::work(std::vector<std::vector<int32_t>> successors, std::vector<int32_t> waits,
                 const Run& run) {
   successors_ = std::move(successors);
@@ -14,15 +48,8 @@ void Team::work(std::vector<std::vector<int32_t>> successors, std::vector<int32_
   for (size_t t = waits_.size(); t-- > 0;) {
     if (waits_[t] == 0) ready_.push_back(static_cast<int32_t>(t));
   }
-  std::vector<std::thread> others;
-  try {
-    for (int k = 1; k < threads_; ++k) {
-      others.emplace_back([this, k, &run] { worker_loop(k, run); });
-    }
-  } catch (...) {  // fewer threads than wished for: go on with those there are
-  }
-  worker_loop(0, run);
-  for (auto& thread : others) thread.join();
+  start();
+  on_all([&](int worker) { worker_loop(worker, run); });
   if (error_) std::rethrow_exception(error_);
 }
 

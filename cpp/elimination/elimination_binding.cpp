@@ -10,21 +10,14 @@ namespace {
 FactorGraphView view_of(const In1<int32_t>& cardinalities, const In1<int32_t>& scopes,
                         const In1<int64_t>& scope_offsets, const In1<double>& log_values,
                         const In1<int64_t>& table_offsets) {
-  return {{cardinalities.data(), cardinalities.size()},
-          {scopes.data(), scopes.size()},
-          {scope_offsets.data(), scope_offsets.size()},
-          {log_values.data(), log_values.size()},
-          {table_offsets.data(), table_offsets.size()}};
+  return {flat(cardinalities), flat(scopes), flat(scope_offsets), flat(log_values),
+          flat(table_offsets)};
 }
 
 std::tuple<Out1<int32_t>, double, double> order_of(
     In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets, bool min_fill,
     uint64_t seed, double max_bits, Progress progress, double seconds) {
-  const FactorGraphView graph{{cardinalities.data(), cardinalities.size()},
-                              {scopes.data(), scopes.size()},
-                              {scope_offsets.data(), scope_offsets.size()},
-                              {},
-                              {}};
+  const FactorGraphView graph{flat(cardinalities), flat(scopes), flat(scope_offsets), {}, {}};
   Control control = make_control(progress, seconds);
   EliminationOrder result;
   {
@@ -36,38 +29,21 @@ std::tuple<Out1<int32_t>, double, double> order_of(
   return {to_numpy(std::move(result.order)), result.log2_largest, result.entries};
 }
 
-std::tuple<Out1<int32_t>, int32_t, int64_t, int64_t, int64_t, double> tree_of(
-    In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
-    In1<int32_t> order, double max_bits) {
-  const FactorGraphView graph{{cardinalities.data(), cardinalities.size()},
-                              {scopes.data(), scopes.size()},
-                              {scope_offsets.data(), scope_offsets.size()},
-                              {},
-                              {}};
-  EliminationTree tree;
-  {
-    nb::gil_scoped_release release;
-    tree = elimination_tree(graph, factor_adjacency(graph), {order.data(), order.size()}, max_bits);
-  }
-  return {to_numpy(std::move(tree.order)), tree.width,         tree.largest_table,
-          tree.message_entries,            tree.stack_entries, tree.total_entries};
+EliminationTree tree_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
+                        In1<int64_t> scope_offsets, In1<int32_t> order, double max_bits) {
+  const FactorGraphView graph{flat(cardinalities), flat(scopes), flat(scope_offsets), {}, {}};
+  nb::gil_scoped_release release;
+  return elimination_tree(graph, factor_adjacency(graph), flat(order), max_bits);
 }
 
-std::tuple<double, double, Out1<double>, Out1<double>> sum_of(
-    In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
-    In1<double> log_values, In1<int64_t> table_offsets, In1<int32_t> order, bool marginals,
-    Progress progress, double seconds) {
+SumResult sum_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
+                 In1<double> log_values, In1<int64_t> table_offsets, In1<int32_t> order,
+                 bool marginals, Progress progress, double seconds) {
   const auto graph = view_of(cardinalities, scopes, scope_offsets, log_values, table_offsets);
   Control control = make_control(progress, seconds);
-  SumResult result;
-  {
-    nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph),
-                                       {order.data(), order.size()}, 62.0);
-    result = eliminate_sum(graph, tree, marginals, control);
-  }
-  return {result.log_partition, result.error, to_numpy(std::move(result.nodes)),
-          to_numpy(std::move(result.factors))};
+  nb::gil_scoped_release release;
+  const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
+  return eliminate_sum(graph, tree, marginals, control);
 }
 
 std::tuple<Out1<int32_t>, double, double> max_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
@@ -80,8 +56,7 @@ std::tuple<Out1<int32_t>, double, double> max_of(In1<int32_t> cardinalities, In1
   MaxResult result;
   {
     nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph),
-                                       {order.data(), order.size()}, 62.0);
+    const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
     result = eliminate_max(graph, tree, control);
   }
   return {to_numpy(std::move(result.assignment)), result.value, result.error};
@@ -96,8 +71,7 @@ Out1<int32_t> sample_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
   std::vector<int32_t> states;
   {
     nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph),
-                                       {order.data(), order.size()}, 62.0);
+    const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
     states = eliminate_sample(graph, tree, num_samples, seed, control);
   }
   return to_numpy(std::move(states));
@@ -106,6 +80,18 @@ Out1<int32_t> sample_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
 }  // namespace
 
 void bind_elimination(nb::module_& m) {
+  nb::class_<EliminationTree>(m, "EliminationTree")
+      .def_prop_ro("order", array_of(&EliminationTree::order))
+      .def_ro("width", &EliminationTree::width)
+      .def_ro("largest_table", &EliminationTree::largest_table)
+      .def_ro("message_entries", &EliminationTree::message_entries)
+      .def_ro("stack_entries", &EliminationTree::stack_entries)
+      .def_ro("total_entries", &EliminationTree::total_entries);
+  nb::class_<SumResult>(m, "EliminationSum")
+      .def_ro("log_partition", &SumResult::log_partition)
+      .def_ro("error", &SumResult::error)
+      .def_prop_ro("nodes", array_of(&SumResult::nodes))
+      .def_prop_ro("factors", array_of(&SumResult::factors));
   m.def("elimination_order", &order_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(), nb::arg("min_fill"),
         nb::arg("seed"), nb::arg("max_bits"), nb::arg("progress").none(), nb::arg("seconds"));

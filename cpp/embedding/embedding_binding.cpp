@@ -9,9 +9,7 @@ std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32
   Faces faces;
   {
     nb::gil_scoped_release release;
-    faces = trace_faces({{edges.data(), edges.size()},
-                         {rotation.data(), rotation.size()},
-                         {offsets.data(), offsets.size()}});
+    faces = trace_faces({flat(edges), flat(rotation), flat(offsets)});
   }
   return {to_numpy(std::move(faces.face_of)), to_numpy(std::move(faces.walk)),
           to_numpy(std::move(faces.offsets))};
@@ -21,7 +19,7 @@ Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges) {
   std::vector<int32_t> component;
   {
     nb::gil_scoped_release release;
-    component = connected_components(num_vertices, {edges.data(), edges.size()});
+    component = connected_components(num_vertices, flat(edges));
   }
   return to_numpy(std::move(component));
 }

@@ -12,10 +12,7 @@ std::tuple<Out1<int32_t>, Out1<int32_t>> homology_basis_of(In2<int32_t> edges,
   Cycles cycles;
   {
     nb::gil_scoped_release release;
-    cycles = homology_basis({{edges.data(), edges.size()},
-                             {rotation.data(), rotation.size()},
-                             {offsets.data(), offsets.size()}},
-                            {face_of.data(), face_of.size()});
+    cycles = homology_basis({flat(edges), flat(rotation), flat(offsets)}, flat(face_of));
   }
   return {to_numpy(std::move(cycles.edges)), to_numpy(std::move(cycles.offsets))};
 }

@@ -10,18 +10,10 @@ namespace planaris::bindings {
 
 namespace {
 
-std::tuple<int32_t, int32_t, int32_t, Out1<int32_t>, Out1<int32_t>, Out1<int32_t>>
-embed_drawing_of(int32_t num_vertices, In2<int32_t> edges, In2<double> positions) {
+Drawing embed_drawing_of(int32_t num_vertices, In2<int32_t> edges, In2<double> positions) {
   Control control = make_control({});
-  Drawing drawing;
-  {
-    nb::gil_scoped_release release;
-    drawing = embed_drawing(num_vertices, {edges.data(), edges.size()},
-                            {positions.data(), positions.size()}, control);
-  }
-  return {static_cast<int32_t>(drawing.flaw), drawing.first,
-          drawing.second, to_numpy(std::move(drawing.rotation)),
-          to_numpy(std::move(drawing.offsets)), to_numpy(std::move(drawing.outer))};
+  nb::gil_scoped_release release;
+  return embed_drawing(num_vertices, flat(edges), flat(positions), control);
 }
 
 std::tuple<bool, Out1<int32_t>, Out1<int32_t>> embed_planar_of(int32_t num_vertices,
@@ -31,7 +23,7 @@ std::tuple<bool, Out1<int32_t>, Out1<int32_t>> embed_planar_of(int32_t num_verti
   bool planar = false;
   {
     nb::gil_scoped_release release;
-    LeftRight test(num_vertices, {edges.data(), edges.size()}, control);
+    LeftRight test(num_vertices, flat(edges), control);
     planar = test.test();
     if (planar) {
       rotation = test.rotation();
@@ -44,7 +36,7 @@ std::tuple<bool, Out1<int32_t>, Out1<int32_t>> embed_planar_of(int32_t num_verti
 bool is_planar_of(int32_t num_vertices, In2<int32_t> edges) {
   Control control = make_control({});
   nb::gil_scoped_release release;
-  return LeftRight(num_vertices, {edges.data(), edges.size()}, control).test();
+  return LeftRight(num_vertices, flat(edges), control).test();
 }
 
 std::tuple<bool, Out1<int32_t>> find_kuratowski_of(int32_t num_vertices, In2<int32_t> edges) {
@@ -52,25 +44,16 @@ std::tuple<bool, Out1<int32_t>> find_kuratowski_of(int32_t num_vertices, In2<int
   Kuratowski found;
   {
     nb::gil_scoped_release release;
-    found = find_kuratowski(num_vertices, {edges.data(), edges.size()}, control);
+    found = find_kuratowski(num_vertices, flat(edges), control);
   }
   return {found.is_k5, to_numpy(std::move(found.edges))};
 }
 
-std::tuple<Out2<int32_t>, Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> split_faces_of(
-    In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets, int32_t max_length) {
+Split split_faces_of(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
+                     int32_t max_length) {
   Control control = make_control({});
-  Split split;
-  {
-    nb::gil_scoped_release release;
-    split = split_faces({{edges.data(), edges.size()},
-                         {rotation.data(), rotation.size()},
-                         {offsets.data(), offsets.size()}},
-                        max_length, control);
-  }
-  const size_t num_chords = split.chords.size() / 2;
-  return {to_numpy(std::move(split.chords), num_chords, 2), to_numpy(std::move(split.rotation)),
-          to_numpy(std::move(split.offsets)), to_numpy(std::move(split.centre))};
+  nb::gil_scoped_release release;
+  return split_faces({flat(edges), flat(rotation), flat(offsets)}, max_length, control);
 }
 
 std::tuple<int32_t, Out1<int32_t>, Out1<uint8_t>> biconnected_of(int32_t num_vertices,
@@ -78,7 +61,7 @@ std::tuple<int32_t, Out1<int32_t>, Out1<uint8_t>> biconnected_of(int32_t num_ver
   Blocks blocks;
   {
     nb::gil_scoped_release release;
-    blocks = biconnected_components(num_vertices, {edges.data(), edges.size()});
+    blocks = biconnected_components(num_vertices, flat(edges));
   }
   return {blocks.count, to_numpy(std::move(blocks.component_of)),
           to_numpy(std::move(blocks.is_cut))};
@@ -91,10 +74,7 @@ std::tuple<Out1<uint8_t>, Out1<uint8_t>> find_best_faces_of(In2<int32_t> edges,
   BestFace best;
   {
     nb::gil_scoped_release release;
-    best = find_best_faces({{edges.data(), edges.size()},
-                            {rotation.data(), rotation.size()},
-                            {offsets.data(), offsets.size()}},
-                           {weights.data(), weights.size()});
+    best = find_best_faces({flat(edges), flat(rotation), flat(offsets)}, flat(weights));
   }
   return {to_numpy(std::move(best.chosen)), to_numpy(std::move(best.is_unique))};
 }
@@ -102,6 +82,18 @@ std::tuple<Out1<uint8_t>, Out1<uint8_t>> find_best_faces_of(In2<int32_t> edges,
 }  // namespace
 
 void bind_planarity(nb::module_& m) {
+  nb::class_<Drawing>(m, "Drawing")
+      .def_prop_ro("flaw", [](const Drawing& d) { return static_cast<int32_t>(d.flaw); })
+      .def_ro("first", &Drawing::first)
+      .def_ro("second", &Drawing::second)
+      .def_prop_ro("rotation", array_of(&Drawing::rotation))
+      .def_prop_ro("offsets", array_of(&Drawing::offsets))
+      .def_prop_ro("outer", array_of(&Drawing::outer));
+  nb::class_<Split>(m, "SplitFaces")
+      .def_prop_ro("chords", pairs_of(&Split::chords))
+      .def_prop_ro("rotation", array_of(&Split::rotation))
+      .def_prop_ro("offsets", array_of(&Split::offsets))
+      .def_prop_ro("centre", array_of(&Split::centre));
   m.def("embed_drawing", &embed_drawing_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
         nb::arg("positions").noconvert());
   m.def("embed_planar", &embed_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert());

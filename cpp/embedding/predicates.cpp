@@ -17,11 +17,11 @@ class Accumulator {
     const auto mantissa_a = static_cast<int64_t>(std::ldexp(std::frexp(a, &exponent_a), 53));
     const auto mantissa_b = static_cast<int64_t>(std::ldexp(std::frexp(b, &exponent_b), 53));
     if ((mantissa_a < 0) != (mantissa_b < 0)) negative = !negative;
-    const Wide product = static_cast<Wide>(mantissa_a < 0 ? -mantissa_a : mantissa_a) *
-                         static_cast<Wide>(mantissa_b < 0 ? -mantissa_b : mantissa_b);
+    const Uint128 product = static_cast<Uint128>(mantissa_a < 0 ? -mantissa_a : mantissa_a) *
+                         static_cast<Uint128>(mantissa_b < 0 ? -mantissa_b : mantissa_b);
     // frexp normalises subnormals, so exponents reach down to -1073 - 52.
     const int shift = exponent_a + exponent_b - 106 + kLowest;
-    const Wide low = product << (shift % 64);
+    const Uint128 low = product << (shift % 64);
     const uint64_t top = shift % 64 == 0 ? 0 : static_cast<uint64_t>(product >> (128 - shift % 64));
     const std::array<uint64_t, 3> part{static_cast<uint64_t>(low),
                                        static_cast<uint64_t>(low >> 64), top};
@@ -37,14 +37,14 @@ class Accumulator {
   }
 
  private:
-  __extension__ typedef unsigned __int128 Wide;
+  __extension__ typedef unsigned __int128 Uint128;
   static constexpr int kLowest = 2 * (1073 + 53);
   static constexpr size_t kLimbs = (kLowest + 2048) / 64 + 2;
 
   void add(const std::array<uint64_t, 3>& part, size_t at) {
-    Wide carry = 0;
+    Uint128 carry = 0;
     for (size_t k = at; k < kLimbs && (k < at + 3 || carry != 0); ++k) {
-      carry += static_cast<Wide>(limbs_[k]) + (k < at + 3 ? part[k - at] : 0);
+      carry += static_cast<Uint128>(limbs_[k]) + (k < at + 3 ? part[k - at] : 0);
       limbs_[k] = static_cast<uint64_t>(carry);
       carry >>= 64;
     }
@@ -53,8 +53,8 @@ class Accumulator {
   void subtract(const std::array<uint64_t, 3>& part, size_t at) {
     uint64_t borrow = 0;
     for (size_t k = at; k < kLimbs && (k < at + 3 || borrow != 0); ++k) {
-      const Wide take = static_cast<Wide>(k < at + 3 ? part[k - at] : 0) + borrow;
-      borrow = static_cast<Wide>(limbs_[k]) < take;
+      const Uint128 take = static_cast<Uint128>(k < at + 3 ? part[k - at] : 0) + borrow;
+      borrow = static_cast<Uint128>(limbs_[k]) < take;
       limbs_[k] -= static_cast<uint64_t>(take);
     }
   }

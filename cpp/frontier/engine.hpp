@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #endif
 
-#include "base/loop_team.hpp"
+#include "base/team.hpp"
 #include "frontier/frontier.hpp"
 #include "frontier/numbers.hpp"
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <random>
 
+#include "base/plain_kernels.hpp"
+#include "base/team.hpp"
 #include "frontier/engine.hpp"
 
 namespace planaris {
@@ -17,7 +19,7 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kSmallestLog = -700.0;  // weights below would be subnormal or zero
 constexpr double kTolerated = -56.0;     // log2 of the share of Z that underflow may take
 
-struct NeedWide {};  // plain doubles may have lost something that counts
+struct NeedExponents {};  // plain doubles may have lost something that counts
 
 const Weights kOnes[2] = {{{1, 1, 1, 1}, {0, 0, 0, 0}}, {{0, 0, 0, 0}, {0, 0, 0, 0}}};
 
@@ -26,9 +28,9 @@ PLANARIS_CLONES void forward_plain(Table& t, const Blocks& b, const Prepared* op
                                    double f, int64_t begin, int64_t end, double& top) {
   forward_blocks<Plain, kLanes>(t, b, ops, n, f, begin, end, top);
 }
-PLANARIS_CLONES void forward_wide(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
+PLANARIS_CLONES void forward_scaled(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
                                   double f, int64_t begin, int64_t end, double& top) {
-  forward_blocks<Wide, kLanes>(t, b, ops, n, f, begin, end, top);
+  forward_blocks<OwnExponent, kLanes>(t, b, ops, n, f, begin, end, top);
 }
 PLANARIS_CLONES void forward_best(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
                                   double f, int64_t begin, int64_t end, double& top) {
@@ -39,10 +41,10 @@ PLANARIS_CLONES void backward_plain(const Table& a, Table& t, const Blocks& b, c
                                     int64_t end, JointSums sums, double& top) {
   backward_blocks<Plain, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
 }
-PLANARIS_CLONES void backward_wide(const Table& a, Table& t, const Blocks& b, const Prepared* ops,
+PLANARIS_CLONES void backward_scaled(const Table& a, Table& t, const Blocks& b, const Prepared* ops,
                                    int32_t n, double fa, double fb, double ref, int64_t begin,
                                    int64_t end, JointSums sums, double& top) {
-  backward_blocks<Wide, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
+  backward_blocks<OwnExponent, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
 }
 
 template <class N>
@@ -50,10 +52,12 @@ void forward_lanes(Table& t, const Blocks& b, const Prepared* ops, int32_t n, do
                    int64_t begin, int64_t end, double& top) {
   if (b.lanes == 1) {
     forward_blocks<N, 1>(t, b, ops, n, f, begin, end, top);
+  } else if (plain_kernels()) {
+    forward_blocks<N, kLanes>(t, b, ops, n, f, begin, end, top);
   } else if constexpr (std::is_same_v<N, Plain>) {
     forward_plain(t, b, ops, n, f, begin, end, top);
-  } else if constexpr (std::is_same_v<N, Wide>) {
-    forward_wide(t, b, ops, n, f, begin, end, top);
+  } else if constexpr (std::is_same_v<N, OwnExponent>) {
+    forward_scaled(t, b, ops, n, f, begin, end, top);
   } else {
     forward_best(t, b, ops, n, f, begin, end, top);
   }
@@ -65,10 +69,12 @@ void backward_lanes(const Table& a, Table& t, const Blocks& b, const Prepared* o
                     double& top) {
   if (b.lanes == 1) {
     backward_blocks<N, 1>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
+  } else if (plain_kernels()) {
+    backward_blocks<N, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
   } else if constexpr (std::is_same_v<N, Plain>) {
     backward_plain(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
   } else {
-    backward_wide(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
+    backward_scaled(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
   }
 }
 
@@ -76,7 +82,7 @@ template <class N>
 class Engine {
  public:
   Engine(const PairwiseView& model, const FrontierProgram& program, Control& control)
-      : model_(model), program_(program), control_(control) {}
+      : model_(model), program_(program), control_(control), team_(Team::cores(), control) {}
 
   Table start() {
     Table table = make_table();
@@ -144,7 +150,7 @@ class Engine {
     const int64_t size = int64_t{1} << from.bits;
     for (int plane = 0; plane < N::kPlanes; ++plane) {
       const size_t shift = plane * from.capacity;
-      team_.split(size, 0.3 * static_cast<double>(size), [&](int64_t begin, int64_t end, int) {
+      team_.split(size, Team::parts(0.3 * size), [&](int64_t begin, int64_t end, int) {
         std::copy(from.data.get() + shift + begin, from.data.get() + shift + end,
                   to.data.get() + shift + begin);
       });
@@ -176,9 +182,10 @@ class Engine {
 
   template <class Body>
   void over_lanes(int64_t entries, bool lanes, double& top, Body&& body) {
-    std::vector<double> tops(team_.size(), 0.0);
+    const int parts = Team::parts(static_cast<double>(entries));
+    std::vector<double> tops(parts, 0.0);
     const int64_t count = lanes ? entries / kLanes : entries;
-    team_.split(count, static_cast<double>(entries), [&](int64_t begin, int64_t end, int id) {
+    team_.split(count, parts, [&](int64_t begin, int64_t end, int id) {
       double own[kLanes] = {};
       for (int64_t q = begin; q < end; ++q) body(q, own);
       tops[id] = *std::max_element(own, own + kLanes);
@@ -257,9 +264,9 @@ class Engine {
     const Blocks blocks(step);
     const auto ops = prepared(step, blocks);
     const auto num_ops = static_cast<int32_t>(ops.size());
-    std::vector<double> tops(team_.size(), 0.0);
-    const double work = std::exp2(step.bits_before) * num_ops * 0.3;
-    team_.split(blocks.count, work, [&](int64_t begin, int64_t end, int id) {
+    const int parts = Team::parts(std::exp2(step.bits_before) * num_ops * 0.3);
+    std::vector<double> tops(parts, 0.0);
+    team_.split(blocks.count, parts, [&](int64_t begin, int64_t end, int id) {
       forward_lanes<N>(table, blocks, ops.data(), num_ops, factor, begin, end, tops[id]);
     });
     table.top = *std::max_element(tops.begin(), tops.end());
@@ -277,7 +284,7 @@ class Engine {
   const PairwiseView& model_;
   const FrontierProgram& program_;
   Control& control_;
-  LoopTeam team_;
+  Team team_;
   std::vector<Table> pool_;
 };
 
@@ -322,10 +329,10 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
   const Blocks blocks(step);
   const auto ops = prepared(step, blocks);
   const auto num_ops = static_cast<int32_t>(ops.size());
-  std::vector<double> tops(team_.size(), 0.0);
-  std::vector<double> sums(size_t{kHistory} * 8 * team_.size(), 0.0);
-  const double work = std::exp2(step.bits_before) * num_ops;
-  team_.split(blocks.count, work, [&](int64_t begin, int64_t end, int id) {
+  const int parts = Team::parts(std::exp2(step.bits_before) * num_ops);
+  std::vector<double> tops(parts, 0.0);
+  std::vector<double> sums(size_t{kHistory} * 8 * parts, 0.0);
+  team_.split(blocks.count, parts, [&](int64_t begin, int64_t end, int id) {
     auto* own = reinterpret_cast<double(*)[8]>(sums.data() + size_t{kHistory} * 8 * id);
     backward_lanes<N>(alpha, beta, blocks, ops.data(), num_ops, fa, fb, reference, begin, end, own,
                       tops[id]);
@@ -336,7 +343,7 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
     double total = 0.0;
     for (int k = 0; k < 8; ++k) {
       double& sum = sums[8 * i + k];
-      for (int id = 1; id < team_.size(); ++id) sum += sums[(size_t{kHistory} * id + i) * 8 + k];
+      for (int id = 1; id < parts; ++id) sum += sums[(size_t{kHistory} * id + i) * 8 + k];
       total += sum;
     }
     least = std::min(least, total);
@@ -359,9 +366,9 @@ double Engine<N>::tell_push(const Table& alpha, Table& beta, const FrontierOp& o
     w.m[k] = fb * m[k % 2];
     w.e[k] = e[k % 2];
   }
-  std::vector<double> own(2 * static_cast<size_t>(team_.size()), 0.0);
-  std::vector<double> tops(team_.size(), 0.0);
-  team_.split(half, static_cast<double>(half), [&](int64_t begin, int64_t end, int id) {
+  const int parts = Team::parts(static_cast<double>(half));
+  std::vector<double> own(2 * size_t(parts), 0.0), tops(parts, 0.0);
+  team_.split(half, parts, [&](int64_t begin, int64_t end, int id) {
     for (int64_t i = begin; i < end; ++i) {
       N::template joint<1>(before + i, data + i, plane, m[0] * fb, e[0], reference, &own[2 * id]);
       N::template joint<1>(before + i, data + i + half, plane, m[1] * fb, e[1], reference,
@@ -370,7 +377,7 @@ double Engine<N>::tell_push(const Table& alpha, Table& beta, const FrontierOp& o
       N::template settle<1>(data + i, plane, &tops[id]);
     }
   });
-  for (int id = 0; id < team_.size(); ++id) {
+  for (int id = 0; id < parts; ++id) {
     sums[0] += own[2 * id];
     sums[1] += own[2 * id + 1];
   }
@@ -387,7 +394,7 @@ void Engine<N>::unpop(Table& beta, int32_t slot, double factor) {
     double* data = beta.data.get() + p * beta.capacity;
     const double f = p == 0 ? factor : 1.0;
     const int64_t count = slot == last ? half : half / 2;
-    team_.split(count, static_cast<double>(half), [&](int64_t begin, int64_t end, int) {
+    team_.split(count, Team::parts(double(half)), [&](int64_t begin, int64_t end, int) {
       for (int64_t j = begin; j < end; ++j) {
         if (slot == last) {
           data[j] *= f;
@@ -427,7 +434,8 @@ void Engine<N>::backward(const Table& alpha, Table& beta, const FrontierStep& st
     const double of_beta = beta.lost - beta.exponent - step.growth_before;
     const double lost = log2_add(of_alpha + std::log2(std::max(beta_top, beta.top)),
                                  of_beta + std::log2(alpha.top));
-    if (total < kInf && !(lost + 2 * ops + 4 - std::log2(total) < kTolerated)) throw NeedWide{};
+    const double share = lost + 2 * ops + 4 - std::log2(total);
+    if (total < kInf && !(share < kTolerated)) throw NeedExponents{};
   }
   control_.poll_now();
 }
@@ -558,12 +566,12 @@ double log_of(const Table& last, const FrontierProgram& program) {
   return std::log(m) + (e + shift) * ln2 + program.log_constant;
 }
 
-// Throws NeedWide when underflow may have taken a share of Z.
+// Throws NeedExponents when underflow may have taken a share of Z.
 template <class N>
 double checked_log(const Table& last, const FrontierProgram& program) {
   if constexpr (std::is_same_v<N, Plain>) {
     const double log2_z = std::log2(last.data[0]) + last.exponent;
-    if (!(last.lost - log2_z < kTolerated)) throw NeedWide{};
+    if (!(last.lost - log2_z < kTolerated)) throw NeedExponents{};
   }
   return log_of<N>(last, program);
 }
@@ -643,7 +651,7 @@ std::vector<int8_t> sample_with(const PairwiseView& model, const FrontierProgram
     double a = x0[0] * w.m[label], b = x1[0] * w.m[2 + label];
     if constexpr (N::kPlanes == 2) {
       const double d = (x0[plane] + w.e[label]) - (x1[plane] + w.e[2 + label]);
-      (d >= 0 ? b : a) *= Wide::down<1>(std::abs(d));
+      (d >= 0 ? b : a) *= OwnExponent::down<1>(std::abs(d));
     }
     const double u = static_cast<double>(random() >> 11) * 0x1p-53;
     return static_cast<int>(a == 0.0 || u * (a + b) >= a);
@@ -670,10 +678,11 @@ FrontierSum frontier_sum(const PairwiseView& model, const FrontierProgram& progr
   if (!wide_exponents && !must_be_wide(program)) {
     try {
       return sum_with<Plain>(model, program, want_marginals, spare_tables, control);
-    } catch (const NeedWide&) {  // at low temperature: the same with an exponent per entry
+    } catch (const NeedExponents&) {  // at low temperature: the same with an exponent per entry
     }
   }
-  return sum_with<Wide>(model, program, want_marginals, std::max(1, spare_tables / 2), control);
+  return sum_with<OwnExponent>(model, program, want_marginals, std::max(1, spare_tables / 2),
+                               control);
 }
 
 FrontierMax frontier_max(const PairwiseView& model, const FrontierProgram& program,
@@ -700,10 +709,10 @@ std::vector<int8_t> frontier_sample(const PairwiseView& model, const FrontierPro
   if (!wide_exponents && !must_be_wide(program)) {
     try {
       return sample_with<Plain>(model, program, num_samples, seed, spare_tables, control);
-    } catch (const NeedWide&) {
+    } catch (const NeedExponents&) {
     }
   }
-  return sample_with<Wide>(model, program, num_samples, seed, std::max(1, spare_tables / 2),
+  return sample_with<OwnExponent>(model, program, num_samples, seed, std::max(1, spare_tables / 2),
                            control);
 }
 

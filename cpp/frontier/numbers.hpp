@@ -94,7 +94,7 @@ struct Plain {
 };
 
 // Every entry with its own exponent: two planes, m and e; zero is m = 0 at kNowhere.
-struct Wide {
+struct OwnExponent {
   static constexpr int kPlanes = 2;
   static constexpr bool kSum = true;
   static constexpr double kNowhere = -1e17;  // logs are below 1e15, so nothing real is here

@@ -1,34 +1,19 @@
+#include "fronts/dissection.hpp"
+
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <chrono>
-#include <future>
 #include <numeric>
-#include <thread>
+#include <tuple>
 #include <utility>
 
-#include "fronts/dissection.hpp"
+#include "base/team.hpp"
 #include "graph/graph_bisection.hpp"
 
 namespace planaris {
 
 namespace {
 
-constexpr int32_t kWorthAThread = 20000;  // faces
-
-// Where to split by coordinates, and how many more times another thread may take one half.
-struct Manner {
-  std::span<const double> centres;
-  int32_t leaf_size;
-  int spare_threads;
-  Control* control;         // null on threads that are not the caller's
-  std::atomic<bool>* stop;  // set when the caller's thread has to stop
-
-  void poll() const {
-    if (control != nullptr) control->poll_now();
-    if (stop->load(std::memory_order_relaxed)) throw Interrupted();
-  }
-};
+constexpr int32_t kWorthATask = 20000;  // faces
 
 // Some faces, as a graph of their own.
 struct Part {
@@ -131,63 +116,80 @@ std::vector<uint8_t> split_straight(const Part& part, std::span<const double> ce
   return side;
 }
 
-std::vector<uint8_t> choose_sides(const Part& part, const Manner& manner,
-                                  GraphBisection& bisection) {
-  if (manner.centres.empty()) return bisection.run(part.graph);
-  std::vector<uint8_t> side = split_straight(part, manner.centres);
+std::pair<Part, Part> halve(const Part& part, std::span<const double> centres,
+                            GraphBisection& bisection) {
+  if (centres.empty()) return split(part, bisection.run(part.graph));
+  std::vector<uint8_t> side = split_straight(part, centres);
   bisection.improve(part.graph, side);
-  return side;
+  return split(part, side);
 }
 
 // Halves are never empty and rarely uneven, so the recursion is as deep as the tree: O(log n).
-int32_t dissect(Part part, Manner manner, GraphBisection& bisection, Dissection& d) {
+int32_t dissect(Part part, std::span<const double> centres, int32_t leaf_size,
+                GraphBisection& bisection, Dissection& d) {
   const auto begin = static_cast<int32_t>(d.order.size());
-  if (part.graph.count() <= manner.leaf_size) {
+  if (part.graph.count() <= leaf_size) {
     d.order.insert(d.order.end(), part.face.begin(), part.face.end());
     return add_node(d, begin, -1, -1);
   }
-  manner.poll();
-  auto [first, second] = split(part, choose_sides(part, manner, bisection));
-  const bool shared = part.graph.count() > kWorthAThread && manner.spare_threads-- > 0;
+  bisection.poll();
+  auto [first, second] = halve(part, centres, bisection);
   part = {};
-  if (!shared) {
-    const int32_t left = dissect(std::move(first), manner, bisection, d);
-    const int32_t right = dissect(std::move(second), manner, bisection, d);
-    return add_node(d, begin, left, right);
+  const int32_t left = dissect(std::move(first), centres, leaf_size, bisection, d);
+  const int32_t right = dissect(std::move(second), centres, leaf_size, bisection, d);
+  return add_node(d, begin, left, right);
+}
+
+// A node of the top of the tree, one task each: either halved, or dissected by one thread.
+struct Top {
+  Part part;
+  bool halved = false;
+  Dissection below;
+};
+
+// Top nodes form a heap: node k has the halves 2k + 1 and 2k + 2. As deep as the heap.
+int32_t gather(const std::vector<Top>& top, size_t k, Dissection& d) {
+  const auto begin = static_cast<int32_t>(d.order.size());
+  if (!top[k].halved) {
+    append(d, top[k].below);
+    return static_cast<int32_t>(d.range.size()) - 1;
   }
-  Manner apart = manner;
-  apart.control = nullptr;
-  auto other = std::async(std::launch::async, [&second = second, apart] {
-    GraphBisection own;
-    own.poll = [apart] { apart.poll(); };
-    Dissection result;
-    dissect(std::move(second), apart, own, result);
-    return result;
-  });
-  int32_t left = -1;
-  try {
-    left = dissect(std::move(first), manner, bisection, d);
-    while (other.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-      manner.poll();
-    }
-  } catch (...) {
-    *manner.stop = true;  // the other thread is waited for when `other` goes
-    throw;
-  }
-  append(d, other.get());
-  return add_node(d, begin, left, static_cast<int32_t>(d.range.size()) - 1);
+  const int32_t left = gather(top, 2 * k + 1, d);
+  const int32_t right = gather(top, 2 * k + 2, d);
+  return add_node(d, begin, left, right);
 }
 
 }  // namespace
 
 Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
                         Control& control) {
+  const int32_t worth_halving = std::max(kWorthATask, leaf_size);
+  const auto num_faces = static_cast<int32_t>(faces.offsets.size()) - 1;
+  Team team(num_faces > worth_halving ? Team::cores() : 1, control);
+  const size_t inner = std::bit_ceil(static_cast<size_t>(team.threads())) - 1;
+  std::vector<Top> top(2 * inner + 1);
+  std::vector<std::vector<int32_t>> successors(top.size());
+  std::vector<int32_t> waits(top.size(), 1);
+  waits[0] = 0;
+  for (int32_t k = 0; k < static_cast<int32_t>(inner); ++k) {
+    successors[k] = {2 * k + 1, 2 * k + 2};
+  }
+  top[0].part = whole(faces);
+  team.work(std::move(successors), std::move(waits), [&](int worker, int task) {
+    const auto k = static_cast<size_t>(task);
+    if (k > 0 && !top[(k - 1) / 2].halved) return;
+    GraphBisection bisection;
+    bisection.poll = [&team, worker] { team.check(worker); };
+    Part part = std::move(top[k].part);
+    top[k].halved = k < inner && part.graph.count() > worth_halving;
+    if (top[k].halved) {
+      std::tie(top[2 * k + 1].part, top[2 * k + 2].part) = halve(part, centres, bisection);
+    } else {
+      dissect(std::move(part), centres, leaf_size, bisection, top[k].below);
+    }
+  });
   Dissection d;
-  std::atomic<bool> stop{false};
-  GraphBisection bisection;
-  bisection.poll = [&control] { control.poll_now(); };
-  const int threads = std::bit_width(std::max(std::thread::hardware_concurrency(), 1u) - 1);
-  dissect(whole(faces), {centres, leaf_size, threads, &control, &stop}, bisection, d);
+  gather(top, 0, d);
   return d;
 }
 

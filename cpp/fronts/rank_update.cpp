@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/double_double.hpp"
+#include "base/plain_kernels.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -52,9 +53,9 @@ using TileProduct = void (*)(int, const double*, const double*, double*);
 
 TileProduct tile_product() {
 #ifdef PLANARIS_AVX2
-  static const TileProduct chosen = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                                        ? &tile_product_avx2
-                                        : &tile_product_plain;
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const TileProduct chosen =
+      has_avx2 && !plain_kernels() ? &tile_product_avx2 : &tile_product_plain;
   return chosen;
 #else
   return &tile_product_plain;
@@ -196,8 +197,9 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
 }
 
 template <>
-void rank_update_lower(int rows, int columns, int depth, const Wide* x, int64_t ldx, const Wide* y,
-                       int64_t ldy, Wide* c, int64_t ldc, Packing&, const ParallelFor& parallel) {
+void rank_update_lower(int rows, int columns, int depth, const DoubleDouble* x, int64_t ldx,
+                       const DoubleDouble* y, int64_t ldy, DoubleDouble* c, int64_t ldc, Packing&,
+                       const ParallelFor& parallel) {
   if (columns <= 0 || depth <= 0) return;
   if (!parallel || int64_t(rows) * columns * depth < 20'000) {
     return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
@@ -211,12 +213,13 @@ void rank_update_lower(int rows, int columns, int depth, const Wide* x, int64_t 
 }
 
 template <>
-void multiply_add(int rows, int columns, int depth, Wide alpha, const Wide* a, int64_t row_a,
-                  int64_t column_a, const Wide* b, int64_t row_b, int64_t column_b, Wide* c,
-                  int64_t ldc, Packing&, const ParallelFor& parallel) {
+void multiply_add(int rows, int columns, int depth, DoubleDouble alpha, const DoubleDouble* a,
+                  int64_t row_a, int64_t column_a, const DoubleDouble* b, int64_t row_b,
+                  int64_t column_b, DoubleDouble* c, int64_t ldc, Packing&,
+                  const ParallelFor& parallel) {
   const auto column = [&](int j) {
     for (int t = 0; t < depth; ++t) {
-      const Wide factor = alpha * b[t * row_b + j * column_b];
+      const DoubleDouble factor = alpha * b[t * row_b + j * column_b];
       if (factor.is_zero()) continue;
       for (int i = 0; i < rows; ++i) c[i + j * ldc] += a[i * row_a + t * column_a] * factor;
     }

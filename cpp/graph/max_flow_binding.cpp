@@ -13,8 +13,7 @@ std::tuple<Out1<uint8_t>, Out1<double>, double, int> cut_of(In2<int32_t> edges,
   CutResult result;
   {
     nb::gil_scoped_release release;
-    result = minimum_cut({edges.data(), edges.size()}, {capacities.data(), capacities.size()},
-                         {terminals.data(), terminals.size()}, control);
+    result = minimum_cut(flat(edges), flat(capacities), flat(terminals), control);
   }
   return {to_numpy(std::move(result.source_side)), to_numpy(std::move(result.flow)),
           result.rounding, result.bits};
@@ -25,8 +24,7 @@ std::tuple<Out1<int8_t>, Out1<int32_t>> balance_of(int32_t num_vertices, In2<int
   SignedForest result;
   {
     nb::gil_scoped_release release;
-    result = balance_signs(num_vertices, {edges.data(), edges.size()},
-                           {couplings.data(), couplings.size()});
+    result = balance_signs(num_vertices, flat(edges), flat(couplings));
   }
   return {to_numpy(std::move(result.gauge)), to_numpy(std::move(result.frustrated))};
 }
@@ -37,8 +35,7 @@ Out1<int8_t> descend_of(In2<int32_t> edges, In1<double> couplings, In1<double> f
   std::vector<int8_t> spins(start.data(), start.data() + start.size());
   {
     nb::gil_scoped_release release;
-    descend_energy({edges.data(), edges.size()}, {couplings.data(), couplings.size()},
-                   {fields.data(), fields.size()}, {fixed.data(), fixed.size()}, spins, control);
+    descend_energy(flat(edges), flat(couplings), flat(fields), flat(fixed), spins, control);
   }
   return to_numpy(std::move(spins));
 }

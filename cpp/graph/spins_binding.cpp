@@ -10,8 +10,7 @@ std::tuple<Out1<int8_t>, int32_t> spins_of(int32_t num_vertices, In2<int32_t> ed
   SpinAssignment result;
   {
     nb::gil_scoped_release release;
-    result = spins_from_disagreements(num_vertices, {edges.data(), edges.size()},
-                                      {differ.data(), differ.size()});
+    result = spins_from_disagreements(num_vertices, flat(edges), flat(differ));
   }
   return {to_numpy(std::move(result.spins)), result.conflicting_edge};
 }

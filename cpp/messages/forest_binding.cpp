@@ -11,8 +11,7 @@ std::tuple<Out1<double>, Out1<double>, Out1<double>> evaluate(const Forest& fore
   ForestMoments result;
   {
     nb::gil_scoped_release release;
-    result = forest.evaluate({couplings.data(), couplings.size()},
-                             {fields.data(), fields.size()});
+    result = forest.evaluate(flat(couplings), flat(fields));
   }
   return {to_numpy(std::move(result.logs)), to_numpy(std::move(result.spins)),
           to_numpy(std::move(result.pairs))};
@@ -25,7 +24,7 @@ void bind_forest(nb::module_& m) {
       .def(
           "__init__",
           [](Forest* self, int32_t num_vertices, In2<int32_t> edges) {
-            new (self) Forest(num_vertices, {edges.data(), edges.size()});
+            new (self) Forest(num_vertices, flat(edges));
           },
           nb::arg("num_vertices"), nb::arg("edges").noconvert())
       .def("evaluate", &evaluate, nb::arg("couplings").noconvert(),

@@ -10,8 +10,7 @@ class Messages {
   Messages(In1<int32_t> cardinalities, In1<double> node_energies, In2<int32_t> edges,
            In1<double> edge_energies)
       : passing_({cardinalities.data(), cardinalities.data() + cardinalities.size()},
-                 {node_energies.data(), node_energies.size()}, {edges.data(), edges.size()},
-                 {edge_energies.data(), edge_energies.size()}) {}
+                 flat(node_energies), flat(edges), flat(edge_energies)) {}
 
   // (bound as computed, whether the time was enough)
   std::tuple<double, bool> run(int32_t rounds, double tolerance, Progress progress,
@@ -36,7 +35,7 @@ class Messages {
     return to_numpy(std::move(labels));
   }
   Out1<uint8_t> alive() const { return to_numpy(std::vector<uint8_t>(passing_.alive())); }
-  void set_alive(In1<uint8_t> alive) { passing_.set_alive({alive.data(), alive.size()}); }
+  void set_alive(In1<uint8_t> alive) { passing_.set_alive(flat(alive)); }
   int64_t forbid_beyond(double room) { return passing_.forbid_beyond(room); }
   Out1<double> node_slacks() const { return to_numpy(passing_.node_slacks()); }
   Out1<double> edge_slacks(int32_t edge) const {

@@ -11,14 +11,9 @@ std::vector<double> copy(In1<double> values) {
   return {values.data(), values.data() + values.size()};
 }
 
-std::span<const double> view(const In1<double>& values) { return {values.data(), values.size()}; }
-
 LabelTables tables(const In1<int64_t>& node_offsets, const In1<double>& node_logs,
                    const In1<int64_t>& edge_offsets, const In1<double>& edge_logs) {
-  return {{node_offsets.data(), node_offsets.size()},
-          view(node_logs),
-          {edge_offsets.data(), edge_offsets.size()},
-          view(edge_logs)};
+  return {flat(node_offsets), flat(node_logs), flat(edge_offsets), flat(edge_logs)};
 }
 
 Swept reweighted_spins(int32_t num_vertices, In2<int32_t> edges, In1<double> couplings,
@@ -30,9 +25,8 @@ Swept reweighted_spins(int32_t num_vertices, In2<int32_t> edges, In1<double> cou
   SweepReport report;
   {
     nb::gil_scoped_release release;
-    report = reweighted_sweeps(num_vertices, {edges.data(), edges.size()}, view(couplings),
-                               view(rho), view(fields), out, max_sweeps, tolerance, damping,
-                               control);
+    report = reweighted_sweeps(num_vertices, flat(edges), flat(couplings), flat(rho),
+                               flat(fields), out, max_sweeps, tolerance, damping, control);
   }
   return {to_numpy(std::move(out)), report.sweeps, report.change};
 }
@@ -46,9 +40,9 @@ Swept reweighted_labels(In2<int32_t> edges, In1<int64_t> node_offsets, In1<doubl
   SweepReport report;
   {
     nb::gil_scoped_release release;
-    report = reweighted_sweeps({edges.data(), edges.size()},
+    report = reweighted_sweeps(flat(edges),
                                tables(node_offsets, node_logs, edge_offsets, edge_logs),
-                               view(rho), out, max_sweeps, tolerance, damping, control);
+                               flat(rho), out, max_sweeps, tolerance, damping, control);
   }
   return {to_numpy(std::move(out)), report.sweeps, report.change};
 }
@@ -56,7 +50,7 @@ Swept reweighted_labels(In2<int32_t> edges, In1<int64_t> node_offsets, In1<doubl
 double forest_labels(In2<int32_t> edges, In1<int64_t> node_offsets, In1<double> node_logs,
                      In1<int64_t> edge_offsets, In1<double> edge_logs) {
   nb::gil_scoped_release release;
-  return forest_log_partition({edges.data(), edges.size()},
+  return forest_log_partition(flat(edges),
                               tables(node_offsets, node_logs, edge_offsets, edge_logs));
 }
 

@@ -37,12 +37,11 @@ PfaffianBatch eliminate_batch(const FrontTree& tree, std::span<const double> fac
     return result;
   }
   Team team(std::min<int>(options.threads, static_cast<int>(count)), control);
-  team.work(std::vector<std::vector<int32_t>>(count), std::vector<int32_t>(count, 0),
-            [&](int worker, int k) {
-              team.check(worker);
-              Control quiet;
-              solve(static_cast<size_t>(k), 1, quiet);
-            });
+  team.work(count, [&](int worker, int k) {
+    team.check(worker);
+    Control quiet;
+    solve(static_cast<size_t>(k), 1, quiet);
+  });
   return result;
 }
 

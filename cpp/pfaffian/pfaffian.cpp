@@ -83,7 +83,7 @@ class Elimination {
     const TreeTasks cut = cut_tasks(tree_, team_.threads());
     workers_.resize(team_.threads());
     log_sums_.assign(tree_.num_nodes(), 0.0);
-    if constexpr (kIsWide) {
+    if constexpr (kIsDoubleDouble) {
       products_.assign(tree_.num_nodes(), T(1.0));
       for (const double x : entries_.face) face_factors_.push_back(T::exp(x));
       for (const double x : entries_.join) join_factors_.push_back(T::exp(x));
@@ -97,6 +97,7 @@ class Elimination {
       swaps += worker.swaps;
       result.stats.add(worker.stats);
     }
+    result.stats.multiplications /= 6;  // whole numbers until here: their order does not matter
     // Node by node, so that the sum does not depend on who did what.
     long double sum = 0.0L;
     for (const double part : log_sums_) sum += part;
@@ -106,7 +107,7 @@ class Elimination {
       for (const double scale : entries_.join) sum -= scale;
     }
     result.log_magnitude = static_cast<double>(sum);
-    if constexpr (kIsWide) {
+    if constexpr (kIsDoubleDouble) {
       if (entries_.earliest.empty()) result.magnitude = product();
     }
     result.sign = swaps % 2 == 0 ? 1 : -1;
@@ -114,7 +115,7 @@ class Elimination {
   }
 
  private:
-  static constexpr bool kIsWide = std::is_same_v<T, Wide>;
+  static constexpr bool kIsDoubleDouble = std::is_same_v<T, DoubleDouble>;
 
   T product() const {
     T found(1.0), scales(1.0);
@@ -125,14 +126,14 @@ class Elimination {
 
   // The entry between two legs of a face, and of an edge.
   T face_entry(int32_t i, int32_t j) const {
-    if constexpr (kIsWide) {
+    if constexpr (kIsDoubleDouble) {
       return face_factors_[i] * face_factors_[j];
     } else {
       return std::exp(entries_.face[i] + entries_.face[j]);
     }
   }
   T join_entry(int32_t edge) const {
-    if constexpr (kIsWide) {
+    if constexpr (kIsDoubleDouble) {
       return join_factors_[2 * edge] * join_factors_[2 * edge + 1];
     } else {
       return std::exp(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
@@ -305,7 +306,7 @@ class Elimination {
       for (int32_t i = r + 1; i < s.rows; ++i) column[i] = column[i] * factor;
       w.exponents[k] = static_cast<int32_t>(exponent);
       w.log_sum -= static_cast<double>(exponent) * 0.6931471805599453;
-      if constexpr (kIsWide) products_[node] = products_[node] * power_of_two<T>(-exponent);
+      if constexpr (kIsDoubleDouble) products_[node] = products_[node] * power_of_two<T>(-exponent);
     }
   }
 
@@ -350,7 +351,7 @@ class Elimination {
     for (int k = 0; k < eliminated; k += 2) {
       const T& pivot = w.matrix[size_t(k) * s.rows + k + 1];
       sum += log_magnitude(pivot);
-      if constexpr (kIsWide) products_[node] = products_[node] * magnitude(pivot);
+      if constexpr (kIsDoubleDouble) products_[node] = products_[node] * magnitude(pivot);
     }
     w.log_sum += sum;
   }
@@ -382,7 +383,7 @@ class Elimination {
     (last ? w.stats.left_over : w.stats.delayed) += refused;
     w.stats.largest_front = std::max(w.stats.largest_front, s.rows);
     const double n = s.rows, r = s.rows - eliminated;
-    w.stats.multiplications += (n * n * n - r * r * r) / 6;
+    w.stats.multiplications += n * n * n - r * r * r;
   }
 
   void store(FrontFactor<T>& factor, const Worker& w, const Shape& s, int eliminated) {
@@ -458,7 +459,8 @@ LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
 template LogPfaffian eliminate<double>(const FrontTree&, const KasteleynEntries&,
                                        const EliminationOptions&, Control&, Factors<double>*,
                                        Fronts<double>*);
-template LogPfaffian eliminate<Wide>(const FrontTree&, const KasteleynEntries&,
-                                     const EliminationOptions&, Control&, Factors<Wide>*, Fronts<Wide>*);
+template LogPfaffian eliminate<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
+                                             const EliminationOptions&, Control&,
+                                             Factors<DoubleDouble>*, Fronts<DoubleDouble>*);
 
 }  // namespace planaris

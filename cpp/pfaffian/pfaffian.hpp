@@ -13,8 +13,8 @@
 namespace planaris {
 
 // Entries, in logarithms so that no product over- or underflows on the way: two legs i, j of a
-// face are joined by exp(face[i] + face[j]), the two of an edge by sign * exp(join + join). Wide
-// numbers are products of exponentials, so that a sum of logarithms rounds nothing.
+// face are joined by exp(face[i] + face[j]), the two of an edge by sign * exp(join + join).
+// Double-doubles are products of exponentials, so that a sum of logarithms rounds nothing.
 struct KasteleynEntries {
   std::span<const double> face, join;  // one per leg
   std::span<const int8_t> sign;        // one per edge
@@ -42,7 +42,7 @@ struct EliminationStats {
 
 struct LogPfaffian {
   double log_magnitude = 0.0;
-  Wide magnitude;  // the same, not as a logarithm: wide numbers, pivots searched for; else 0
+  DoubleDouble magnitude;  // the same, not as a logarithm: double-double with pivoting; else 0
   int sign = 1;  // relative to the term that joins every edge, if all signs are +1
   EliminationStats stats;
 };

@@ -26,10 +26,8 @@ struct PfaffianPlan {
 
 std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
                        In2<double> centres, int32_t leaf_size, const Progress& progress) {
-  const RotationView view{{edges.data(), edges.size()},
-                          {rotation.data(), rotation.size()},
-                          {offsets.data(), offsets.size()}};
-  const std::span<const double> spots{centres.data(), centres.size()};
+  const RotationView view{flat(edges), flat(rotation), flat(offsets)};
+  const std::span<const double> spots = flat(centres);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   Faces faces = trace_faces(view);
@@ -49,45 +47,17 @@ Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progres
   std::vector<double> y;
   {
     nb::gil_scoped_release release;
-    y = leg_scaling(plan.faces, {gauged.data(), gauged.size()}, control);
+    y = leg_scaling(plan.faces, flat(gauged), control);
   }
   return to_numpy(std::move(y));
 }
 
-// Scaling per leg; per edge, the node at which it may be eliminated and its rank there; depth.
-using MoatOrderTuple = std::tuple<Out1<double>, Out1<int32_t>, Out1<int32_t>, double>;
-
-MoatOrderTuple order_by_moats(const PfaffianPlan& plan, In1<int32_t> order, In1<int32_t> start,
-                              In1<int32_t> stop, In1<int32_t> parent, In1<double> value,
-                              In1<double> gauged, In1<int32_t> unsatisfied, double slack) {
-  const Moats moats{{order.data(), order.size()},
-                    {start.data(), start.size()},
-                    {stop.data(), stop.size()},
-                    {parent.data(), parent.size()},
-                    {value.data(), value.size()}};
-  MoatOrder found;
-  {
-    nb::gil_scoped_release release;
-    found = moat_order(plan.tree, plan.faces, moats, {gauged.data(), gauged.size()},
-                       {unsatisfied.data(), unsatisfied.size()}, slack);
-  }
-  return {to_numpy(std::move(found.scale)), to_numpy(std::move(found.earliest)),
-          to_numpy(std::move(found.rank)), found.deepest};
-}
-
-// log |Pf|, sign, pivots, delayed rows, rows left over, largest front, worst pivot ratio,
-// smallest exponent, multiplications; |Pf| = (high + low) * 2^(256 * exponent) of wide numbers.
-using LogPfaffianTuple = std::tuple<double, int, int64_t, int64_t, int64_t, int32_t, double,
-                                    int64_t, double, double, double, int64_t>;
-
-LogPfaffianTuple as_tuple(const LogPfaffian& r) {
-  return {r.log_magnitude,     r.sign,
-          r.stats.pivots,      r.stats.delayed,
-          r.stats.left_over,   r.stats.largest_front,
-          r.stats.worst_ratio, r.stats.smallest_exponent,
-          r.stats.multiplications,
-          r.magnitude.high,    r.magnitude.low,
-          r.magnitude.exponent};
+MoatOrder order_by_moats(const PfaffianPlan& plan, In1<int32_t> order, In1<int32_t> start,
+                         In1<int32_t> stop, In1<int32_t> parent, In1<double> value,
+                         In1<double> gauged, In1<int32_t> unsatisfied, double slack) {
+  const Moats moats{flat(order), flat(start), flat(stop), flat(parent), flat(value)};
+  nb::gil_scoped_release release;
+  return moat_order(plan.tree, plan.faces, moats, flat(gauged), flat(unsatisfied), slack);
 }
 
 // `earliest` and `rank` are both empty or of one entry per edge.
@@ -99,49 +69,38 @@ KasteleynEntries checked_entries(const PfaffianPlan& plan, const In1<double>& fa
       earliest.size() != rank.size() || (rank.size() != 0 && rank.size() != edges)) {
     throw std::invalid_argument("face, join, signs, earliest and rank must fit the plan");
   }
-  return {{face.data(), face.size()},
-          {join.data(), join.size()},
-          {signs.data(), signs.size()},
-          {earliest.data(), earliest.size()},
-          {rank.data(), rank.size()}};
+  return {flat(face), flat(join), flat(signs), flat(earliest), flat(rank)};
 }
 
-LogPfaffianTuple log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
-                              In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-                              double threshold, int threads, bool wide, const Progress& progress) {
+LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
+                         In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
+                         double threshold, int threads, bool wide, const Progress& progress) {
   const KasteleynEntries entries = checked_entries(plan, face, join, signs, earliest, rank);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
-  return as_tuple(wide ? eliminate<Wide>(plan.tree, entries, options, control)
-                       : eliminate<double>(plan.tree, entries, options, control));
+  return wide ? eliminate<DoubleDouble>(plan.tree, entries, options, control)
+              : eliminate<double>(plan.tree, entries, options, control);
 }
 
-// One row per matrix: the numbers of LogPfaffianTuple, as doubles; with `marginals` also the
-// probabilities and their residuals.
-std::tuple<Out2<double>, Out2<double>, Out1<double>> log_pfaffians(
+// One per matrix; with `marginals` also the probabilities, a row each, and their residuals.
+std::tuple<std::vector<LogPfaffian>, Out2<double>, Out1<double>> log_pfaffians(
     const PfaffianPlan& plan, In2<double> face, In1<double> join, In1<int8_t> signs,
     double threshold, int threads, bool marginals, const Progress& progress) {
   const size_t edges = plan.signs.size(), count = face.shape(0);
   if (face.shape(1) != 2 * edges || join.size() != 2 * edges || signs.size() != edges) {
     throw std::invalid_argument("face, join and signs must fit the plan");
   }
-  const KasteleynEntries shared{{}, {join.data(), join.size()}, {signs.data(), signs.size()}};
+  const KasteleynEntries shared{{}, flat(join), flat(signs)};
   Control control = make_control(progress);
   PfaffianBatch batch;
-  std::vector<double> numbers;
   {
     nb::gil_scoped_release release;
-    batch = eliminate_batch(plan.tree, {face.data(), face.size()}, shared, {threshold, threads},
-                            marginals, control);
+    batch = eliminate_batch(plan.tree, flat(face), shared, {threshold, threads}, marginals,
+                            control);
     batch.log_pfaffian.resize(count);
-    for (const LogPfaffian& found : batch.log_pfaffian) {
-      std::apply([&](auto... x) { (numbers.push_back(static_cast<double>(x)), ...); },
-                 as_tuple(found));
-    }
   }
-  const size_t columns = std::tuple_size_v<LogPfaffianTuple>;
-  return {to_numpy(std::move(numbers), count, columns),
+  return {std::move(batch.log_pfaffian),
           to_numpy(std::move(batch.uncut), marginals ? count : 0, edges),
           to_numpy(std::move(batch.residual))};
 }
@@ -153,9 +112,9 @@ struct PfaffianFactors {
   std::vector<int8_t> signs;
   LogPfaffian log_pfaffian;
   Factors<double> narrow;
-  Factors<Wide> wide;
+  Factors<DoubleDouble> wide;
   Fronts<double> narrow_fronts;
-  Fronts<Wide> wide_fronts;
+  Fronts<DoubleDouble> wide_fronts;
   bool is_wide = false;
 
   KasteleynEntries entries() const { return {face, join, signs}; }
@@ -177,8 +136,8 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
   f.is_wide = wide;
   const bool sample = for_samples;
   f.log_pfaffian =
-      wide ? eliminate<Wide>(plan->tree, entries, options, control, sample ? nullptr : &f.wide,
-                             sample ? &f.wide_fronts : nullptr)
+      wide ? eliminate<DoubleDouble>(plan->tree, entries, options, control,
+                                     sample ? nullptr : &f.wide, sample ? &f.wide_fronts : nullptr)
            : eliminate<double>(plan->tree, entries, options, control, sample ? nullptr : &f.narrow,
                                sample ? &f.narrow_fronts : nullptr);
   return f;
@@ -203,7 +162,7 @@ std::tuple<Out1<uint8_t>, int64_t, double> sample(const PfaffianFactors& f, In1<
   if (f.narrow_fronts.empty() && f.wide_fronts.empty()) {
     throw std::invalid_argument("factorize with for_samples to draw samples");
   }
-  const std::span<const double> numbers{uniform.data(), uniform.size()};
+  const std::span<const double> numbers = flat(uniform);
   Control control = make_control(progress);
   SampledCut found;
   {
@@ -238,7 +197,7 @@ std::tuple<Out1<uint8_t>, int64_t, double> sample_surface(
   if (uniform.size() != factors[0]->signs.size()) {
     throw std::invalid_argument("uniform must hold one number per edge of the plan");
   }
-  const std::span<const double> numbers{uniform.data(), uniform.size()};
+  const std::span<const double> numbers = flat(uniform);
   Control control = make_control(progress);
   SampledCut found;
   {
@@ -259,7 +218,7 @@ Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges,
   if (f.narrow_fronts.empty() && f.wide_fronts.empty() && edges.size() > 0) {
     throw std::invalid_argument("factorize with for_samples to correlate spins");
   }
-  const std::span<const int32_t> ends{edges.data(), edges.size()};
+  const std::span<const int32_t> ends = flat(edges);
   Control control = make_control(progress);
   SpinCorrelations found;
   {
@@ -277,8 +236,32 @@ Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges,
 }  // namespace
 
 void bind_pfaffian(nb::module_& m) {
+  const auto stat = [](auto member) {
+    return [member](const LogPfaffian& r) { return r.stats.*member; };
+  };
+  const auto part = [](auto member) {
+    return [member](const LogPfaffian& r) { return r.magnitude.*member; };
+  };
+  nb::class_<LogPfaffian>(m, "LogPfaffian")
+      .def_ro("log_magnitude", &LogPfaffian::log_magnitude)
+      .def_ro("sign", &LogPfaffian::sign)
+      .def_prop_ro("pivots", stat(&EliminationStats::pivots))
+      .def_prop_ro("delayed", stat(&EliminationStats::delayed))
+      .def_prop_ro("left_over", stat(&EliminationStats::left_over))
+      .def_prop_ro("largest_front", stat(&EliminationStats::largest_front))
+      .def_prop_ro("worst_ratio", stat(&EliminationStats::worst_ratio))
+      .def_prop_ro("smallest_exponent", stat(&EliminationStats::smallest_exponent))
+      .def_prop_ro("multiplications", stat(&EliminationStats::multiplications))
+      .def_prop_ro("high", part(&DoubleDouble::high))
+      .def_prop_ro("low", part(&DoubleDouble::low))
+      .def_prop_ro("exponent", part(&DoubleDouble::exponent));
+  nb::class_<MoatOrder>(m, "MoatOrder")
+      .def_prop_ro("scale", array_of(&MoatOrder::scale))
+      .def_prop_ro("earliest", array_of(&MoatOrder::earliest))
+      .def_prop_ro("rank", array_of(&MoatOrder::rank))
+      .def_ro("deepest", &MoatOrder::deepest);
   nb::class_<PfaffianFactors>(m, "PfaffianFactors")
-      .def("log_pfaffian", [](const PfaffianFactors& f) { return as_tuple(f.log_pfaffian); })
+      .def_ro("log_pfaffian", &PfaffianFactors::log_pfaffian)
       .def("uncut", &uncut, nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("spins", &spins, nb::arg("edges").noconvert(), nb::arg("num_vertices"),
            nb::arg("source"), nb::arg("reference"), nb::arg("threads"),

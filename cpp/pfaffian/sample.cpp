@@ -4,6 +4,7 @@
 // probability is a ratio of two Pfaffians of one sign, so low temperatures do no harm.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/team.hpp"
 #include "fronts/front_elimination.hpp"
@@ -40,19 +41,19 @@ class Sampler {
     cut_.assign(entries_.sign.size(), 0);
     const TreeTasks tasks = cut_tasks(tree_, team_.threads());
     workers_.resize(team_.threads());
+    std::vector<double> logs(tree_.num_nodes());  // by node, so that nobody's share counts
     team_.work(tasks.successors(tree_, false), tasks.waits(tree_, false),
                [&](int worker, int task) {
                  const auto [first, last] = tasks.tasks[task];
                  for (int32_t node = last; node >= first; --node) {
                    team_.check(worker);
                    visit(workers_[worker], node);
+                   logs[node] = std::exchange(workers_[worker].log_probability, 0.0);
                  }
                });
     SampledCut result;
-    for (const Worker& w : workers_) {
-      result.undecided += w.undecided;
-      result.log_probability += w.log_probability;
-    }
+    for (const Worker& w : workers_) result.undecided += w.undecided;
+    for (const double log : logs) result.log_probability += log;
     result.cut = std::move(cut_);
     return result;
   }
@@ -221,7 +222,8 @@ SampledCut sample_cut(const FrontTree& tree, const KasteleynEntries& entries,
 template SampledCut sample_cut<double>(const FrontTree&, const KasteleynEntries&,
                                        const Fronts<double>&, std::span<const double>, int,
                                        Control&);
-template SampledCut sample_cut<Wide>(const FrontTree&, const KasteleynEntries&, const Fronts<Wide>&,
-                                     std::span<const double>, int, Control&);
+template SampledCut sample_cut<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
+                                             const Fronts<DoubleDouble>&, std::span<const double>,
+                                             int, Control&);
 
 }  // namespace planaris

@@ -518,8 +518,9 @@ template SpinCorrelations spin_correlations<double>(const FrontTree&, const Kast
                                                     const Fronts<double>&,
                                                     std::span<const int32_t>, int32_t, int32_t,
                                                     double, int, Control&);
-template SpinCorrelations spin_correlations<Wide>(const FrontTree&, const KasteleynEntries&,
-                                                  const Fronts<Wide>&, std::span<const int32_t>,
-                                                  int32_t, int32_t, double, int, Control&);
+template SpinCorrelations spin_correlations<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
+                                                          const Fronts<DoubleDouble>&,
+                                                          std::span<const int32_t>, int32_t,
+                                                          int32_t, double, int, Control&);
 
 }  // namespace planaris

@@ -245,8 +245,8 @@ SampledCut sample_surface_cut(const FrontTree& tree, std::span<const double> joi
 template SampledCut sample_surface_cut<double>(const FrontTree&, std::span<const double>,
                                                const std::vector<SignStructure<double>>&,
                                                std::span<const double>, Control&);
-template SampledCut sample_surface_cut<Wide>(const FrontTree&, std::span<const double>,
-                                             const std::vector<SignStructure<Wide>>&,
-                                             std::span<const double>, Control&);
+template SampledCut sample_surface_cut<DoubleDouble>(const FrontTree&, std::span<const double>,
+                                                     const std::vector<SignStructure<DoubleDouble>>&,
+                                                     std::span<const double>, Control&);
 
 }  // namespace planaris

@@ -263,7 +263,9 @@ UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEnt
 
 template UncutProbabilities uncut_probabilities<double>(const FrontTree&, const KasteleynEntries&,
                                                         const Factors<double>&, int, Control&);
-template UncutProbabilities uncut_probabilities<Wide>(const FrontTree&, const KasteleynEntries&,
-                                                      const Factors<Wide>&, int, Control&);
+template UncutProbabilities uncut_probabilities<DoubleDouble>(const FrontTree&,
+                                                              const KasteleynEntries&,
+                                                              const Factors<DoubleDouble>&, int,
+                                                              Control&);
 
 }  // namespace planaris

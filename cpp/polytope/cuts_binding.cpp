@@ -8,19 +8,10 @@ namespace planaris::bindings {
 
 namespace {
 
-template <typename T>
-std::span<const T> flat(const In1<T>& array) {
-  return {array.data(), array.size()};
-}
-template <typename T>
-std::span<const T> flat(const In2<T>& array) {
-  return {array.data(), array.size()};
-}
-
-std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int8_t>, Out1<double>, int32_t> separate_cycles_of(
-    int32_t num_spins, In2<int32_t> edges, In1<double> x, double min_violation, int32_t max_cuts,
-    int32_t max_per_edge, int32_t max_settled, int32_t exact_below, int32_t threads,
-    Progress progress, double seconds) {
+CycleCuts separate_cycles_of(int32_t num_spins, In2<int32_t> edges, In1<double> x,
+                             double min_violation, int32_t max_cuts, int32_t max_per_edge,
+                             int32_t max_settled, int32_t exact_below, int32_t threads,
+                             Progress progress, double seconds) {
   CycleCuts cuts;
   Control control = make_control(progress, seconds);
   try {
@@ -31,22 +22,14 @@ std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int8_t>, Out1<double>, int32_t> se
   } catch (const DeadlinePassed&) {
     cuts.offsets.assign(1, 0);
   }
-  return {to_numpy(std::move(cuts.offsets)), to_numpy(std::move(cuts.edges)),
-          to_numpy(std::move(cuts.odd)), to_numpy(std::move(cuts.violation)), cuts.num_found};
+  return cuts;
 }
 
-std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int8_t>, Out1<int32_t>, Out1<double>>
-separate_wheels_of(int32_t num_spins, In2<int32_t> edges, In1<double> x, double min_violation,
-                   int32_t max_cuts) {
-  WheelCuts cuts;
+WheelCuts separate_wheels_of(int32_t num_spins, In2<int32_t> edges, In1<double> x,
+                             double min_violation, int32_t max_cuts) {
   Control control = make_control({});
-  {
-    nb::gil_scoped_release release;
-    cuts = separate_wheels(num_spins, flat(edges), flat(x), min_violation, max_cuts, control);
-  }
-  return {to_numpy(std::move(cuts.offsets)), to_numpy(std::move(cuts.edges)),
-          to_numpy(std::move(cuts.flipped)), to_numpy(std::move(cuts.rim)),
-          to_numpy(std::move(cuts.violation))};
+  nb::gil_scoped_release release;
+  return separate_wheels(num_spins, flat(edges), flat(x), min_violation, max_cuts, control);
 }
 
 class Reduction {
@@ -107,6 +90,18 @@ Out1<int8_t> improve_spins_of(int32_t num_spins, In2<int32_t> edges, In1<double>
 }  // namespace
 
 void bind_cuts(nb::module_& m) {
+  nb::class_<CycleCuts>(m, "CycleCuts")
+      .def_prop_ro("offsets", array_of(&CycleCuts::offsets))
+      .def_prop_ro("edges", array_of(&CycleCuts::edges))
+      .def_prop_ro("odd", array_of(&CycleCuts::odd))
+      .def_prop_ro("violation", array_of(&CycleCuts::violation))
+      .def_ro("num_found", &CycleCuts::num_found);
+  nb::class_<WheelCuts>(m, "WheelCuts")
+      .def_prop_ro("offsets", array_of(&WheelCuts::offsets))
+      .def_prop_ro("edges", array_of(&WheelCuts::edges))
+      .def_prop_ro("flipped", array_of(&WheelCuts::flipped))
+      .def_prop_ro("rim", array_of(&WheelCuts::rim))
+      .def_prop_ro("violation", array_of(&WheelCuts::violation));
   m.def("separate_cycles", &separate_cycles_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"),
         nb::arg("max_per_edge"), nb::arg("max_settled"), nb::arg("exact_below"), nb::arg("threads"),

@@ -1,16 +1,14 @@
 #include "polytope/cycle_separation.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
-#include <mutex>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/team.hpp"
 #include "polytope/odd_cycles.hpp"
 
 namespace planaris {
@@ -74,40 +72,34 @@ void collect_triangles(const Instance& in, double limit, Control& control,
 void quick_search(const Instance& in, double limit, const SeparationOptions& options,
                   Control& control, std::vector<Cycle>& out) {
   const int32_t n = in.graph.num_vertices();
-  const int32_t workers = std::clamp(options.threads, 1, std::max(1, n / 64));
   std::vector<std::vector<Cycle>> found(n);
-  std::atomic<int32_t> next{0};
-  std::atomic<bool> stop{false};
   // Hubs (the field spin) would be met from everywhere; the triangles at them are known.
   std::vector<int8_t> dead(n, 0);
   const double mean_degree = static_cast<double>(in.graph.arcs.size()) / std::max(n, 1);
   for (int32_t v = 0; v < n; ++v) dead[v] = in.graph.degree(v) > 32 + 8 * mean_degree;
-  const auto work = [&](bool entering) {
-    odd::Search search(in.graph);
-    odd::Simplifier simplifier(in);
+  struct Worker {
+    odd::Search search;
+    odd::Simplifier simplifier;
+  };
+  constexpr int32_t kShare = 64;
+  const int32_t shares = (n + kShare - 1) / kShare;
+  Team team(std::min(options.threads, shares), control);
+  std::vector<std::optional<Worker>> workers(team.threads());
+  team.work(shares, [&](int worker, int share) {
+    auto& own = workers[worker];
+    if (!own) own.emplace(Worker{odd::Search(in.graph), odd::Simplifier(in)});
     std::vector<Walk> walks;
-    for (int32_t v = next++; v < n && !stop; v = next++) {
-      if (entering) control.poll_now(static_cast<double>(v) / n);
+    for (int32_t v = share * kShare; v < std::min(n, (share + 1) * kShare); ++v) {
+      team.check(worker, static_cast<double>(v) / n);
       if (dead[v]) continue;
       walks.clear();
-      search.run(v, limit, options.budget, dead, walks);
+      own->search.run(v, limit, options.budget, dead, walks);
       for (const Walk& walk : walks) {
-        Cycle cycle = simplifier.simplify(walk, v);
+        Cycle cycle = own->simplifier.simplify(walk, v);
         if (cycle.length < limit) found[v].push_back(std::move(cycle));
       }
     }
-  };
-  std::vector<std::thread> pool;
-  for (int32_t k = 1; k < workers; ++k) pool.emplace_back(work, false);
-  std::exception_ptr failure;
-  try {
-    work(true);
-  } catch (...) {
-    failure = std::current_exception();
-    stop = true;
-  }
-  for (std::thread& thread : pool) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  });
   for (auto& cycles : found) std::move(cycles.begin(), cycles.end(), std::back_inserter(out));
 }
 

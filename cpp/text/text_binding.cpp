@@ -9,48 +9,43 @@ namespace planaris::bindings {
 
 namespace {
 
-using Error = std::tuple<int64_t, int64_t, std::string, std::string>;
-
-Error to_tuple(const ScanError& e) { return {e.line, e.column, e.expected, e.found}; }
-
 std::string_view view(const In1<uint8_t>& text) {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-std::tuple<bool, Out1<int32_t>, Out1<int32_t>, Out1<int64_t>, Out1<double>, Out1<int64_t>, Error>
-scan_uai_text(In1<uint8_t> text, bool log) {
-  UaiModel model;
+UaiModel scan_uai_text(In1<uint8_t> text, bool log) {
   Control control = make_control(std::nullopt);
-  {
-    nb::gil_scoped_release release;
-    model = scan_uai(view(text), log, control);
-  }
-  const Error error = to_tuple(model.error);
-  return {model.bayes,
-          to_numpy(std::move(model.cardinalities)),
-          to_numpy(std::move(model.scopes)),
-          to_numpy(std::move(model.scope_offsets)),
-          to_numpy(std::move(model.values)),
-          to_numpy(std::move(model.table_offsets)),
-          error};
+  nb::gil_scoped_release release;
+  return scan_uai(view(text), log, control);
 }
 
-std::tuple<Out1<double>, Out1<int64_t>, Out1<int64_t>, Error> scan_text_rows(
-    In1<uint8_t> text, const std::string& comment_starts) {
-  TextRows rows;
+TextRows scan_text_rows(In1<uint8_t> text, const std::string& comment_starts) {
   Control control = make_control(std::nullopt);
-  {
-    nb::gil_scoped_release release;
-    rows = scan_rows(view(text), comment_starts, control);
-  }
-  const Error error = to_tuple(rows.error);
-  return {to_numpy(std::move(rows.values)), to_numpy(std::move(rows.row_offsets)),
-          to_numpy(std::move(rows.row_lines)), error};
+  nb::gil_scoped_release release;
+  return scan_rows(view(text), comment_starts, control);
 }
 
 }  // namespace
 
 void bind_text(nb::module_& m) {
+  nb::class_<ScanError>(m, "ScanError")
+      .def_ro("line", &ScanError::line)
+      .def_ro("column", &ScanError::column)
+      .def_ro("expected", &ScanError::expected)
+      .def_ro("found", &ScanError::found);
+  nb::class_<UaiModel>(m, "UaiModel")
+      .def_ro("bayes", &UaiModel::bayes)
+      .def_prop_ro("cardinalities", array_of(&UaiModel::cardinalities))
+      .def_prop_ro("scopes", array_of(&UaiModel::scopes))
+      .def_prop_ro("scope_offsets", array_of(&UaiModel::scope_offsets))
+      .def_prop_ro("values", array_of(&UaiModel::values))
+      .def_prop_ro("table_offsets", array_of(&UaiModel::table_offsets))
+      .def_ro("error", &UaiModel::error);
+  nb::class_<TextRows>(m, "TextRows")
+      .def_prop_ro("values", array_of(&TextRows::values))
+      .def_prop_ro("row_offsets", array_of(&TextRows::row_offsets))
+      .def_prop_ro("row_lines", array_of(&TextRows::row_lines))
+      .def_ro("error", &TextRows::error);
   m.def("scan_uai", &scan_uai_text, nb::arg("text").noconvert(), nb::arg("log"));
   m.def("scan_rows", &scan_text_rows, nb::arg("text").noconvert(), nb::arg("comment_starts"));
 }

@@ -26,8 +26,8 @@ std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& given) {
   using namespace tjoin;
   if (bits <= 64) return std::make_unique<TypedSolver<int64_t>>(problem, std::move(layout));
   if (bits <= 128) return std::make_unique<TypedSolver<Int128>>(problem, std::move(layout));
-  if (bits <= 256) return std::make_unique<TypedSolver<Wide<4>>>(problem, std::move(layout));
-  return std::make_unique<TypedSolver<Wide<35>>>(problem, std::move(layout));
+  if (bits <= 256) return std::make_unique<TypedSolver<WideInteger<4>>>(problem, std::move(layout));
+  return std::make_unique<TypedSolver<WideInteger<35>>>(problem, std::move(layout));
 }
 
 TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start,
@@ -47,9 +47,9 @@ TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start
     } else if (bits <= 128) {
       solution = solve_with<Int128>(problem, std::move(layout), control);
     } else if (bits <= 256) {
-      solution = solve_with<Wide<4>>(problem, std::move(layout), control);
+      solution = solve_with<WideInteger<4>>(problem, std::move(layout), control);
     } else {
-      solution = solve_with<Wide<35>>(problem, std::move(layout), control);
+      solution = solve_with<WideInteger<35>>(problem, std::move(layout), control);
     }
   }
   // An interval helps nobody who needs every vertex matched once.

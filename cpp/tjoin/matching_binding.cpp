@@ -11,11 +11,6 @@ namespace planaris::bindings {
 namespace {
 
 using State = std::shared_ptr<TJoinState>;
-using Arrays =
-    std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>, Out1<int32_t>, Out1<int32_t>,
-               Out1<int64_t>, Out1<int64_t>, Out1<int64_t>, Out1<int64_t>, Out1<int64_t>>;
-using Result = std::tuple<int32_t, bool, int32_t, int32_t, Arrays, std::optional<State>>;
-
 struct Call {
   int32_t num_vertices;
   In2<int32_t> edges;
@@ -27,80 +22,61 @@ struct Call {
   int32_t threads;
 };
 
-Result run(const Call& call, const TJoinWeights& weights) {
+TJoinSolution run(const Call& call, const TJoinWeights& weights) {
   Control control = make_control(call.progress, call.seconds);
-  TJoinSolution s;
-  {
-    nb::gil_scoped_release release;
-    s = minimum_tjoin({call.num_vertices,
-                       {call.edges.data(), call.edges.size()},
-                       &weights,
-                       {call.odd.data(), call.odd.size()},
-                       {call.boundary.data(), call.boundary.size()},
-                       call.perfect, call.threads},
-                      call.start ? call.start->get() : nullptr, control);
-  }
-  std::optional<State> state;
-  if (s.state) state = std::const_pointer_cast<TJoinState>(s.state);
-  return {s.infeasible, s.exact, s.exponent, s.num_digits,
-          Arrays{to_numpy(std::move(s.join)), to_numpy(std::move(s.order)),
-                 to_numpy(std::move(s.start)), to_numpy(std::move(s.stop)),
-                 to_numpy(std::move(s.parent)), to_numpy(std::move(s.values)),
-                 to_numpy(std::move(s.objective)), to_numpy(std::move(s.offset)),
-                 to_numpy(std::move(s.counters)), to_numpy(std::move(s.lower))},
-          std::move(state)};
+  nb::gil_scoped_release release;
+  return minimum_tjoin({call.num_vertices, flat(call.edges), &weights, flat(call.odd),
+                        flat(call.boundary), call.perfect, call.threads},
+                       call.start ? call.start->get() : nullptr, control);
 }
 
-Result tjoin_int(int32_t num_vertices, In2<int32_t> edges, In1<int64_t> weights, In1<int32_t> odd,
-                 In1<int32_t> boundary, bool perfect, std::optional<State> start, Progress progress,
-                 double seconds, int32_t threads) {
-  TJoinWeights w;
-  w.mantissas.assign(weights.data(), weights.data() + weights.size());
-  return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads}, w);
+TJoinWeights exact(const In1<int64_t>& weights) {
+  return {{weights.data(), weights.data() + weights.size()}, {}, 0};
 }
+TJoinWeights exact(const In1<double>& weights) { return dyadic_weights(flat(weights)); }
 
-Result tjoin_float(int32_t num_vertices, In2<int32_t> edges, In1<double> weights, In1<int32_t> odd,
-                   In1<int32_t> boundary, bool perfect, std::optional<State> start,
-                   Progress progress, double seconds, int32_t threads) {
+template <typename Weight>
+TJoinSolution tjoin(int32_t num_vertices, In2<int32_t> edges, In1<Weight> weights, In1<int32_t> odd,
+                    In1<int32_t> boundary, bool perfect, std::optional<State> start,
+                    Progress progress, double seconds, int32_t threads) {
   return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads},
-             dyadic_weights({weights.data(), weights.size()}));
+             exact(weights));
 }
+
+// Joins of several sets: how many were done before one could not be joined, a vertex of that one
+// or -1, and for those that were done where their edges begin, the edges, the digits of weights.
+struct Joins {
+  int64_t num_done = 0;
+  int32_t infeasible = -1;
+  std::vector<int64_t> offsets{0}, digits;
+  std::vector<int32_t> edges;
+};
 
 class Solver {
  public:
   Solver(int32_t num_vertices, In2<int32_t> edges, const TJoinWeights& weights,
          In1<int32_t> boundary)
-      : solver_(prepare_tjoins({num_vertices,
-                                {edges.data(), edges.size()},
-                                &weights,
-                                {},
-                                {boundary.data(), boundary.size()}})) {}
+      : solver_(prepare_tjoins({num_vertices, flat(edges), &weights, {}, flat(boundary)})) {}
 
-  // Set k holds odd[offsets[k]], ..., odd[offsets[k + 1] - 1]. Returns the sets that were done
-  // before one could not be joined, a vertex of that one or -1, and for those that were done:
-  // where their edges begin, the edges, and the digits of the weights.
-  std::tuple<int64_t, int32_t, Out1<int64_t>, Out1<int32_t>, Out1<int64_t>> solve(
-      In1<int64_t> offsets, In1<int32_t> odd, Progress progress, double seconds) {
+  // Set k holds odd[offsets[k]], ..., odd[offsets[k + 1] - 1].
+  Joins solve(In1<int64_t> offsets, In1<int32_t> odd, Progress progress, double seconds) {
     Control control = make_control(progress, seconds);
-    std::vector<int64_t> begins{0}, digits;
-    std::vector<int32_t> join;
-    int32_t infeasible = -1;
-    {
-      nb::gil_scoped_release release;
-      const std::lock_guard lock(mutex_);
-      const size_t sets = offsets.size() - 1;
-      for (size_t k = 0; k < sets && infeasible < 0; ++k) {
-        const int64_t begin = offsets.data()[k], end = offsets.data()[k + 1];
-        if (begin < 0 || end < begin || size_t(end) > odd.size()) {
-          throw std::invalid_argument("offsets must rise from 0 to the length of odd");
-        }
-        control.poll(double(k) / double(sets));
-        infeasible = solver_->solve({odd.data() + begin, size_t(end - begin)}, control, join, digits);
-        if (infeasible < 0) begins.push_back(int64_t(join.size()));
+    Joins joins;
+    nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    const size_t sets = offsets.size() - 1;
+    for (size_t k = 0; k < sets && joins.infeasible < 0; ++k) {
+      const int64_t begin = offsets.data()[k], end = offsets.data()[k + 1];
+      if (begin < 0 || end < begin || size_t(end) > odd.size()) {
+        throw std::invalid_argument("offsets must rise from 0 to the length of odd");
       }
+      control.poll(double(k) / double(sets));
+      joins.infeasible = solver_->solve({odd.data() + begin, size_t(end - begin)}, control,
+                                        joins.edges, joins.digits);
+      if (joins.infeasible < 0) joins.offsets.push_back(int64_t(joins.edges.size()));
     }
-    return {int64_t(begins.size()) - 1, infeasible, to_numpy(std::move(begins)),
-            to_numpy(std::move(join)), to_numpy(std::move(digits))};
+    joins.num_done = int64_t(joins.offsets.size()) - 1;
+    return joins;
   }
 
   int32_t num_digits() const { return solver_->num_digits; }
@@ -111,10 +87,41 @@ class Solver {
   std::mutex mutex_;
 };
 
+template <typename Weight>
+void make_solver(Solver* self, int32_t num_vertices, In2<int32_t> edges, In1<Weight> weights,
+                 In1<int32_t> boundary) {
+  new (self) Solver(num_vertices, edges, exact(weights), boundary);
+}
+
 }  // namespace
 
 void bind_matching(nb::module_& m) {
   nb::class_<TJoinState>(m, "TJoinState", "What a later solve on the same graph can start from.");
+  nb::class_<TJoinSolution>(m, "TJoinSolution")
+      .def_ro("infeasible", &TJoinSolution::infeasible)
+      .def_ro("exact", &TJoinSolution::exact)
+      .def_ro("exponent", &TJoinSolution::exponent)
+      .def_ro("num_digits", &TJoinSolution::num_digits)
+      .def_prop_ro("join", array_of(&TJoinSolution::join))
+      .def_prop_ro("order", array_of(&TJoinSolution::order))
+      .def_prop_ro("start", array_of(&TJoinSolution::start))
+      .def_prop_ro("stop", array_of(&TJoinSolution::stop))
+      .def_prop_ro("parent", array_of(&TJoinSolution::parent))
+      .def_prop_ro("values", array_of(&TJoinSolution::values))
+      .def_prop_ro("objective", array_of(&TJoinSolution::objective))
+      .def_prop_ro("lower", array_of(&TJoinSolution::lower))
+      .def_prop_ro("offset", array_of(&TJoinSolution::offset))
+      .def_prop_ro("counters", array_of(&TJoinSolution::counters))
+      .def_prop_ro("state", [](const TJoinSolution& s) -> std::optional<State> {
+        if (!s.state) return std::nullopt;
+        return std::const_pointer_cast<TJoinState>(s.state);
+      });
+  nb::class_<Joins>(m, "Joins")
+      .def_ro("num_done", &Joins::num_done)
+      .def_ro("infeasible", &Joins::infeasible)
+      .def_prop_ro("offsets", array_of(&Joins::offsets))
+      .def_prop_ro("edges", array_of(&Joins::edges))
+      .def_prop_ro("digits", array_of(&Joins::digits));
   const auto define = [&m](const char* name, auto function) {
     m.def(name, function, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("odd").noconvert(),
@@ -122,31 +129,16 @@ void bind_matching(nb::module_& m) {
           nb::arg("progress").none(), nb::arg("seconds"), nb::arg("threads"));
   };
   nb::class_<Solver>(m, "TJoinSolver", "Joins many sets of odd vertices on one graph.")
-      .def(
-          "__init__",
-          [](Solver* self, int32_t num_vertices, In2<int32_t> edges, In1<int64_t> weights,
-             In1<int32_t> boundary) {
-            TJoinWeights w;
-            w.mantissas.assign(weights.data(), weights.data() + weights.size());
-            new (self) Solver(num_vertices, edges, w, boundary);
-          },
-          nb::arg("num_vertices"), nb::arg("edges").noconvert(), nb::arg("weights").noconvert(),
-          nb::arg("boundary").noconvert())
-      .def(
-          "__init__",
-          [](Solver* self, int32_t num_vertices, In2<int32_t> edges, In1<double> weights,
-             In1<int32_t> boundary) {
-            new (self) Solver(num_vertices, edges,
-                              dyadic_weights({weights.data(), weights.size()}), boundary);
-          },
-          nb::arg("num_vertices"), nb::arg("edges").noconvert(), nb::arg("weights").noconvert(),
-          nb::arg("boundary").noconvert())
+      .def("__init__", &make_solver<int64_t>, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+           nb::arg("weights").noconvert(), nb::arg("boundary").noconvert())
+      .def("__init__", &make_solver<double>, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+           nb::arg("weights").noconvert(), nb::arg("boundary").noconvert())
       .def("solve", &Solver::solve, nb::arg("offsets").noconvert(), nb::arg("odd").noconvert(),
            nb::arg("progress").none(), nb::arg("seconds"))
       .def_prop_ro("num_digits", &Solver::num_digits)
       .def_prop_ro("exponent", &Solver::exponent);
-  define("minimum_tjoin_int", &tjoin_int);
-  define("minimum_tjoin_float", &tjoin_float);
+  define("minimum_tjoin_int", &tjoin<int64_t>);
+  define("minimum_tjoin_float", &tjoin<double>);
 }
 
 }  // namespace planaris::bindings

@@ -102,16 +102,14 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, int threads, C
   std::vector<std::vector<int32_t>> edges(shares + 1);
   Team team(std::min(threads, int(std::max<size_t>(shares, 1))), control);
   std::vector<std::optional<Paths<Int>>> paths(team.threads());
-  team.work(std::vector<std::vector<int32_t>>(shares), std::vector<int32_t>(shares, 0),
-            [&](int worker, int share) {
-              if (!paths[worker]) paths[worker].emplace(*graph_);
-              const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
-              for (size_t k = share * kShare; k < end; ++k) {
-                team.check(worker, 1.0);
-                paths[worker]->append(pairs.matched[k].first, pairs.matched[k].second,
-                                      edges[share]);
-              }
-            });
+  team.work(shares, [&](int worker, int share) {
+    if (!paths[worker]) paths[worker].emplace(*graph_);
+    const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
+    for (size_t k = share * kShare; k < end; ++k) {
+      team.check(worker, 1.0);
+      paths[worker]->append(pairs.matched[k].first, pairs.matched[k].second, edges[share]);
+    }
+  });
   if (!paths[0]) paths[0].emplace(*graph_);
   paths[0]->append_rest(pairs.loose, edges.back());
   return odd_edges(edges, weight_->size());

@@ -14,17 +14,17 @@ using UInt128 = unsigned __int128;
 
 // Two's complement, lowest limb first. Overflow is excluded by the caller's bound.
 template <int N>
-struct Wide {
+struct WideInteger {
   std::array<uint64_t, N> limb;
 
-  Wide() : limb{} {}
-  Wide(int64_t value) {
+  WideInteger() : limb{} {}
+  WideInteger(int64_t value) {
     limb.fill(value < 0 ? ~uint64_t{0} : 0);
     limb[0] = uint64_t(value);
   }
   bool negative() const { return int64_t(limb[N - 1]) < 0; }
 
-  Wide& operator+=(const Wide& other) {
+  WideInteger& operator+=(const WideInteger& other) {
     UInt128 carry = 0;
     for (int i = 0; i < N; ++i) {
       carry += UInt128(limb[i]) + other.limb[i];
@@ -33,16 +33,16 @@ struct Wide {
     }
     return *this;
   }
-  Wide operator-() const {
-    Wide result;
+  WideInteger operator-() const {
+    WideInteger result;
     for (int i = 0; i < N; ++i) result.limb[i] = ~limb[i];
-    return result += Wide(1);
+    return result += WideInteger(1);
   }
-  Wide& operator-=(const Wide& other) { return *this += -other; }
-  friend Wide operator+(Wide a, const Wide& b) { return a += b; }
-  friend Wide operator-(Wide a, const Wide& b) { return a -= b; }
-  friend bool operator==(const Wide&, const Wide&) = default;
-  friend std::strong_ordering operator<=>(const Wide& a, const Wide& b) {
+  WideInteger& operator-=(const WideInteger& other) { return *this += -other; }
+  friend WideInteger operator+(WideInteger a, const WideInteger& b) { return a += b; }
+  friend WideInteger operator-(WideInteger a, const WideInteger& b) { return a -= b; }
+  friend bool operator==(const WideInteger&, const WideInteger&) = default;
+  friend std::strong_ordering operator<=>(const WideInteger& a, const WideInteger& b) {
     if (a.negative() != b.negative()) return b.negative() <=> a.negative();
     for (int i = N - 1; i >= 0; --i) {
       if (a.limb[i] != b.limb[i]) return a.limb[i] <=> b.limb[i];
@@ -59,8 +59,8 @@ Int halved(const Int& value) {
   return value / 2;
 }
 template <int N>
-Wide<N> halved(const Wide<N>& value) {
-  Wide<N> result;
+WideInteger<N> halved(const WideInteger<N>& value) {
+  WideInteger<N> result;
   for (int i = 0; i < N; ++i) {
     const uint64_t above = i + 1 < N ? value.limb[i + 1] : (value.negative() ? 1 : 0);
     result.limb[i] = value.limb[i] >> 1 | above << 63;
@@ -73,8 +73,8 @@ Int shifted(const Int& value, int32_t bits) {
   return value * (Int(1) << bits);
 }
 template <int N>
-Wide<N> shifted(const Wide<N>& value, int32_t bits) {
-  Wide<N> result;
+WideInteger<N> shifted(const WideInteger<N>& value, int32_t bits) {
+  WideInteger<N> result;
   const int whole = bits / 64, part = bits % 64;
   for (int i = N - 1; i >= whole; --i) {
     result.limb[i] = value.limb[i - whole] << part;
@@ -93,7 +93,7 @@ void append_digits(Int value, int32_t count, std::vector<int64_t>& out) {
   }
 }
 template <int N>
-void append_digits(const Wide<N>& value, int32_t count, std::vector<int64_t>& out) {
+void append_digits(const WideInteger<N>& value, int32_t count, std::vector<int64_t>& out) {
   for (int32_t i = 0; i < count; ++i) {
     const uint32_t digit = uint32_t(value.limb[i / 2] >> (i % 2 * 32));
     out.push_back(i + 1 == count ? int64_t(int32_t(digit)) : int64_t(digit));
