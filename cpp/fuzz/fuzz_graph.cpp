@@ -2,18 +2,18 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "bytes.hpp"
-#include "planaris/chords.hpp"
-#include "planaris/cut_reduction.hpp"
-#include "planaris/cut_search.hpp"
-#include "planaris/cycle_separation.hpp"
-#include "planaris/drawing.hpp"
-#include "planaris/embedding.hpp"
-#include "planaris/graph.hpp"
-#include "planaris/kuratowski.hpp"
-#include "planaris/matching.hpp"
-#include "planaris/max_flow.hpp"
-#include "planaris/planarity.hpp"
+#include "embedding/chords.hpp"
+#include "embedding/drawing.hpp"
+#include "embedding/embedding.hpp"
+#include "embedding/kuratowski.hpp"
+#include "embedding/planarity.hpp"
+#include "fuzz/bytes.hpp"
+#include "graph/biconnected.hpp"
+#include "graph/max_flow.hpp"
+#include "polytope/cut_reduction.hpp"
+#include "polytope/cut_search.hpp"
+#include "polytope/cycle_separation.hpp"
+#include "tjoin/matching.hpp"
 
 using namespace planaris;
 

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "planaris/elimination.hpp"
-#include "planaris/text.hpp"
+#include "elimination/elimination.hpp"
+#include "text/text.hpp"
 
 using namespace planaris;
 

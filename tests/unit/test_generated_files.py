@@ -23,7 +23,8 @@ def test_the_stub_of_the_core_is_fresh(tmp_path):
 
 @pytest.mark.repository
 def test_every_binding_is_called_once():
-    module = (ROOT / "cpp/bindings/module.cpp").read_text()
+    module = (ROOT / "cpp/module.cpp").read_text()
     called = re.findall(r"planaris::bindings::bind_(\w+)\(m\)", module)
-    files = [path.stem.removeprefix("bind_") for path in (ROOT / "cpp/bindings").glob("bind_*.cpp")]
+    paths = (ROOT / "cpp").glob("*/*_binding.cpp")
+    files = [path.stem.removesuffix("_binding") for path in paths]
     assert sorted(called) == sorted(files)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from planaris import _core
 from planaris.show import one_line
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -78,9 +78,10 @@ def scaled(numerator: int, exponent: int) -> Fraction:
     return Fraction(numerator) * Fraction(2) ** exponent
 
 
-def packing_of(raw: Any) -> CutPacking:
-    """Return the packing in what the compiled core returns."""
-    _, _, exponent, num_digits, arrays, _ = raw
-    values = arrays[5] if num_digits == 0 else arrays[5].reshape(-1, num_digits)
-    order, start, stop, parent = arrays[1:5]
-    return CutPacking(order, start, stop, parent, values, exponent - 1)
+def packing_of(found: _core.TJoinSolution) -> CutPacking:
+    """Return the packing of a solution, whose values count half units."""
+    digits = found.num_digits
+    values = found.values if digits == 0 else found.values.reshape(-1, digits)
+    return CutPacking(
+        found.order, found.start, found.stop, found.parent, values, found.exponent - 1
+    )

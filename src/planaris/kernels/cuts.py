@@ -88,7 +88,7 @@ def separate_cycles(
         budget.workers(),
         *control(budget),
     )
-    return CycleCuts(*found)
+    return CycleCuts(found.offsets, found.edges, found.odd, found.violation, found.num_found)
 
 
 def separate_wheels(
@@ -101,7 +101,7 @@ def separate_wheels(
 ) -> WheelCuts:
     """Find violated bicycle odd wheels; x must satisfy the triangle inequalities."""
     found = _core.separate_wheels(num_spins, edges, x, min_violation, max_cuts)
-    return WheelCuts(*found)
+    return WheelCuts(found.offsets, found.edges, found.flipped, found.rim, found.violation)
 
 
 def reduce_cut(

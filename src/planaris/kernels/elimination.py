@@ -52,10 +52,16 @@ def elimination_order(
 
 def elimination_tree(arrays: FactorArrays, order: IntArray, max_bits: float = 62.0) -> TreeSize:
     """Return the order as it will be used (a postorder) and the sizes of its tables."""
+    tree = _core.elimination_tree(
+        arrays.cardinalities, arrays.scopes, arrays.scope_offsets, order, max_bits
+    )
     return TreeSize(
-        *_core.elimination_tree(
-            arrays.cardinalities, arrays.scopes, arrays.scope_offsets, order, max_bits
-        )
+        order=tree.order,
+        width=tree.width,
+        largest_table=tree.largest_table,
+        message_entries=tree.message_entries,
+        stack_entries=tree.stack_entries,
+        total_entries=tree.total_entries,
     )
 
 
@@ -67,7 +73,8 @@ def eliminate_sum(
     budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray]:
     """Return (log Z, bound on its rounding error, node tables, factor tables), all flat."""
-    return _core.eliminate_sum(*arrays, order, marginals, *control(budget))
+    found = _core.eliminate_sum(*arrays, order, marginals, *control(budget))
+    return found.log_partition, found.error, found.nodes, found.factors
 
 
 def eliminate_max(

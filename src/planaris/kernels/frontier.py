@@ -44,7 +44,8 @@ def frontier_sum(
     budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray, bool]:
     """Return (log Z, error bound, node tables, edge tables, whether exponents were wide)."""
-    return _core.frontier_sum(*arrays, layout, marginals, wide, spare, *control(budget))
+    found = _core.frontier_sum(*arrays, layout, marginals, wide, spare, *control(budget))
+    return found.log_partition, found.error, found.singles, found.pairs, found.wide_exponents
 
 
 def frontier_max(

@@ -60,11 +60,11 @@ class JoinGraph:
         perfect: bool,
         start: Any,
         budget: Budget,
-    ) -> Any:
+    ) -> _core.TJoinSolution:
         """Return what the compiled core returns."""
         integral = self.weights.dtype == np.int64
         call = cast("Any", _core.minimum_tjoin_int if integral else _core.minimum_tjoin_float)
-        return call(
+        found: _core.TJoinSolution = call(
             self.num_vertices,
             self.edges,
             self.weights,
@@ -75,6 +75,7 @@ class JoinGraph:
             *control(budget),
             budget.workers(),
         )
+        return found
 
     def require_no_negative(self) -> None:
         """Refuse negative weights."""

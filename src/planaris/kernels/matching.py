@@ -184,23 +184,23 @@ def minimum_tjoin(
     graph.require_no_negative()
     state = None if start is None else start.state
     budget = Budget.of(time_limit, threads=threads, progress=progress)
-    raw = graph.solve(perfect=False, start=state, budget=budget)
-    infeasible, exact, exponent, _, arrays, state = raw
-    if infeasible >= 0:
-        raise odd_component_error(graph, infeasible)
-    numerator = as_integer(arrays[6])
+    found = graph.solve(perfect=False, start=state, budget=budget)
+    if found.infeasible >= 0:
+        raise odd_component_error(graph, found.infeasible)
+    numerator = as_integer(found.objective)
+    objective = graph.objective(numerator, found.exponent)
     return TJoin(
-        join=arrays[0],
-        objective=graph.objective(numerator, exponent),
+        join=found.join,
+        objective=objective,
         numerator=numerator,
-        exponent=exponent,
-        lower=graph.objective(numerator, exponent)
-        if exact
-        else graph.lower(as_integer(arrays[9]), exponent - 1),
-        exact=exact,
-        certificate=packing_of(raw),
-        stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
-        state=state,
+        exponent=found.exponent,
+        lower=objective
+        if found.exact
+        else graph.lower(as_integer(found.lower), found.exponent - 1),
+        exact=found.exact,
+        certificate=packing_of(found),
+        stats=dict(zip(COUNTERS, found.counters.tolist(), strict=True)),
+        state=found.state,
     )
 
 
@@ -256,11 +256,10 @@ def min_weight_perfect_matching(
     graph = JoinGraph.read(num_vertices, edges, weights, [], None)
     budget = Budget.of(time_limit, threads=threads, progress=progress)
     with budget.required("no lightest perfect matching was found"):
-        raw = graph.solve(perfect=True, start=None, budget=budget)
-    infeasible, _, exponent, _, arrays, _ = raw
-    if infeasible >= 0:
-        raise odd_component_error(graph, infeasible)
-    matching = arrays[0]
+        found = graph.solve(perfect=True, start=None, budget=budget)
+    if found.infeasible >= 0:
+        raise odd_component_error(graph, found.infeasible)
+    matching = found.join
     if 2 * len(matching) != num_vertices:
         degree = np.bincount(graph.edges[matching].ravel(), minlength=num_vertices)
         crowded = np.flatnonzero(degree > 1)
@@ -269,16 +268,16 @@ def min_weight_perfect_matching(
             f"an odd number of times takes {len(matching)} edges, more than {num_vertices // 2}"
         )
         raise InfeasibleError(msg, vertices=crowded, num_edges=len(matching))
-    offset = as_integer(arrays[7])
-    numerator = as_integer(arrays[6]) - offset * len(matching)
+    offset = as_integer(found.offset)
+    numerator = as_integer(found.objective) - offset * len(matching)
     return PerfectMatching(
         matching=matching,
-        objective=graph.objective(numerator, exponent),
+        objective=graph.objective(numerator, found.exponent),
         numerator=numerator,
-        exponent=exponent,
-        certificate=packing_of(raw),
+        exponent=found.exponent,
+        certificate=packing_of(found),
         offset=offset,
-        stats=dict(zip(COUNTERS, arrays[8].tolist(), strict=True)),
+        stats=dict(zip(COUNTERS, found.counters.tolist(), strict=True)),
     )
 
 
@@ -377,13 +376,13 @@ class TJoinSolver:
 
     def _run(self, offsets: LongArray, odd: IntArray, budget: Budget | None) -> Joins:
         core, graph = self._core, self._graph
-        done, infeasible, begins, edges, digits = core.solve(offsets, odd, *control(budget))
-        if infeasible >= 0:
-            members = odd[offsets[done] : offsets[done + 1]]
-            raise odd_component_error(replace(graph, odd=members), infeasible)
-        raw, width = digits.astype("<u4").tobytes(), 4 * core.num_digits
+        found = core.solve(offsets, odd, *control(budget))
+        if found.infeasible >= 0:
+            members = odd[offsets[found.num_done] : offsets[found.num_done + 1]]
+            raise odd_component_error(replace(graph, odd=members), found.infeasible)
+        raw, width = found.digits.astype("<u4").tobytes(), 4 * core.num_digits
         numerators = [
             int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)
         ]
         objectives = np.array([graph.objective(x, core.exponent) for x in numerators])
-        return Joins(begins, edges, numerators, core.exponent, objectives)
+        return Joins(found.offsets, found.edges, numerators, core.exponent, objectives)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 import numpy as np
@@ -71,6 +71,11 @@ class LogPfaffian:
     low: float = 0.0
     exponent: int = 0
 
+    @classmethod
+    def of(cls, found: _core.LogPfaffian) -> LogPfaffian:
+        """Copy what the compiled core found."""
+        return cls(**{field.name: getattr(found, field.name) for field in fields(cls)})
+
     @property
     def magnitude(self) -> Fraction:
         """The size itself, where it is known; 0 elsewhere."""
@@ -115,7 +120,7 @@ class Elimination:
         are not waited for while entries grow by at most ``exp(slack)``. The last number is the
         largest sum of values of the sets around a face.
         """
-        scale, earliest, rank, deepest = self._core.order_by_moats(
+        found = self._core.order_by_moats(
             moats.order,
             moats.start,
             moats.stop,
@@ -125,7 +130,7 @@ class Elimination:
             unsatisfied,
             slack,
         )
-        return scale, EliminationOrder(earliest, rank), deepest
+        return found.scale, EliminationOrder(found.earliest, found.rank), found.deepest
 
     def log_pfaffian(
         self,
@@ -154,7 +159,7 @@ class Elimination:
             wide,
             budget.poller(),
         )
-        return LogPfaffian(*found)
+        return LogPfaffian.of(found)
 
     def log_pfaffians(
         self,
@@ -170,7 +175,7 @@ class Elimination:
         With ``marginals`` the probabilities that edges are not cut follow, one row per matrix,
         and the residual of every row; otherwise two empty arrays.
         """
-        numbers, uncut, residual = self._core.log_pfaffians(
+        found, uncut, residual = self._core.log_pfaffians(
             np.ascontiguousarray(face),
             join,
             signs,
@@ -179,7 +184,7 @@ class Elimination:
             marginals,
             budget.poller(),
         )
-        return [LogPfaffian(*row[:9]) for row in numbers.tolist()], uncut, residual
+        return [LogPfaffian.of(each) for each in found], uncut, residual
 
     def factorize(
         self,
@@ -214,7 +219,7 @@ class Factorization:
 
     def __init__(self, core: _core.PfaffianFactors) -> None:
         self._core = core
-        self.log_pfaffian = LogPfaffian(*core.log_pfaffian())
+        self.log_pfaffian = LogPfaffian.of(core.log_pfaffian)
 
     def uncut(self, *, budget: Budget = ALONE) -> tuple[FloatArray, float]:
         """Return the probability that each edge is not cut, and the largest residual."""

@@ -20,10 +20,9 @@ def embed_drawing(
     pair holds two edges (crossing, overlap), an edge and a vertex (through-vertex), or two
     vertices (same-place).
     """
-    flaw, first, second, rotation, offsets, outer = _core.embed_drawing(
-        num_vertices, edges, positions
-    )
-    return FLAWS[flaw], (first, second), rotation, offsets, outer
+    found = _core.embed_drawing(num_vertices, edges, positions)
+    at_fault = (found.first, found.second)
+    return FLAWS[found.flaw], at_fault, found.rotation, found.offsets, found.outer
 
 
 def embed_planar(num_vertices: int, edges: IntArray) -> tuple[bool, IntArray, IntArray]:
@@ -46,7 +45,8 @@ def split_faces(
     edges: IntArray, rotation: IntArray, offsets: IntArray, max_length: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return (chords, rotation and offsets with them, a half-edge left of each given face)."""
-    return _core.split_faces(edges, rotation, offsets, max_length)
+    split = _core.split_faces(edges, rotation, offsets, max_length)
+    return split.chords, split.rotation, split.offsets, split.centre
 
 
 def find_best_faces(

@@ -42,15 +42,23 @@ class Rows(NamedTuple):
 
 def scan_uai(text: bytes, *, log: bool) -> UaiArrays:
     """Read a UAI model; negative potentials are refused unless ``log``."""
-    bayes, cards, scopes, scope_offsets, values, table_offsets, error = _core.scan_uai(
-        np.frombuffer(text, dtype=np.uint8), log
+    found = _core.scan_uai(np.frombuffer(text, dtype=np.uint8), log)
+    return UaiArrays(
+        bayes=found.bayes,
+        cardinalities=found.cardinalities,
+        scopes=found.scopes,
+        scope_offsets=found.scope_offsets,
+        values=found.values,
+        table_offsets=found.table_offsets,
+        error=_error(found.error),
     )
-    return UaiArrays(bayes, cards, scopes, scope_offsets, values, table_offsets, ScanError(*error))
 
 
 def scan_rows(text: bytes, comment_starts: str = "#") -> Rows:
     """Read lines of finite numbers; a token that begins with a comment start ends its line."""
-    values, row_offsets, row_lines, error = _core.scan_rows(
-        np.frombuffer(text, dtype=np.uint8), comment_starts
-    )
-    return Rows(values, row_offsets, row_lines, ScanError(*error))
+    rows = _core.scan_rows(np.frombuffer(text, dtype=np.uint8), comment_starts)
+    return Rows(rows.values, rows.row_offsets, rows.row_lines, _error(rows.error))
+
+
+def _error(error: _core.ScanError) -> ScanError:
+    return ScanError(error.line, error.column, error.expected, error.found)

@@ -1,0 +1,151 @@
+#include "base/team.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace planaris {
+
+void Team::start() {
+  if (!others_.empty()) return;
+  try {
+    for (int k = 1; k < threads_; ++k) {
+      others_.emplace_back([this, k] {
+        for (int seen = 0;;) {
+          round_.wait(seen);
+          seen = round_;
+          if (body_ == nullptr) return;
+          (*body_)(k);
+          if (--pending_ == 0) pending_.notify_all();
+        }
+      });
+    }
+  } catch (...) {  // fewer threads than wished for: go on with those there are
+  }
+}
+
+void Team::on_all(const std::function<void(int)>& body) {
+  body_ = &body;
+  pending_ = static_cast<int>(others_.size());
+  ++round_;
+  round_.notify_all();
+  body(0);
+  for (int left = pending_; left > 0; left = pending_) pending_.wait(left);
+}
+
+Team::~Team() {
+  body_ = nullptr;
+  ++round_;
+  round_.notify_all();
+  for (std::thread& thread : others_) thread.join();
+}
+
+void Team::work(std::vector<std::vector<int32_t>> successors, std::vector<int32_t> waits,
+                const Run& run) {
+  successors_ = std::move(successors);
+  waits_ = std::move(waits);
+  remaining_ = waits_.size();
+  ready_.clear();
+  for (size_t t = waits_.size(); t-- > 0;) {
+    if (waits_[t] == 0) ready_.push_back(static_cast<int32_t>(t));
+  }
+  start();
+  on_all([&](int worker) { worker_loop(worker, run); });
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Team::fail(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (!error_) error_ = error;
+  stop_ = true;
+  changed_.notify_all();
+}
+
+void Team::worker_loop(int worker, const Run& run) {
+  std::unique_lock lock(mutex_);
+  while (remaining_ > 0 && !stop_) {
+    if (!ready_.empty()) {
+      const int32_t task = ready_.back();
+      ready_.pop_back();
+      lock.unlock();
+      try {
+        run(worker, task);
+      } catch (...) {
+        fail(std::current_exception());
+        return;
+      }
+      lock.lock();
+      --remaining_;
+      for (const int32_t next : successors_[task]) {
+        if (--waits_[next] == 0) ready_.push_back(next);
+      }
+      changed_.notify_all();
+      continue;
+    }
+    const auto open = std::find_if(jobs_.begin(), jobs_.end(),
+                                   [](const Job* job) { return job->next < job->count; });
+    if (open != jobs_.end()) {
+      Job& job = **open;
+      ++job.helpers;
+      lock.unlock();
+      help(job);
+      lock.lock();
+      --job.helpers;
+      changed_.notify_all();
+      continue;
+    }
+    if (worker > 0) {
+      changed_.wait(lock);
+      continue;
+    }
+    changed_.wait_for(lock, std::chrono::milliseconds(50));
+    lock.unlock();
+    try {
+      control_.poll_now();
+    } catch (...) {
+      fail(std::current_exception());
+      return;
+    }
+    lock.lock();
+  }
+}
+
+// A large front keeps a thread busy for long: between its parts it looks whether to stop.
+void Team::check_here() {
+  if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
+  if (std::this_thread::get_id() == caller_) control_.poll_now();
+}
+
+void Team::help(Job& job) {
+  try {
+    for (int k = job.next++; k < job.count; k = job.next++) {
+      check_here();
+      (*job.body)(k);
+    }
+  } catch (...) {
+    job.next = job.count;  // what is left is not done, and nobody will look at it
+    fail(std::current_exception());
+  }
+}
+
+void Team::parallel_for(int count, const std::function<void(int)>& body) {
+  if (threads_ == 1 || count < 2) {
+    for (int k = 0; k < count; ++k) {
+      check_here();
+      body(k);
+    }
+    return;
+  }
+  Job job{&body, count};
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.push_back(&job);
+  }
+  changed_.notify_all();
+  help(job);
+  std::unique_lock lock(mutex_);
+  jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+  changed_.wait(lock, [&job] { return job.helpers == 0; });
+  if (stop_) throw Interrupted();
+}
+
+}  // namespace planaris

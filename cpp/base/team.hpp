@@ -1,0 +1,105 @@
+// Threads that share work: a graph of tasks, in which idle threads help inside a task when there
+// is no other to start, or short loops. All threading of the core goes through this class. The
+// caller is worker 0 and the only one that polls Control. Threads start when first needed and
+// wait, for little, until the team goes.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/control.hpp"
+
+namespace planaris {
+
+class Team {
+ public:
+  // run(worker, task): worker is in [0, threads).
+  using Run = std::function<void(int worker, int task)>;
+
+  Team(int threads, Control& control) : threads_(threads < 1 ? 1 : threads), control_(control) {}
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  static int cores() {
+    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 64);
+  }
+  int threads() const { return threads_; }
+
+  // successors[t] are the tasks that wait for t; waits[t] says for how many a task waits.
+  void work(std::vector<std::vector<int32_t>> successors, std::vector<int32_t> waits,
+            const Run& run);
+  // Tasks 0 … count - 1, none of which waits for another.
+  void work(size_t count, const Run& run) {
+    work(std::vector<std::vector<int32_t>>(count), std::vector<int32_t>(count, 0), run);
+  }
+
+  // Inside a task: runs body(0 … count - 1) with the help of idle threads; throws when the work
+  // has to stop.
+  void parallel_for(int count, const std::function<void(int)>& body);
+
+  // Inside a task, from any thread: throws when the work has to stop.
+  void check(int worker, double fraction = -1.0) {
+    if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
+    if (worker == 0) control_.poll_now(fraction);  // the clock is nothing beside a front
+  }
+
+  // Into how many parts to split a loop of about so many nanoseconds: one where waking others
+  // would not pay. Threads do not count, so that partial sums are the same for any number.
+  static int parts(double nanoseconds) {
+    return static_cast<int>(std::clamp(nanoseconds / 1e4, 1.0, 64.0));
+  }
+  // Outside of tasks: body(begin, end, part) over equal parts of [0, count). It must not throw.
+  template <class Body>
+  void split(int64_t count, int parts, Body&& body) {
+    const auto share = [&](int worker, int workers) {
+      for (int k = parts * worker / workers; k < parts * (worker + 1) / workers; ++k) {
+        body(count * k / parts, count * (k + 1) / parts, k);
+      }
+    };
+    if (parts == 1 || threads_ == 1) return share(0, 1);
+    start();
+    const int workers = 1 + static_cast<int>(others_.size());
+    on_all([&](int worker) { share(worker, workers); });
+  }
+
+ private:
+  struct Job {
+    const std::function<void(int)>* body;
+    int count;
+    std::atomic<int> next{0};
+    int helpers = 0;  // guarded by mutex_
+  };
+
+  void start();
+  void on_all(const std::function<void(int)>& body);
+  void worker_loop(int worker, const Run& run);
+  void help(Job& job);
+  void check_here();
+  void fail(std::exception_ptr error);
+
+  int threads_;
+  Control& control_;
+  std::thread::id caller_ = std::this_thread::get_id();
+  std::vector<std::thread> others_;
+  const std::function<void(int)>* body_ = nullptr;  // null: the threads may go
+  std::atomic<int> round_{0}, pending_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<int32_t> ready_, waits_;
+  std::vector<std::vector<int32_t>> successors_;
+  std::vector<Job*> jobs_;
+  size_t remaining_ = 0;
+  std::atomic<bool> stop_{false};
+  std::exception_ptr error_;
+};
+
+}  // namespace planaris

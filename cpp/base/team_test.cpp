@@ -1,0 +1,74 @@
+#include "base/team.hpp"
+
+#include <numeric>
+#include <stdexcept>
+
+#include "third_party/doctest/doctest.h"
+
+using namespace planaris;
+
+// A binary tree in which every task adds up its children, with loops inside some of them.
+TEST_CASE("tasks wait for those before them") {
+  constexpr int32_t kTasks = 127;
+  for (const int threads : {1, 2, 5}) {
+    Control control;
+    Team team(threads, control);
+    for (int round = 0; round < 20; ++round) {
+      std::vector<std::vector<int32_t>> successors(kTasks);
+      std::vector<int32_t> waits(kTasks, 0);
+      for (int32_t t = 1; t < kTasks; ++t) {
+        successors[t] = {(t - 1) / 2};
+        ++waits[(t - 1) / 2];
+      }
+      std::vector<int64_t> sum(kTasks, 0);
+      team.work(successors, waits, [&](int worker, int t) {
+        team.check(worker);
+        std::vector<int64_t> parts(8, 0);
+        if (t % 3 == 0) team.parallel_for(8, [&](int k) { parts[k] = k; });
+        sum[t] = 1 + std::accumulate(parts.begin(), parts.end(), int64_t{0});
+        for (const int32_t child : {2 * t + 1, 2 * t + 2}) {
+          if (child < kTasks) sum[t] += sum[child];
+        }
+      });
+      CHECK(sum[0] == kTasks + 28 * 43);
+    }
+  }
+}
+
+TEST_CASE("parts of loops do not depend on threads") {
+  std::vector<double> sums;
+  for (const int threads : {1, 2, 3, 7}) {
+    Control control;
+    Team team(threads, control);
+    for (int round = 0; round < 100; ++round) {
+      std::vector<double> parts(Team::parts(3e5), 0.0);
+      team.split(1000, static_cast<int>(parts.size()), [&](int64_t begin, int64_t end, int part) {
+        for (int64_t i = begin; i < end; ++i) parts[part] += 1.0 / static_cast<double>(i + 1);
+      });
+      sums.push_back(std::accumulate(parts.begin(), parts.end(), 0.0));
+    }
+  }
+  CHECK(sums == std::vector<double>(sums.size(), sums[0]));
+  CHECK(Team::parts(1.9e4) == 1);
+  CHECK(Team::parts(1e300) == 64);
+}
+
+TEST_CASE("an exception of any thread stops all and reaches the caller") {
+  for (const int bad : {0, 50, 99}) {
+    Control control;
+    Team team(4, control);
+    const auto run = [&](int worker, int t) {
+      team.check(worker);
+      if (t == bad) throw std::length_error("bad");
+    };
+    CHECK_THROWS_AS(team.work(100, run), std::length_error);
+  }
+  Control over([](double) { return true; }, 0.0);
+  Team team(3, over);
+  const auto run = [&](int worker, int) {
+    do {
+      team.check(worker);
+    } while (worker != 0);  // the others go on until the caller has seen the clock
+  };
+  CHECK_THROWS_AS(team.work(100, run), DeadlinePassed);
+}

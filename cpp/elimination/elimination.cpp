@@ -1,0 +1,564 @@
+#include "elimination/elimination.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <random>
+#include <type_traits>
+
+#include "base/scaled.hpp"
+
+namespace planaris {
+namespace {
+
+constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in the L1 cache
+
+struct SumProduct {
+  using Number = Scaled;
+  static Number one() { return {1.0, 0.0}; }
+  static void multiply(Number& x, const Number& y) { x *= y; }
+  // A product of `count` normalised mantissas is below 2^count.
+  static void tidy(Number& x) { x.normalize(); }
+
+  static Number reduce(const Number* row, int32_t labels) {
+    double top = -kInf;
+    for (int32_t x = 0; x < labels; ++x) {
+      if (row[x].m != 0.0) top = std::max(top, row[x].e);
+    }
+    if (top == -kInf) return {};
+    Number total{0.0, top};
+    for (int32_t x = 0; x < labels; ++x) {
+      if (row[x].m != 0.0) total.m += relative_to(row[x], top);
+    }
+    total.normalize();
+    return total;
+  }
+};
+
+struct MaxPlus {
+  using Number = double;
+  static Number one() { return 0.0; }
+  static void multiply(Number& x, Number y) { x += y; }
+  static void tidy(Number&) {}
+  static Number reduce(const Number* row, int32_t labels) {
+    return *std::max_element(row, row + labels);
+  }
+};
+
+// Sum of numbers of mixed size with an error of about one rounding (Neumaier).
+struct CompensatedSum {
+  double sum = 0.0, rest = 0.0;
+  void add(double x) {
+    const double t = sum + x;
+    rest += std::abs(sum) >= std::abs(x) ? (sum - t) + x : (x - t) + sum;
+    sum = t;
+  }
+  double value() const { return sum + rest; }
+};
+
+// Offsets into an operand for all joint labels of some axes; last axis fastest.
+void expand_offsets(std::span<const int32_t> cards, std::span<const int64_t> strides,
+                    std::vector<int64_t>& offsets) {
+  offsets.assign(1, 0);
+  for (size_t a = 0; a < cards.size(); ++a) {
+    const size_t old = offsets.size();
+    const auto k = static_cast<size_t>(cards[a]);
+    if (k == 1) continue;
+    offsets.resize(old * k);
+    for (size_t i = old; i-- > 0;) {  // from the end: in place
+      const int64_t base = offsets[i];
+      for (size_t x = k; x-- > 0;) offsets[i * k + x] = base + static_cast<int64_t>(x) * strides[a];
+    }
+  }
+}
+
+// Numbers that are not set before they are written: zeroing gigabytes takes seconds in which
+// nothing can be stopped.
+template <class T>
+class Buffer {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+
+  void resize(size_t size) {
+    data_.reset(static_cast<T*>(std::malloc(std::max<size_t>(size, 1) * sizeof(T))));
+    if (!data_) throw std::bad_alloc();
+  }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(T* data) const { std::free(data); }
+  };
+  std::unique_ptr<T[], Free> data_;
+};
+
+template <class Semiring>
+class Eliminator {
+ public:
+  using Number = typename Semiring::Number;
+
+  Eliminator(const FactorGraphView& graph, const EliminationTree& tree, bool keep_messages,
+             Control& control)
+      : graph_(graph), tree_(tree), control_(control) {
+    assign_factors();
+    place_messages(keep_messages);
+    table_.resize(tree.largest_table);
+    convert_factors();
+  }
+
+  // Leaves to root. Returns false when every state has weight zero.
+  bool collect() {
+    const int32_t n = size();
+    for (int32_t p = 0; p < n; ++p) {
+      control_.poll(static_cast<double>(p) / n);
+      build_table(p);
+      const int64_t rows = message_size(p);
+      const int32_t labels = own_cardinality(p);
+      Number* message = messages_.data() + message_offset_[p];
+      for (int64_t r = 0; r < rows; ++r) {
+        message[r] = Semiring::reduce(table_.data() + r * labels, labels);
+      }
+      if (!finish_message(p, message, rows, labels)) return false;
+    }
+    return true;
+  }
+
+  // One table per cluster from root to leaves, as probabilities.
+  void distribute(std::vector<double>& nodes, std::vector<double>& factors);
+
+  // Draws (or maximises) every variable given the later ones it meets.
+  template <class Pick>
+  void descend(int64_t num_states, std::vector<int32_t>& states, Pick&& pick);
+
+  double log_total() const {
+    return log_mantissa_.value() + exponent_.value() * 0.6931471805599453;
+  }
+  double error() const { return error_; }
+
+ private:
+  struct Operand {
+    const Number* data;
+    std::vector<int64_t> strides;  // per axis of the cluster
+  };
+
+  int32_t size() const { return static_cast<int32_t>(tree_.order.size()); }
+  std::span<const int32_t> axes(int32_t p) const {
+    return {tree_.axes.data() + tree_.axis_offsets[p],
+            static_cast<size_t>(tree_.axis_offsets[p + 1] - tree_.axis_offsets[p])};
+  }
+  int32_t own_cardinality(int32_t p) const { return graph_.cardinalities[tree_.order[p]]; }
+  int64_t message_size(int32_t p) const { return message_size_[p]; }
+
+  void assign_factors();
+  void place_messages(bool keep);
+  void convert_factors();
+  const Number* factor_data(int64_t f) const;
+  void set_strides(std::span<const int32_t> cluster, std::span<const int32_t> scope,
+                   std::vector<int64_t>& strides);
+  size_t gather_operands(int32_t p);
+  void split_axes(int32_t p);
+  void build_table(int32_t p);
+  bool finish_message(int32_t p, Number* message, int64_t rows, int32_t labels);
+
+  // Calls visit(entry of the table, entry of the operand) for all entries of a cluster.
+  template <class Visit>
+  void sweep(const std::vector<int64_t>& strides, Visit&& visit) {
+    const std::span<const int32_t> cards(cards_);
+    const std::span<const int64_t> s(strides);
+    expand_offsets(cards.first(split_), s.first(split_), outer_);
+    expand_offsets(cards.subspan(split_), s.subspan(split_), inner_);
+    int64_t entry = 0;
+    for (const int64_t base : outer_) {
+      control_.poll();
+      for (const int64_t step : inner_) visit(entry++, base + step);
+    }
+  }
+
+  const FactorGraphView& graph_;
+  const EliminationTree& tree_;
+  Control& control_;
+  std::vector<int64_t> factor_offsets_, factors_;       // factors of each position
+  std::vector<int64_t> child_offsets_;                  // children of each position
+  std::vector<int32_t> children_;
+  std::vector<int64_t> message_offset_, message_size_;
+  Buffer<Number> messages_, table_;
+  std::vector<Number> converted_;
+  std::vector<double> magnitude_;                       // of each message (MaxPlus)
+  std::vector<double> factor_magnitude_;
+  std::vector<Operand> operands_;
+  std::vector<int32_t> cards_, place_;
+  size_t split_ = 0;
+  std::vector<int64_t> outer_, inner_;
+  CompensatedSum log_mantissa_;
+  CompensatedSum exponent_;
+  double error_ = 0.0;
+};
+
+template <class Semiring>
+void Eliminator<Semiring>::assign_factors() {
+  const int32_t n = size();
+  std::vector<int32_t> position(n);
+  for (int32_t p = 0; p < n; ++p) position[tree_.order[p]] = p;
+  place_.assign(n, -1);
+  const auto first = [&](int64_t f) {
+    int32_t p = n;
+    for (int64_t i = graph_.scope_offsets[f]; i < graph_.scope_offsets[f + 1]; ++i) {
+      p = std::min(p, position[graph_.scopes[i]]);
+    }
+    return p;
+  };
+  factor_offsets_.assign(static_cast<size_t>(n) + 2, 0);
+  for (int64_t f = 0; f < graph_.num_factors(); ++f) ++factor_offsets_[first(f) + 1];
+  for (int32_t p = 0; p <= n; ++p) factor_offsets_[p + 1] += factor_offsets_[p];
+  factors_.resize(graph_.num_factors());
+  std::vector<int64_t> at(factor_offsets_.begin(), factor_offsets_.end() - 1);
+  for (int64_t f = 0; f < graph_.num_factors(); ++f) factors_[at[first(f)]++] = f;
+
+  child_offsets_.assign(static_cast<size_t>(n) + 1, 0);
+  for (int32_t p = 0; p < n; ++p) {
+    if (tree_.parent[p] >= 0) ++child_offsets_[tree_.parent[p] + 1];
+  }
+  for (int32_t p = 0; p < n; ++p) child_offsets_[p + 1] += child_offsets_[p];
+  children_.resize(child_offsets_[n]);
+  at.assign(child_offsets_.begin(), child_offsets_.end() - 1);
+  for (int32_t p = 0; p < n; ++p) {
+    if (tree_.parent[p] >= 0) children_[at[tree_.parent[p]]++] = p;
+  }
+}
+
+template <class Semiring>
+void Eliminator<Semiring>::place_messages(bool keep) {
+  const int32_t n = size();
+  message_offset_.resize(n);
+  message_size_.resize(n);
+  magnitude_.assign(n, 0.0);
+  int64_t top = 0, most = 0;
+  for (int32_t p = 0; p < n; ++p) {
+    int64_t entries = 1, children = 0;
+    for (const int32_t v : axes(p).first(axes(p).size() - 1)) entries *= graph_.cardinalities[v];
+    message_size_[p] = entries;
+    if (!keep) {
+      for (int64_t c = child_offsets_[p]; c < child_offsets_[p + 1]; ++c) {
+        children += message_size_[children_[c]];
+      }
+    }
+    message_offset_[p] = top - children;  // over its children, which the table has consumed
+    top = message_offset_[p] + entries;
+    most = std::max(most, top);
+    if (!keep && tree_.parent[p] < 0) top -= entries;
+  }
+  messages_.resize(most);
+}
+
+template <>
+void Eliminator<SumProduct>::convert_factors() {
+  converted_.resize(graph_.log_values.size());
+  for (size_t i = 0; i < converted_.size(); ++i) {
+    converted_[i] = Scaled::from_log(graph_.log_values[i]);
+  }
+  // Exponents are whole numbers, exact until they reach 2^53.
+  double size = 0.0;
+  for (int64_t f = 0; f < graph_.num_factors(); ++f) {
+    double largest = 0.0;
+    for (int64_t i = graph_.table_offsets[f]; i < graph_.table_offsets[f + 1]; ++i) {
+      const double x = std::abs(graph_.log_values[i]);
+      if (x < kInf) largest = std::max(largest, x);
+    }
+    size += largest;
+  }
+  if (size > 0x1p50) error_ += 4.0 * kEps * size * static_cast<double>(tree_.width + 8);
+}
+
+template <>
+void Eliminator<MaxPlus>::convert_factors() {
+  factor_magnitude_.assign(graph_.num_factors(), 0.0);
+  for (int64_t f = 0; f < graph_.num_factors(); ++f) {
+    for (int64_t i = graph_.table_offsets[f]; i < graph_.table_offsets[f + 1]; ++i) {
+      const double x = std::abs(graph_.log_values[i]);
+      if (x < kInf) factor_magnitude_[f] = std::max(factor_magnitude_[f], x);
+    }
+  }
+}
+
+template <>
+const Scaled* Eliminator<SumProduct>::factor_data(int64_t f) const {
+  return converted_.data() + graph_.table_offsets[f];
+}
+
+template <>
+const double* Eliminator<MaxPlus>::factor_data(int64_t f) const {
+  return graph_.log_values.data() + graph_.table_offsets[f];
+}
+
+template <class Semiring>
+void Eliminator<Semiring>::set_strides(std::span<const int32_t> cluster,
+                                       std::span<const int32_t> scope,
+                                       std::vector<int64_t>& strides) {
+  for (size_t a = 0; a < cluster.size(); ++a) place_[cluster[a]] = static_cast<int32_t>(a);
+  strides.assign(cluster.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = scope.size(); i-- > 0;) {
+    strides[place_[scope[i]]] = stride;
+    stride *= graph_.cardinalities[scope[i]];
+  }
+}
+
+template <class Semiring>
+size_t Eliminator<Semiring>::gather_operands(int32_t p) {
+  size_t count = 0;
+  const auto next = [&]() -> Operand& {
+    if (count == operands_.size()) operands_.emplace_back();
+    return operands_[count++];
+  };
+  for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i) {
+    const int64_t f = factors_[i];
+    const int64_t begin = graph_.scope_offsets[f], end = graph_.scope_offsets[f + 1];
+    Operand& operand = next();
+    operand.data = factor_data(f);
+    set_strides(axes(p), graph_.scopes.subspan(begin, end - begin), operand.strides);
+  }
+  for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i) {
+    const int32_t child = children_[i];
+    Operand& operand = next();
+    operand.data = messages_.data() + message_offset_[child];
+    set_strides(axes(p), axes(child).first(axes(child).size() - 1), operand.strides);
+  }
+  return count;
+}
+
+template <class Semiring>
+void Eliminator<Semiring>::split_axes(int32_t p) {
+  cards_.clear();
+  for (const int32_t v : axes(p)) cards_.push_back(graph_.cardinalities[v]);
+  split_ = cards_.size();
+  for (int64_t inner = 1; split_ > 0 && inner * cards_[split_ - 1] <= kInnerEntries;) {
+    inner *= cards_[--split_];
+  }
+}
+
+template <class Semiring>
+void Eliminator<Semiring>::build_table(int32_t p) {
+  const int64_t entries = message_size(p) * own_cardinality(p);
+  const size_t count = gather_operands(p);
+  split_axes(p);
+  Number* table = table_.data();
+  if (count == 0) std::fill(table, table + entries, Semiring::one());
+  for (size_t k = 0; k < count; ++k) {
+    const Number* data = operands_[k].data;
+    if (k == 0) {
+      sweep(operands_[k].strides, [&](int64_t i, int64_t j) { table[i] = data[j]; });
+    } else {
+      sweep(operands_[k].strides, [&](int64_t i, int64_t j) { Semiring::multiply(table[i], data[j]); });
+    }
+    if (k % 64 == 63) {
+      for (int64_t i = 0; i < entries; ++i) Semiring::tidy(table[i]);
+    }
+    if (entries > 4096) control_.poll_now(static_cast<double>(p) / size());
+  }
+}
+
+template <>
+bool Eliminator<SumProduct>::finish_message(int32_t p, Scaled* message, int64_t, int32_t labels) {
+  // Relative error of every product of sums: one rounding per factor, two where it was
+  // exponentiated, one per addition.
+  const auto factors = static_cast<double>(factor_offsets_[p + 1] - factor_offsets_[p]);
+  const auto children = static_cast<double>(child_offsets_[p + 1] - child_offsets_[p]);
+  error_ += kEps / 2 * (4.0 * factors + children + labels + 1.0);
+  if (tree_.parent[p] >= 0) return true;
+  if (message[0].m == 0.0) return false;
+  log_mantissa_.add(std::log(message[0].m));
+  exponent_.add(message[0].e);
+  return true;
+}
+
+template <>
+bool Eliminator<MaxPlus>::finish_message(int32_t p, double* message, int64_t rows, int32_t) {
+  const double top = *std::max_element(message, message + rows);
+  if (top == -kInf) return false;
+  log_mantissa_.add(top);
+  double size = 0.0;
+  for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i) {
+    size += factor_magnitude_[factors_[i]];
+  }
+  for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i) {
+    size += magnitude_[children_[i]];
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    message[r] -= top;
+    if (message[r] > -kInf) magnitude_[p] = std::max(magnitude_[p], -message[r]);
+  }
+  const auto operands = static_cast<double>(factor_offsets_[p + 1] - factor_offsets_[p] +
+                                            child_offsets_[p + 1] - child_offsets_[p]);
+  error_ += kEps * (operands + 1.0) * size;
+  return true;
+}
+
+template <class Semiring>
+void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<double>& factors) {
+  const int32_t n = size();
+  std::vector<int64_t> node_offset(static_cast<size_t>(n) + 1, 0);
+  for (int32_t v = 0; v < n; ++v) node_offset[v + 1] = node_offset[v] + graph_.cardinalities[v];
+  nodes.assign(node_offset[n], 0.0);
+  factors.assign(graph_.log_values.size(), 0.0);
+  // A factor without variables is a constant: its only entry is certain.
+  for (int64_t i = factor_offsets_[n]; i < factor_offsets_[n + 1]; ++i) {
+    factors[graph_.table_offsets[factors_[i]]] = 1.0;
+  }
+  Buffer<double> beliefs;
+  beliefs.resize(tree_.largest_table);
+  double* belief = beliefs.data();
+  for (int32_t p = n - 1; p >= 0; --p) {
+    control_.poll(static_cast<double>(n - p) / n);
+    build_table(p);
+    const int64_t rows = message_size(p);
+    const int32_t labels = own_cardinality(p);
+    // P(cluster) = P(separator) P(v | separator); the parent has left P(separator) in the
+    // place of this cluster's message. No division of tables, hence no cancellation.
+    const Scaled* separator = messages_.data() + message_offset_[p];
+    double* own = nodes.data() + node_offset[tree_.order[p]];
+    double total = 0.0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const Scaled* row = table_.data() + r * labels;
+      const Scaled sum = SumProduct::reduce(row, labels);
+      const double outer = tree_.parent[p] < 0 ? 1.0 : separator[r].m;
+      for (int32_t x = 0; x < labels; ++x) {
+        const bool live = row[x].m != 0.0 && outer != 0.0;
+        // The row's largest exponent may exceed the sum's by the rounding of mantissas.
+        const double share = live ? std::ldexp(row[x].m / sum.m,
+                                               static_cast<int>(std::clamp(
+                                                   row[x].e - sum.e, -4000.0, 4000.0)))
+                                  : 0.0;
+        belief[r * labels + x] = outer * share;
+        total += outer * share;
+      }
+    }
+    const double scale = 1.0 / total;  // 1 but for rounding, which must not add up downwards
+    for (int64_t i = 0; i < rows * labels; ++i) {
+      belief[i] *= scale;
+      own[i % labels] += belief[i];
+    }
+    size_t k = 0;
+    for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i, ++k) {
+      double* out = factors.data() + graph_.table_offsets[factors_[i]];
+      sweep(operands_[k].strides, [&](int64_t a, int64_t b) { out[b] += belief[a]; });
+    }
+    for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i, ++k) {
+      Scaled* out = messages_.data() + message_offset_[children_[i]];
+      std::fill(out, out + message_size(children_[i]), Scaled{});
+      sweep(operands_[k].strides, [&](int64_t a, int64_t b) { out[b].m += belief[a]; });
+    }
+  }
+}
+
+template <class Semiring>
+template <class Pick>
+void Eliminator<Semiring>::descend(int64_t num_states, std::vector<int32_t>& states, Pick&& pick) {
+  const int32_t n = size();
+  states.assign(static_cast<size_t>(num_states) * n, 0);
+  std::vector<Number> row;
+  for (int32_t p = n - 1; p >= 0; --p) {
+    const size_t count = gather_operands(p);
+    const auto cluster = axes(p);
+    const int32_t labels = own_cardinality(p);
+    row.resize(labels);
+    for (int64_t s = 0; s < num_states; ++s) {
+      control_.poll(static_cast<double>(n - p) / n);
+      int32_t* state = states.data() + s * n;
+      std::fill(row.begin(), row.end(), Semiring::one());
+      for (size_t k = 0; k < count; ++k) {
+        int64_t base = 0;
+        const auto& strides = operands_[k].strides;
+        for (size_t a = 0; a + 1 < cluster.size(); ++a) base += state[cluster[a]] * strides[a];
+        for (int32_t x = 0; x < labels; ++x) {
+          Semiring::multiply(row[x], operands_[k].data[base + x * strides.back()]);
+          if (k % 64 == 63) Semiring::tidy(row[x]);
+        }
+      }
+      state[tree_.order[p]] = pick(row);
+    }
+  }
+}
+
+// Factors without variables multiply every state.
+double constant_part(const FactorGraphView& graph) {
+  CompensatedSum sum;
+  for (int64_t f = 0; f < graph.num_factors(); ++f) {
+    if (graph.scope_offsets[f] == graph.scope_offsets[f + 1]) {
+      sum.add(graph.log_values[graph.table_offsets[f]]);
+    }
+  }
+  return std::isnan(sum.value()) ? -kInf : sum.value();
+}
+
+}  // namespace
+
+SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tree,
+                        bool want_marginals, Control& control) {
+  SumResult result;
+  const double constant = constant_part(graph);
+  Eliminator<SumProduct> eliminator(graph, tree, want_marginals, control);
+  if (constant == -kInf || !eliminator.collect()) {
+    result.log_partition = -kInf;
+    return result;
+  }
+  result.log_partition = eliminator.log_total() + constant;
+  result.error = eliminator.error() + 4 * kEps * (std::abs(eliminator.log_total()) + std::abs(constant));
+  if (want_marginals) eliminator.distribute(result.nodes, result.factors);
+  return result;
+}
+
+MaxResult eliminate_max(const FactorGraphView& graph, const EliminationTree& tree,
+                        Control& control) {
+  MaxResult result;
+  const double constant = constant_part(graph);
+  Eliminator<MaxPlus> eliminator(graph, tree, true, control);
+  if (constant == -kInf || (!eliminator.collect())) {
+    result.value = -kInf;
+    return result;
+  }
+  result.value = eliminator.log_total() + constant;
+  result.error = eliminator.error() + 4 * kEps * (std::abs(eliminator.log_total()) + std::abs(constant));
+  eliminator.descend(1, result.assignment, [](const std::vector<double>& row) {
+    return static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+  });
+  return result;
+}
+
+std::vector<int32_t> eliminate_sample(const FactorGraphView& graph, const EliminationTree& tree,
+                                      int64_t num_samples, uint64_t seed, Control& control) {
+  std::vector<int32_t> states;
+  Eliminator<SumProduct> eliminator(graph, tree, true, control);
+  if (constant_part(graph) == -kInf || !eliminator.collect()) return states;
+  std::mt19937_64 random(seed);
+  std::vector<double> share;
+  eliminator.descend(num_samples, states, [&](const std::vector<Scaled>& row) {
+    double top = -kInf;
+    for (const Scaled& x : row) {
+      if (x.m != 0.0) top = std::max(top, x.e);
+    }
+    share.assign(row.size(), 0.0);
+    double total = 0.0;
+    int32_t last = 0;
+    for (size_t x = 0; x < row.size(); ++x) {
+      if (row[x].m == 0.0) continue;
+      share[x] = relative_to(row[x], top);
+      total += share[x];
+      last = static_cast<int32_t>(x);
+    }
+    double left = static_cast<double>(random() >> 11) * 0x1p-53 * total;
+    for (size_t x = 0; x < row.size(); ++x) {
+      if (share[x] > 0.0 && left < share[x]) return static_cast<int32_t>(x);
+      left -= share[x];
+    }
+    return last;
+  });
+  return states;
+}
+
+}  // namespace planaris

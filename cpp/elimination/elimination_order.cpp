@@ -1,0 +1,368 @@
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <random>
+#include <stdexcept>
+#include <tuple>
+#include <unordered_map>
+
+#include "elimination/elimination.hpp"
+
+namespace planaris {
+
+Adjacency factor_adjacency(const FactorGraphView& graph) {
+  const int32_t n = graph.num_variables();
+  Adjacency result;
+  std::vector<int64_t> fill(static_cast<size_t>(n) + 1, 0);
+  const auto each_pair = [&](auto&& visit) {
+    for (int64_t f = 0; f < graph.num_factors(); ++f) {
+      const int64_t begin = graph.scope_offsets[f], end = graph.scope_offsets[f + 1];
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t j = begin; j < end; ++j) {
+          if (i != j) visit(graph.scopes[i], graph.scopes[j]);
+        }
+      }
+    }
+  };
+  each_pair([&](int32_t u, int32_t) { ++fill[u + 1]; });
+  for (int32_t v = 0; v < n; ++v) fill[v + 1] += fill[v];
+  std::vector<int32_t> raw(fill[n]);
+  std::vector<int64_t> at(fill.begin(), fill.end() - 1);
+  each_pair([&](int32_t u, int32_t w) { raw[at[u]++] = w; });
+  result.offsets.assign(static_cast<size_t>(n) + 1, 0);
+  result.neighbors.reserve(raw.size());
+  for (int32_t v = 0; v < n; ++v) {
+    std::sort(raw.begin() + fill[v], raw.begin() + fill[v + 1]);
+    const auto end = std::unique(raw.begin() + fill[v], raw.begin() + fill[v + 1]);
+    result.neighbors.insert(result.neighbors.end(), raw.begin() + fill[v], end);
+    result.offsets[v + 1] = static_cast<int64_t>(result.neighbors.size());
+  }
+  return result;
+}
+
+namespace {
+
+constexpr size_t kManyNeighbors = 256;
+
+// The graph as it shrinks: eliminating a vertex joins its neighbours. Hubs look their
+// neighbours up in a hash table, so that a vertex of degree n costs O(n) altogether.
+class EliminationGraph {
+ public:
+  EliminationGraph(const Adjacency& adjacency, const std::vector<double>& bits,
+                   const std::vector<char>& gone)
+      : bits_(bits), table_bits_(bits), neighbors_(bits.size()), mark_(bits.size(), 0) {
+    for (size_t v = 0; v < bits.size(); ++v) {
+      if (gone[v]) continue;
+      for (int64_t i = adjacency.offsets[v]; i < adjacency.offsets[v + 1]; ++i) {
+        const int32_t u = adjacency.neighbors[i];
+        if (!gone[u]) insert(static_cast<int32_t>(v), u);
+      }
+    }
+  }
+
+  const std::vector<int32_t>& neighbors(int32_t v) const { return neighbors_[v]; }
+  double table_bits(int32_t v) const { return table_bits_[v]; }
+
+  // Pairs of neighbours that are not joined yet; an upper bound at hubs.
+  double fill_in(int32_t v) {
+    const auto& around = neighbors_[v];
+    const auto degree = static_cast<double>(around.size());
+    if (around.size() > kManyNeighbors) return degree * (degree - 1) / 2;
+    ++stamp_;
+    for (int32_t u : around) mark_[u] = stamp_;
+    int64_t joined = 0;
+    for (int32_t u : around) {
+      const auto& list = neighbors_[u];
+      if (list.size() > kManyNeighbors) {
+        for (int32_t w : around) joined += static_cast<int64_t>(where_[u].count(w));
+      } else {
+        for (int32_t w : list) joined += mark_[w] == stamp_;
+      }
+    }
+    return (degree * (degree - 1) - static_cast<double>(joined)) / 2;
+  }
+
+  // Removes v and returns its former neighbours, now joined.
+  std::vector<int32_t> eliminate(int32_t v) {
+    std::vector<int32_t> around;
+    around.swap(neighbors_[v]);
+    for (int32_t u : around) {
+      erase(u, v);
+      if (neighbors_[u].size() > kManyNeighbors) {
+        for (int32_t w : around) {
+          if (w != u && !where_[u].count(w)) insert(u, w);
+        }
+        continue;
+      }
+      ++stamp_;
+      mark_[u] = stamp_;
+      for (int32_t w : neighbors_[u]) mark_[w] = stamp_;
+      for (int32_t w : around) {
+        if (mark_[w] != stamp_) insert(u, w);
+      }
+    }
+    return around;
+  }
+
+ private:
+  void insert(int32_t v, int32_t u) {
+    auto& list = neighbors_[v];
+    list.push_back(u);
+    table_bits_[v] += bits_[u];
+    if (list.size() <= kManyNeighbors) return;
+    auto& where = where_[v];
+    if (where.empty()) {
+      for (size_t i = 0; i < list.size(); ++i) where[list[i]] = static_cast<int32_t>(i);
+    } else {
+      where[u] = static_cast<int32_t>(list.size()) - 1;
+    }
+  }
+
+  void erase(int32_t v, int32_t u) {
+    auto& list = neighbors_[v];
+    table_bits_[v] -= bits_[u];
+    if (list.size() <= kManyNeighbors) {
+      const auto it = std::find(list.begin(), list.end(), u);
+      *it = list.back();
+      list.pop_back();
+      return;
+    }
+    auto& where = where_[v];
+    const int32_t i = where.at(u);
+    list[i] = list.back();
+    where[list[i]] = i;
+    where.erase(u);
+    list.pop_back();
+    if (list.size() <= kManyNeighbors) where_.erase(v);
+  }
+
+  std::vector<double> bits_, table_bits_;
+  std::vector<std::vector<int32_t>> neighbors_;
+  std::unordered_map<int32_t, std::unordered_map<int32_t, int32_t>> where_;
+  std::vector<int64_t> mark_;
+  int64_t stamp_ = 0;
+};
+
+// Removes variables with at most one neighbour left, again and again. The last neighbour is
+// the exclusive or of those left, so no list is searched and hubs cost nothing extra.
+void take_leaves(const Adjacency& adjacency, const std::vector<double>& bits,
+                 std::vector<char>& gone, EliminationOrder& result, Control& control) {
+  const auto n = static_cast<int32_t>(bits.size());
+  std::vector<int32_t> degree(n), last(n, 0), leaves;
+  for (int32_t v = n - 1; v >= 0; --v) {
+    degree[v] = static_cast<int32_t>(adjacency.offsets[v + 1] - adjacency.offsets[v]);
+    for (int64_t i = adjacency.offsets[v]; i < adjacency.offsets[v + 1]; ++i) {
+      last[v] ^= adjacency.neighbors[i];
+    }
+    if (degree[v] <= 1) leaves.push_back(v);
+  }
+  while (!leaves.empty()) {
+    control.poll();
+    const int32_t v = leaves.back();
+    leaves.pop_back();
+    if (gone[v]) continue;
+    gone[v] = 1;
+    result.order.push_back(v);
+    double table = bits[v];
+    if (degree[v] == 1) {
+      const int32_t u = last[v];
+      table += bits[u];
+      last[u] ^= v;
+      if (--degree[u] <= 1) leaves.push_back(u);
+    }
+    result.log2_largest = std::max(result.log2_largest, table);
+    result.entries += std::exp2(table);
+  }
+}
+
+}  // namespace
+
+EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adjacency,
+                              OrderRule rule, uint64_t seed, double max_bits, Control& control) {
+  const int32_t n = graph.num_variables();
+  EliminationOrder result;
+  result.order.reserve(n);
+  std::vector<char> gone(n, 0);
+  std::vector<double> bits(n);
+  for (int32_t v = 0; v < n; ++v) bits[v] = std::log2(static_cast<double>(graph.cardinalities[v]));
+  take_leaves(adjacency, bits, gone, result, control);
+  if (static_cast<int32_t>(result.order.size()) == n) return result;
+  EliminationGraph shrinking(adjacency, bits, gone);
+  std::mt19937_64 random(seed);
+
+  // (key, second key, tie, vertex, version): stale entries are skipped when they surface.
+  using Entry = std::tuple<double, double, uint64_t, int32_t, int32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  std::vector<int32_t> version(n, 0);
+  const auto push = [&](int32_t v) {
+    const double table = shrinking.table_bits(v);
+    const uint64_t tie = seed ? random() : static_cast<uint64_t>(v);
+    if (rule == OrderRule::kMinFill) {
+      queue.emplace(shrinking.fill_in(v), table, tie, v, ++version[v]);
+    } else {
+      queue.emplace(table, 0.0, tie, v, ++version[v]);
+    }
+  };
+  for (int32_t v = 0; v < n; ++v) {
+    if (!gone[v]) push(v);
+  }
+  std::vector<int64_t> touched(n, -1);
+  while (!queue.empty()) {
+    const auto [key, second, tie, v, seen] = queue.top();
+    queue.pop();
+    if (gone[v] || seen != version[v]) continue;
+    control.poll();
+    result.log2_largest = std::max(result.log2_largest, shrinking.table_bits(v));
+    result.entries += std::exp2(shrinking.table_bits(v));
+    result.order.push_back(v);
+    gone[v] = 1;
+    const std::vector<int32_t> around = shrinking.eliminate(v);
+    if (result.log2_largest > max_bits) break;
+    const auto round = static_cast<int64_t>(result.order.size());
+    for (int32_t u : around) touched[u] = round;
+    for (int32_t u : around) push(u);
+    if (rule == OrderRule::kMinFill) {
+      // Joining the neighbours changes the fill of whoever sees two of them.
+      for (int32_t u : around) {
+        if (shrinking.neighbors(u).size() > kManyNeighbors) continue;
+        for (int32_t w : shrinking.neighbors(u)) {
+          if (touched[w] != round) {
+            touched[w] = round;
+            push(w);
+          }
+        }
+      }
+    }
+  }
+  for (int32_t v = 0; v < n; ++v) {
+    if (!gone[v]) result.order.push_back(v);
+  }
+  return result;
+}
+
+namespace {
+
+// Children before parents, each subtree in one piece.
+std::vector<int32_t> postorder(const std::vector<int32_t>& parent) {
+  const auto n = static_cast<int32_t>(parent.size());
+  std::vector<int32_t> first(n, -1), next(n, -1), result, stack;
+  std::vector<int32_t> roots;
+  for (int32_t p = n - 1; p >= 0; --p) {
+    if (parent[p] < 0) {
+      roots.push_back(p);
+    } else {
+      next[p] = first[parent[p]];
+      first[parent[p]] = p;
+    }
+  }
+  result.reserve(n);
+  for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
+    stack.push_back(*root);
+    while (!stack.empty()) {
+      const int32_t p = stack.back();
+      if (first[p] >= 0) {
+        const int32_t child = first[p];
+        first[p] = next[child];
+        stack.push_back(child);
+      } else {
+        stack.pop_back();
+        result.push_back(p);
+      }
+    }
+  }
+  return result;
+}
+
+struct Structure {
+  std::vector<int64_t> offsets{0};
+  std::vector<int32_t> later;  // positions after each position that it meets, descending
+  std::vector<int32_t> parent;
+};
+
+Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& adjacency,
+                               std::span<const int32_t> order,
+                               const std::vector<int32_t>& position, double max_bits) {
+  const int32_t n = graph.num_variables();
+  Structure s;
+  s.parent.assign(n, -1);
+  std::vector<int32_t> mark(n, -1), first_child(n, -1), next_child(n, -1);
+  for (int32_t p = 0; p < n; ++p) {
+    const int32_t v = order[p];
+    const auto begin = static_cast<int64_t>(s.later.size());
+    const auto meet = [&](int32_t q) {
+      if (q > p && mark[q] != p) {
+        mark[q] = p;
+        s.later.push_back(q);
+      }
+    };
+    for (int64_t i = adjacency.offsets[v]; i < adjacency.offsets[v + 1]; ++i) {
+      meet(position[adjacency.neighbors[i]]);
+    }
+    for (int32_t c = first_child[p]; c >= 0; c = next_child[c]) {
+      for (int64_t i = s.offsets[c]; i < s.offsets[c + 1]; ++i) meet(s.later[i]);
+    }
+    std::sort(s.later.begin() + begin, s.later.end(), std::greater<>());
+    s.offsets.push_back(static_cast<int64_t>(s.later.size()));
+    double bits = std::log2(static_cast<double>(graph.cardinalities[v]));
+    for (int64_t i = begin; i < s.offsets[p + 1]; ++i) {
+      bits += std::log2(static_cast<double>(graph.cardinalities[order[s.later[i]]]));
+    }
+    if (bits > max_bits) throw std::length_error("a table is too large");
+    if (s.offsets[p + 1] > begin) {
+      const int32_t parent = s.later.back();
+      s.parent[p] = parent;
+      next_child[p] = first_child[parent];
+      first_child[parent] = p;
+    }
+  }
+  return s;
+}
+
+}  // namespace
+
+EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& adjacency,
+                                 std::span<const int32_t> order, double max_bits) {
+  const int32_t n = graph.num_variables();
+  if (static_cast<int32_t>(order.size()) != n) throw std::invalid_argument("order: wrong length");
+  std::vector<int32_t> position(n, -1);
+  for (int32_t p = 0; p < n; ++p) {
+    if (order[p] < 0 || order[p] >= n || position[order[p]] >= 0) {
+      throw std::invalid_argument("order: not a permutation");
+    }
+    position[order[p]] = p;
+  }
+  const Structure s = symbolic_elimination(graph, adjacency, order, position, max_bits);
+  const std::vector<int32_t> post = postorder(s.parent);
+  std::vector<int32_t> rank(n);
+  for (int32_t k = 0; k < n; ++k) rank[post[k]] = k;
+
+  EliminationTree tree;
+  tree.axis_offsets.push_back(0);
+  std::vector<int64_t> children_entries(n, 0);
+  int64_t alive = 0;
+  for (int32_t k = 0; k < n; ++k) {
+    const int32_t p = post[k];
+    int64_t message = 1;
+    // Ancestors keep their order in a postorder, so `later` stays sorted.
+    for (int64_t i = s.offsets[p]; i < s.offsets[p + 1]; ++i) {
+      tree.axes.push_back(order[s.later[i]]);
+      message *= graph.cardinalities[tree.axes.back()];
+    }
+    tree.axes.push_back(order[p]);
+    tree.order.push_back(order[p]);
+    tree.axis_offsets.push_back(static_cast<int64_t>(tree.axes.size()));
+    tree.parent.push_back(s.parent[p] < 0 ? -1 : rank[s.parent[p]]);
+    const int64_t table = message * graph.cardinalities[order[p]];
+    tree.width = std::max(tree.width, static_cast<int32_t>(s.offsets[p + 1] - s.offsets[p]));
+    tree.largest_table = std::max(tree.largest_table, table);
+    tree.total_entries += static_cast<double>(table);
+    tree.message_entries += message;
+    alive += message - children_entries[k];
+    tree.stack_entries = std::max(tree.stack_entries, alive + children_entries[k]);
+    if (tree.parent.back() >= 0) children_entries[tree.parent.back()] += message;
+    if (tree.parent.back() < 0) alive -= message;
+  }
+  return tree;
+}
+
+}  // namespace planaris

@@ -1,0 +1,36 @@
+#include "base/arrays.hpp"
+#include "embedding/embedding.hpp"
+
+namespace planaris::bindings {
+
+namespace {
+
+std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets) {
+  Faces faces;
+  {
+    nb::gil_scoped_release release;
+    faces = trace_faces({flat(edges), flat(rotation), flat(offsets)});
+  }
+  return {to_numpy(std::move(faces.face_of)), to_numpy(std::move(faces.walk)),
+          to_numpy(std::move(faces.offsets))};
+}
+
+Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges) {
+  std::vector<int32_t> component;
+  {
+    nb::gil_scoped_release release;
+    component = connected_components(num_vertices, flat(edges));
+  }
+  return to_numpy(std::move(component));
+}
+
+}  // namespace
+
+void bind_embedding(nb::module_& m) {
+  m.def("trace_faces", &trace_faces_of, nb::arg("edges").noconvert(),
+        nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert());
+  m.def("connected_components", &components_of, nb::arg("num_vertices"),
+        nb::arg("edges").noconvert());
+}
+
+}  // namespace planaris::bindings

@@ -1,0 +1,96 @@
+#include "messages/forest.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace planaris {
+
+namespace {
+
+// log(2 cosh x), for any finite x.
+double log_2cosh(double x) {
+  const double a = std::abs(x);
+  return a + std::log1p(std::exp(-2.0 * a));
+}
+
+}  // namespace
+
+Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges)
+    : num_edges_(static_cast<int32_t>(edges.size() / 2)),
+      parent_(num_vertices, -1),
+      parent_edge_(num_vertices, -1) {
+  std::vector<int32_t> begin(num_vertices + 1, 0);
+  for (const int32_t v : edges) {
+    if (v < 0 || v >= num_vertices) throw std::invalid_argument("edge names no vertex");
+    ++begin[v + 1];
+  }
+  for (int32_t v = 0; v < num_vertices; ++v) begin[v + 1] += begin[v];
+  std::vector<int32_t> around(edges.size());
+  std::vector<int32_t> fill(begin.begin(), begin.end() - 1);
+  for (size_t k = 0; k < edges.size(); ++k) around[fill[edges[k]]++] = static_cast<int32_t>(k);
+  std::vector<uint8_t> seen(num_vertices, 0);
+  order_.reserve(num_vertices);
+  for (int32_t root = 0; root < num_vertices; ++root) {
+    if (seen[root]) continue;
+    seen[root] = 1;
+    order_.push_back(root);
+    for (size_t head = order_.size() - 1; head < order_.size(); ++head) {
+      const int32_t v = order_[head];
+      for (int32_t i = begin[v]; i < begin[v + 1]; ++i) {
+        const int32_t edge = around[i] / 2;
+        if (edge == parent_edge_[v]) continue;
+        const int32_t w = edges[around[i] ^ 1];
+        if (seen[w]) throw std::invalid_argument("the edges contain a cycle");
+        seen[w] = 1;
+        parent_[w] = v;
+        parent_edge_[w] = edge;
+        order_.push_back(w);
+      }
+    }
+  }
+}
+
+ForestMoments Forest::evaluate(std::span<const double> couplings,
+                               std::span<const double> fields) const {
+  const size_t n = order_.size();
+  if (couplings.size() != static_cast<size_t>(num_edges_) || fields.size() != n) {
+    throw std::invalid_argument("one coupling per edge and one field per vertex");
+  }
+  ForestMoments out;
+  out.logs.resize(n);
+  out.spins.resize(n);
+  out.pairs.resize(num_edges_);
+  // Summing a leaf with field h out over coupling J leaves √(2cosh(J+h) 2cosh(J-h)) exp(u s)
+  // with u = ½ log(cosh(J+h) / cosh(J-h)).
+  std::vector<double> field(fields.begin(), fields.end());  // with the messages of children
+  std::vector<double> message(n, 0.0);                      // to the parent
+  for (size_t k = n; k-- > 0;) {
+    const int32_t v = order_[k];
+    if (parent_[v] < 0) {
+      out.logs[v] = log_2cosh(field[v]);
+      continue;
+    }
+    const double J = couplings[parent_edge_[v]];
+    const double plus = log_2cosh(J + field[v]);
+    const double minus = log_2cosh(J - field[v]);
+    out.logs[v] = 0.5 * plus + 0.5 * minus;
+    message[v] = 0.5 * (plus - minus);
+    field[parent_[v]] += message[v];
+  }
+  // Downwards, field becomes the whole field; the pair sees both ends without each other.
+  for (const int32_t v : order_) {
+    const int32_t p = parent_[v];
+    if (p >= 0) {
+      const double J = couplings[parent_edge_[v]];
+      const double a = field[p] - message[v];
+      const double b = field[v];
+      out.pairs[parent_edge_[v]] =
+          std::tanh(J + 0.5 * (log_2cosh(a + b) - log_2cosh(a - b)));
+      field[v] += 0.5 * (log_2cosh(J + a) - log_2cosh(J - a));
+    }
+    out.spins[v] = std::tanh(field[v]);
+  }
+  return out;
+}
+
+}  // namespace planaris

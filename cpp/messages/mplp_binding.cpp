@@ -1,0 +1,92 @@
+#include "base/arrays.hpp"
+#include "messages/mplp.hpp"
+
+namespace planaris::bindings {
+
+namespace {
+
+class Messages {
+ public:
+  Messages(In1<int32_t> cardinalities, In1<double> node_energies, In2<int32_t> edges,
+           In1<double> edge_energies)
+      : passing_({cardinalities.data(), cardinalities.data() + cardinalities.size()},
+                 flat(node_energies), flat(edges), flat(edge_energies)) {}
+
+  // (bound as computed, whether the time was enough)
+  std::tuple<double, bool> run(int32_t rounds, double tolerance, Progress progress,
+                               double seconds) {
+    Control control = make_control(progress, seconds);
+    nb::gil_scoped_release release;
+    try {
+      return {passing_.run(rounds, tolerance, control), true};
+    } catch (const DeadlinePassed&) {
+      return {0.0, false};
+    }
+  }
+  double safe_bound() const {
+    nb::gil_scoped_release release;
+    return passing_.safe_bound();
+  }
+  Out1<int32_t> decode() const { return to_numpy(passing_.decode()); }
+  Out1<int32_t> improve(In1<int32_t> state) const {
+    std::vector<int32_t> labels(state.data(), state.data() + state.size());
+    Control control = make_control({});
+    passing_.improve(labels, control);
+    return to_numpy(std::move(labels));
+  }
+  Out1<uint8_t> alive() const { return to_numpy(std::vector<uint8_t>(passing_.alive())); }
+  void set_alive(In1<uint8_t> alive) { passing_.set_alive(flat(alive)); }
+  int64_t forbid_beyond(double room) { return passing_.forbid_beyond(room); }
+  Out1<double> node_slacks() const { return to_numpy(passing_.node_slacks()); }
+  Out1<double> edge_slacks(int32_t edge) const {
+    if (edge < 0 || edge >= passing_.num_edges()) throw std::invalid_argument("no such edge");
+    return to_numpy(passing_.edge_slacks(edge));
+  }
+  bool add_triplet(int32_t a, int32_t b, int32_t c) { return passing_.add_triplet(a, b, c); }
+  Out2<int32_t> edges() const {
+    std::vector<int32_t> ends;
+    for (int32_t e = 0; e < passing_.num_edges(); ++e) {
+      ends.push_back(passing_.edge_ends(e)[0]);
+      ends.push_back(passing_.edge_ends(e)[1]);
+    }
+    return to_numpy(std::move(ends), passing_.num_edges(), 2);
+  }
+  Out2<int32_t> triplets() const {
+    std::vector<int32_t> out;
+    for (int32_t t = 0; t < passing_.num_triplets(); ++t) {
+      for (int k : {0, 1, 2}) out.push_back(passing_.triplet(t)[k]);
+    }
+    return to_numpy(std::move(out), passing_.num_triplets(), 3);
+  }
+  Out1<double> messages() const { return to_numpy(passing_.messages()); }
+  int32_t num_triplets() const { return passing_.num_triplets(); }
+
+ private:
+  MessagePassing passing_;
+};
+
+}  // namespace
+
+void bind_mplp(nb::module_& m) {
+  nb::class_<Messages>(m, "MessagePassing")
+      .def(nb::init<In1<int32_t>, In1<double>, In2<int32_t>, In1<double>>(),
+           nb::arg("cardinalities").noconvert(), nb::arg("node_energies").noconvert(),
+           nb::arg("edges").noconvert(), nb::arg("edge_energies").noconvert())
+      .def("run", &Messages::run, nb::arg("rounds"), nb::arg("tolerance"),
+           nb::arg("progress").none(), nb::arg("seconds"))
+      .def("safe_bound", &Messages::safe_bound)
+      .def("decode", &Messages::decode)
+      .def("improve", &Messages::improve, nb::arg("state").noconvert())
+      .def("alive", &Messages::alive)
+      .def("set_alive", &Messages::set_alive, nb::arg("alive").noconvert())
+      .def("forbid_beyond", &Messages::forbid_beyond, nb::arg("room"))
+      .def("node_slacks", &Messages::node_slacks)
+      .def("edge_slacks", &Messages::edge_slacks, nb::arg("edge"))
+      .def("add_triplet", &Messages::add_triplet, nb::arg("a"), nb::arg("b"), nb::arg("c"))
+      .def("edges", &Messages::edges)
+      .def("triplets", &Messages::triplets)
+      .def("messages", &Messages::messages)
+      .def_prop_ro("num_triplets", &Messages::num_triplets);
+}
+
+}  // namespace planaris::bindings

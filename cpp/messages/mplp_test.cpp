@@ -1,0 +1,70 @@
+#include "messages/mplp.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "third_party/doctest/doctest.h"
+
+using namespace planaris;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST_CASE("a chain is solved exactly") {
+  // min over x of sum f_i + sum |x_i - x_{i+1}|, pulled to 0 at one end and to 2 at the other.
+  const std::vector<double> nodes{0, 5, 5, 0, 0, 0, 5, 5, 0};
+  const std::vector<int32_t> edges{0, 1, 1, 2};
+  std::vector<double> tables;
+  for (int e = 0; e < 2; ++e) {
+    for (int a = 0; a < 3; ++a) {
+      for (int b = 0; b < 3; ++b) tables.push_back(std::abs(a - b));
+    }
+  }
+  MessagePassing passing({3, 3, 3}, nodes, edges, tables);
+  Control control;
+  CHECK(std::abs(passing.run(20, 1e-12, control) - 2) < 1e-9);
+  CHECK(passing.safe_bound() <= 2);
+  CHECK(passing.safe_bound() > 2 - 1e-9);
+  auto state = passing.decode();
+  passing.improve(state, control);
+  CHECK(state[0] == 0);
+  CHECK(state[2] == 2);
+}
+
+TEST_CASE("a frustrated triangle needs its triplet") {
+  const std::vector<int32_t> edges{0, 1, 0, 2, 1, 2};
+  const std::vector<double> differ{1, 0, 0, 1}, nodes(6, 0.0);
+  std::vector<double> tables;
+  for (int e = 0; e < 3; ++e) tables.insert(tables.end(), differ.begin(), differ.end());
+  MessagePassing passing({2, 2, 2}, nodes, edges, tables);
+  Control control;
+  CHECK(passing.run(50, 0, control) < 1e-9);
+  CHECK(passing.add_triplet(2, 0, 1));
+  CHECK(!passing.add_triplet(0, 1, 2));
+  passing.run(50, 1e-12, control);
+  CHECK(passing.safe_bound() > 1 - 1e-6);
+  CHECK(passing.safe_bound() <= 1);
+}
+
+TEST_CASE("hard constraints remove labels and states") {
+  const std::vector<int32_t> edges{0, 1};
+  const std::vector<double> nodes{0, 0, 1, 0}, only_equal{0, kInfinity, kInfinity, 0};
+  MessagePassing passing({2, 2}, nodes, edges, only_equal);
+  Control control;
+  passing.run(10, 1e-12, control);
+  CHECK(passing.decode() == (std::vector<int32_t>{1, 1}));
+  passing.set_alive(std::vector<uint8_t>{1, 0, 1, 1});
+  passing.run(10, 1e-12, control);
+  CHECK(passing.alive()[3] == 0);
+  CHECK(passing.safe_bound() > 1 - 1e-9);
+  CHECK(passing.safe_bound() <= 1);
+  passing.set_alive(std::vector<uint8_t>{1, 0, 0, 1});
+  CHECK(passing.run(10, 1e-12, control) == kInfinity);
+  CHECK(passing.safe_bound() == kInfinity);
+}
+
+TEST_CASE("broken arrays are refused") {
+  CHECK_THROWS_AS(MessagePassing({2, 2}, std::vector<double>(4), std::vector<int32_t>{1, 0},
+                                 std::vector<double>(4)),
+                  std::invalid_argument);
+}

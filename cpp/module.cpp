@@ -1,0 +1,53 @@
+#include <nanobind/nanobind.h>
+
+#include "base/control.hpp"
+#include "base/plain_kernels.hpp"
+
+namespace nb = nanobind;
+
+namespace planaris::bindings {
+void bind_cuts(nb::module_& m);
+void bind_elimination(nb::module_& m);
+void bind_embedding(nb::module_& m);
+void bind_forest(nb::module_& m);
+void bind_frontier(nb::module_& m);
+void bind_homology(nb::module_& m);
+void bind_matching(nb::module_& m);
+void bind_max_flow(nb::module_& m);
+void bind_mplp(nb::module_& m);
+void bind_pfaffian(nb::module_& m);
+void bind_planarity(nb::module_& m);
+void bind_spins(nb::module_& m);
+void bind_text(nb::module_& m);
+void bind_tree_reweighted(nb::module_& m);
+}  // namespace planaris::bindings
+
+NB_MODULE(_core, m) {
+#ifdef NDEBUG
+  nb::set_leak_warnings(false);  // what is alive when Python ends is nothing to tell users
+#endif
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const planaris::DeadlinePassed& error) {
+      PyErr_SetString(PyExc_TimeoutError, error.what());
+    }
+  });
+  m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
+  m.def("plain_kernels", &planaris::plain_kernels,
+        "Whether the environment asks for kernels without vector instructions.");
+  planaris::bindings::bind_cuts(m);
+  planaris::bindings::bind_elimination(m);
+  planaris::bindings::bind_embedding(m);
+  planaris::bindings::bind_forest(m);
+  planaris::bindings::bind_frontier(m);
+  planaris::bindings::bind_homology(m);
+  planaris::bindings::bind_matching(m);
+  planaris::bindings::bind_max_flow(m);
+  planaris::bindings::bind_mplp(m);
+  planaris::bindings::bind_pfaffian(m);
+  planaris::bindings::bind_planarity(m);
+  planaris::bindings::bind_spins(m);
+  planaris::bindings::bind_text(m);
+  planaris::bindings::bind_tree_reweighted(m);
+}

@@ -1,0 +1,150 @@
+#include "pfaffian/moat_order.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace planaris {
+
+namespace {
+
+// Leaf of the tree that holds each face.
+std::vector<int32_t> leaves_of_faces(const FrontTree& tree, const Faces& faces) {
+  std::vector<int32_t> leaf(faces.offsets.size() - 1, 0);
+  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+    for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
+      leaf[faces.face_of[tree.face_legs[tree.face_begin[f]]]] = node;
+    }
+  }
+  return leaf;
+}
+
+struct Range {
+  int32_t first = INT32_MAX, last = -1;
+  void add(const Range& r) {
+    first = std::min(first, r.first);
+    last = std::max(last, r.last);
+  }
+};
+
+void check(const Moats& moats, size_t num_faces) {
+  const size_t sets = moats.start.size();
+  bool fits = moats.stop.size() == sets && moats.parent.size() == sets && moats.value.size() == sets;
+  for (const int32_t face : moats.order) fits = fits && face >= 0 && size_t(face) < num_faces;
+  for (size_t k = 0; fits && k < sets; ++k) {
+    fits = moats.start[k] >= 0 && moats.start[k] <= moats.stop[k] &&
+           size_t(moats.stop[k]) <= moats.order.size() && moats.parent[k] < static_cast<int32_t>(k);
+  }
+  if (!fits) throw std::invalid_argument("the sets of faces do not fit the plan");
+}
+
+class Order {
+ public:
+  Order(const FrontTree& tree, const Faces& faces, const Moats& moats)
+      : tree_(tree), faces_(faces), moats_(moats), leaf_(leaves_of_faces(tree, faces)),
+        position_(leaf_.size(), -1), innermost_(leaf_.size(), -1), depth_(leaf_.size(), 0.0),
+        range_(moats.start.size()), has_bridge_(leaf_.size(), false) {
+    for (int32_t leg = 0; leg < static_cast<int32_t>(faces.face_of.size()); leg += 2) {
+      if (face(leg) == face(leg + 1)) has_bridge_[face(leg)] = true;
+    }
+    for (size_t k = 0; k < moats.order.size(); ++k) {
+      position_[moats.order[k]] = static_cast<int32_t>(k);
+    }
+    // Parents come first, so the innermost set writes last; a face is written by its whole chain,
+    // which is short.
+    const auto sets = static_cast<int32_t>(moats.start.size());
+    for (int32_t k = 0; k < sets; ++k) {
+      for (int32_t at = moats.start[k]; at < moats.stop[k]; ++at) {
+        const int32_t face = moats.order[at];
+        innermost_[face] = k;
+        depth_[face] += moats.value[k];
+        range_[k].add({leaf_[face], leaf_[face]});
+      }
+    }
+  }
+
+  MoatOrder run(std::span<const double> gauged, std::span<const int32_t> unsatisfied,
+                double slack) {
+    const auto edges = static_cast<int32_t>(gauged.size());
+    MoatOrder result;
+    result.scale.resize(2 * edges);
+    result.earliest.assign(edges, 0);
+    result.rank.assign(edges, 0);
+    for (int32_t e = 0; e < edges; ++e) {
+      result.scale[2 * e] = depth_[face(2 * e + 1)];
+      result.scale[2 * e + 1] = depth_[face(2 * e)];
+    }
+    for (const int32_t e : unsatisfied) {
+      result.scale[2 * e] = gauged[e] + depth_[face(2 * e)];
+      result.scale[2 * e + 1] = gauged[e] + depth_[face(2 * e + 1)];
+      Range range;
+      for (const int32_t leg : {2 * e, 2 * e + 1}) {
+        const int32_t here = face(leg), there = face(leg ^ 1);
+        range.add({leaf_[here], leaf_[here]});
+        const int32_t set = outermost(here, there, slack);
+        if (set < 0) continue;
+        range.add(range_[set]);
+        result.rank[e] = std::max(result.rank[e], moats_.stop[set] - moats_.start[set]);
+      }
+      int32_t node = range.first;
+      while (node < range.last) node = tree_.parent[node];
+      result.earliest[e] = node;
+    }
+    for (const double depth : depth_) result.deepest = std::max(result.deepest, depth);
+    return result;
+  }
+
+ private:
+  int32_t face(int32_t leg) const { return faces_.face_of[leg]; }
+
+  bool holds(int32_t set, int32_t face) const {
+    const int32_t at = position_[face];
+    return at >= moats_.start[set] && at < moats_.stop[set];
+  }
+
+  // The largest set around `here` but not `there`, less those that `slack` allows to ignore. A
+  // set of one face has nothing inside to wait for, unless a bridge has that face on both sides.
+  int32_t outermost(int32_t here, int32_t there, double slack) const {
+    chain_.clear();
+    for (int32_t k = innermost_[here]; k >= 0 && !holds(k, there); k = moats_.parent[k]) {
+      chain_.push_back(k);
+    }
+    double ignored = 0.0;
+    while (!chain_.empty()) {
+      const int32_t k = chain_.back();
+      ignored += 2 * moats_.value[k];
+      if (ignored > slack) {
+        return moats_.stop[k] - moats_.start[k] > 1 || has_bridge_[here] ? k : -1;
+      }
+      chain_.pop_back();
+    }
+    return -1;
+  }
+
+  const FrontTree& tree_;
+  const Faces& faces_;
+  const Moats& moats_;
+  std::vector<int32_t> leaf_, position_, innermost_;
+  std::vector<double> depth_;
+  std::vector<Range> range_;
+  std::vector<bool> has_bridge_;
+  mutable std::vector<int32_t> chain_;
+};
+
+}  // namespace
+
+MoatOrder moat_order(const FrontTree& tree, const Faces& faces, const Moats& moats,
+                     std::span<const double> gauged, std::span<const int32_t> unsatisfied,
+                     double slack) {
+  check(moats, faces.offsets.size() - 1);
+  if (2 * gauged.size() != faces.walk.size()) {
+    throw std::invalid_argument("gauged must hold one coupling per edge of the plan");
+  }
+  for (const int32_t e : unsatisfied) {
+    if (e < 0 || size_t(e) >= gauged.size()) {
+      throw std::invalid_argument("unsatisfied must hold edges of the plan");
+    }
+  }
+  return Order(tree, faces, moats).run(gauged, unsatisfied, slack);
+}
+
+}  // namespace planaris

@@ -1,0 +1,466 @@
+#include "pfaffian/pfaffian.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <type_traits>
+
+#include "base/team.hpp"
+#include "fronts/front_elimination.hpp"
+#include "fronts/tree_tasks.hpp"
+
+namespace planaris {
+
+void EliminationStats::add(const EliminationStats& other) {
+  pivots += other.pivots;
+  delayed += other.delayed;
+  left_over += other.left_over;
+  largest_front = std::max(largest_front, other.largest_front);
+  worst_ratio = std::min(worst_ratio, other.worst_ratio);
+  smallest_exponent = std::min(smallest_exponent, other.smallest_exponent);
+  multiplications += other.multiplications;
+}
+
+namespace {
+
+// What a front leaves for its parent: first the rows that were refused, then its boundary; the
+// strict lower triangle, column after column.
+template <class T>
+struct Contribution {
+  const T* entries = nullptr;
+  const int32_t* legs = nullptr;  // of the refused rows
+  int32_t refused = 0;
+};
+
+// Contributions of a subtree, last in, first out.
+template <class T>
+class ContributionStack {
+ public:
+  void push(int32_t rows, int32_t refused) {
+    const size_t size = size_t(rows) * (rows > 0 ? rows - 1 : 0) / 2;
+    items_.push_back({entries_.size(), legs_.size(), refused});
+    entries_.resize(entries_.size() + size);
+    legs_.resize(legs_.size() + refused);
+  }
+  T* entries() { return entries_.data() + items_.back().entries; }
+  int32_t* legs() { return legs_.data() + items_.back().legs; }
+  Contribution<T> from_top(size_t depth) const {
+    const Item& item = items_[items_.size() - 1 - depth];
+    return {entries_.data() + item.entries, legs_.data() + item.legs, item.refused};
+  }
+  void pop() {
+    entries_.resize(items_.back().entries);
+    legs_.resize(items_.back().legs);
+    items_.pop_back();
+  }
+  bool empty() const { return items_.empty(); }
+
+ private:
+  struct Item {
+    size_t entries, legs;
+    int32_t refused;
+  };
+  std::vector<T> entries_;
+  std::vector<int32_t> legs_;
+  std::vector<Item> items_;
+};
+
+template <class T>
+class Elimination {
+ public:
+  Elimination(const FrontTree& tree, const KasteleynEntries& entries,
+              const EliminationOptions& options, Control& control, Factors<T>* keep,
+              Fronts<T>* fronts)
+      : tree_(tree), entries_(entries), options_(options), team_(options.threads, control),
+        keep_(keep), fronts_(fronts), parallel_([this](int count, const std::function<void(int)>& body) {
+          team_.parallel_for(count, body);
+        }) {
+  }
+
+  LogPfaffian run() {
+    if (keep_) keep_->assign(tree_.num_nodes(), {});
+    if (fronts_) fronts_->assign(tree_.num_nodes(), {});
+    const TreeTasks cut = cut_tasks(tree_, team_.threads());
+    workers_.resize(team_.threads());
+    log_sums_.assign(tree_.num_nodes(), 0.0);
+    if constexpr (kIsDoubleDouble) {
+      products_.assign(tree_.num_nodes(), T(1.0));
+      for (const double x : entries_.face) face_factors_.push_back(T::exp(x));
+      for (const double x : entries_.join) join_factors_.push_back(T::exp(x));
+    }
+    handed_.resize(cut.tasks.size());
+    team_.work(cut.successors(tree_, true), cut.waits(tree_, true),
+               [&](int worker, int task) { run_task(cut, worker, task); });
+    LogPfaffian result;
+    int swaps = 0;
+    for (const Worker& worker : workers_) {
+      swaps += worker.swaps;
+      result.stats.add(worker.stats);
+    }
+    result.stats.multiplications /= 6;  // whole numbers until here: their order does not matter
+    // Node by node, so that the sum does not depend on who did what.
+    long double sum = 0.0L;
+    for (const double part : log_sums_) sum += part;
+    // The scaling cancels: every leg's factor was put in once. (In order, pivots are counted
+    // relative to their joins.)
+    if (entries_.earliest.empty()) {
+      for (const double scale : entries_.join) sum -= scale;
+    }
+    result.log_magnitude = static_cast<double>(sum);
+    if constexpr (kIsDoubleDouble) {
+      if (entries_.earliest.empty()) result.magnitude = product();
+    }
+    result.sign = swaps % 2 == 0 ? 1 : -1;
+    return result;
+  }
+
+ private:
+  static constexpr bool kIsDoubleDouble = std::is_same_v<T, DoubleDouble>;
+
+  T product() const {
+    T found(1.0), scales(1.0);
+    for (const T& part : products_) found = found * part;
+    for (const T& factor : join_factors_) scales = scales * factor;
+    return found / scales;
+  }
+
+  // The entry between two legs of a face, and of an edge.
+  T face_entry(int32_t i, int32_t j) const {
+    if constexpr (kIsDoubleDouble) {
+      return face_factors_[i] * face_factors_[j];
+    } else {
+      return std::exp(entries_.face[i] + entries_.face[j]);
+    }
+  }
+  T join_entry(int32_t edge) const {
+    if constexpr (kIsDoubleDouble) {
+      return join_factors_[2 * edge] * join_factors_[2 * edge + 1];
+    } else {
+      return std::exp(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
+    }
+  }
+
+  struct RankedPair {
+    int32_t rank;
+    RowPair pair;
+  };
+
+  struct Worker {
+    std::vector<T> matrix, pivot_rows;
+    std::vector<int32_t> perm, map, refused, exponents;
+    Packing packing;
+    ContributionStack<T> stack;
+    EliminationStats stats;
+    double log_sum = 0.0;  // of the front under way
+    int swaps = 0;  // and negative pivots: parity of the sign
+    double done = 0.0;
+    std::vector<RowPair> pairs;
+    std::vector<RankedPair> ranked;
+  };
+
+  struct Shape {
+    int32_t own, delayed, delayed_left, rows;
+  };
+
+  void run_task(const TreeTasks& cut, int worker, int task) {
+    Worker& w = workers_[worker];
+    const auto [first, last] = cut.tasks[task];
+    for (int32_t node = first; node <= last; ++node) {
+      team_.check(worker, w.done * team_.threads() / tree_.work.back());
+      w.done += tree_.own_work(node);
+      if (first == last && !tree_.is_leaf(node)) {
+        auto &left = handed_[cut.task_of_root[tree_.left[node]]],
+             &right = handed_[cut.task_of_root[tree_.right[node]]];
+        eliminate_front(w, node, left.from_top(0), right.from_top(0), 0);
+        left = {};
+        right = {};
+      } else if (tree_.is_leaf(node)) {
+        eliminate_front(w, node, {}, {}, 0);
+      } else {
+        eliminate_front(w, node, w.stack.from_top(1), w.stack.from_top(0), 2);
+      }
+    }
+    std::swap(handed_[task], w.stack);
+  }
+
+  void eliminate_front(Worker& w, int32_t node, Contribution<T> left, Contribution<T> right,
+                       int pops) {
+    const bool last = node + 1 == tree_.num_nodes();
+    w.log_sum = 0.0;
+    Shape s;
+    s.own = tree_.own_rows(node);
+    s.delayed_left = left.refused;
+    s.delayed = left.refused + right.refused;
+    s.rows = s.own + s.delayed + tree_.boundary_rows(node);
+    w.matrix.assign(size_t(s.rows) * s.rows, T(0.0));
+    w.refused.assign(left.legs, left.legs + left.refused);
+    w.refused.insert(w.refused.end(), right.legs, right.legs + right.refused);
+    if (tree_.is_leaf(node)) {
+      add_faces(w, node, s);
+    } else {
+      add_child(w, tree_.left[node], left, s, 0);
+      add_child(w, tree_.right[node], right, s, left.refused);
+    }
+    const bool in_order = !entries_.earliest.empty();
+    w.exponents.assign(s.delayed, 0);
+    if (!in_order) rescale_refused(w, node, s);
+    if (fronts_) store_front((*fronts_)[node], w, s);
+    add_joins(w, node, s);
+    for (; pops > 0; --pops) w.stack.pop();
+
+    w.perm.resize(s.rows);
+    for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
+    FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
+                              w.pivot_rows, parallel_);
+    const int eliminated = in_order ? front.run_in_order(w.pairs, list_pairs(w, node, s))
+                                    : front.run(options_.threshold, last);
+    if (in_order) {
+      sum_ratios(w, node, s, eliminated);
+      w.stats.left_over += front.failed();
+    } else {
+      sum_pivots(w, node, s, eliminated);
+      w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
+    }
+    log_sums_[node] = w.log_sum;
+    note(w, s, eliminated, front, last);
+    if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
+    if (keep_) store((*keep_)[node], w, s, eliminated);
+    hand_on(w, node, s, eliminated);
+  }
+
+  void add_faces(Worker& w, int32_t node, const Shape& s) {
+    for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
+      for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
+        const int32_t row_i = tree_.face_rows[i];
+        for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
+          const int32_t row_j = tree_.face_rows[j];
+          const T value = face_entry(tree_.face_legs[i], tree_.face_legs[j]);
+          if (row_i > row_j) {
+            w.matrix[size_t(row_j) * s.rows + row_i] += value;
+          } else {
+            w.matrix[size_t(row_i) * s.rows + row_j] += -value;
+          }
+        }
+      }
+    }
+  }
+
+  void add_joins(Worker& w, int32_t node, const Shape& s) {
+    for (int32_t k = 0; k < s.own / 2; ++k) {
+      const int32_t e = tree_.edge_order[tree_.own[node] + k];
+      const T value = join_entry(e);
+      w.matrix[size_t(2 * k) * s.rows + 2 * k + 1] += entries_.sign[e] > 0 ? -value : value;
+    }
+  }
+
+  void add_child(Worker& w, int32_t child, const Contribution<T>& c, const Shape& s,
+                 int32_t delayed_before) {
+    const int32_t rows = c.refused + tree_.boundary_rows(child);
+    w.map.resize(rows);
+    for (int32_t k = 0; k < c.refused; ++k) w.map[k] = s.own + delayed_before + k;
+    const int32_t* place = tree_.place.data() + tree_.boundary[child];
+    for (int32_t k = c.refused; k < rows; ++k) {
+      const int32_t p = place[k - c.refused];
+      w.map[k] = p < s.own ? p : p + s.delayed;
+    }
+    const T* from = c.entries;
+    for (int32_t j = 0; j < rows; ++j) {
+      const int32_t to_j = w.map[j];
+      T* column = w.matrix.data() + size_t(to_j) * s.rows;
+      if (j >= c.refused) {  // boundary rows keep their order
+        for (int32_t i = j + 1; i < rows; ++i) column[w.map[i]] = *from++;
+        continue;
+      }
+      for (int32_t i = j + 1; i < rows; ++i, ++from) {
+        const int32_t to_i = w.map[i];
+        if (to_i > to_j) {
+          column[to_i] = *from;
+        } else {
+          w.matrix[size_t(to_i) * s.rows + to_j] = -*from;
+        }
+      }
+    }
+  }
+
+  // A row that an odd cycle of the assignment leaves over has uniformly small entries. Brought
+  // back to largest entry 1 it finds a pivot here instead of climbing to the root. Its legs are
+  // joined already, so the factor (a power of two: exact) concerns nothing that is yet to come.
+  void rescale_refused(Worker& w, int32_t node, const Shape& s) {
+    for (int32_t k = 0; k < s.delayed; ++k) {
+      const int32_t r = s.own + k;
+      T* column = w.matrix.data() + size_t(r) * s.rows;
+      T largest = T(0.0);
+      for (int32_t j = 0; j < r; ++j) {
+        largest = std::max(largest, magnitude(w.matrix[size_t(j) * s.rows + r]));
+      }
+      for (int32_t i = r + 1; i < s.rows; ++i) largest = std::max(largest, magnitude(column[i]));
+      if (is_zero(largest)) continue;
+      const int64_t exponent = -binary_exponent(largest);
+      w.stats.smallest_exponent = std::min(w.stats.smallest_exponent, -exponent);
+      if (exponent < 4 || exponent > 1000) continue;
+      const T factor = power_of_two<T>(exponent);
+      for (int32_t j = 0; j < r; ++j) {
+        T& entry = w.matrix[size_t(j) * s.rows + r];
+        entry = entry * factor;
+      }
+      for (int32_t i = r + 1; i < s.rows; ++i) column[i] = column[i] * factor;
+      w.exponents[k] = static_cast<int32_t>(exponent);
+      w.log_sum -= static_cast<double>(exponent) * 0.6931471805599453;
+      if constexpr (kIsDoubleDouble) products_[node] = products_[node] * power_of_two<T>(-exponent);
+    }
+  }
+
+  int32_t leg_of_row(const Worker& w, int32_t node, const Shape& s, int32_t row) const {
+    return row < s.own ? 2 * tree_.edge_order[tree_.own[node] + row / 2] + (row & 1)
+                       : w.refused[row - s.own];
+  }
+
+  // Lists all candidates: first the edges that wait for nothing, then by rank the others that may
+  // be eliminated here (returns how many may), then those that have to wait further. The two legs
+  // of an edge are refused together, side by side.
+  int list_pairs(Worker& w, int32_t node, const Shape& s) {
+    constexpr int32_t kLater = INT32_MAX;
+    w.pairs.clear();
+    w.ranked.clear();
+    for (int32_t row = 0; row < s.own; row += 2) {
+      const int32_t e = tree_.edge_order[tree_.own[node] + row / 2];
+      const int32_t rank = entries_.earliest[e] > node ? kLater : entries_.rank[e];
+      if (rank == 0) {
+        w.pairs.push_back({row, row + 1});
+      } else {
+        w.ranked.push_back({rank, {row, row + 1}});
+      }
+    }
+    for (int32_t k = 0; k < s.delayed; k += 2) {
+      const int32_t e = w.refused[k] >> 1;
+      const int32_t rank = entries_.earliest[e] > node ? kLater : entries_.rank[e];
+      w.ranked.push_back({rank, {s.own + k, s.own + k + 1}});
+    }
+    std::stable_sort(w.ranked.begin(), w.ranked.end(),
+                     [](const RankedPair& a, const RankedPair& b) { return a.rank < b.rank; });
+    auto count = static_cast<int>(w.pairs.size());
+    for (const RankedPair& ranked : w.ranked) {
+      w.pairs.push_back(ranked.pair);
+      count += ranked.rank != kLater;
+    }
+    return count;
+  }
+
+  void sum_pivots(Worker& w, int32_t node, const Shape& s, int eliminated) {
+    double sum = 0.0;
+    for (int k = 0; k < eliminated; k += 2) {
+      const T& pivot = w.matrix[size_t(k) * s.rows + k + 1];
+      sum += log_magnitude(pivot);
+      if constexpr (kIsDoubleDouble) products_[node] = products_[node] * magnitude(pivot);
+    }
+    w.log_sum += sum;
+  }
+
+  // Pivots relative to the joins of their edges: none is below 1, so no digit of a small sum is
+  // lost.
+  void sum_ratios(Worker& w, int32_t node, const Shape& s, int eliminated) {
+    double sum = 0.0, worst = w.stats.worst_ratio;
+    for (int k = 0; k < eliminated; k += 2) {
+      const int32_t leg = leg_of_row(w, node, s, w.perm[k]), e = leg >> 1;
+      const T join = join_entry(e);
+      const T ratio = w.matrix[size_t(k) * s.rows + k + 1] / join;
+      sum += log_magnitude(ratio);
+      const double size = to_double((entries_.sign[e] < 0) == ((leg & 1) != 0) ? ratio : -ratio);
+      worst = std::min(worst, std::isnan(size) ? -1.0 : size);
+    }
+    w.log_sum += sum;
+    w.stats.worst_ratio = worst;
+  }
+
+  void note(Worker& w, const Shape& s, int eliminated, const FrontElimination<T>& front,
+            bool last) {
+    for (int k = 0; k < eliminated; k += 2) {
+      w.swaps ^= is_negative(w.matrix[size_t(k) * s.rows + k + 1]);
+    }
+    w.swaps ^= front.swaps() & 1;
+    w.stats.pivots += eliminated / 2;
+    const int32_t refused = s.own + s.delayed - eliminated;
+    (last ? w.stats.left_over : w.stats.delayed) += refused;
+    w.stats.largest_front = std::max(w.stats.largest_front, s.rows);
+    const double n = s.rows, r = s.rows - eliminated;
+    w.stats.multiplications += n * n * n - r * r * r;
+  }
+
+  void store(FrontFactor<T>& factor, const Worker& w, const Shape& s, int eliminated) {
+    factor.rows = s.rows;
+    factor.eliminated = eliminated;
+    factor.delayed_left = s.delayed_left;
+    factor.delayed_right = s.delayed - s.delayed_left;
+    factor.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * eliminated);
+    factor.place.resize(s.rows);
+    for (int32_t k = 0; k < s.rows; ++k) factor.place[w.perm[k]] = k;
+    factor.exponents = w.exponents;
+  }
+
+  void store_front(FrontMatrix<T>& front, const Worker& w, const Shape& s) {
+    front.rows = s.rows;
+    front.lower.reserve(size_t(s.rows) * s.rows / 2);
+    for (int32_t j = 0; j < s.rows; ++j) {
+      const T* column = w.matrix.data() + size_t(j) * s.rows;
+      front.lower.insert(front.lower.end(), column + j + 1, column + s.rows);
+    }
+  }
+
+  void note_pivots(FrontMatrix<T>& front, const Worker& w, const Shape& s, int eliminated,
+                   int swaps) {
+    for (int k = 0; k < eliminated; k += 2) {
+      const T& d = w.matrix[size_t(k) * s.rows + k + 1];
+      front.log_pivots += log_magnitude(d);
+      swaps ^= is_negative(d);
+    }
+    front.sign = swaps & 1 ? -1 : 1;
+    front.delayed_left = s.delayed_left;
+    front.exponents = w.exponents;
+  }
+
+  void hand_on(Worker& w, int32_t node, const Shape& s, int eliminated) {
+    const int32_t refused = s.own + s.delayed - eliminated;
+    w.stack.push(s.rows - eliminated, refused);
+    T* to = w.stack.entries();
+    for (int32_t j = eliminated; j < s.rows; ++j) {
+      const T* column = w.matrix.data() + size_t(j) * s.rows;
+      to = std::copy(column + j + 1, column + s.rows, to);
+    }
+    int32_t* legs = w.stack.legs();
+    for (int32_t k = 0; k < refused; ++k) {
+      legs[k] = leg_of_row(w, node, s, w.perm[eliminated + k]);
+    }
+  }
+
+  const FrontTree& tree_;
+  KasteleynEntries entries_;
+  EliminationOptions options_;
+  Team team_;
+  Factors<T>* keep_;
+  Fronts<T>* fronts_;
+  ParallelFor parallel_;
+  std::vector<Worker> workers_;
+  std::vector<ContributionStack<T>> handed_;  // by task
+  std::vector<double> log_sums_;              // by node
+  std::vector<T> products_;                   // by node: of pivots; wide numbers only
+  std::vector<T> face_factors_, join_factors_;  // exponentials; wide numbers only
+};
+
+}  // namespace
+
+template <class T>
+LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
+                      const EliminationOptions& options, Control& control, Factors<T>* keep,
+                      Fronts<T>* fronts) {
+  if (tree.num_nodes() == 0) return {};
+  return Elimination<T>(tree, entries, options, control, keep, fronts).run();
+}
+
+template LogPfaffian eliminate<double>(const FrontTree&, const KasteleynEntries&,
+                                       const EliminationOptions&, Control&, Factors<double>*,
+                                       Fronts<double>*);
+template LogPfaffian eliminate<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
+                                             const EliminationOptions&, Control&,
+                                             Factors<DoubleDouble>*, Fronts<DoubleDouble>*);
+
+}  // namespace planaris

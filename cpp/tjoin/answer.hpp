@@ -1,0 +1,317 @@
+// From a store with matched regions to the join and the certificate.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "tjoin/matching.hpp"
+#include "tjoin/store.hpp"
+
+namespace planaris::tjoin {
+
+struct Pairs {
+  std::vector<std::pair<int32_t, int32_t>> matched;  // odd vertices; n second for the boundary
+  std::vector<int32_t> loose;                        // one odd vertex of each free region
+};
+
+// Opens blossoms from outside in: the child with the matched vertex keeps that match, the
+// others pair up along the cycle.
+template <typename Int>
+Pairs matched_pairs(const Store<Int>& store) {
+  Pairs pairs;
+  const auto& region = store.region;
+  std::vector<int32_t> parent(region.size(), -1);
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (region[r].spare || region[r].child < 0) continue;
+    int32_t c = region[r].child;
+    do {
+      parent[c] = int32_t(r);
+      c = region[c].cycle;
+    } while (c != region[r].child);
+  }
+  const auto keep = [&](int32_t from, int32_t to) {
+    if (to == store.n || from < to) pairs.matched.emplace_back(from, to);
+  };
+  std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
+  const auto assign = [&](int32_t r, int32_t from) {
+    if (region[r].child >= 0) open.emplace_back(r, from);
+  };
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!store.is_outermost(r)) continue;
+    if (region[r].mate_to < 0) {
+      pairs.loose.push_back(store.v[region[r].core].source);
+      assign(int32_t(r), pairs.loose.back());
+    } else {
+      keep(region[r].mate_from, region[r].mate_to);
+      assign(int32_t(r), region[r].mate_from);
+    }
+    while (!open.empty()) {
+      const auto [whole, from] = open.back();
+      open.pop_back();
+      int32_t base = store.base[from];
+      while (parent[base] != whole) base = parent[base];
+      assign(base, from);
+      for (int32_t c = region[base].cycle; c != base; c = region[region[c].cycle].cycle) {
+        const int32_t a = region[c].cycle_from, b = region[c].cycle_to;
+        keep(std::min(a, b), std::max(a, b));
+        assign(c, a);
+        assign(region[c].cycle, b);
+      }
+    }
+  }
+  return pairs;
+}
+
+// Shortest paths, one pair at a time; what a search does not reach costs nothing.
+template <typename Int>
+class Paths {
+ public:
+  explicit Paths(const Graph<Int>& graph) : graph_(&graph), label_(size_t(graph.n) + 1) {}
+
+  // Appends the edges of a shortest path from s to t.
+  void append(int32_t s, int32_t t, std::vector<int32_t>& edges) {
+    start();
+    reach(s, Int(0), -1, -1);
+    while (pop() != t) {
+    }
+    trace(t, edges);
+  }
+
+  // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
+  // there are few, a quick one if there are many.
+  void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+    if (loose.size() > 64 + label_.size() / 64) {
+      append_sweep(loose, edges);
+    } else if (!loose.empty()) {
+      append_tree(loose, edges);
+    }
+  }
+
+ private:
+  // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
+  void append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+  // Along a lightest tree of shortest paths between them (Mehlhorn 1988).
+  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+
+  struct Label {
+    Int distance = 0;
+    int32_t via = -1, from = -1;  // edge into the vertex, and where it comes from
+    uint32_t stamp = 0;
+  };
+  struct Item {
+    Int distance;
+    int32_t vertex;
+  };
+  struct Later {
+    bool operator()(const Item& a, const Item& b) const { return a.distance > b.distance; }
+  };
+
+  void start() {
+    heap_.clear();
+    if (++stamp_ == 0) {
+      for (Label& label : label_) label.stamp = 0;
+      stamp_ = 1;
+    }
+  }
+  bool reached(int32_t v) const { return label_[v].stamp == stamp_; }
+  void reach(int32_t v, const Int& distance, int32_t via, int32_t from) {
+    if (reached(v) && label_[v].distance <= distance) return;
+    label_[v] = {distance, via, from, stamp_};
+    heap_.push_back({distance, v});
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
+  }
+  // Settles the nearest vertex and returns it; -1 when none is left.
+  int32_t pop() {
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      const Item item = heap_.back();
+      heap_.pop_back();
+      const int32_t v = item.vertex;
+      if (item.distance != label_[v].distance) continue;
+      if (v == graph_->n) return v;
+      for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+        const Arc<Int>& arc = graph_->arcs[a];
+        reach(arc.to, item.distance + arc.weight, arc.edge, v);
+      }
+      return v;
+    }
+    return -1;
+  }
+  // Appends the path to v and returns where it begins.
+  int32_t trace(int32_t v, std::vector<int32_t>& edges) const {
+    for (; label_[v].from >= 0; v = label_[v].from) edges.push_back(label_[v].via);
+    return v;
+  }
+
+  const Graph<Int>* graph_;
+  std::vector<Label> label_;
+  std::vector<Item> heap_;
+  uint32_t stamp_ = 0;
+};
+
+template <typename Int>
+void Paths<Int>::append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+  const int32_t n = graph_->n;
+  std::vector<uint8_t> odd(size_t(n) + 1, 0);
+  for (const int32_t v : loose) odd[v] = 1;
+  for (int32_t v = n - 1; v >= 0; --v) {
+    if (!odd[v]) continue;
+    const Arc<Int>* best = nullptr;
+    for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+      const Arc<Int>& arc = graph_->arcs[a];
+      if (arc.to > v && arc.to != n) continue;
+      if (best == nullptr || arc.weight < best->weight) best = &arc;
+    }
+    if (best == nullptr) {  // the first of its component
+      append(v, n, edges);
+      continue;
+    }
+    edges.push_back(best->edge);
+    odd[best->to] ^= 1;
+  }
+}
+
+template <typename Int>
+void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+  const int32_t n = graph_->n;
+  start();
+  for (const int32_t s : loose) reach(s, Int(0), -1, -1);
+  reach(n, Int(0), -1, -1);
+  std::vector<int32_t> cell(size_t(n) + 1, -1);
+  for (size_t i = 0; i < loose.size(); ++i) cell[loose[i]] = int32_t(i);
+  const auto root = int32_t(loose.size());
+  cell[n] = root;
+  for (int32_t v = pop(); v >= 0; v = pop()) {
+    if (label_[v].from >= 0) cell[v] = cell[label_[v].from];
+  }
+  struct Link {
+    Int length;
+    int32_t arc, from;
+  };
+  std::vector<Link> links;
+  for (int32_t v = 0; v < n; ++v) {
+    if (cell[v] < 0) continue;
+    for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+      const int32_t x = graph_->arcs[a].to;
+      if (x < v || cell[x] == cell[v]) continue;
+      links.push_back({label_[v].distance + graph_->arcs[a].weight + label_[x].distance, a, v});
+    }
+  }
+  std::sort(links.begin(), links.end(), [](const Link& a, const Link& b) {
+    return a.length != b.length ? a.length < b.length : a.arc < b.arc;
+  });
+  std::vector<int32_t> leader(loose.size() + 1), degree(loose.size() + 1, 0);
+  std::iota(leader.begin(), leader.end(), 0);
+  const auto find = [&](int32_t c) {
+    while (leader[c] != c) c = leader[c] = leader[leader[c]];
+    return c;
+  };
+  // Of the tree, XOR-ed over the neighbours still there: enough to take leaves off it.
+  std::vector<int32_t> neighbours(loose.size() + 1, 0), links_of(loose.size() + 1, 0);
+  std::vector<Link> tree;
+  for (const Link& link : links) {
+    const int32_t p = cell[link.from], q = cell[graph_->arcs[link.arc].to];
+    if (find(p) == find(q)) continue;
+    leader[find(p)] = find(q);
+    for (const auto& [c, other] : {std::pair(p, q), std::pair(q, p)}) {
+      ++degree[c];
+      neighbours[c] ^= other;
+      links_of[c] ^= int32_t(tree.size());
+    }
+    tree.push_back(link);
+  }
+  std::vector<uint8_t> odd(loose.size() + 1, 1);
+  for (int32_t leaf = 0; leaf < root; ++leaf) {
+    for (int32_t c = leaf; c != root && degree[c] == 1;) {
+      const int32_t next = neighbours[c];
+      if (odd[c]) {
+        const Link& link = tree[links_of[c]];
+        const Arc<Int>& arc = graph_->arcs[link.arc];
+        edges.push_back(arc.edge);
+        trace(link.from, edges);
+        trace(arc.to, edges);
+        odd[next] ^= 1;
+      }
+      degree[c] = 0;
+      --degree[next];
+      neighbours[next] ^= c;
+      links_of[next] ^= links_of[c];
+      c = next;
+    }
+  }
+}
+
+// Edges that occur an odd number of times, ascending.
+inline std::vector<int32_t> odd_edges(const std::vector<std::vector<int32_t>>& lists,
+                                      size_t num_edges) {
+  std::vector<uint8_t> parity(num_edges, 0);
+  for (const auto& list : lists) {
+    for (const int32_t e : list) parity[e] ^= 1;
+  }
+  std::vector<int32_t> join;
+  for (size_t e = 0; e < parity.size(); ++e) {
+    if (parity[e]) join.push_back(int32_t(e));
+  }
+  return join;
+}
+
+// Writes the regions as nested intervals of one order of the vertices; original[v] is the
+// caller's number of the vertex at place v.
+template <typename Int>
+void write_certificate(const Store<Int>& store, const std::vector<int32_t>& original,
+                       TJoinSolution& out) {
+  const auto& region = store.region;
+  const auto& vertex = store.v;
+  std::vector<int32_t> place(store.n);
+  constexpr bool plain = kBits<Int> == 64;
+  out.num_digits = plain ? 0 : kBits<Int> / 32;
+  struct Item {
+    int32_t region, parent;
+    Int above;  // duals of the regions between this one's vertices and the outermost
+  };
+  std::vector<Item> stack;
+  const auto emit = [&](const Int& value, int32_t start, int32_t stop, int32_t& parent) {
+    if (value == 0) return;
+    out.start.push_back(start);
+    out.stop.push_back(stop);
+    out.parent.push_back(parent);
+    if constexpr (plain) {
+      out.values.push_back(value);
+    } else {
+      append_digits(value, out.num_digits, out.values);
+    }
+    parent = int32_t(out.start.size()) - 1;
+  };
+  for (size_t r = 0; r < region.size(); ++r) {
+    if (!store.is_outermost(r)) continue;
+    for (int32_t v = region[r].first;; v = vertex[v].next) {
+      place[v] = int32_t(out.order.size());
+      out.order.push_back(original[v]);
+      if (v == region[r].last) break;
+    }
+    stack.push_back({int32_t(r), -1, Int(0)});
+    while (!stack.empty()) {
+      Item item = stack.back();
+      stack.pop_back();
+      const Region<Int>& g = region[item.region];
+      const int32_t stop = place[g.last] + 1;
+      Int radius = g.y;
+      for (int32_t v = g.first; v != g.core; v = vertex[v].next) {
+        const Int inner = item.above - vertex[v].height;
+        emit(radius - inner, place[v], stop, item.parent);
+        radius = inner;
+      }
+      emit(radius, place[g.core], stop, item.parent);
+      if (g.child < 0) continue;
+      int32_t c = g.child;
+      do {
+        stack.push_back({c, item.parent, item.above + region[c].y});
+        c = region[c].cycle;
+      } while (c != g.child);
+    }
+  }
+}
+
+}  // namespace planaris::tjoin

@@ -1,0 +1,86 @@
+// Minimum-weight T-joins in sparse graphs, exact, with a packing of T-cuts as proof.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/control.hpp"
+
+namespace planaris {
+
+// The weight of edge e is mantissas[e] * 2^(exponent + shifts[e]); no shifts mean zeros.
+struct TJoinWeights {
+  std::vector<int64_t> mantissas;
+  std::vector<int32_t> shifts;
+  int32_t exponent = 0;
+};
+
+// Writes finite doubles as integers times one power of two, without loss.
+TJoinWeights dyadic_weights(std::span<const double> weights);
+
+struct TJoinProblem {
+  int32_t num_vertices = 0;
+  std::span<const int32_t> edges;     // pairs
+  const TJoinWeights* weights = nullptr;
+  std::span<const int32_t> odd;       // repeated vertices cancel
+  std::span<const int32_t> boundary;  // vertices that absorb any parity
+  // All vertices are odd, and `offset` is added to every weight, so large that the lightest
+  // T-join is a perfect matching if there is one. Weights may be negative then.
+  bool perfect = false;
+  // Several threads first work within ranges of at most so many vertices. How a problem is split
+  // depends on nothing else, so that the answer is the same for any number of them.
+  int threads = 1;
+  int32_t range = 1 << 18;
+};
+
+struct TJoinSolution;
+
+// What a later solve on the same graph can start from.
+class TJoinState {
+ public:
+  virtual ~TJoinState() = default;
+  // Solves the new problem from this state; false when it does not fit.
+  virtual bool resolve(const TJoinProblem& problem, Control& control,
+                       TJoinSolution& solution) const = 0;
+};
+
+struct TJoinSolution {
+  std::vector<int32_t> join;
+  int32_t infeasible = -1;  // a vertex of a component with an odd number of odd vertices
+  bool exact = true;        // false when the deadline passed: a join, and a packing below it
+  int32_t exponent = 0;     // integers below count units of 2^exponent; duals, halves of them
+
+  // Set k holds the vertices order[start[k]], ..., order[stop[k] - 1]; sets are nested or
+  // disjoint, and parent[k] < k is the smallest one around k, or -1.
+  std::vector<int32_t> order, start, stop, parent;
+  int32_t num_digits = 0;               // 0: plain int64; otherwise base 2^32, lowest first
+  std::vector<int64_t> values;          // the dual of each set, in half units
+  std::vector<int64_t> objective;       // digits, base 2^32
+  std::vector<int64_t> lower;           // sum of all values; digits, base 2^32
+  std::vector<int64_t> offset;          // digits, base 2^32; signed top digit
+  std::vector<int64_t> counters;
+  std::shared_ptr<const TJoinState> state;
+};
+
+// Throws std::invalid_argument for broken arrays. `start` may be null; it is used when its
+// graph and number type fit, and ignored otherwise.
+TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start,
+                            Control& control);
+
+// Joins many sets of odd vertices on one graph.
+class TJoinSolver {
+ public:
+  virtual ~TJoinSolver() = default;
+  // Appends the edges of a lightest join, ascending, and num_digits digits, base 2^32, of its
+  // weight. Returns -1, or a vertex of a component with an odd number of odd vertices.
+  virtual int32_t solve(std::span<const int32_t> odd, Control& control,
+                        std::vector<int32_t>& join, std::vector<int64_t>& objective) = 0;
+  int32_t num_digits = 0, exponent = 0;  // weights count units of 2^exponent
+};
+
+// The odd vertices of the problem are not looked at.
+std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& problem);
+
+}  // namespace planaris

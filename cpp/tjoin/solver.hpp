@@ -1,0 +1,116 @@
+// Many T-joins of one graph: everything but the odd vertices is prepared once, and a solve
+// touches only what its regions and paths reach.
+#pragma once
+
+#include "tjoin/solve.hpp"
+
+namespace planaris::tjoin {
+
+template <typename Int>
+class TypedSolver final : public TJoinSolver {
+ public:
+  TypedSolver(const TJoinProblem& problem, Layout&& layout)
+      : base_(problem, std::move(layout)),
+        engine_(base_.store_, *base_.graph_, 0, base_.graph_->n, {}, 0),
+        paths_(*base_.graph_),
+        flag_(problem.num_vertices, 0),
+        parity_(base_.layout_->bounded.size(), 0) {
+    num_digits = kBits<Int> / 32;
+    exponent = base_.exponent_;
+  }
+
+  int32_t solve(std::span<const int32_t> odd, Control& control, std::vector<int32_t>& join,
+                std::vector<int64_t>& objective) override {
+    for (const int32_t v : odd) {
+      if (v < 0 || size_t(v) >= flag_.size()) {
+        throw std::invalid_argument("odd names a vertex that does not exist");
+      }
+    }
+    const int32_t infeasible = mark_odd(odd);
+    try {
+      if (infeasible < 0) {
+        roots_ = odd_;
+        match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); });
+        read_off(join, objective);
+      }
+    } catch (...) {
+      clear();
+      throw;
+    }
+    clear();
+    return infeasible;
+  }
+
+ private:
+  // Returns a vertex of a component that cannot be joined, or -1.
+  int32_t mark_odd(std::span<const int32_t> odd) {
+    const Layout& layout = *base_.layout_;
+    for (const int32_t v : odd) flag_[v] ^= 1;
+    int32_t open = 0;  // components without boundary and with an odd number so far
+    for (const int32_t v : odd) {
+      if (!flag_[v]) continue;
+      flag_[v] = 0;
+      const int32_t c = layout.component[v];
+      if (!layout.bounded[c]) open += (parity_[c] ^= 1) ? 1 : -1;
+      if (layout.index[v] == base_.graph_->n) continue;
+      base_.store_.make_odd(layout.index[v]);
+      odd_.push_back(layout.index[v]);
+    }
+    int32_t infeasible = -1;
+    for (const int32_t v : odd) {
+      uint8_t& parity = parity_[layout.component[v]];
+      if (parity && open > 0) infeasible = v;
+      parity = 0;
+    }
+    return infeasible;
+  }
+
+  void read_off(std::vector<int32_t>& join, std::vector<int64_t>& objective) {
+    const size_t begin = join.size();
+    for (const auto& [s, t] : matched_pairs(base_.store_).matched) paths_.append(s, t, join);
+    // Edges on two paths cancel.
+    std::sort(join.begin() + begin, join.end());
+    size_t end = begin;
+    for (size_t i = begin; i < join.size(); ++i) {
+      if (end > begin && join[end - 1] == join[i]) {
+        --end;
+      } else {
+        join[end++] = join[i];
+      }
+    }
+    join.resize(end);
+    Int total = 0;
+    for (size_t i = begin; i < end; ++i) total += (*base_.weight_)[join[i]];
+    if (total + total != base_.store_.dual_sum()) {
+      throw std::logic_error("T-join: primal and dual differ");
+    }
+    append_digits(total, num_digits, objective);
+  }
+
+  void clear() {
+    Store<Int>& store = base_.store_;
+    for (size_t r = 0; r < store.region.size(); ++r) {
+      if (!store.is_outermost(r)) continue;
+      const int32_t last = store.region[r].last;
+      for (int32_t v = store.region[r].first;;) {
+        const int32_t next = store.v[v].next;
+        store.v[v] = {};
+        if (v == last) break;
+        v = next;
+      }
+    }
+    for (const int32_t v : odd_) store.base[v] = -1;
+    odd_.clear();
+    store.region.resize(size_t(store.boundary) + 1);  // the boundary's was the first one
+    store.spare.clear();
+    engine_.take_spare();
+  }
+
+  TypedState<Int> base_;
+  Engine<Int> engine_;
+  Paths<Int> paths_;
+  std::vector<uint8_t> flag_, parity_;
+  std::vector<int32_t> odd_, roots_;
+};
+
+}  // namespace planaris::tjoin

@@ -1,0 +1,32 @@
+// What stays of a solve: the graph in sweep order, the engine, and the numbering.
+#pragma once
+
+#include "tjoin/matching.hpp"
+#include "tjoin/store.hpp"
+
+namespace planaris {
+
+namespace tjoin {
+
+// Sweep order and boundary of a graph; everything that does not depend on the number type.
+struct Layout {
+  int32_t n = 0;                  // inner vertices
+  std::vector<int32_t> order;     // place in the sweep -> vertex
+  std::vector<int32_t> index;     // vertex -> place in the sweep, n for boundary vertices
+  std::vector<uint8_t> odd;       // by place
+  std::vector<int32_t> component; // by vertex
+  std::vector<uint8_t> bounded;   // by component: did the caller give it a boundary?
+  std::vector<int32_t> boundary;  // as the caller gave it
+  int32_t infeasible = -1;
+};
+
+Layout lay_out(const TJoinProblem& problem);
+
+// Bits that hold every number the engine meets: see docs/theory/matching.md, "No overflow".
+int bits_needed(const TJoinProblem& problem);
+
+template <typename Int>
+TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control);
+
+}  // namespace tjoin
+}  // namespace planaris
