@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -50,6 +51,14 @@ class Control {
     poll_now(fraction);
   }
 
+  // As poll(), after a piece of work of about so many steps of a few nanoseconds.
+  void spend(int64_t steps) {
+    spent_ += steps;
+    if (spent_ < kSteps && pace_.stride > 1) return;
+    spent_ = 0;
+    poll_now();
+  }
+
   void poll_now(double fraction = -1.0) {
     const auto now = Clock::now();
     if (now > deadline_ && !finishing_) throw DeadlinePassed();
@@ -72,7 +81,9 @@ class Control {
   void set_finishing(bool finishing) { finishing_ = finishing; }
 
  private:
+  static constexpr int64_t kSteps = 1 << 18;
   int calls_ = 0;
+  int64_t spent_ = 0;
   bool finishing_ = false;
   Callback callback_;
   Pace pace_;

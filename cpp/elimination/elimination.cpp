@@ -17,6 +17,7 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in the L1 cache
+constexpr int64_t kPieceEntries = 1 << 17;  // between two looks at the clock
 
 struct SumProduct {
   using Number = Scaled;
@@ -121,9 +122,9 @@ class Eliminator {
       const int64_t rows = message_size(p);
       const int32_t labels = own_cardinality(p);
       Number* message = messages_.data() + message_offset_[p];
-      for (int64_t r = 0; r < rows; ++r) {
+      in_pieces(rows, labels, [&](int64_t r) {
         message[r] = Semiring::reduce(table_.data() + r * labels, labels);
-      }
+      });
       if (!finish_message(p, message, rows, labels)) return false;
     }
     return true;
@@ -165,6 +166,17 @@ class Eliminator {
   void split_axes(int32_t p);
   void build_table(int32_t p);
   bool finish_message(int32_t p, Number* message, int64_t rows, int32_t labels);
+
+  // Calls body(row) for all rows of so many entries, with looks at the clock in between.
+  template <class Body>
+  void in_pieces(int64_t rows, int64_t entries, Body&& body) {
+    const int64_t piece = std::max<int64_t>(kPieceEntries / entries, 1);
+    for (int64_t begin = 0; begin < rows; begin += piece) {
+      const int64_t end = std::min(begin + piece, rows);
+      for (int64_t r = begin; r < end; ++r) body(r);
+      if (end < rows) control_.poll_now();
+    }
+  }
 
   // Calls visit(entry of the table, entry of the operand) for all entries of a cluster.
   template <class Visit>
@@ -348,7 +360,7 @@ void Eliminator<Semiring>::build_table(int32_t p) {
   const size_t count = gather_operands(p);
   split_axes(p);
   Number* table = table_.data();
-  if (count == 0) std::fill(table, table + entries, Semiring::one());
+  if (count == 0) in_pieces(entries, 1, [&](int64_t i) { table[i] = Semiring::one(); });
   for (size_t k = 0; k < count; ++k) {
     const Number* data = operands_[k].data;
     if (k == 0) {
@@ -357,7 +369,7 @@ void Eliminator<Semiring>::build_table(int32_t p) {
       sweep(operands_[k].strides, [&](int64_t i, int64_t j) { Semiring::multiply(table[i], data[j]); });
     }
     if (k % 64 == 63) {
-      for (int64_t i = 0; i < entries; ++i) Semiring::tidy(table[i]);
+      in_pieces(entries, 1, [&](int64_t i) { Semiring::tidy(table[i]); });
     }
     if (entries > 4096) control_.poll_now(static_cast<double>(p) / size());
   }
@@ -379,7 +391,8 @@ bool Eliminator<SumProduct>::finish_message(int32_t p, Scaled* message, int64_t,
 
 template <>
 bool Eliminator<MaxPlus>::finish_message(int32_t p, double* message, int64_t rows, int32_t) {
-  const double top = *std::max_element(message, message + rows);
+  double top = -kInf;
+  in_pieces(rows, 1, [&](int64_t r) { top = std::max(top, message[r]); });
   if (top == -kInf) return false;
   log_mantissa_.add(top);
   double size = 0.0;
@@ -389,10 +402,10 @@ bool Eliminator<MaxPlus>::finish_message(int32_t p, double* message, int64_t row
   for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i) {
     size += magnitude_[children_[i]];
   }
-  for (int64_t r = 0; r < rows; ++r) {
+  in_pieces(rows, 1, [&](int64_t r) {
     message[r] -= top;
     if (message[r] > -kInf) magnitude_[p] = std::max(magnitude_[p], -message[r]);
-  }
+  });
   const auto operands = static_cast<double>(factor_offsets_[p + 1] - factor_offsets_[p] +
                                             child_offsets_[p + 1] - child_offsets_[p]);
   error_ += kEps * (operands + 1.0) * size;
@@ -423,7 +436,7 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
     const Scaled* separator = messages_.data() + message_offset_[p];
     double* own = nodes.data() + node_offset[tree_.order[p]];
     double total = 0.0;
-    for (int64_t r = 0; r < rows; ++r) {
+    in_pieces(rows, labels, [&](int64_t r) {
       const Scaled* row = table_.data() + r * labels;
       const Scaled sum = SumProduct::reduce(row, labels);
       const double outer = tree_.parent[p] < 0 ? 1.0 : separator[r].m;
@@ -437,12 +450,12 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
         belief[r * labels + x] = outer * share;
         total += outer * share;
       }
-    }
+    });
     const double scale = 1.0 / total;  // 1 but for rounding, which must not add up downwards
-    for (int64_t i = 0; i < rows * labels; ++i) {
+    in_pieces(rows * labels, 1, [&](int64_t i) {
       belief[i] *= scale;
       own[i % labels] += belief[i];
-    }
+    });
     size_t k = 0;
     for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i, ++k) {
       double* out = factors.data() + graph_.table_offsets[factors_[i]];
@@ -450,7 +463,7 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
     }
     for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i, ++k) {
       Scaled* out = messages_.data() + message_offset_[children_[i]];
-      std::fill(out, out + message_size(children_[i]), Scaled{});
+      in_pieces(message_size(children_[i]), 1, [&](int64_t j) { out[j] = Scaled{}; });
       sweep(operands_[k].strides, [&](int64_t a, int64_t b) { out[b].m += belief[a]; });
     }
   }

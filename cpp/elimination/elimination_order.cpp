@@ -195,6 +195,8 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   std::vector<int32_t> version(n, 0);
   const auto push = [&](int32_t v) {
+    const auto degree = static_cast<int64_t>(shrinking.neighbors(v).size());
+    control.spend(rule == OrderRule::kMinFill ? degree * degree : 1);
     const double table = shrinking.table_bits(v);
     const uint64_t tie = seed ? random() : static_cast<uint64_t>(v);
     if (rule == OrderRule::kMinFill) {
@@ -217,6 +219,7 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
     result.order.push_back(v);
     gone[v] = 1;
     const std::vector<int32_t> around = shrinking.eliminate(v);
+    control.spend(static_cast<int64_t>(around.size() * around.size()));
     if (result.log2_largest > max_bits) break;
     const auto round = static_cast<int64_t>(result.order.size());
     for (int32_t u : around) touched[u] = round;

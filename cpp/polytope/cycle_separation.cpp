@@ -46,9 +46,9 @@ void collect_triangles(const Instance& in, double limit, Control& control,
     return std::span(ahead).subspan(begin[v], begin[v + 1] - begin[v]);
   };
   for (int32_t u = 0; u < n; ++u) {
-    control.poll();
     for (const Arc& arc : arcs_of(u)) edge_to[arc.to] = arc.edge[0];
     for (const Arc& arc : arcs_of(u)) {
+      control.spend(8 * static_cast<int64_t>(arcs_of(arc.to).size()) + 1);
       for (const Arc& far : arcs_of(arc.to)) {
         if (edge_to[far.to] < 0) continue;
         const int32_t e[3] = {arc.edge[0], far.edge[0], edge_to[far.to]};

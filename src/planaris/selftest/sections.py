@@ -117,15 +117,17 @@ def forged(every: int, first: int, *, tell: Tell) -> Section:
 
 
 def time_limits(rounds: int, *, tell: Tell) -> Section:
-    """Stop every method of every verb on models that take longer."""
-    from planaris.selftest.deadlines import METHODS, break_limit
+    """Stop every method of every verb on models that take longer, and on random ones."""
+    from planaris.selftest.deadlines import METHODS, break_limit, break_random_limit
 
     section = Section("time limits", "kept to 10 % or 0.5 s, and the interval holds")
+    count = rounds * len(METHODS)
     with _timed(section):
-        for k in range(rounds * len(METHODS)):
+        for k in range(count):
             verb, method = METHODS[k % len(METHODS)]
             _collect(section, [break_limit(verb, method, k // len(METHODS))], verb)
-            tell((k + 1) / (rounds * len(METHODS)))
+            _collect(section, [break_random_limit(k)], "random models")
+            tell((k + 1) / count)
     return section
 
 

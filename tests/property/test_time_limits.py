@@ -1,0 +1,128 @@
+"""Deadlines at every look at the clock: the answer holds, or TimeLimitError is raised.
+
+The clock of these tests does not run: it stands still until a given number of looks, by Python or
+by a kernel, and then every time limit is over. So each deadline is tried the same on any machine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import planaris as pl
+from helpers.ticking import StepClock
+from planaris.budget import use_clock
+from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.reference import enumerate_assignments, enumerate_states
+from planaris.selftest.deadlines import METHODS
+
+MOST_LOOKS = 4000
+"""Methods that go on while there is time are stopped here."""
+
+DO_NOT_FIT = (MethodError, NotPlanarError, TooLargeError)
+
+
+def models() -> dict[str, IsingModel | MarkovRandomField]:
+    rng = np.random.default_rng(7)
+    ring = [(k, (k + 1) % 6) for k in range(6)]
+    five = [(u, v) for u in range(5) for v in range(u)]
+    three = [((0, 1, 2), rng.normal(size=(3, 2, 3))), ((1, 2, 3), rng.normal(size=(2, 3, 2)))]
+    pairs = [((u, v), rng.normal(size=(3, 3))) for u, v in [(0, 1), (1, 2), (2, 0), (2, 3)]]
+    return {
+        "ring": IsingModel(ring, rng.normal(size=6)),
+        "ring with fields": IsingModel(ring, rng.normal(size=6), rng.normal(size=6)),
+        "complete": IsingModel(five, rng.normal(size=10), rng.normal(size=5)),
+        "third order": MarkovRandomField([3, 2, 3, 2], three, log=True),
+        "three labels": MarkovRandomField([3] * 4, pairs, log=True),
+    }
+
+
+def call(verb: str, model: IsingModel | MarkovRandomField, method: str, **options: Any) -> Any:
+    if verb == "sample":
+        return pl.sample(model, 3, 0, method, **options)
+    return getattr(pl, verb)(model, method, **options)
+
+
+def num_looks(verb: str, model: Any, method: str) -> int:
+    with use_clock(StepClock(MOST_LOOKS)) as clock:
+        call(verb, model, method, time_limit=1.0, threads=1)
+    return min(clock.looks, MOST_LOOKS)
+
+
+def some_of(looks: int) -> list[int]:
+    """Return all deadlines where there are few, the first ones and thirty others elsewhere."""
+    if looks <= 120:
+        return list(range(1, looks + 1))
+    return sorted({*range(1, 31), *np.linspace(31, looks, 30).astype(int).tolist()})
+
+
+def check(verb: str, model: IsingModel | MarkovRandomField, found: Any) -> None:
+    ising = isinstance(model, IsingModel)
+    truth: Any = enumerate_states(model) if ising else enumerate_assignments(model)
+    rounding = 1e-9
+    if verb == "ground_state":
+        least = truth.energy if ising else -truth.map_log_weight
+        state = found.spins if ising else found.assignment
+        assert found.lower <= least + rounding
+        assert found.energy == pytest.approx(float(model.energy(state)), abs=rounding)
+        assert found.upper >= least - rounding
+        assert not found.exact or found.energy <= least + 1e-6
+    elif verb == "log_partition":
+        assert found.lower <= truth.log_partition + rounding
+        assert found.upper >= truth.log_partition - rounding
+        assert not math.isnan(found.value)
+    elif verb == "marginals":
+        for given_, wanted in zip(found.nodes, truth.nodes, strict=True):
+            assert np.all(np.isfinite(given_))
+            if found.exact:
+                np.testing.assert_allclose(given_, wanted, atol=1e-6)
+    else:
+        assert found.shape == (3, model.num_spins if ising else model.num_variables)
+
+
+@pytest.mark.parametrize("name", list(models()))
+@pytest.mark.parametrize(("verb", "method"), METHODS)
+def test_answers_hold_at_every_deadline(verb, method, name):
+    model = models()[name]
+    try:
+        looks = num_looks(verb, model, method)
+    except DO_NOT_FIT:
+        pytest.skip("the method does not fit the model")
+    for n in some_of(looks):
+        with use_clock(StepClock(n)):
+            try:
+                found = call(verb, model, method, time_limit=1.0, threads=1)
+            except TimeLimitError:
+                continue
+        check(verb, model, found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    chosen=st.sampled_from(METHODS),
+    order=st.integers(1, 4),
+    stop=st.integers(1, 300),
+)
+def test_answers_of_random_models_hold_at_any_deadline(seed, chosen, order, stop):
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(1, 4, int(rng.integers(1, 6))).tolist()
+    factors = []
+    for _ in range(int(rng.integers(0, 7))):
+        size = min(int(rng.integers(0, order + 1)), len(cards))
+        scope = tuple(rng.choice(len(cards), size, replace=False).tolist())
+        factors.append((scope, rng.normal(size=tuple(cards[v] for v in scope))))
+    model = MarkovRandomField(cards, factors, log=True)
+    verb, method = chosen
+    with use_clock(StepClock(stop)):
+        try:
+            found = call(verb, model, method, time_limit=1.0, threads=1)
+        except (TimeLimitError, *DO_NOT_FIT):
+            return
+    check(verb, model, found)
