@@ -13,11 +13,9 @@ class TickClock:
     other machine.
     """
 
-    stride = 16
-    """Polls of a kernel per look."""
-
-    def __init__(self, tick: float = 1e-3) -> None:
+    def __init__(self, tick: float = 1e-3, stride: int = 16) -> None:
         self.tick, self.now = tick, 0.0
+        self.stride = stride  # polls of a kernel per look
 
     def __call__(self) -> float:
         self.now += self.tick

@@ -25,8 +25,6 @@ from planaris.errors import MethodError
 from planaris.reference import enumerate_states
 from planaris.verify import check_result
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 CHUNKS = 20
 PER_CHUNK = 25
 
