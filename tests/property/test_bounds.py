@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from clocks import StepClock
+from helpers.clocks import StepClock
 from planaris import IsingModel
 from planaris.bounds import (
     interval,

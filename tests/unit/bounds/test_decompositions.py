@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.ticking import TickClock
+from helpers.clocks import TickClock
 from planaris import IsingModel, plan
 from planaris import log_partition as pl_log_partition
 from planaris.bounds import clamped_marginals, interval, map_bound, mean_field, pdc, trw

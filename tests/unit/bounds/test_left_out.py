@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.ticking import TickClock
+from helpers.clocks import TickClock
 from planaris import IsingModel
 from planaris.bounds import interval, leave_out
 from planaris.bounds.bare import as_bare

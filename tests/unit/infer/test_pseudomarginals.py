@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.ticking import TickClock
+from helpers.clocks import TickClock
 from planaris.embed import torus_lattice
 from planaris.errors import MethodError, PrecisionError, TooLargeError
 from planaris.methods.bounds import METHODS

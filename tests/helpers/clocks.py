@@ -1,7 +1,8 @@
-"""Clocks for tests: time that passes by looks at it, and the longest work between two looks."""
+"""Clocks for the budgets of tests: the same on every machine, however busy it is."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -23,6 +24,42 @@ class StepClock:
     def __call__(self) -> float:
         self.looks += 1
         return 1e-9 * self.looks if self.looks <= self.n else 1e12
+
+
+class TickClock:
+    """Every look at the clock, of Python or of a kernel, takes a tick.
+
+    A time limit then allows for a number of looks, and methods stop where they would on any
+    other machine.
+    """
+
+    def __init__(self, tick: float = 1e-3, stride: int = 16) -> None:
+        self.tick, self.now = tick, 0.0
+        self.stride = stride  # polls of a kernel per look
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+class InterruptingClock:
+    """Sends this process the signal of Ctrl-C at a look at the clock; then counts the looks."""
+
+    stride = 1
+
+    def __init__(self, at: int) -> None:
+        self.at, self.looks = at, 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        if self.looks == self.at:
+            signal.raise_signal(signal.SIGINT)
+        return 0.0
+
+    @property
+    def after(self) -> int:
+        """Looks since the signal."""
+        return self.looks - self.at
 
 
 class GapClock:
