@@ -56,7 +56,7 @@ INTERRUPTED = """
 from helpers.clocks import InterruptingClock
 from planaris.budget import use_clock
 from planaris.cli.main import run
-with use_clock(InterruptingClock(10)):
+with use_clock(InterruptingClock(4)):
     run()
 """
 
