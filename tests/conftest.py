@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
-from helpers.ticking import TickClock
+from helpers.clocks import TickClock
 from planaris.budget import use_clock
 
 threadpool_limits(1)  # those that a plugin has loaded before

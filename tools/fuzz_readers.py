@@ -79,7 +79,7 @@ def fuzz(name: str, corpus: str) -> None:
     with atheris.instrument_imports(include=["planaris"]):
         for watched in WATCHED:
             import_module(watched)
-    from planaris.selftest.hostile import try_reader
+    from planaris.selftest.hostile import MAX_SECONDS, try_reader
     from planaris.selftest.readers import make_readers
 
     memory = "/dev/shm"  # many readers take a file by its name: no disk is that fast
@@ -88,7 +88,7 @@ def fuzz(name: str, corpus: str) -> None:
     told: set[str] = set()
 
     def one(data: bytes) -> None:
-        fault = try_reader(reader, data)
+        fault = try_reader(reader, data, MAX_SECONDS)
         kind = "" if fault is None else re.sub(r"[\d']+", "0", fault[:70])
         if fault is None or kind in told:
             return

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from helpers.ticking import StepClock
+from helpers.clocks import StepClock
 from planaris import IsingModel
 from planaris.bounds import (
     interval,
@@ -24,8 +24,6 @@ from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.reference import enumerate_states
 from planaris.verify import check_result
-
-pytestmark = pytest.mark.usefixtures("ticking")
 
 CHUNKS = 20
 PER_CHUNK = 25

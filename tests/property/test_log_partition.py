@@ -11,8 +11,6 @@ from helpers.degenerate import K5, LARGE, NONPLANAR, SMALL, path_log_partition, 
 from helpers.strategies import plane_models
 from planaris.reference import enumerate_states
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 RELATIVE = 1e-12
 
 
@@ -75,6 +73,7 @@ def test_long_and_wide_models(name):
         assert pl.log_partition(model, method).value == pytest.approx(truth, rel=RELATIVE)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_bounds_contain_the_truth_when_nothing_fits(rng):
     edges = [(u, v) for u in range(12) for v in range(u)]
     model = pl.IsingModel(edges, rng.standard_normal(len(edges)), rng.standard_normal(12))
@@ -83,6 +82,7 @@ def test_bounds_contain_the_truth_when_nothing_fits(rng):
     assert result.lower <= truth <= result.upper
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize(
     "method", ["interval", "trw", "pdc", "planar+tree", "logdet", "mean-field"]
 )

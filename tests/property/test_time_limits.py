@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planaris as pl
-from helpers.ticking import StepClock
+from helpers.clocks import StepClock
 from planaris.budget import use_clock
 from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
 from planaris.models import IsingModel, MarkovRandomField

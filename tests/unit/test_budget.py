@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.ticking import StepClock
+from helpers.clocks import StepClock
 from planaris import processors as machine
 from planaris.budget import UNLIMITED, Budget, control, processors, use_clock
 from planaris.errors import ModelError, PlanarisError, TimeLimitError, TooLargeError

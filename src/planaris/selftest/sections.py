@@ -159,11 +159,11 @@ def concurrency(rounds: int, first: int, *, tell: Tell) -> Section:
 
 def readers(count: int, first: int, *, tell: Tell) -> Section:
     """Damage files of every format."""
-    from planaris.selftest.hostile import read_damaged
+    from planaris.selftest.hostile import MAX_SECONDS, read_damaged
 
     section = Section("readers, files damaged", "an answer or a planaris error, in 2 s and 200 MiB")
     with _timed(section):
-        for k, fault in enumerate(read_damaged(count, first)):
+        for k, fault in enumerate(read_damaged(count, first, max_seconds=MAX_SECONDS)):
             _collect(section, [fault], "files")
             tell((k + 1) / count)
     return section

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.ticking import TickClock
+from helpers.clocks import TickClock
 from planaris import IsingModel, plan
 from planaris import log_partition as pl_log_partition
 from planaris.bounds import clamped_marginals, interval, map_bound, mean_field, pdc, trw
@@ -33,8 +33,6 @@ from planaris.kernels.planarity import is_planar
 from planaris.models.convert import fields2bias
 from planaris.reference import enumerate_states
 from planaris.relax import cycle_lp, entropy_bound
-
-pytestmark = pytest.mark.usefixtures("ticking")
 
 K5 = [(u, v) for u in range(5) for v in range(u)]
 
@@ -175,6 +173,7 @@ def test_mean_field_clusters_are_checked_and_help(rng: np.random.Generator) -> N
         mean_field(model, clusters=[np.arange(15)])
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_hub_is_held(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model with its fields as couplings to a spin gets the interval it had with fields."""
     monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)

@@ -17,8 +17,6 @@ from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import ising2mrf
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def random_field(rng: np.random.Generator) -> MarkovRandomField:
     """Up to three labels and factors of one to three variables, a third of their entries zero."""
@@ -50,6 +48,7 @@ def test_mini_buckets_bound_from_above(seed: int) -> None:
         assert found.upper == pytest.approx(truth, abs=1e-9)
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("seed", range(20))
 def test_intervals_without_exact_routes_hold(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng([22, seed])
@@ -80,6 +79,7 @@ def test_conditioned_sums_climb_to_the_truth(
     assert total.lower == pytest.approx(truth, abs=1e-6)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_model_without_states_is_minus_infinity(monkeypatch: pytest.MonkeyPatch) -> None:
     mrf = MarkovRandomField([2, 2], [((0, 1), np.eye(2)), ((0, 1), 1 - np.eye(2))])
     assert interval(mrf).upper == -math.inf

@@ -6,8 +6,6 @@ import pytest
 from planaris import IsingModel, MarkovRandomField, cuts
 from planaris.errors import MethodError, TimeLimitError
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 @pytest.mark.parametrize("solve", [cuts.graph_cut, cuts.qpbo])
 def test_no_spins_and_lonely_spins(solve):
@@ -64,6 +62,7 @@ def test_a_long_path_needs_no_recursion():
     assert best.energy == -2.0 * (n - 1) - 1.5
 
 
+@pytest.mark.usefixtures("ticking")
 def test_time_limits_stop_the_work(rng):
     model = IsingModel.from_image(rng.normal(size=(400, 400)), 1.0, 1.0)
     with pytest.raises(TimeLimitError, match="time_limit"):

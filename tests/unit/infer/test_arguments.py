@@ -8,8 +8,6 @@ import pytest
 import planaris as pl
 from planaris.planar import thermodynamics
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 PAIR = pl.IsingModel([(0, 1)], [1.0])
 VERBS = [pl.ground_state, pl.log_partition, pl.marginals, lambda model: pl.sample(model, 1)]
 
@@ -51,6 +49,7 @@ def test_wrong_kinds_of_methods_and_embeddings_are_refused(verb):
         verb(PAIR, embedding="plane")
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("limit", [1e-3, 0.02])
 def test_ground_states_that_elimination_is_late_for_are_intervals(limit, monkeypatch):
     # Elimination is taken for quick, and is not.
@@ -87,6 +86,7 @@ def test_a_seed_is_as_good_as_a_generator_everywhere():
     assert np.array_equal(*drawn)
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("method", ["interval", "clamped"])
 def test_bounds_tell_how_far_they_are(method):
     rng = np.random.default_rng(0)

@@ -13,8 +13,6 @@ from planaris.errors import EmbeddingError, MethodError, NotPlanarError, TooLarg
 from planaris.reference import enumerate_states
 from planaris.verify import check_certificate
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 METHODS = ["auto", "planar", "treewidth", "cycle-lp", "branch-and-cut", "brute-force"]
 
 
@@ -155,6 +153,7 @@ def test_markov_random_fields(rng):
     assert pl.ground_state(wide).assignment.tolist() == [2, 1]
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_plane_glass_keeps_its_interval_when_time_is_over(rng):
     model = pl.generate.spin_glass(120, rng)
     best = pl.ground_state(model)

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.ticking import TickClock
+from helpers.clocks import TickClock
 from planaris.embed import torus_lattice
 from planaris.errors import MethodError, PrecisionError, TooLargeError
 from planaris.methods.bounds import METHODS
 from planaris.reference import enumerate_states
-
-pytestmark = pytest.mark.usefixtures("ticking")
 
 K6 = [(u, v) for u in range(6) for v in range(u)]
 
@@ -44,6 +42,7 @@ def test_mean_field_knows_pairs_inside_clusters(weak: pl.IsingModel) -> None:
     assert found.stats["nodes"] == pytest.approx(truth.nodes, abs=1e-9)
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("seed", range(4))
 def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
@@ -59,6 +58,7 @@ def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found.exact
 
 
+@pytest.mark.usefixtures("ticking")
 def test_clamping_a_field_encloses_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables with one label are not spins of the model that is bounded."""
     monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
@@ -91,6 +91,7 @@ def test_clamping_keeps_its_time_and_encloses_what_it_does_not_reach(
         assert np.all(found.stats["upper"] - found.stats["lower"] < 1.0)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_clamping_knows_symmetry() -> None:
     found = pl.marginals(pl.IsingModel(K6, 1.0), method="clamped", time_limit=1.0)
     assert np.all(found.stats["lower"] == 0.5)
@@ -102,6 +103,7 @@ def test_planar_models_stay_exact_under_planar_bounds() -> None:
     assert pl.marginals(square, method="pdc").exact
 
 
+@pytest.mark.usefixtures("ticking")
 def test_too_large_models_get_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     side = 8
     idx = np.arange(side**3).reshape(side, side, side)
@@ -193,6 +195,7 @@ def test_methods_for_spins_refuse_labels(method: str, rng: np.random.Generator) 
         pl.marginals(labelled(rng), method)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_labels_that_nothing_exact_fits_are_estimated(rng: np.random.Generator) -> None:
     edges = pl.generate.square_lattice(30).edges.tolist()
     tables = [(tuple(e), np.exp(rng.normal(size=(4, 4)))) for e in edges]
@@ -204,6 +207,7 @@ def test_labels_that_nothing_exact_fits_are_estimated(rng: np.random.Generator) 
         pl.marginals(mrf, "treewidth", memory_limit=2**30)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_torus_too_cold_for_double_double_is_estimated() -> None:
     torus = torus_lattice(24, 24)
     rng = np.random.default_rng(1)

@@ -14,8 +14,6 @@ from helpers.strategies import plane_models
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.interop.dimod import AutoSampler, PlanarSampler
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 SAMPLERS = [PlanarSampler, AutoSampler]
 
 
@@ -151,6 +149,7 @@ def test_the_auto_sampler_takes_what_is_not_planar():
     assert found.info["lower_bound"] == pytest.approx(found.first.energy)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_the_auto_sampler_says_when_it_only_bounds():
     rng = np.random.default_rng(0)
     pairs = {(u, v): float(rng.standard_normal()) for u in range(80) for v in range(u)}

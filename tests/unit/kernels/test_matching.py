@@ -24,8 +24,6 @@ from planaris.kernels.matching import (
 )
 from planaris.verify import check_perfect_matching, check_tjoin
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def solved(num_vertices, edges, weights, odd, boundary=None) -> TJoin:
     answer = minimum_tjoin(num_vertices, edges, weights, odd, boundary=boundary)
@@ -191,6 +189,7 @@ def test_pickled_results_still_prove():
     check_tjoin(*problem, pickle.loads(pickle.dumps(minimum_tjoin(*problem))))
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("fraction", [None, 0.5])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_join_and_a_bound_are_left_when_the_time_is_over(fraction, threads, rng):
@@ -219,6 +218,7 @@ def test_no_time_at_all_still_gives_a_join(kind, rng):
         check_tjoin(n, edges, weights, odd, late, boundary=boundary)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_late_perfect_matching_is_an_error(rng):
     n = 3000
     edges = rng.integers(0, n, (8 * n, 2))

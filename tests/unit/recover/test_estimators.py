@@ -24,8 +24,6 @@ from planaris.recover import (
     posterior_model,
 )
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 P, Q = 0.12, 0.35
 WEIGHTED: dict[str, Estimator] = {
     "marginal": Marginal(P, Q),
@@ -226,6 +224,7 @@ def test_two_step_error_follows_three_p_squared(rng: np.random.Generator) -> Non
     assert 2.0 < found.mean_error(-1) / p**2 < 4.5
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("kind", [TwoStep, Marginal, LocalLP, CycleLP, MAP, HillClimbing])
 def test_all_estimators_are_made_and_asked_alike(kind: type[Estimator]) -> None:
     seen = observe(pl.generate.square_lattice(5), -1, P, Q, np.random.default_rng(2))

@@ -18,8 +18,6 @@ from planaris.recover import (
 )
 from planaris.reference import enumerate_states
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def count(states: np.ndarray, among: np.ndarray) -> np.ndarray:
     index = {tuple(row): k for k, row in enumerate(among.tolist())}
@@ -103,6 +101,7 @@ def test_odd_models_give_ground_states(name: str, rng: np.random.Generator) -> N
     np.testing.assert_allclose(model.energy(states), best, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_marginals_that_do_not_fit_are_bounded_in_the_time_given(
     rng: np.random.Generator,
 ) -> None:

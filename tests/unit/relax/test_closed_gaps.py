@@ -12,8 +12,6 @@ from planaris.reductions.joins import join_ground_states
 from planaris.reductions.parts import split_model
 from planaris.result import GroundState
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def weak_beside_one_strong_field(seed: int) -> pl.IsingModel:
     rng = np.random.default_rng(seed)
@@ -24,6 +22,7 @@ def weak_beside_one_strong_field(seed: int) -> pl.IsingModel:
     return pl.IsingModel(lattice.edges, couplings, fields)
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("prove", [False, True])
 @pytest.mark.parametrize("method", ["cycle-lp", "mplp", "branch-and-cut", "local-lp", "pdc"])
 @pytest.mark.parametrize("seed", [24, 29])
@@ -36,6 +35,7 @@ def test_a_strong_field_does_not_hide_weak_couplings(seed: int, method: str, pro
         assert found.energy <= least + 2e-15
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("prove", [False, True])
 @pytest.mark.parametrize("method", ["cycle-lp", "mplp", "branch-and-cut", "local-lp"])
 @pytest.mark.parametrize("seed", [1, 2])

@@ -20,8 +20,6 @@ from planaris.relax.entropies import (
     uniform_tree_probabilities,
 )
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 KINDS = list(itertools.product(["trw", "log-det"], ["local", "psd", "cycle", "marginal"]))
 
 
@@ -124,6 +122,7 @@ def test_degenerate_models():
         entropy_bound(IsingModel([(0, 100)], [1.0]), entropy="log-det")
 
 
+@pytest.mark.usefixtures("ticking")
 def test_couplings_of_many_sizes_leave_no_singular_system() -> None:
     rng = np.random.default_rng(4)
     n, edges = pl.generate.random_regular_graph(3, 84, rng)

@@ -15,8 +15,6 @@ from planaris.relax import branch_and_cut, cycle_lp, local_lp
 from planaris.relax.cut_form import CutForm, energy_quantum
 from planaris.relax.semidefinite import SemidefiniteBound
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def random_model(rng, largest=9):
     n = int(rng.integers(1, largest + 1))
@@ -225,6 +223,7 @@ def test_dense_thirty_spins_take_the_semidefinite_way(rng):
     assert found.stats["bound"] == "semidefinite"
 
 
+@pytest.mark.usefixtures("ticking")
 def test_time_limit_returns_an_interval(rng):
     edges = list(itertools.combinations(range(40), 2))
     model = IsingModel(edges, rng.choice([-1.0, 1.0], len(edges)))

@@ -6,8 +6,6 @@ import pytest
 from planaris import IsingModel, MarkovRandomField, treewidth
 from planaris.errors import ModelError, TimeLimitError
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 KINDS = ["clusters", "frontier"]
 
 
@@ -94,6 +92,7 @@ def test_a_star_of_many_leaves():
     assert found.value == pytest.approx((n + 1) * np.log(2) + n * np.log(np.cosh(0.25)), rel=1e-13)
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("verb", [treewidth.log_partition, treewidth.marginals])
 def test_time_limits_stop_the_work(verb):
     model = IsingModel.from_image(np.ones((21, 21)), 1.0, 1.0)

@@ -23,8 +23,6 @@ from planaris.verify.elimination import recompute
 from planaris.verify.partition_bounds import check_interval
 from planaris.verify.results import _check_bound
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def test_a_leaf_without_a_bound_proves_nothing() -> None:
     # Multipliers that overflow must not take a leaf, here the one of the minimum, out of sight.
@@ -45,6 +43,7 @@ def test_a_leaf_without_a_bound_proves_nothing() -> None:
         check_certificate(triangle, worse)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_rounding_of_huge_numbers_hides_no_claim() -> None:
     # A distribution with fields of 1e30 has errors of rounding that any lower end fits in.
     edges = [(u, v) for u in range(40) for v in range(u)]
@@ -57,6 +56,7 @@ def test_rounding_of_huge_numbers_hides_no_claim() -> None:
     assert check_result(model, claim).findings[0].status == "unproved"
 
 
+@pytest.mark.usefixtures("ticking")
 def test_numbers_that_overflow_are_refused() -> None:
     edges = [(u, v) for u in range(40) for v in range(u)]
     model = pl.IsingModel(edges, 0.01)

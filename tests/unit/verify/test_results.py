@@ -14,8 +14,6 @@ from planaris.result import load_result
 from planaris.selftest.models import make_case
 from planaris.verify import check_result
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 @pytest.mark.parametrize("seed", range(8))
 def test_flows_of_parts_are_saved_and_checked(seed: int, tmp_path) -> None:
@@ -63,6 +61,7 @@ def test_methods_that_bound_claim_no_more_than_they_prove(seed: int) -> None:
         assert check_result(model, found).proved
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_plain_upper_end_needs_no_proof_but_a_lower_one_does() -> None:
     rng = np.random.default_rng(0)
     lattice = pl.generate.square_lattice(24, 24)

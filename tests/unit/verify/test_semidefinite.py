@@ -16,8 +16,6 @@ from planaris.verify import check_result
 from planaris.verify.ground_state import proved_bound
 from planaris.verify.semidefinite import lowest_eigenvalue, semidefinite_bound
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def solve(model: pl.IsingModel, **options: float) -> pl.GroundState:
     return branch_and_cut(model, prove=True, bound="semidefinite", **options)
@@ -63,6 +61,7 @@ def test_a_part_and_a_field_of_two_labels_are_proved() -> None:
     assert "semidefinite-tree" in report.findings[1].detail
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_search_cut_short_proves_its_interval() -> None:
     rng = np.random.default_rng(3)
     edges = [(u, v) for u in range(60) for v in range(u)]

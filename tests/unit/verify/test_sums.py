@@ -22,8 +22,6 @@ from planaris.verify.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.label_sums import cutset_bound, label_field_bound
 from planaris.verify.mini_buckets import mini_bucket_bound as buckets_again
 
-pytestmark = pytest.mark.usefixtures("ticking")
-
 
 def lattice(size: int, seed: int = 0, *, field: float = 1.0, beta: float = 1.0) -> pl.IsingModel:
     rng = np.random.default_rng(seed)
@@ -80,6 +78,7 @@ WIDE += [
 ]
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize(("verb", "method", "model"), WIDE)
 def test_what_is_too_wide_to_recompute_is_proved(verb, method, model, tmp_path) -> None:
     options = {"prove": True} if verb == "ground_state" else {}
@@ -222,6 +221,7 @@ def test_proofs_of_labels_do_not_fit_other_models() -> None:
         check_result(small, halves)
 
 
+@pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("limit", [0.01, 0.03, 0.1, 1.0])
 @pytest.mark.parametrize("method", ["logdet", "trw+cycle"])
 def test_entropies_of_ill_conditioned_moments_charge_for_it(method: str, limit: float) -> None:

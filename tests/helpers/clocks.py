@@ -1,0 +1,90 @@
+"""Clocks for the budgets of tests: the same on every machine, however busy it is."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections import defaultdict
+
+
+class StepClock:
+    """Time stands still, but for a tick per look; at look ``n`` the world has ended.
+
+    A budget with any time limit is over at exactly the ``n``-th look at the clock, in Python or
+    in a kernel, so that every deadline can be tried in turn, the same on every machine.
+    """
+
+    stride = 1
+    """Kernels look at every poll."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.looks = n, 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return 1e-9 * self.looks if self.looks <= self.n else 1e12
+
+
+class TickClock:
+    """Every look at the clock, of Python or of a kernel, takes a tick.
+
+    A time limit then allows for a number of looks, and methods stop where they would on any
+    other machine.
+    """
+
+    def __init__(self, tick: float = 1e-3, stride: int = 16) -> None:
+        self.tick, self.now = tick, 0.0
+        self.stride = stride  # polls of a kernel per look
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+class InterruptingClock:
+    """Sends this process the signal of Ctrl-C at a look at the clock; then counts the looks."""
+
+    stride = 1
+
+    def __init__(self, at: int) -> None:
+        self.at, self.looks = at, 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        if self.looks == self.at:
+            signal.raise_signal(signal.SIGINT)
+        return 0.0
+
+    @property
+    def after(self) -> int:
+        """Looks since the signal."""
+        return self.looks - self.at
+
+
+class GapClock:
+    """The real clock, which notes the longest processor time between two looks, by place."""
+
+    stride = 256
+
+    def __init__(self) -> None:
+        self.last = time.process_time()
+        self.longest: dict[str, float] = defaultdict(float)
+
+    def __call__(self) -> float:
+        gap = time.process_time() - self.last
+        place = _place()
+        self.longest[place] = max(self.longest[place], gap)
+        self.last = time.process_time()
+        return time.monotonic()
+
+
+def _place() -> str:
+    """Return the innermost function of planaris outside of the budget."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith("planaris.") and name != "planaris.budget":
+            return f"{name}.{frame.f_code.co_name}"
+        frame = frame.f_back
+    return "elsewhere"
