@@ -121,6 +121,7 @@ def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
 def _expansion(number: Fraction) -> list[float]:
     """Return doubles that add up to a dyadic number exactly."""
     terms: list[float] = []
+    require(abs(number) < 2**1023, "a bound is a number")
     while number:
         terms.append(float(number))
         number -= Fraction(terms[-1])

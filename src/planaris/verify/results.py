@@ -147,7 +147,7 @@ def _check_certain(model: Model, result: GroundState, recompute: bool) -> Findin
     among = None if least is None else least_energy(model, allowed, held=held)
     if least is None or among is None:
         return Finding("certain spins", "unproved", "too wide to recompute")
-    if least < among - 2 * allowed:
+    if least < math.inf and least + Fraction(2 * allowed) < among:
         msg = f"no state with the certain spins has less than {among}, but another has {least}"
         raise VerificationError(msg, claimed=among, found=least)
     return Finding("certain spins", "recomputed", "elimination")
