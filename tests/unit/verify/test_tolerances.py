@@ -166,7 +166,7 @@ def test_marginals_by_a_random_sum() -> None:
 def test_proofs_beside_huge_couplings_are_accepted() -> None:
     rng = np.random.default_rng(1)
     edges = [(u, v) for u in range(5) for v in range(u)]
-    for power in (15, 17, 19, 22, 40, 200, 300):
+    for power in (15, 17, 19, 22, 40, 200, 290):
         for k in range(6):
             couplings, fields = rng.normal(size=len(edges)), rng.normal(size=5)
             couplings[k] *= 10.0**power
