@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -77,7 +78,8 @@ def graph_cut(
     spins = (np.where(side, 1, -1) * gauge).astype(np.int8)
     energy = float(model.energy(spins))
     # Rounding weights moves every energy by `rounding` at most: the optimum by twice that.
-    lower = energy if rounding == 0 else energy - 2 * rounding
+    below = math.nextafter(energy, -math.inf)  # where twice that is lost beside the energy
+    lower = energy if rounding == 0 else min(energy - 2 * rounding, below)
     return GroundState.of(
         model,
         spins,

@@ -21,6 +21,9 @@ from planaris.verify.embedding import closed_walks
 from planaris.verify.semidefinite import semidefinite_bound
 from planaris.verify.tjoin import packing_value
 
+SEMIDEFINITE_UNITS = 64
+"""Norms of matrices are computed in doubles, by verify and by the solver in orders of their own."""
+
 _UNIT = 2.0**-53
 
 
@@ -35,6 +38,8 @@ class EnergyBound:
     terms: list[float]
     slack: float = 0.0
     tight: bool = False
+    units: int = 1
+    """How many units in its last place a claim may exceed the bound by."""
 
     @property
     def value(self) -> float:
@@ -91,7 +96,7 @@ def energy_bound(model: BareModel, proof: Any, allowed: float) -> EnergyBound | 
         return _by_tree(model, proof, allowed)
     if isinstance(proof, SemidefiniteTree):
         lowest = semidefinite_bound(model.edges, model.couplings, proof)
-        return EnergyBound([lowest])
+        return EnergyBound([lowest], units=SEMIDEFINITE_UNITS)
     return None
 
 
@@ -116,6 +121,7 @@ def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:
 def _expansion(number: Fraction) -> list[float]:
     """Return doubles that add up to a dyadic number exactly."""
     terms: list[float] = []
+    require(abs(number) < 2**1023, "a bound is a number")
     while number:
         terms.append(float(number))
         number -= Fraction(terms[-1])

@@ -55,9 +55,9 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     terms = energy_terms(model, np.asarray(result.assignment))
     gap, excess = (math.fsum([*some, *below]) + bound.slack for some in (terms, [result.lower]))
     quantum = energy_quantum(model)
-    require_lower(
-        model, result, gap, excess, f"the proof gives {bound.value}", quantum, tight=bound.tight
-    )
+    slip = bound.units * math.ulp(result.lower)
+    said = f"the proof gives {bound.value}"
+    require_lower(model, result, gap, excess - slip, said, quantum, tight=bound.tight)
     return True
 
 
@@ -80,7 +80,8 @@ def require_lower(
     result : GroundState
         What is claimed, its state and energy checked before.
     gap, excess : float
-        By how much the bound is less than the energy of the state, and than ``lower``.
+        By how much the bound is less than the energy of the state, and than ``lower`` beyond
+        the units in its last place that are granted.
     found : str
         What to say about the bound.
     quantum : float
@@ -95,7 +96,7 @@ def require_lower(
     if result.exact:
         msg = f"no less than {result.energy} is claimed, but {found}: a gap of {gap}"
         raise VerificationError(msg, claimed=0.0, found=gap)
-    if not excess <= tolerance + math.ulp(result.lower):
+    if not excess <= tolerance:
         msg = f"`lower` is claimed to be {result.lower}, but {found}"
         raise VerificationError(msg, claimed=result.lower, found=excess)
 
@@ -142,6 +143,7 @@ def proved_bound(model: IsingModel, certificate: Any, allowed: float) -> EnergyB
         [*terms, -model.offset],
         math.fsum(bound.slack for bound in sound),
         all(bound.tight for bound in sound),
+        max((bound.units for bound in sound), default=1),
     )
 
 
@@ -153,7 +155,8 @@ def _part_bound(bare: BareModel, number: int, part: Any, allowed: float) -> Ener
             excess = math.fsum([part.lower, *(-term for term in found.terms)]) + found.slack
             quantum = energy_quantum(chosen)
             level = quantum and math.fsum([part.lower, *chosen.couplings.tolist()]) % quantum == 0
-            proved = excess <= 4 * allowed + math.ulp(part.lower) or (level and excess < quantum)
+            slip = found.units * math.ulp(part.lower)
+            proved = excess <= 4 * allowed + slip or (level and excess < quantum)
             require(bool(proved), f"{part.lower} is proved, but there is a gap of {excess}")
         return found
     except VerificationError as error:

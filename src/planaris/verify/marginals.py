@@ -30,6 +30,9 @@ EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 GRACE = 1e-12
 """What any probability may be off beyond the error that is claimed."""
 
+FIT = 1e-9
+"""By how much probabilities of spins and of edges may miss each other beyond eight errors."""
+
 COARSEST = 1e-7
 """Rounding of a recomputation that says nothing about probabilities any more."""
 
@@ -173,7 +176,7 @@ def _check_fit(model: IsingModel | MarkovRandomField, claim: _Claim) -> None:
             for axis, v in enumerate(model.scope(k).tolist())
         ]
         miss = np.array([gap.max(initial=0.0) for gap in gaps])
-    if not np.all(miss <= 8 * (claim.error + GRACE)):
+    if not np.all(miss <= 8 * claim.error + FIT):
         at = int(np.argmax(miss))
         msg = f"marginals of spins and edges must fit together, but miss by {miss[at]} ({at})"
         raise VerificationError(msg, claimed=float(miss[at]), found=at)

@@ -147,7 +147,7 @@ def _check_certain(model: Model, result: GroundState, recompute: bool) -> Findin
     among = None if least is None else least_energy(model, allowed, held=held)
     if least is None or among is None:
         return Finding("certain spins", "unproved", "too wide to recompute")
-    if least < among - 2 * allowed:
+    if least < math.inf and least + Fraction(2 * allowed) < among:
         msg = f"no state with the certain spins has less than {among}, but another has {least}"
         raise VerificationError(msg, claimed=among, found=least)
     return Finding("certain spins", "recomputed", "elimination")
@@ -180,7 +180,7 @@ def _check_bound(model: Model, result: GroundState) -> tuple[bool, str]:
     slack = Fraction(bound.slack) + Fraction(spins.rounding)
     lowest = sum(map(Fraction, bound.terms), Fraction(0)) - slack
     quantum = energy_quantum(spins.model) if spins.rounding == 0 else 0.0
-    _require_bound(model, result, lowest, quantum)
+    _require_bound(model, result, lowest, quantum, units=bound.units)
     return True, _kinds(proof.proof)
 
 
@@ -193,11 +193,17 @@ def _check_labels_bound(model: MarkovRandomField, result: GroundState) -> bool:
 
 
 def _require_bound(
-    model: MarkovRandomField, result: GroundState, lowest: Fraction | float, quantum: float = 0.0
+    model: MarkovRandomField,
+    result: GroundState,
+    lowest: Fraction | float,
+    quantum: float = 0.0,
+    *,
+    units: int = 1,
 ) -> None:
     """Raise unless a bound on all energies supports what the result claims."""
     terms = energy_terms(model, result.assignment)
     gap, excess = beyond(terms, lowest), beyond([result.lower], lowest)
+    excess -= units * math.ulp(result.lower)
     require_lower(model, result, gap, excess, f"the proof gives {float(lowest)}", quantum)
 
 

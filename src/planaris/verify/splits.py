@@ -92,7 +92,8 @@ def split_bound(model: IsingModel, proof: SplitProof, allowed: float) -> EnergyB
     miss, slack = pieces.missed(np.ones(len(pieces)))
     terms = [term for bound in bounds for term in bound.terms]
     slack += math.fsum(bound.slack for bound in bounds)
-    return EnergyBound([*terms, -miss, -model.offset], slack)
+    units = max((bound.units for bound in bounds), default=1)
+    return EnergyBound([*terms, -miss, -model.offset], slack, units=units)
 
 
 def _piece_bound(piece: BareModel, proof: object, allowed: float) -> EnergyBound:

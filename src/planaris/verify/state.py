@@ -168,6 +168,7 @@ def check_minimum(model: IsingModel | MarkovRandomField, result: GroundState) ->
         return False
     terms = energy_terms(model, np.asarray(result.assignment))
     gap, excess = beyond(terms, minimum), beyond([result.lower], minimum)
+    excess -= math.ulp(result.lower)
     require_lower(model, result, gap, excess, f"a state has energy {float(minimum)}")
     return True
 

@@ -39,7 +39,7 @@ def test_a_leaf_without_a_bound_proves_nothing() -> None:
     )
     spins = np.array([1, -1, 1], dtype=np.int8)
     worse = claimed_state(spins, 1.0, 1.0, 1.0, True, "branch-and-cut", {}, forged)
-    with np.errstate(all="ignore"), pytest.raises(VerificationError, match="a gap of"):
+    with np.errstate(all="ignore"), pytest.raises(VerificationError, match="is a number"):
         check_certificate(triangle, worse)
 
 
