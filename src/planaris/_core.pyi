@@ -7,7 +7,6 @@ import numpy
 from numpy.typing import NDArray
 
 
-def separate_cycles(num_spins: int, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], min_violation: float, max_cuts: int, max_per_edge: int, max_settled: int, exact_below: int, threads: int, progress: Callable[[float], None] | None, seconds: float) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int8], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int]: ...
 def plain_kernels() -> bool:
     """Whether the environment asks for kernels without vector instructions."""
 
@@ -43,7 +42,7 @@ class WheelCuts:
     @property
     def violation(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
-def separate_cycles(num_spins: int, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], min_violation: float, max_cuts: int, max_per_edge: int, budget: int, exact_below: int, threads: int, seconds: float) -> CycleCuts: ...
+def separate_cycles(num_spins: int, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], min_violation: float, max_cuts: int, max_per_edge: int, max_settled: int, exact_below: int, threads: int, progress: Callable[[float], None] | None, seconds: float) -> CycleCuts: ...
 
 def separate_wheels(num_spins: int, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], min_violation: float, max_cuts: int) -> WheelCuts: ...
 
