@@ -19,19 +19,21 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in the L1 cache
 constexpr int64_t kPieceEntries = 1 << 17;  // between two looks at the clock
 
+constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();  // exponent of no weight
+
 struct SumProduct {
   using Number = Scaled;
-  static Number one() { return {1.0, 0.0}; }
+  static Number one() { return {1.0, 0}; }
   static void multiply(Number& x, const Number& y) { x *= y; }
   // A product of `count` normalised mantissas is below 2^count.
   static void tidy(Number& x) { x.normalize(); }
 
   static Number reduce(const Number* row, int32_t labels) {
-    double top = -kInf;
+    int64_t top = kNowhere;
     for (int32_t x = 0; x < labels; ++x) {
       if (row[x].m != 0.0) top = std::max(top, row[x].e);
     }
-    if (top == -kInf) return {};
+    if (top == kNowhere) return {};
     Number total{0.0, top};
     for (int32_t x = 0; x < labels; ++x) {
       if (row[x].m != 0.0) total.m += relative_to(row[x], top);
@@ -43,6 +45,7 @@ struct SumProduct {
 
 struct MaxPlus {
   using Number = double;
+  static constexpr double kRounding = kEps;
   static Number one() { return 0.0; }
   static void multiply(Number& x, Number y) { x += y; }
   static void tidy(Number&) {}
@@ -51,15 +54,31 @@ struct MaxPlus {
   }
 };
 
-// Sum of numbers of mixed size with an error of about one rounding (Neumaier).
-struct CompensatedSum {
-  double sum = 0.0, rest = 0.0;
-  void add(double x) {
-    const double t = sum + x;
-    rest += std::abs(sum) >= std::abs(x) ? (sum - t) + x : (x - t) + sum;
-    sum = t;
+// The same with numbers of twice the length: small parts count beside large ones.
+struct WideMaxPlus {
+  using Number = TwoDoubles;
+  static constexpr double kRounding = 0x1p-103;
+  static Number one() { return {}; }
+  static void multiply(Number& x, const Number& y) { x = x + y; }
+  static void tidy(Number&) {}
+  static Number reduce(const Number* row, int32_t labels) {
+    return *std::max_element(row, row + labels);
   }
-  double value() const { return sum + rest; }
+};
+
+TwoDoubles wide(double x) { return {x, 0.0}; }
+TwoDoubles wide(const TwoDoubles& x) { return x; }
+
+// Sum of numbers of mixed size, and a bound on its error.
+struct WideSum {
+  TwoDoubles sum;
+  double size = 0.0;
+  void add(const TwoDoubles& x) {
+    sum = sum + x;
+    size += std::abs(x.high);
+  }
+  void add(double x) { add(wide(x)); }
+  double error() const { return 0x1p-100 * size; }
 };
 
 // Offsets into an operand for all joint labels of some axes; last axis fastest.
@@ -137,8 +156,10 @@ class Eliminator {
   template <class Pick>
   void descend(int64_t num_states, std::vector<int32_t>& states, Pick&& pick);
 
-  double log_total() const {
-    return log_mantissa_.value() + exponent_.value() * 0.6931471805599453;
+  WideSum log_total() const {
+    WideSum total = log_sum_;
+    total.add(multiple_of_ln2(exponent_));
+    return total;
   }
   double error() const { return error_; }
 
@@ -165,6 +186,13 @@ class Eliminator {
   size_t gather_operands(int32_t p);
   void split_axes(int32_t p);
   void build_table(int32_t p);
+  static Number negative(const TwoDoubles& x) {
+    if constexpr (std::is_same_v<Number, double>) {
+      return -x.high;
+    } else {
+      return Number{-x.high, -x.low};
+    }
+  }
   bool finish_message(int32_t p, Number* message, int64_t rows, int32_t labels);
 
   // Calls body(row) for all rows of so many entries, with looks at the clock in between.
@@ -207,8 +235,8 @@ class Eliminator {
   std::vector<int32_t> cards_, place_;
   size_t split_ = 0;
   std::vector<int64_t> outer_, inner_;
-  CompensatedSum log_mantissa_;
-  CompensatedSum exponent_;
+  WideSum log_sum_;
+  int64_t exponent_ = 0;
   double error_ = 0.0;
 };
 
@@ -268,38 +296,51 @@ void Eliminator<Semiring>::place_messages(bool keep) {
   messages_.resize(most);
 }
 
+// The largest finite logarithm of every factor, in size.
+std::vector<double> factor_sizes(const FactorGraphView& graph) {
+  std::vector<double> sizes(graph.num_factors(), 0.0);
+  for (int64_t f = 0; f < graph.num_factors(); ++f) {
+    for (int64_t i = graph.table_offsets[f]; i < graph.table_offsets[f + 1]; ++i) {
+      const double x = std::abs(graph.log_values[i]);
+      if (x < kInf) sizes[f] = std::max(sizes[f], x);
+    }
+  }
+  return sizes;
+}
+
 template <>
 void Eliminator<SumProduct>::convert_factors() {
+  // Past what exponents hold, logarithms are cut off: marginals are then those of a model with
+  // weaker constraints, and there is no bound on the error of log Z.
+  double size = 0.0;
+  for (const double x : factor_sizes(graph_)) size += x;
+  double most = Scaled::kLargestLog;
+  if (size > most) {
+    most /= static_cast<double>(graph_.num_factors());
+    error_ = kInf;
+  }
   converted_.resize(graph_.log_values.size());
   for (size_t i = 0; i < converted_.size(); ++i) {
-    converted_[i] = Scaled::from_log(graph_.log_values[i]);
+    const double x = graph_.log_values[i];
+    converted_[i] = Scaled::from_log(x == -kInf ? x : std::clamp(x, -most, most));
   }
-  // Exponents are whole numbers, exact until they reach 2^53.
-  double size = 0.0;
-  for (int64_t f = 0; f < graph_.num_factors(); ++f) {
-    double largest = 0.0;
-    for (int64_t i = graph_.table_offsets[f]; i < graph_.table_offsets[f + 1]; ++i) {
-      const double x = std::abs(graph_.log_values[i]);
-      if (x < kInf) largest = std::max(largest, x);
-    }
-    size += largest;
-  }
-  if (size > 0x1p50) error_ += 4.0 * kEps * size * static_cast<double>(tree_.width + 8);
 }
 
 template <>
 void Eliminator<MaxPlus>::convert_factors() {
-  factor_magnitude_.assign(graph_.num_factors(), 0.0);
-  for (int64_t f = 0; f < graph_.num_factors(); ++f) {
-    for (int64_t i = graph_.table_offsets[f]; i < graph_.table_offsets[f + 1]; ++i) {
-      const double x = std::abs(graph_.log_values[i]);
-      if (x < kInf) factor_magnitude_[f] = std::max(factor_magnitude_[f], x);
-    }
-  }
+  factor_magnitude_ = factor_sizes(graph_);
 }
 
 template <>
-const Scaled* Eliminator<SumProduct>::factor_data(int64_t f) const {
+void Eliminator<WideMaxPlus>::convert_factors() {
+  factor_magnitude_ = factor_sizes(graph_);
+  converted_.resize(graph_.log_values.size());
+  std::transform(graph_.log_values.begin(), graph_.log_values.end(), converted_.begin(),
+                 [](double x) { return TwoDoubles{x, 0.0}; });
+}
+
+template <class Semiring>
+const typename Semiring::Number* Eliminator<Semiring>::factor_data(int64_t f) const {
   return converted_.data() + graph_.table_offsets[f];
 }
 
@@ -384,17 +425,19 @@ bool Eliminator<SumProduct>::finish_message(int32_t p, Scaled* message, int64_t,
   error_ += kEps / 2 * (4.0 * factors + children + labels + 1.0);
   if (tree_.parent[p] >= 0) return true;
   if (message[0].m == 0.0) return false;
-  log_mantissa_.add(std::log(message[0].m));
-  exponent_.add(message[0].e);
+  log_sum_.add(std::log(message[0].m));
+  error_ += kEps;  // of the logarithm
+  exponent_ += message[0].e;
   return true;
 }
 
-template <>
-bool Eliminator<MaxPlus>::finish_message(int32_t p, double* message, int64_t rows, int32_t) {
-  double top = -kInf;
-  in_pieces(rows, 1, [&](int64_t r) { top = std::max(top, message[r]); });
-  if (top == -kInf) return false;
-  log_mantissa_.add(top);
+template <class Semiring>
+bool Eliminator<Semiring>::finish_message(int32_t p, Number* message, int64_t rows, int32_t) {
+  Number most = message[0];
+  in_pieces(rows, 1, [&](int64_t r) { most = std::max(most, message[r]); });
+  const TwoDoubles top = wide(most);
+  if (top.high == -kInf) return false;
+  log_sum_.add(top);
   double size = 0.0;
   for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i) {
     size += factor_magnitude_[factors_[i]];
@@ -402,13 +445,15 @@ bool Eliminator<MaxPlus>::finish_message(int32_t p, double* message, int64_t row
   for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i) {
     size += magnitude_[children_[i]];
   }
+  const Number down = negative(top);
   in_pieces(rows, 1, [&](int64_t r) {
-    message[r] -= top;
-    if (message[r] > -kInf) magnitude_[p] = std::max(magnitude_[p], -message[r]);
+    Semiring::multiply(message[r], down);
+    const double below = -wide(message[r]).high;
+    if (below < kInf) magnitude_[p] = std::max(magnitude_[p], below);
   });
   const auto operands = static_cast<double>(factor_offsets_[p + 1] - factor_offsets_[p] +
                                             child_offsets_[p + 1] - child_offsets_[p]);
-  error_ += kEps * (operands + 1.0) * size;
+  error_ += Semiring::kRounding * (operands + 1.0) * size;
   return true;
 }
 
@@ -444,8 +489,8 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
         const bool live = row[x].m != 0.0 && outer != 0.0;
         // The row's largest exponent may exceed the sum's by the rounding of mantissas.
         const double share = live ? std::ldexp(row[x].m / sum.m,
-                                               static_cast<int>(std::clamp(
-                                                   row[x].e - sum.e, -4000.0, 4000.0)))
+                                               static_cast<int>(std::clamp<int64_t>(
+                                                   row[x].e - sum.e, -4000, 4000)))
                                   : 0.0;
         belief[r * labels + x] = outer * share;
         total += outer * share;
@@ -498,15 +543,35 @@ void Eliminator<Semiring>::descend(int64_t num_states, std::vector<int32_t>& sta
   }
 }
 
-// Factors without variables multiply every state.
-double constant_part(const FactorGraphView& graph) {
-  CompensatedSum sum;
+// Factors without variables multiply every state; false if one of them is zero.
+bool add_constants(const FactorGraphView& graph, WideSum& sum) {
   for (int64_t f = 0; f < graph.num_factors(); ++f) {
-    if (graph.scope_offsets[f] == graph.scope_offsets[f + 1]) {
-      sum.add(graph.log_values[graph.table_offsets[f]]);
-    }
+    if (graph.scope_offsets[f] < graph.scope_offsets[f + 1]) continue;
+    const double constant = graph.log_values[graph.table_offsets[f]];
+    if (constant == -kInf) return false;
+    sum.add(constant);
   }
-  return std::isnan(sum.value()) ? -kInf : sum.value();
+  return true;
+}
+
+template <class Semiring>
+MaxResult maximize(const FactorGraphView& graph, const EliminationTree& tree, Control& control) {
+  MaxResult result;
+  WideSum constant;
+  Eliminator<Semiring> eliminator(graph, tree, true, control);
+  if (!add_constants(graph, constant) || !eliminator.collect()) {
+    result.value = -kInf;
+    return result;
+  }
+  WideSum total = eliminator.log_total();
+  total.add(constant.sum);
+  result.value = total.sum.high;
+  result.rest = total.sum.low;
+  result.error = eliminator.error() + total.error() + constant.error();
+  eliminator.descend(1, result.assignment, [](const auto& row) {
+    return static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+  });
+  return result;
 }
 
 }  // namespace
@@ -514,44 +579,39 @@ double constant_part(const FactorGraphView& graph) {
 SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tree,
                         bool want_marginals, Control& control) {
   SumResult result;
-  const double constant = constant_part(graph);
+  WideSum constant;
   Eliminator<SumProduct> eliminator(graph, tree, want_marginals, control);
-  if (constant == -kInf || !eliminator.collect()) {
+  if (!add_constants(graph, constant) || !eliminator.collect()) {
     result.log_partition = -kInf;
     return result;
   }
-  result.log_partition = eliminator.log_total() + constant;
-  result.error = eliminator.error() + 4 * kEps * (std::abs(eliminator.log_total()) + std::abs(constant));
+  WideSum total = eliminator.log_total();
+  total.add(constant.sum);
+  result.log_partition = total.sum.high;
+  result.rest = total.sum.low;
+  // A relative error d of Z is one of less than d + d^2 of its logarithm, for d < 1/2.
+  const double relative = eliminator.error();
+  result.error = (relative < 0.5 ? relative * (1.0 + relative) : kInf) + total.error() +
+                 constant.error();
   if (want_marginals) eliminator.distribute(result.nodes, result.factors);
   return result;
 }
 
-MaxResult eliminate_max(const FactorGraphView& graph, const EliminationTree& tree,
+MaxResult eliminate_max(const FactorGraphView& graph, const EliminationTree& tree, bool wide,
                         Control& control) {
-  MaxResult result;
-  const double constant = constant_part(graph);
-  Eliminator<MaxPlus> eliminator(graph, tree, true, control);
-  if (constant == -kInf || (!eliminator.collect())) {
-    result.value = -kInf;
-    return result;
-  }
-  result.value = eliminator.log_total() + constant;
-  result.error = eliminator.error() + 4 * kEps * (std::abs(eliminator.log_total()) + std::abs(constant));
-  eliminator.descend(1, result.assignment, [](const std::vector<double>& row) {
-    return static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
-  });
-  return result;
+  return wide ? maximize<WideMaxPlus>(graph, tree, control)
+              : maximize<MaxPlus>(graph, tree, control);
 }
 
 std::vector<int32_t> eliminate_sample(const FactorGraphView& graph, const EliminationTree& tree,
                                       int64_t num_samples, uint64_t seed, Control& control) {
   std::vector<int32_t> states;
   Eliminator<SumProduct> eliminator(graph, tree, true, control);
-  if (constant_part(graph) == -kInf || !eliminator.collect()) return states;
+  if (WideSum constant; !add_constants(graph, constant) || !eliminator.collect()) return states;
   std::mt19937_64 random(seed);
   std::vector<double> share;
   eliminator.descend(num_samples, states, [&](const std::vector<Scaled>& row) {
-    double top = -kInf;
+    int64_t top = kNowhere;
     for (const Scaled& x : row) {
       if (x.m != 0.0) top = std::max(top, x.e);
     }

@@ -69,7 +69,8 @@ EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& 
 
 struct SumResult {
   double log_partition = 0;      // -inf when every state has weight zero
-  double error = 0;              // bound on the rounding error of log_partition
+  double rest = 0;               // log Z is log_partition + rest, unevaluated
+  double error = 0;              // bound on the error of that sum; inf when logs are too large
   std::vector<double> nodes;     // tables of all variables one after the other, if wanted
   std::vector<double> factors;   // tables of all factors, as log_values
 };
@@ -79,11 +80,13 @@ SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tre
 
 struct MaxResult {
   std::vector<int32_t> assignment;  // empty when every state has weight zero
-  double value = 0;                 // largest log weight as computed
-  double error = 0;                 // bound on its rounding error
+  double value = 0;                 // largest log weight as computed is value + rest
+  double rest = 0;
+  double error = 0;                 // bound on the rounding error of that sum
 };
 
-MaxResult eliminate_max(const FactorGraphView& graph, const EliminationTree& tree,
+// `wide` tables hold numbers of twice the length.
+MaxResult eliminate_max(const FactorGraphView& graph, const EliminationTree& tree, bool wide,
                         Control& control);
 
 // Independent samples, row by row; empty when every state has weight zero.

@@ -46,20 +46,19 @@ SumResult sum_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> s
   return eliminate_sum(graph, tree, marginals, control);
 }
 
-std::tuple<Out1<int32_t>, double, double> max_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
-                                                 In1<int64_t> scope_offsets,
-                                                 In1<double> log_values,
-                                                 In1<int64_t> table_offsets, In1<int32_t> order,
-                                                 Progress progress, double seconds) {
+std::tuple<Out1<int32_t>, double, double, double> max_of(
+    In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
+    In1<double> log_values, In1<int64_t> table_offsets, In1<int32_t> order, bool wide,
+    Progress progress, double seconds) {
   const auto graph = view_of(cardinalities, scopes, scope_offsets, log_values, table_offsets);
   Control control = make_control(progress, seconds);
   MaxResult result;
   {
     nb::gil_scoped_release release;
     const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
-    result = eliminate_max(graph, tree, control);
+    result = eliminate_max(graph, tree, wide, control);
   }
-  return {to_numpy(std::move(result.assignment)), result.value, result.error};
+  return {to_numpy(std::move(result.assignment)), result.value, result.rest, result.error};
 }
 
 Out1<int32_t> sample_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
@@ -89,6 +88,7 @@ void bind_elimination(nb::module_& m) {
       .def_ro("total_entries", &EliminationTree::total_entries);
   nb::class_<SumResult>(m, "EliminationSum")
       .def_ro("log_partition", &SumResult::log_partition)
+      .def_ro("rest", &SumResult::rest)
       .def_ro("error", &SumResult::error)
       .def_prop_ro("nodes", array_of(&SumResult::nodes))
       .def_prop_ro("factors", array_of(&SumResult::factors));
@@ -106,7 +106,7 @@ void bind_elimination(nb::module_& m) {
   m.def("eliminate_max", &max_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(),
         nb::arg("log_values").noconvert(), nb::arg("table_offsets").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
+        nb::arg("order").noconvert(), nb::arg("wide"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("eliminate_sample", &sample_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(),
         nb::arg("log_values").noconvert(), nb::arg("table_offsets").noconvert(),

@@ -22,7 +22,7 @@ void eliminate(const UaiModel& model) {
   try {
     const EliminationTree tree = elimination_tree(graph, adjacency, order.order, 12.0);
     eliminate_sum(graph, tree, true, control);
-    eliminate_max(graph, tree, control);
+    eliminate_max(graph, tree, false, control);
     eliminate_sample(graph, tree, 1, 1, control);
   } catch (const std::length_error&) {
   }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+
+#include "base/scaled.hpp"
 
 namespace planaris {
 
@@ -85,6 +88,7 @@ class Reducer {
       }
     }
     for (int32_t v = n - 1; v >= 0; --v) queue_.push_back(v);
+    strongest_first();
   }
 
   // Degrees count neighbours: loops and parallel edges would break that.
@@ -111,7 +115,7 @@ class Reducer {
       const int32_t strongest = dominating_half_edge(u);
       if (strongest >= 0) {
         contract(u, strongest);
-      } else if (graph_.degree[u] == 3) {
+      } else if (graph_.degree[u] == 3 && is_even(u)) {
         star_triangle(u);
       }
     }
@@ -137,6 +141,8 @@ class Reducer {
       }
     }
     out_.num_edge_ids = graph_.num_edges();
+    out_.constant = constant_.high;
+    out_.constant_rest = constant_.low;
     out_.error *= 1 + 1e-12;
     return std::move(out_);
   }
@@ -156,6 +162,36 @@ class Reducer {
     return strongest >= others ? best : -1;
   }
 
+  // Where couplings differ much in size, the strong ones are contracted before weak ones are
+  // laid upon them and lost.
+  void strongest_first() {
+    std::vector<double> strength(gone_.size(), 0.0);
+    double least = std::numeric_limits<double>::infinity(), most = 0.0;
+    for (int32_t v = 0; v < static_cast<int32_t>(gone_.size()); ++v) {
+      for (int32_t h = graph_.first(v); h >= 0; h = graph_.next(h)) {
+        const double w = std::abs(graph_.weight[h >> 1]);
+        strength[v] = std::max(strength[v], w);
+        if (w > 0) least = std::min(least, w);
+      }
+      most = std::max(most, strength[v]);
+    }
+    if (most <= kUneven * least) return;
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [&](int32_t a, int32_t b) { return strength[a] < strength[b]; });
+  }
+
+  // Whether the couplings of u are of like size: the sides of a triangle are sums of them, in
+  // which what is much smaller would be lost.
+  bool is_even(int32_t u) const {
+    double most = 0, least = std::numeric_limits<double>::infinity();
+    for (int32_t h = graph_.first(u); h >= 0; h = graph_.next(h)) {
+      const double w = std::abs(graph_.weight[h >> 1]);
+      most = std::max(most, w);
+      if (w > 0) least = std::min(least, w);
+    }
+    return most <= kUneven * least;
+  }
+
   void enqueue(int32_t v) {
     // Very large degrees (the field spin) would be rescanned at every change.
     if (queued_[v] || graph_.degree[v] > kMaxDegree) return;
@@ -163,15 +199,16 @@ class Reducer {
     queue_.push_back(v);
   }
 
-  void add_constant(double value) {
-    out_.constant += value;
-    out_.error += kUnit * std::abs(out_.constant);
+  void add_constant(const TwoDoubles& value) {
+    constant_ = constant_ + value;
+    out_.error += 0x1p-100 * (std::abs(constant_.high) + std::abs(value.high));
   }
 
   // Adds w to edge e and drops the edge if it cancels.
   void add_weight(int32_t e, double w) {
-    graph_.weight[e] += w;
-    out_.error += kUnit * std::abs(graph_.weight[e]);
+    const TwoDoubles sum = TwoDoubles::sum(graph_.weight[e], w);
+    graph_.weight[e] = sum.high;
+    out_.error += std::abs(sum.low);
     if (graph_.weight[e] == 0 && !keep_zero_) graph_.remove_edge(e);
   }
 
@@ -181,7 +218,7 @@ class Reducer {
     const bool flip = w < 0;
     ReductionStep step{u, {v, -1, -1}, {w, 0, 0}, {e, -1, -1}, {-1, -1, -1}, 0, 0};
     step.merges_begin = static_cast<int32_t>(out_.merges.size());
-    add_constant(-std::abs(w));
+    add_constant({-std::abs(w), 0.0});
     graph_.remove_edge(e);
     for (int32_t h = graph_.first(u); h >= 0;) {
       const int32_t following = graph_.next(h), x = graph_.target(h), f = h >> 1;
@@ -212,14 +249,24 @@ class Reducer {
       step.edge[k] = h >> 1;
       step.coupling[k] = graph_.weight[h >> 1];
     }
+    // A quarter of |±a ± b ± c|, for all signs up to a common one.
+    const auto quarter = [&](double a, double b, double c) {
+      const TwoDoubles sum = TwoDoubles::sum(a / 4, b / 4) + TwoDoubles{c / 4, 0.0};
+      return sum.high < 0 ? -sum : sum;
+    };
     const double a = step.coupling[0], b = step.coupling[1], c = step.coupling[2];
-    const double same = std::abs(a + b + c), odd_a = std::abs(b + c - a);
-    const double odd_b = std::abs(a + c - b), odd_c = std::abs(a + b - c);
-    out_.error += 16 * kUnit * (std::abs(a) + std::abs(b) + std::abs(c));
-    add_constant(-(same + odd_a + odd_b + odd_c) / 4);
+    const TwoDoubles same = quarter(a, b, c), odd_a = quarter(-a, b, c);
+    const TwoDoubles odd_b = quarter(a, -b, c), odd_c = quarter(a, b, -c);
+    add_constant(-(same + odd_a + odd_b + odd_c));
+    out_.error += 0x1p-98 * (std::abs(a) + std::abs(b) + std::abs(c)) + 0x1p-1070;
     for (int32_t e : step.edge) graph_.remove_edge(e);
-    const double side[3] = {(same + odd_c - odd_a - odd_b) / 4, (same + odd_b - odd_a - odd_c) / 4,
-                            (same + odd_a - odd_b - odd_c) / 4};
+    const TwoDoubles sides[3] = {same + odd_c + -(odd_a + odd_b), same + odd_b + -(odd_a + odd_c),
+                                 same + odd_a + -(odd_b + odd_c)};
+    double side[3];
+    for (int s = 0; s < 3; ++s) {
+      side[s] = sides[s].high;
+      out_.error += std::abs(sides[s].low);
+    }
     constexpr int kEnds[3][2] = {{0, 1}, {0, 2}, {1, 2}};
     for (int s = 0; s < 3; ++s) {
       const int32_t v = step.towards[kEnds[s][0]], w = step.towards[kEnds[s][1]];
@@ -237,10 +284,12 @@ class Reducer {
   }
 
   static constexpr int32_t kMaxDegree = 64;
+  static constexpr double kUneven = 0x1p24;
   LinkedGraph graph_;
   bool keep_zero_;
   std::vector<int8_t> gone_, queued_;
   std::vector<int32_t> queue_;
+  TwoDoubles constant_;
   CutReduction out_;
 };
 

@@ -39,7 +39,8 @@ struct CutReduction {
   std::vector<int32_t> edges;       // 2m' small spins
   std::vector<double> couplings;    // m'
   std::vector<int32_t> edge_id;     // m': number of the edge in the reduction
-  double constant = 0;              // energy = constant + energy of the small model
+  double constant = 0;              // energy = constant + constant_rest + that of the small model
+  double constant_rest = 0;
   double error = 0;                 // bound on the rounding of constant and couplings together
   int32_t num_edge_ids = 0;
   std::vector<ReductionStep> steps;

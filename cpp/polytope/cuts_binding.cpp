@@ -42,6 +42,7 @@ class Reduction {
   }
   int32_t num_spins() const { return reduction_.num_spins; }
   double constant() const { return reduction_.constant; }
+  double constant_rest() const { return reduction_.constant_rest; }
   double error() const { return reduction_.error; }
   std::tuple<Out2<int32_t>, Out1<double>> small_model() const {
     auto edges = reduction_.edges;
@@ -114,6 +115,7 @@ void bind_cuts(nb::module_& m) {
            nb::arg("keep_zero_edges"))
       .def_prop_ro("num_spins", &Reduction::num_spins)
       .def_prop_ro("constant", &Reduction::constant)
+      .def_prop_ro("constant_rest", &Reduction::constant_rest)
       .def_prop_ro("error", &Reduction::error)
       .def("small_model", &Reduction::small_model)
       .def("kept", &Reduction::kept)

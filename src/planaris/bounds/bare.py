@@ -58,7 +58,8 @@ class Bare:
     def crude_upper(self) -> float:
         """Return what no state's weight can exceed, times the number of states."""
         total = float(np.abs(self.couplings).sum()) + self.num_spins * LOG2
-        return total * (1 + 4 * self.num_edges * EPSILON) + self.constant
+        total *= 1 + 4 * (self.num_edges + 1) * EPSILON
+        return total + self.constant + 2 * EPSILON * (total + abs(self.constant))
 
 
 @once_per_model

@@ -99,7 +99,8 @@ def mean_field(
             break
     total = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
     upper = total + model.num_spins * LOG2
-    upper += model.offset + 4 * EPSILON * (model.num_edges + model.num_spins) * (upper + 1)
+    upper += 4 * EPSILON * (model.num_edges + model.num_spins + 1) * (upper + 1)
+    upper = math.nextafter(upper + model.offset, math.inf)
     return LogPartition.between(
         search.lower,
         max(upper, search.lower),

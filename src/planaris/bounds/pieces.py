@@ -202,7 +202,7 @@ class _Eliminated:
         form = self.plan.pairwise
         if form is None:
             arrays = self.plan.arrays._replace(log_values=np.concatenate([pairs, singles]))
-            value, error, nodes, tables = elimination.eliminate_sum(
+            value, _, error, nodes, tables = elimination.eliminate_sum(
                 arrays, self.plan.order, marginals=True
             )
         else:

@@ -8,6 +8,9 @@ from planaris import _core
 from planaris.budget import Budget, control
 from planaris.typing import FloatArray, IntArray, LongArray
 
+LARGEST_LOG = 2.0**60
+"""Sums of weights keep exponents for products of weights up to this logarithm."""
+
 
 class FactorArrays(NamedTuple):
     """A factor graph as flat arrays, laid out as in ``MarkovRandomField``."""
@@ -71,23 +74,29 @@ def eliminate_sum(
     *,
     marginals: bool,
     budget: Budget | None = None,
-) -> tuple[float, float, FloatArray, FloatArray]:
-    """Return (log Z, bound on its rounding error, node tables, factor tables), all flat."""
+) -> tuple[float, float, float, FloatArray, FloatArray]:
+    """Return (log Z, rest, bound on the error, node tables, factor tables), tables flat.
+
+    The unevaluated sum of the first two is log Z. Where logarithms add up to more than
+    ``LARGEST_LOG`` the bound is infinite.
+    """
     found = _core.eliminate_sum(*arrays, order, marginals, *control(budget))
-    return found.log_partition, found.error, found.nodes, found.factors
+    return found.log_partition, found.rest, found.error, found.nodes, found.factors
 
 
 def eliminate_max(
     arrays: FactorArrays,
     order: IntArray,
     *,
+    wide: bool = False,
     budget: Budget | None = None,
-) -> tuple[IntArray, float, float]:
-    """Return (best assignment, its log weight as computed, bound on the rounding error).
+) -> tuple[IntArray, float, float, float]:
+    """Return (best assignment, its log weight as computed, rest, bound on the error of both).
 
-    The assignment is empty when every state has weight zero.
+    With ``wide``, tables hold numbers of twice the length. The assignment is empty when every
+    state has weight zero.
     """
-    return _core.eliminate_max(*arrays, order, *control(budget))
+    return _core.eliminate_max(*arrays, order, wide, *control(budget))
 
 
 def eliminate_sample(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris import cuts, relax, treewidth
+from planaris.bounds.intersect import intersect
 from planaris.budget import Budget
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods import planar
@@ -128,11 +129,18 @@ def log_partition_by_parts(split: Split, budget: Budget) -> LogPartition:
 
 
 def _log_partition_of_part(part: Part, budget: Budget) -> LogPartition:
+    known = None
     if part.embedding is not None:
-        return planar.log_partition_of_part(part, budget)
+        known = planar.log_partition_of_part(part, budget)
+        if known.exact or part.embedding.genus == 0:
+            return known
     model, inverse = part.with_fields()
     found = _eliminate_or_enclose(model, budget)
-    return found if inverse is None else lift_log_partition(found, inverse)
+    found = found if inverse is None else lift_log_partition(found, inverse)
+    if known is None:
+        return found
+    # A surface too cold for its Pfaffians: both intervals hold.
+    return intersect(found, known.lower, known.upper, by=known.method)
 
 
 def _eliminate_or_enclose(model: Model, budget: Budget) -> LogPartition:

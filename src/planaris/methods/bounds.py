@@ -10,6 +10,7 @@ import numpy as np
 from planaris import bounds, treewidth
 from planaris.budget import Budget
 from planaris.errors import MethodError
+from planaris.methods.cold import with_ground_state
 from planaris.methods.registry import Method, Model, Question, Takes, Task
 from planaris.models import MarkovRandomField
 from planaris.result import LogPartition, Marginals
@@ -29,7 +30,10 @@ def interval(model: Model, budget: Budget) -> LogPartition:
         def tell(_: float) -> None:
             watched.report(min((watched.seconds() - before) / whole, 1.0))
 
-        return bounds.interval(model, watched.quiet(), callback=tell)
+        quiet = watched.quiet()
+        return with_ground_state(
+            model, quiet, lambda: bounds.interval(model, quiet, callback=tell)
+        )
 
 
 def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:

@@ -14,7 +14,7 @@ from planaris.reference import enumerate_assignments, enumerate_states
 from planaris.reference.brute_force import MAX_SPINS, all_states
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.treewidth.flatten import num_variables
-from planaris.treewidth.rounding import EPS, size_of_logs
+from planaris.treewidth.rounding import EPS
 from planaris.typing import Array
 
 NAME = "brute-force"
@@ -42,14 +42,11 @@ def least_state(model: Model, budget: Budget) -> GroundState:
 
 def sum_states(model: Model, budget: Budget) -> LogPartition:
     """Return log Z."""
-    if isinstance(model, IsingModel):
-        value = enumerate_states(model).log_partition
-    else:
-        value = enumerate_assignments(model).log_partition
-    slack = 4 * EPS * (abs(value) + size_of_logs(model) + 1.0) if np.isfinite(value) else 0.0
+    ising = isinstance(model, IsingModel)
+    found = enumerate_states(model) if ising else enumerate_assignments(model)
     return LogPartition.around(
-        value,
-        slack,
+        found.log_partition,
+        found.slack,
         num_variables=num_variables(model),
         method=NAME,
         seconds=budget.seconds(),
@@ -62,12 +59,12 @@ def all_marginals(model: Model, budget: Budget) -> Marginals:
     edges: Any
     if isinstance(model, IsingModel):
         listed = enumerate_states(model)
-        nodes, edges = listed.nodes, listed.edges
+        nodes, edges, error = listed.nodes, listed.edges, listed.error
     else:
         found = enumerate_assignments(model)
         _require_weight(found.map_log_weight)
-        nodes, edges = found.nodes, found.factors
-    error = 8 * EPS * (size_of_logs(model) + len(nodes))
+        nodes, edges, error = found.nodes, found.factors, found.error
+    error = 2 * error + 64 * EPS  # of the sums of probabilities
     return Marginals(nodes=nodes, edges=edges, error=error, method=NAME, seconds=budget.seconds())
 
 

@@ -10,6 +10,7 @@ from planaris.methods.registry import Model
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.reductions.parts import num_components
 from planaris.treewidth.plan import EliminationPlan, Task
+from planaris.treewidth.rounding import size_of_logs
 
 FIRM_SECONDS = 600.0
 """Eliminations estimated to take longer are not begun unless a time limit allows them."""
@@ -19,6 +20,12 @@ PLAN_SHARE = 0.3
 
 UNEVEN = 1e5
 """Log potentials larger than this, beside what is usual in a field, blur its couplings."""
+
+LARGE = 1e7
+"""Log weights larger than this lose some 1e-8 when they become couplings."""
+
+SMALL = 2000
+"""Of fields of so many variables, an elimination order is soon found."""
 
 QUICK_SECONDS = 20.0
 """So long an elimination may take to avoid that; beyond, what is blurred is said to be."""
@@ -49,7 +56,9 @@ def sharper_elimination(
     """
     logs = np.abs(field.log_values[np.isfinite(field.log_values)])
     usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
-    if float(logs.max(initial=0.0)) <= UNEVEN * max(usual, 1.0):
+    uneven = float(logs.max(initial=0.0)) > UNEVEN * max(usual, 1.0)
+    large = field.num_variables <= SMALL and size_of_logs(field) > LARGE
+    if not (uneven or large):
         return None
     plan = fitting_elimination(field, task, budget)
     return plan if plan is not None and plan.seconds <= QUICK_SECONDS else None

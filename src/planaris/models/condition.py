@@ -35,6 +35,7 @@ class Conditioning:
     fixed: LongArray
     kept: LongArray
     log_partition_shift: float = 0.0
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return states of the original model, evidence included."""

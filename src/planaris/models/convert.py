@@ -28,6 +28,14 @@ class FromIsing:
     view: PairwiseView
     log_partition_shift: float = 0.0
 
+    @property
+    def error(self) -> float:
+        """By how much log weights may differ: couplings are sums of logarithms, which round."""
+        mrf = self.original
+        degree = int(np.bincount(mrf.scopes, minlength=1).max(initial=1))
+        most = max(degree, mrf.num_factors - int(np.count_nonzero(np.diff(mrf.scope_offsets))))
+        return (most + 40) * 2.0**-53 * float(np.abs(mrf.log_values).sum())
+
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels: 0 for spin -1, 1 for spin +1."""
         return (_as_spins(states, self.original.num_variables) > 0).astype(np.int64)
@@ -104,6 +112,7 @@ class ToIsing:
 
     original: IsingModel
     log_partition_shift: float = 0.0
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> Int8Array:
         """Return spins: -1 for label 0, +1 for label 1."""
@@ -141,6 +150,7 @@ class WithoutBias:
     symmetric: BoolArray
     """Spins in components without any field: P(s = +1) is one half."""
     log_partition_shift: float = -float(np.log(2.0))
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> Int8Array:
         """Return spins relative to the bias spin."""
@@ -213,6 +223,7 @@ class WithBias:
     original: IsingModel
     spin: int
     log_partition_shift: float = float(np.log(2.0))
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> Int8Array:
         """Return states with the held spin at +1."""

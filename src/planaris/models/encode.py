@@ -58,6 +58,7 @@ class FromBits:
     original: MarkovRandomField
     bits: IntArray
     log_partition_shift: float = 0.0
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels; codes that stand for no label are refused."""
@@ -116,6 +117,7 @@ class FromOrder:
     first_pair: LongArray
     """First factor of the new model that belongs to each edge of the view."""
     log_partition_shift: float = 0.0
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels; bits out of order are refused."""
@@ -220,6 +222,7 @@ class FromClusters:
     new_index: LongArray
     """Of each factor: its cluster variable, or its factor in the new model."""
     log_partition_shift: float = 0.0
+    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return the labels of the original variables."""

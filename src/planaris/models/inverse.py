@@ -8,6 +8,7 @@ for nothing have weight zero. ``inverse.lift_states`` maps states, ``inverse.lif
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,6 +29,10 @@ class Inverse(Protocol):
     def log_partition_shift(self) -> float:
         """``log Z(old) = log Z(new) + shift``."""
 
+    @property
+    def error(self) -> float:
+        """By how much log weights of the old and of the new model may differ, from rounding."""
+
     def lift_states(self, states: ArrayLike) -> Array:
         """Return the states of the old model for states of the new one."""
 
@@ -45,6 +50,11 @@ class Chain:
     def log_partition_shift(self) -> float:
         """``log Z(old) = log Z(new) + shift``."""
         return sum(inverse.log_partition_shift for inverse in self.inverses)
+
+    @property
+    def error(self) -> float:
+        """By how much log weights of the first and of the last model may differ."""
+        return sum(inverse.error for inverse in self.inverses)
 
     def lift_states(self, states: ArrayLike) -> Array:
         """Return the states of the first model for states of the last one."""
@@ -71,15 +81,16 @@ def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
     >>> round(float(np.exp(lift_log_partition(pl.log_partition(ising), inverse).value)), 9)
     10.0
     """
-    shift = inverse.log_partition_shift
-    if shift == 0:
+    shift, error = inverse.log_partition_shift, inverse.error
+    if shift == 0 and error == 0:
         return replace(result, certificate=None)
-    # The sums round: one step outwards keeps the interval an enclosure.
+    # The sums round, and so do shifts by log 2: steps outwards keep the interval an enclosure.
+    error += abs(shift) * float(np.finfo(np.float64).eps)
     return replace(
         result,
         value=result.value + shift,
-        lower=float(np.nextafter(result.lower + shift, -np.inf)),
-        upper=float(np.nextafter(result.upper + shift, np.inf)),
+        lower=math.nextafter(math.fsum([result.lower, shift, -error]), -math.inf),
+        upper=math.nextafter(math.fsum([result.upper, shift, error]), math.inf),
         certificate=None,
     )
 
@@ -101,18 +112,18 @@ def lift_ground_state(
     """
     certificate = None
     state = inverse.lift_states(result.spins if len(result.spins) else result.assignment)
-    if hasattr(original, "log_values"):
-        logs = original.log_values
-        size = float(np.abs(logs[logs > -np.inf]).sum())
-        if result.certificate is not None:
-            certificate = AsIsing(result.certificate)
-    else:
-        size = float(np.abs(original.couplings).sum() + np.abs(original.fields).sum())
-    slack = 32 * float(np.finfo(float).eps) * (size + abs(float(original.energy(state))))
+    if hasattr(original, "log_values") and result.certificate is not None:
+        certificate = AsIsing(result.certificate)
+    lower = result.lower
+    if inverse.error:  # the numbers of the new model are sums, which round
+        lower = math.fsum([math.nextafter(lower, -math.inf), -inverse.error])
+    if not result.exact or 2 * inverse.error > original.energy_tolerance:
+        # A gap that counts stays open, even where one step of the energies is wider.
+        lower = min(lower, math.nextafter(float(original.energy(state)), -math.inf))
     return result.restated(
         original,
         state,
-        result.lower - slack,
+        lower,
         pseudomarginals=None,
         certificate=certificate,
         certain=None,

@@ -28,6 +28,7 @@ from planaris.models.foreign import (
     matrix_couplings,
     qubo_terms,
 )
+from planaris.models.summation import exact_sums
 from planaris.models.tolerance import energy_tolerance
 from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
@@ -297,7 +298,14 @@ class IsingModel:
         return bool(np.any(self.fields))
 
     def log_weight(self, states: ArrayLike) -> FloatArray:
-        """Return Σ J s s + Σ h s + offset of one state or of each row of a batch."""
+        """Return Σ J s s + Σ h s + offset of one state or of each row of a batch.
+
+        The sum of the model's doubles is exact and rounded once, to nearest.
+
+        >>> model = IsingModel([(0, 1), (1, 2)], [1e17, 0.25], offset=-1e17)
+        >>> float(model.log_weight([1, 1, 1]))
+        0.25
+        """
         s = as_array("states", states)
         if s.shape[-1:] != (self.num_spins,):
             msg = (
@@ -308,13 +316,27 @@ class IsingModel:
         if s.dtype.kind not in "iuf" or not np.all((s == 1) | (s == -1)):
             msg = "`states` must hold -1 and +1 only; turn 0/1 labels x into 2 * x - 1"
             raise ModelError(msg)
-        s = s.astype(np.int8, copy=False)
+        return self._exact_sum(s.astype(np.int8, copy=False))
+
+    def _exact_sum(self, s: Int8Array, more: Sequence[float] = ()) -> FloatArray:
+        """Return the log weights of states plus the sum of more numbers, rounded once."""
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
-        return cast(FloatArray, agree @ self.couplings + s @ self.fields + self.offset)
+        constant = np.ones((*s.shape[:-1], 1 + len(more)))
+        signs = np.concatenate([agree, s, constant], axis=-1, dtype=np.float64)
+        numbers = np.concatenate([self.couplings, self.fields, [self.offset], more])
+        return exact_sums(numbers, lambda x: signs @ x)[()]
 
     def energy(self, states: ArrayLike) -> FloatArray:
-        """Return minus the log weight of one state or of each row of a batch."""
+        """Return minus the log weight of one state or of each row of a batch, rounded once."""
         return 0.0 - self.log_weight(states)  # 0.0 - x: never minus zero
+
+    def energy_above(self, state: Int8Array, level: Sequence[float]) -> float:
+        """Return the energy of a state less the sum of some numbers, rounded once.
+
+        >>> IsingModel([(0, 1), (1, 2)], [1e17, 0.25]).energy_above(np.ones(3, np.int8), [-1e17])
+        -0.25
+        """
+        return 0.0 - float(self._exact_sum(np.asarray(state, dtype=np.int8), level))
 
     @property
     def energy_tolerance(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.models.arrays import as_names, as_real
 from planaris.models.ising import IsingModel
+from planaris.models.summation import exact_sums
 from planaris.models.tables import (
     as_integers,
     as_labels,
@@ -234,7 +235,10 @@ class MarkovRandomField:
         return c_strides(self.cardinalities[self.scopes], self.scope_offsets)
 
     def log_weight(self, assignments: ArrayLike) -> FloatArray:
-        """Return Σ_f log f(x_f) of one assignment or of each row of a batch."""
+        """Return Σ_f log f(x_f) of one assignment or of each row of a batch.
+
+        The sum of the doubles in ``log_values`` is exact and rounded once, to nearest.
+        """
         x = as_labels(assignments, self.cardinalities)
         arity, strides = np.diff(self.scope_offsets), self.strides()
         entry = np.broadcast_to(self.table_offsets[:-1], (*x.shape[:-1], self.num_factors)).copy()
@@ -242,10 +246,10 @@ class MarkovRandomField:
             long = np.flatnonzero(arity > k)
             place = self.scope_offsets[long] + k
             entry[..., long] += x[..., self.scopes[place]] * strides[place]
-        return np.asarray(self.log_values[entry].sum(-1))
+        return exact_sums(self.log_values, lambda logs: logs[entry].sum(-1))
 
     def energy(self, assignments: ArrayLike) -> FloatArray:
-        """Return minus the log weight of one assignment or of each row of a batch."""
+        """Return minus the log weight of one assignment or of each row, rounded once."""
         return 0.0 - self.log_weight(assignments)
 
     @property

@@ -42,11 +42,20 @@ def join_ground_states(split: Split, results: Sequence[GroundState], budget: Bud
 
 
 def _total_lower(split: Split, results: Sequence[GroundState], energy: float) -> float:
-    """Add up the lower bounds of the parts, rounded down; no gap where no other energy fits in."""
-    if all(result.lower == result.energy for result in results):
+    """Add up the lower bounds of the parts; no gap where no other energy fits in.
+
+    A bound is at most the least energy rounded to nearest, which may be half a step above the
+    least energy itself; sums are rounded to nearest again. Matchings are exact.
+    """
+    if all(result.lower == result.energy and result.method == "planar" for result in results):
         return energy
-    total = math.fsum([*(result.lower for result in results), -split.original.offset])
-    lower = min(energy, float(np.nextafter(total, -np.inf)))
+    lowers = [math.nextafter(result.lower, -math.inf) for result in results]
+    total = math.fsum([*lowers, -split.original.offset])
+    if len(results) == 1 and split.original.offset == 0:
+        total = results[0].lower
+    lower = min(energy, total)
+    if not all(result.exact for result in results):  # a gap that counts stays open
+        lower = min(lower, math.nextafter(energy, -math.inf))
     return energy if energy - lower < energy_quantum(split.original) / 2 else lower
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from planaris.errors import TooLargeError
 from planaris.memory import check_memory
 from planaris.models import IsingModel
+from planaris.reference.weights import compare
 from planaris.typing import FloatArray, Int8Array
 
 MAX_SPINS = 24
@@ -30,6 +31,8 @@ class Enumeration:
         ``P(s_v = +1)`` and ``P(s_u = s_v)``.
     probabilities : numpy.ndarray
         Of all states, ordered as binary numbers, spin 0 the most significant, +1 the one bit.
+    slack, error : float
+        Bounds on the error of ``log_partition``, and on the relative error of probabilities.
     """
 
     ground_states: Int8Array
@@ -38,6 +41,8 @@ class Enumeration:
     nodes: FloatArray
     edges: FloatArray
     probabilities: FloatArray
+    slack: float
+    error: float
 
 
 def all_states(num_spins: int) -> Int8Array:
@@ -66,17 +71,27 @@ def enumerate_states(model: IsingModel) -> Enumeration:
     needed = 2.0 ** min(model.num_spins, MAX_SPINS) * (10 * model.num_spins + 10 * model.num_edges)
     check_memory(needed, f"brute force over {model.num_spins} spins", "use method='auto'")
     states = all_states(model.num_spins)
-    log_weights = model.log_weight(states)
-    best = log_weights.max()
-    weights = np.exp(log_weights - best)
-    total = weights.sum()
-    probabilities = weights / total
     u, v = model.edges[:, 0], model.edges[:, 1]
+    agree = states[:, u] * states[:, v]
+    parameters = np.concatenate([model.couplings, model.fields, [model.offset]])
+    m = model.num_edges
+
+    def add(x: FloatArray, less: int | None) -> FloatArray:
+        j, h = x[:m], x[m:-1]
+        if less is None:
+            return np.asarray(agree @ j + states @ h + x[-1])
+        return np.asarray((agree - agree[less]) @ j + (states - states[less]) @ h)
+
+    found = compare(parameters, add)
+    assert found is not None, "no state of an Ising model has weight zero"
+    probabilities = found.probabilities
     return Enumeration(
-        ground_states=states[log_weights == best],
-        energy=-float(best),
-        log_partition=float(best + np.log(total)),
+        ground_states=states[found.at_best],
+        energy=0.0 - found.best,
+        log_partition=found.log_partition,
         nodes=np.minimum(probabilities @ (states > 0), 1.0),
-        edges=np.minimum(probabilities @ (states[:, u] == states[:, v]), 1.0),
+        edges=np.minimum(probabilities @ (agree > 0), 1.0),
         probabilities=probabilities,
+        slack=found.slack,
+        error=found.error,
     )

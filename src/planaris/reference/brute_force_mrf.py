@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.errors import TooLargeError
 from planaris.models import MarkovRandomField
+from planaris.reference.weights import compare
 from planaris.typing import FloatArray, LongArray
 
 MAX_STATES = 2**22
@@ -30,6 +31,8 @@ class MrfEnumeration:
         All assignments of largest weight, one per row; none if all weights are zero.
     nodes, factors : list of numpy.ndarray
         Marginal tables; NaN if all weights are zero.
+    slack, error : float
+        Bounds on the error of ``log_partition``, and on the relative error of probabilities.
     """
 
     log_weights: FloatArray
@@ -38,6 +41,8 @@ class MrfEnumeration:
     map_assignments: LongArray
     nodes: list[FloatArray]
     factors: list[FloatArray]
+    slack: float
+    error: float
 
 
 def enumerate_assignments(mrf: MarkovRandomField) -> MrfEnumeration:
@@ -53,30 +58,39 @@ def enumerate_assignments(mrf: MarkovRandomField) -> MrfEnumeration:
     if count > MAX_STATES or len(shape) > 24:
         msg = f"brute force takes at most {MAX_STATES} assignments of 24 variables, got {count}"
         raise TooLargeError(msg, bytes_needed=8 * count)
-    log_weights = np.zeros(shape)
-    for k in range(mrf.num_factors):
-        scope = mrf.scope(k).tolist()
-        # Axes into the order of the variables, then spread over the variables not in scope.
-        table = np.transpose(mrf.log_table(k), np.argsort(scope))
-        log_weights = log_weights + table.reshape(
-            [n if v in scope else 1 for v, n in enumerate(shape)]
-        )
-    log_weights = np.asarray(log_weights)  # a bare number when there is no variable
-    best = float(log_weights.max())
-    if best == -np.inf:
+
+    def add(x: FloatArray, less: int | None) -> FloatArray:
+        logs = np.zeros(shape)
+        for k in range(mrf.num_factors):
+            scope = mrf.scope(k).tolist()
+            begin, end = mrf.table_offsets[k], mrf.table_offsets[k + 1]
+            # Axes into the order of the variables, then spread over the variables not in scope.
+            table = np.transpose(x[begin:end].reshape(mrf.table_shape(k)), np.argsort(scope))
+            table = table.reshape([n if v in scope else 1 for v, n in enumerate(shape)])
+            if less is not None:
+                at = zip(np.unravel_index(less, shape), table.shape, strict=True)
+                table = table - table[tuple(min(i, n - 1) for i, n in at)]
+            logs = logs + table
+        return np.ravel(logs)
+
+    found = compare(mrf.log_values, add)
+    if found is None:
+        nothing = np.full(shape, -np.inf)
         nodes = [np.full(n, np.nan) for n in shape]
         factors = [np.full(mrf.table_shape(k), np.nan) for k in range(mrf.num_factors)]
         none = np.zeros((0, len(shape)), dtype=np.int64)
-        return MrfEnumeration(log_weights, best, best, none, nodes, factors)
-    weights = np.exp(log_weights - best)
-    probability = weights / weights.sum()
+        return MrfEnumeration(nothing, -np.inf, -np.inf, none, nodes, factors, 0.0, 0.0)
+    probability = found.probabilities.reshape(shape)
+    best = np.unravel_index(found.at_best, shape) if shape else ()
     return MrfEnumeration(
-        log_weights=log_weights,
-        log_partition=best + float(np.log(weights.sum())),
-        map_log_weight=best,
-        map_assignments=np.argwhere(log_weights == best),
+        log_weights=(found.relative + found.best).reshape(shape),
+        log_partition=found.log_partition,
+        map_log_weight=found.best,
+        map_assignments=np.stack(best, axis=1) if shape else np.zeros((1, 0), dtype=np.int64),
         nodes=[_marginal(probability, [v]) for v in range(len(shape))],
         factors=[_marginal(probability, mrf.scope(k).tolist()) for k in range(mrf.num_factors)],
+        slack=found.slack,
+        error=found.error,
     )
 
 

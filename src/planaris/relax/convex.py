@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from planaris.typing import FloatArray, IntArray, LongArray
 Trees = tuple[FloatArray, list[LongArray]]
 """Weights of forests, and the edges of each."""
 
+EPSILON = float(np.finfo(np.float64).eps)
 POLYTOPES = ("local", "psd", "cycle", "marginal")
 MAX_MARGINAL_SPINS = 14
 MAX_LOG_DET_SPINS = 60
@@ -106,9 +108,13 @@ def entropy_bound(
         program.set_rho(_appearance(model.num_edges, rho), rho)
     else:
         program.set_rho(np.asarray(rho, dtype=np.float64))
-    status = program.solve(max_rounds=max_rounds)
-    if isinstance(rho, str) and rho == "optimal" and entropy == "trw":
-        status = program.improve_rho(max_rounds=max_rounds)
+    try:
+        with np.errstate(all="ignore"):
+            status = program.solve(max_rounds=max_rounds)
+            if isinstance(rho, str) and rho == "optimal" and entropy == "trw":
+                status = program.improve_rho(max_rounds=max_rounds)
+    except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+        status = "broken"  # numbers too large for Newton's steps; the bound so far holds
     return program.result(status)
 
 
@@ -264,8 +270,12 @@ class EntropyProgram:
         last = self.budget.unlimited().within(STATE_SECONDS)
         state = improve_spins(n + 1, edges, couplings, start, tabu_steps=4 * n, budget=last)
         spins = (state[:-1] * state[-1]).astype(np.int8)
-        lower = float(model.log_weight(spins))
-        upper = self.upper + model.offset
+        lower = math.nextafter(float(model.log_weight(spins)), -math.inf)
+        crude = float(np.abs(self.theta).sum()) + n * math.log(2.0)
+        crude *= 1.0 + 4 * EPSILON * (len(self.theta) + 1)
+        # Not a number, or nothing: numbers too large for Newton's steps.
+        best = self.upper if self.upper <= crude else crude
+        upper = math.nextafter(best + model.offset, math.inf)
         return LogPartition.between(
             min(lower, upper),
             upper,
@@ -289,7 +299,7 @@ class EntropyProgram:
 
     def proof(self) -> GaussianEntropyBound | None:
         """Return the tangent that gave the bound and its multipliers, where there are any."""
-        if self.evidence is None or (self.kind == "trw" and self.trees is None):
+        if self.evidence is None or not np.isfinite(self.upper) or (self.kind == "trw" and self.trees is None):
             return None
         m, at = len(self.pairs), self.local_rows
         rows, duals = self.evidence.rows[at:], self.evidence.duals[at:]

@@ -31,6 +31,7 @@ class NoReduction:
     edges: IntArray
     couplings: FloatArray
     constant: float = 0.0
+    constant_rest: float = 0.0
     error: float = 0.0
 
     def small_model(self) -> tuple[IntArray, FloatArray]:
@@ -56,8 +57,11 @@ class CutForm:
         What was asked.
     num_spins, edges, couplings
         The reduced zero-field model.
+    level : tuple of float
+        Numbers whose sum, not evaluated, is taken off all energies: what strong couplings
+        contribute is not to hide what is decided by weak ones.
     base : float
-        Energy of the state in which all spins of the reduced model are equal.
+        Energy above that level of the state in which all spins of the reduced model are equal.
     error : float
         The energies of both models agree to this (rounding of the reduction).
     quantum : float
@@ -71,6 +75,7 @@ class CutForm:
     num_spins: int
     edges: IntArray
     couplings: FloatArray
+    level: tuple[float, ...]
     base: float
     error: float
     quantum: float
@@ -87,22 +92,49 @@ class CutForm:
         small: CutReduction | NoReduction = NoReduction(total, edges, couplings)
         if reduce:
             small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
-        size = float(np.abs(couplings).sum())
+        size = float(np.abs(small.small_model()[1]).sum())
         small_edges, small_couplings = small.small_model()
-        parts = [small.constant, -model.offset, *(-small_couplings).tolist()]
-        base = math.fsum(parts)
-        rounding = UNIT * (abs(base) + abs(model.offset))
+        constants = small.constant, small.constant_rest, -model.offset
+        base = math.fsum((-small_couplings).tolist())
+        rounding = UNIT * abs(base)
         return cls(
             model,
             small.num_spins,
             small_edges,
             small_couplings,
+            tuple(x for x in constants if x),
             base,
             small.error + 2 * rounding,
             energy_quantum(model),
             max(model.energy_tolerance, ROUNDING * size),
             small,
         )
+
+    def energy_of(self, state: Int8Array) -> float:
+        """Return the energy of a state of the model, above the level."""
+        if not self.level:
+            return float(self.model.energy(state))
+        return self.model.energy_above(state, self.level)
+
+    def absolute(self, bound: float) -> float:
+        """Return a bound on energies above the level as one on energies.
+
+        Where the bound is at most the least one, rounded to nearest, so is what is returned.
+        """
+        if not self.level or not math.isfinite(bound):
+            return bound
+        return math.fsum([math.nextafter(bound, -math.inf), *self.level])
+
+    def lower_end(self, state: Int8Array, energy: float, bound: float) -> float:
+        """Return the lower end of the interval for a state and a bound, both above the level.
+
+        A gap that counts stays open, even where one step of the energies is wider.
+        """
+        best = float(self.model.energy(state))
+        lower = min(self.absolute(bound), best)
+        if self.level and energy - bound > self.model.energy_tolerance:
+            lower = min(lower, math.nextafter(best, -math.inf))
+        return lower
 
     @property
     def cost(self) -> FloatArray:

@@ -36,9 +36,9 @@ class CycleRelaxation:
     Attributes
     ----------
     lower : float
-        Best safe lower bound on the energy so far.
+        Best safe lower bound on the energy so far, above the level of the form.
     energy, spins
-        Best state of the reduced model so far, and its energy in the model asked for.
+        Best state of the reduced model so far, and its energy above that level.
     trace : list of dict
         One entry per round: round, lower, upper, cuts, rows, seconds.
     """
@@ -58,7 +58,7 @@ class CycleRelaxation:
     def offer(self, spins: Int8Array) -> bool:
         """Take a state of the reduced model if it is the best so far."""
         state = self.form.spins_of(spins)
-        energy = float(self.form.model.energy(state))
+        energy = self.form.energy_of(state)
         if energy >= self.energy:
             return False
         self.energy, self.spins, self.state = energy, spins, state
@@ -79,7 +79,9 @@ class CycleRelaxation:
         only the best energy itself.
         """
         whole = self.form.quantum > 0 and self.closed(self.lower)
-        return self.energy if whole else min(self.lower, self.energy)
+        if whole:
+            return float(self.form.model.energy(self.state))
+        return self.form.lower_end(self.state, self.energy, self.lower)
 
     def add(self, cuts: CycleCuts) -> None:
         """Add cycle inequalities as rows."""
@@ -130,8 +132,8 @@ class CycleRelaxation:
         self.trace.append(
             {
                 "round": rounds,
-                "lower": self.lower,
-                "upper": self.energy,
+                "lower": self.form.absolute(self.lower),
+                "upper": self.form.absolute(self.energy),
                 "cuts": cuts,
                 "rows": self.lp.num_rows,
                 "seconds": self.budget.seconds(),

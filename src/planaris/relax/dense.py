@@ -66,7 +66,7 @@ class DenseSearch:
         steps = 4 * self.form.num_spins
         better = self.form.improve(np.ascontiguousarray(spins, dtype=np.int8), tabu_steps=steps)
         state = self.form.spins_of(better)
-        energy = float(self.form.model.energy(state))
+        energy = self.form.energy_of(state)
         if energy < self.energy:
             self.energy, self.state = energy, state
 
@@ -77,7 +77,9 @@ class DenseSearch:
     def proved(self) -> float:
         """Return the lower end of the interval."""
         whole = self.form.quantum > 0 and self.closed(self.lower)
-        return self.energy if whole else min(self.lower, self.energy)
+        if whole:
+            return float(self.form.model.energy(self.state))
+        return self.form.lower_end(self.state, self.energy, self.lower)
 
     def search(self, budget: Budget) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""
@@ -128,8 +130,8 @@ class DenseSearch:
         self.trace.append(
             {
                 "round": self.nodes,
-                "lower": self.lower,
-                "upper": self.energy,
+                "lower": self.form.absolute(self.lower),
+                "upper": self.form.absolute(self.energy),
                 "open": len(self.open),
                 "seconds": self.budget.seconds(),
             }

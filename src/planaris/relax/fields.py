@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import mrf2ising
-from planaris.relax.lp import UNIT
 from planaris.result import AsIsing, GroundState
 
 
@@ -22,8 +22,8 @@ def via_ising(model: MarkovRandomField, solve: Callable[[IsingModel], GroundStat
     ising, inverse = mrf2ising(model)
     found = solve(ising)
     labels = np.asarray(inverse.lift_states(found.spins), dtype=np.int64)
-    # Couplings are sums of a few logarithms each; a spin's field of as many as it has factors.
-    degree = int(np.bincount(model.scopes, minlength=1).max(initial=1))
-    slop = (degree + 16) * UNIT * float(np.abs(model.log_values).sum())
+    lower = math.fsum([math.nextafter(found.lower, -math.inf), -inverse.error])
+    if not found.exact or 2 * inverse.error > model.energy_tolerance:
+        lower = min(lower, math.nextafter(float(model.energy(labels)), -math.inf))
     proof = None if found.certificate is None else AsIsing(found.certificate)
-    return found.restated(model, labels, found.lower - slop, certificate=proof)
+    return found.restated(model, labels, lower, certificate=proof)

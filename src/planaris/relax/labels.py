@@ -253,6 +253,14 @@ class LabelForm:
         size = abs(self.base - constant) + blur + ROUNDED * (abs(constant) + largest)
         return max(self.model.energy_tolerance, ROUNDING * size)
 
+    def absolute(self, bound: float) -> float:
+        """Return a bound on energies: the same, as nothing is taken off."""
+        return bound
+
+    def lower_end(self, labels: LongArray, energy: float, bound: float) -> float:
+        """Return the lower end of the interval for a state and a bound."""
+        return bound
+
     # -- the reduced problem as arrays, and the way back ------------------------------------
 
     def arrays(self) -> tuple[LongArray, IntArray, FloatArray, IntArray, FloatArray]:
@@ -344,18 +352,24 @@ class SpinLabels:
         self.held = int(np.argmax(degree)) if cut.num_spins else 0
         self.base = cut.base + math.fsum(cut.couplings.tolist())
         self.error = cut.error + 2 * UNIT * abs(self.base)
-        sizes = np.abs(model.couplings).max(initial=0.0), np.abs(model.fields).max(initial=0.0)
-        self.magnitude = abs(self.base + model.offset) + float(max(sizes))
-        self.magnitude += ROUNDED * abs(model.offset)
+        self.magnitude = abs(self.base) + float(np.abs(cut.couplings).max(initial=0.0))
         self.num_variables = model.num_spins
 
     def resolution(self, energy: float) -> float:
         """Return how close to the energy of the best state others count as equal."""
-        return self.cut.resolution + UNIT * abs(self.model.offset)
+        return self.cut.resolution
 
     def energy_of(self, labels: LongArray) -> float:
-        """Return the energy of labels of the model."""
-        return float(self.model.energy(2 * labels - 1))
+        """Return the energy of labels of the model, above the level of the cut form."""
+        return self.cut.energy_of((2 * labels - 1).astype(np.int8))
+
+    def absolute(self, bound: float) -> float:
+        """Return a bound on energies above the level as one on energies."""
+        return self.cut.absolute(bound)
+
+    def lower_end(self, labels: LongArray, energy: float, bound: float) -> float:
+        """Return the lower end of the interval for a state and a bound, both above the level."""
+        return self.cut.lower_end((2 * labels - 1).astype(np.int8), energy, bound)
 
     def arrays(self) -> tuple[LongArray, IntArray, FloatArray, IntArray, FloatArray]:
         """Return (variables, cardinalities, node energies, edges, edge energies)."""

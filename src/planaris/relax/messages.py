@@ -99,7 +99,7 @@ class MessageSolver:
         while not self.closed(bound) and not self.budget.expired():
             gap = min(self.energy - bound, self.scale) if np.isfinite(bound) else self.scale
             new = max(bound, self.sweep(rounds, 1e-4 * gap / rounds))
-            stalled = stalled + 1 if new - bound < 0.01 * gap else 0
+            stalled = stalled + 1 if new - bound <= 0.01 * gap else 0
             bound = new
             if stalled > patience:
                 break
@@ -120,8 +120,8 @@ class MessageSolver:
         self.trace.append(
             {
                 "round": self.rounds,
-                "lower": self.lower,
-                "upper": self.energy,
+                "lower": self.form.absolute(self.lower),
+                "upper": self.form.absolute(self.energy),
                 "triplets": self.engine.num_triplets,
                 "seconds": self.budget.seconds(),
             }
@@ -144,7 +144,7 @@ class MessageSolver:
 
     def proved(self) -> float:
         """Return the bound that can be proved."""
-        return self.lower
+        return self.form.lower_end(self.state, self.energy, self.lower)
 
     def proof(self) -> Any:
         """Return a certificate of the bound, where one was kept."""
@@ -184,7 +184,7 @@ class MessageSolver:
                     break
                 split = self._split()
                 if split is None:  # one state is left
-                    finished = min(finished, max(bound, self.energy))
+                    finished = min(finished, max(bound, self.energy - 2 * self.form.error))
                     break
                 node, other = self.split_node(node, split)
                 heapq.heappush(heap, (bound, next(order), split.rest, other))
@@ -308,7 +308,7 @@ def solver_result(
 ) -> GroundState:
     """Return what message passing has found."""
     lower = solver.proved()
-    if solver.closed(lower) and solver.energy == np.inf:
+    if solver.closed(solver.lower) and solver.energy == np.inf:
         msg = "no state has positive weight: the hard constraints contradict each other"
         raise InfeasibleError(msg)
     labels = solver.state

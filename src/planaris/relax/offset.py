@@ -18,9 +18,10 @@ def with_offset(found: GroundState, model: IsingModel) -> GroundState:
     >>> with_offset(bare, pair).energy
     -3.0
     """
-    # Energies are sums rounded once, so the lower end is too; only an open gap must stay open.
-    lower = found.lower - model.offset
-    lower = lower if found.exact else math.nextafter(lower, -math.inf)
+    # A bound is at most the least energy rounded to nearest; rounding keeps the order of sums.
+    lower = math.fsum([math.nextafter(found.lower, -math.inf), -model.offset])
+    if not found.exact:  # a gap that counts stays open
+        lower = min(lower, math.nextafter(float(model.energy(found.spins)), -math.inf))
     trace = [
         {**row, "lower": row["lower"] - model.offset, "upper": row["upper"] - model.offset}
         for row in found.trace

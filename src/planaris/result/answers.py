@@ -287,8 +287,8 @@ class LogPartition(Interval):
         """Return the result for a value that is off by ``error`` at most."""
         return cls(
             value=value,
-            lower=value - error if math.isfinite(value) else value,
-            upper=value + error if math.isfinite(value) else value,
+            lower=math.nextafter(value - error, -math.inf) if math.isfinite(value) else value,
+            upper=math.nextafter(value + error, math.inf) if math.isfinite(value) else value,
             tolerance=log_partition_tolerance(num_variables),
             method=method,
             **details,

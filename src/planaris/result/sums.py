@@ -55,7 +55,7 @@ class MeanField:
 
 @dataclass(frozen=True, eq=False)
 class HeavyState:
-    """log Z >= the log weight of one state."""
+    """log Z >= the log weight of one state, plus log 2 for each component without fields."""
 
     KIND: ClassVar[str] = "state"
     spins: Array

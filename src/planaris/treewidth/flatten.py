@@ -60,12 +60,15 @@ def _field_logs(model: IsingModel) -> FloatArray:
 class PairwiseForm:
     """A binary pairwise model as arrays, and where each factor went.
 
+    ``constants`` are the factors without variables; log weights of the arrays are those of the
+    other factors up to ``error``, the rounding of sums of parallel factors.
     ``of_factor[f]`` is the edge (arity two) or the variable (arity one) of factor ``f``;
     ``flipped`` says that the edge runs against the factor's scope.
     """
 
     arrays: PairwiseArrays
-    constant: float
+    constants: tuple[float, ...]
+    error: float
     arity: LongArray
     of_factor: LongArray
     flipped: LongArray
@@ -76,7 +79,7 @@ def to_pairwise_form(model: Model) -> PairwiseForm | None:
     if isinstance(model, IsingModel):
         arrays = PairwiseArrays(model.edges, _edge_logs(model), _field_logs(model))
         none = np.zeros(0, dtype=np.int64)
-        form = PairwiseForm(arrays, 0.0, none, none, none)
+        form = PairwiseForm(arrays, (), 0.0, none, none, none)
     elif np.all(model.cardinalities == 2) and np.all(np.diff(model.scope_offsets) <= 2):
         form = _merge_factors(model)
     else:
@@ -106,9 +109,21 @@ def _merge_factors(mrf: MarkovRandomField) -> PairwiseForm:
     values = np.where(flipped[twos][:, None, None] == 1, values.transpose(0, 2, 1), values)
     pairs = np.zeros((len(edges), 2, 2))
     np.add.at(pairs, of_factor[twos], values)
-    constant = float(mrf.log_values[table[arity == 0]].sum())
+    constants = tuple(mrf.log_values[table[arity == 0]].tolist())
+    error = _merging_error(mrf, ones, of_factor) + _merging_error(mrf, twos, of_factor)
     arrays = PairwiseArrays(np.ascontiguousarray(edges), pairs.ravel(), singles.ravel())
-    return PairwiseForm(arrays, constant, arity, of_factor, flipped)
+    return PairwiseForm(arrays, constants, error, arity, of_factor, flipped)
+
+
+def _merging_error(mrf: MarkovRandomField, factors: LongArray, of_factor: LongArray) -> float:
+    """Bound what sums of factors with the same variables lose in any log weight."""
+    if not len(factors):
+        return 0.0
+    parallel = np.bincount(of_factor[factors])
+    finite = np.where(np.isfinite(mrf.log_values), np.abs(mrf.log_values), 0.0)
+    sizes = np.maximum.reduceat(finite, mrf.table_offsets[:-1])[factors]
+    several = parallel[of_factor[factors]]
+    return float(np.finfo(np.float64).eps * (sizes * (several - 1)).sum())
 
 
 def _find_edges(edges: IntArray, ends: IntArray, num_vertices: int) -> LongArray:

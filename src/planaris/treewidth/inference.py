@@ -13,13 +13,20 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import InfeasibleError, ModelError, PrecisionError
 from planaris.kernels import elimination, frontier
+from planaris.kernels.elimination import FactorArrays
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
-from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
-from planaris.treewidth.rounding import EPS, shaken, size_of_logs
+from planaris.treewidth.plan import (
+    EliminationPlan,
+    Task,
+    plan_elimination,
+    refuse_if_too_large,
+    wide_plan,
+)
+from planaris.treewidth.rounding import EPS, Total, bracket, shaken, size_of_logs
 from planaris.typing import Array, FloatArray, IntArray, Rng
 
 METHOD = "treewidth"
@@ -70,8 +77,8 @@ def log_partition(
     """
     run = _Run(model, "log_partition", plan, time_limit, memory_limit, progress)
     with run.timed() as budget:
-        value, error, _, _ = run.sum(budget, marginals=False)
-    return run.log_partition(value, error)
+        total, _, _ = run.sum(budget, marginals=False)
+    return run.log_partition(total)
 
 
 def marginals(
@@ -111,13 +118,13 @@ def marginals(
     """
     run = _Run(model, "marginals", plan, time_limit, memory_limit, progress)
     with run.timed() as budget:
-        value, error, nodes, factors = run.sum(budget, marginals=True)
-    if value == -math.inf:
+        total, nodes, factors = run.sum(budget, marginals=True)
+    if total.value == -math.inf:
         _refuse_infeasible("marginals")
     details: dict[str, Any] = {
         "method": METHOD,
-        "log_partition": run.log_partition(value, error),
-        "error": 2 * error,
+        "log_partition": run.log_partition(total),
+        "error": min(2 * total.error, 1.0),
         "seconds": run.taken,
         "stats": run.stats,
     }
@@ -138,7 +145,7 @@ def _moved(run: _Run, nodes: FloatArray, factors: FloatArray) -> float:
         return 1.0
     again = _Run(shaken(run.model), "marginals", run.plan, run.budget)
     with again.timed() as budget:
-        _, _, others, tables = again.sum(budget, marginals=True)
+        _, others, tables = again.sum(budget, marginals=True)
     moved = [np.abs(nodes - others), np.abs(factors - tables)]
     return 2 * max(float(x.max(initial=0.0)) for x in moved) + 4 * EPS
 
@@ -180,10 +187,10 @@ def ground_state(
     """
     run = _Run(model, "ground_state", plan, time_limit, memory_limit, progress)
     with run.timed() as budget:
-        assignment, value, error = run.max(budget)
-    if value == -math.inf:
+        assignment, best = run.max(budget)
+    if best.value == -math.inf:
         _refuse_infeasible("most probable state")
-    return run.ground_state(assignment, value, error)
+    return run.ground_state(assignment, best)
 
 
 map_state = ground_state
@@ -279,15 +286,14 @@ class _Run:
             "plan_seconds": time.monotonic() - started,
         }
 
-    def sum(
-        self, budget: Budget, *, marginals: bool
-    ) -> tuple[float, float, FloatArray, FloatArray]:
-        """Return log Z, its error, and marginals laid out as ``plan.arrays`` are."""
+    def sum(self, budget: Budget, *, marginals: bool) -> tuple[Total, FloatArray, FloatArray]:
+        """Return log Z and marginals laid out as ``plan.arrays`` are."""
         plan, form = self.plan, self.plan.pairwise
         if form is None:
-            return elimination.eliminate_sum(
-                plan.arrays, plan.order, marginals=marginals, budget=budget
-            )
+            total, nodes, factors = self._sum_clusters(plan.arrays, budget, marginals)
+            if total.error < math.inf:
+                return total, nodes, factors
+            return self._sum_huge(budget, marginals)
         value, error, nodes, pairs, wide = frontier.frontier_sum(
             form.arrays,
             plan.order,
@@ -296,23 +302,56 @@ class _Run:
             budget=budget,
         )
         self.stats["wide_exponents"] = wide
-        value += form.constant
-        error += EPS * abs(form.constant) if math.isfinite(form.constant) else 0.0
-        if marginals and value > -math.inf and not isinstance(self.model, IsingModel):
+        total = Total((value, *form.constants), error + form.error)
+        if marginals and total.value > -math.inf and not isinstance(self.model, IsingModel):
             pairs = factor_marginals(form, nodes, pairs)
-        return value, error, nodes, pairs
+        return total, nodes, pairs
 
-    def max(self, budget: Budget) -> tuple[IntArray, float, float]:
-        """Return the best assignment, its log weight as computed and the error of that."""
-        plan, form = self.plan, self.plan.pairwise
-        if form is None:
-            return elimination.eliminate_max(plan.arrays, plan.order, budget=budget)
-        labels, value, error = frontier.frontier_max(
-            form.arrays, plan.order, spare=plan.spare, budget=budget
+    def _sum_clusters(
+        self, arrays: FactorArrays, budget: Budget, marginals: bool
+    ) -> tuple[Total, FloatArray, FloatArray]:
+        value, rest, error, nodes, factors = elimination.eliminate_sum(
+            arrays, self.plan.order, marginals=marginals, budget=budget
         )
-        value += form.constant
-        error += EPS * abs(form.constant) if math.isfinite(form.constant) else 0.0
-        return labels.astype(np.int32), value, error
+        return Total((value, rest), error), nodes, factors
+
+    def _sum_huge(self, budget: Budget, marginals: bool) -> tuple[Total, FloatArray, FloatArray]:
+        """Return log Z and marginals where products of weights exceed all exponents."""
+        constants, above, below = bracket(self.plan.arrays)
+        high, nodes, factors = self._sum_clusters(above, budget, marginals)
+        low, _, _ = self._sum_clusters(below, budget, False)
+        best = self._bound_by_maximum(budget)
+        if low.value == -math.inf:
+            return best, nodes, factors
+        apart = max(math.fsum([*high.terms, *(-x for x in low.terms)]), 0.0) * (1.0 + EPS)
+        error = high.error + low.error + apart
+        near = Total((*high.terms, *constants), error)
+        return (near if error <= best.error else best), nodes, factors
+
+    def max(self, budget: Budget, *, wide: bool = False) -> tuple[IntArray, Total]:
+        """Return the best assignment and its log weight as computed."""
+        plan = wide_plan(self.model, self.plan, budget, always=wide)
+        if plan is not None or self.plan.pairwise is None:
+            used = plan or self.plan
+            labels, value, rest, error = elimination.eliminate_max(
+                used.arrays, used.order, wide=plan is not None, budget=budget
+            )
+            return labels, Total((value, rest), error)
+        form = self.plan.pairwise
+        spins, value, error = frontier.frontier_max(
+            form.arrays, self.plan.order, spare=self.plan.spare, budget=budget
+        )
+        return spins.astype(np.int32), Total((value, *form.constants), error + form.error)
+
+    def _bound_by_maximum(self, budget: Budget) -> Total:
+        """Return log Z from the largest weight.
+
+        Z lies between the largest weight and as many times that as there are states.
+        """
+        _, best = self.max(budget, wide=True)
+        cards = self.plan.arrays.cardinalities.astype(np.float64)
+        states = float(np.log(cards).sum()) * (1.0 + 4 * EPS)
+        return Total((*best.terms, states / 2), best.error + states / 2 * (1.0 + EPS))
 
     def sample(self, budget: Budget, count: int, seed: int) -> Array:
         """Return labels of samples, flat; too few when there are none."""
@@ -337,25 +376,32 @@ class _Run:
             yield watched
         self.taken = time.monotonic() - started
 
-    def log_partition(self, value: float, error: float) -> LogPartition:
-        total = value + self.offset
-        slack = error + 2 * EPS * (abs(value) + abs(self.offset))
-        return LogPartition.around(
-            total,
-            slack,
+    def log_partition(self, total: Total) -> LogPartition:
+        total = total.plus(self.offset)
+        return LogPartition.between(
+            total.lower,
+            total.upper,
+            value=total.value,
             num_variables=num_variables(self.model),
             method=METHOD,
             seconds=self.taken,
-            stats={**self.stats, "error": slack},
+            stats={**self.stats, "error": total.error},
         )
 
-    def ground_state(self, assignment: IntArray, value: float, error: float) -> GroundState:
+    def ground_state(self, assignment: IntArray, best: Total) -> GroundState:
         ising = isinstance(self.model, IsingModel)
         state = (2 * assignment - 1).astype(np.int8) if ising else assignment
-        slack = error + 2 * EPS * (abs(value) + abs(self.offset))
-        lower = -(value + self.offset) - slack
+        # Energies are rounded to nearest, and so is the bound: rounding keeps their order.
+        lower = -best.plus(self.offset).nearest_above
+        if 2 * best.error > self.model.energy_tolerance:  # a gap that counts stays open
+            lower = min(lower, math.nextafter(float(self.model.energy(state)), -math.inf))
         return GroundState.of(
-            self.model, state, lower, method=METHOD, seconds=self.taken, stats=self.stats
+            self.model,
+            state,
+            lower,
+            method=METHOD,
+            seconds=self.taken,
+            stats=self.stats,
         )
 
 

@@ -21,6 +21,7 @@ from planaris.treewidth.flatten import (
     to_factor_arrays,
     to_pairwise_form,
 )
+from planaris.treewidth.rounding import EPS, size_of_logs
 from planaris.typing import ArrayLike, IntArray
 
 Task = Literal["log_partition", "marginals", "ground_state", "sample"]
@@ -31,6 +32,18 @@ SEARCH_SECONDS = 0.2
 
 MAX_BITS = 40.0
 """Orders whose largest table has more than 2^40 entries are not followed to their end."""
+
+BLURRED = 2.0**27
+"""Where log weights are larger, a frontier loses more of log Z than clusters do."""
+
+SHARP_SECONDS = 20.0
+"""Clusters may take this long where a frontier, which is faster, would lose small numbers."""
+
+FINE = 0.1
+"""Ground states are found with doubles if these lose less than this of what counts as exact."""
+
+WIDE_SECONDS = 2.0
+"""Longest search for a ground state with numbers of twice the length."""
 
 _MAX_LAYOUT_SPINS = 200_000
 _SCALED_BYTES = 16
@@ -161,17 +174,43 @@ def _find_plan(
             f"{frontier.MAX_BITS} spins; use kind='clusters'"
         )
         raise MethodError(msg)
-    best = _cheapest(plans, limit)
+    sharp = task != "ground_state" and size_of_logs(model) > BLURRED
+    best = _cheapest(plans, limit, sharp)
     if kind == "frontier" or order is not None or best.seconds < 0.01:
         return best
     # A search is worth a fraction of the work it may save.
     seconds = search_seconds if best.bytes > limit else min(search_seconds, 0.3 * best.seconds)
     found = _search_order(plans[0].arrays, plans[0], budget.share(0.5).within(seconds))
-    return best if found is None else _cheapest([*plans, _plan_clusters(*found)], limit)
+    return best if found is None else _cheapest([*plans, _plan_clusters(*found)], limit, sharp)
 
 
-def _cheapest(plans: list[EliminationPlan], limit: int) -> EliminationPlan:
-    return min(plans, key=lambda p: (not p.complete, p.bytes > limit, p.seconds))
+def _cheapest(plans: list[EliminationPlan], limit: int, sharp: bool = False) -> EliminationPlan:
+    """Return the cheapest plan; of those that fit easily one that keeps small numbers."""
+
+    def blurs(plan: EliminationPlan) -> bool:
+        return plan.kind == "frontier" or plan.seconds > SHARP_SECONDS
+
+    return min(
+        plans, key=lambda p: (not p.complete, p.bytes > limit, sharp and blurs(p), p.seconds)
+    )
+
+
+def wide_plan(
+    model: Model, plan: EliminationPlan, budget: Budget, *, always: bool = False
+) -> EliminationPlan | None:
+    """Return a plan for tables of twice the length, where doubles would lose small parts.
+
+    None where doubles do, or where such tables take too much memory or time.
+    """
+    rounding = EPS * size_of_logs(model) * len(plan.order)
+    if rounding <= FINE * model.energy_tolerance and not always:
+        return None
+    if plan.kind != "clusters":
+        first = _quick_order(plan.arrays, budget)
+        plan = _plan_clusters(plan.arrays, "ground_state", first)
+    slow = 4 * plan.seconds > min(WIDE_SECONDS, budget.remaining())
+    fits = plan.complete and 2 * plan.bytes <= budget.bytes() and (always or not slow)
+    return plan if fits else None
 
 
 def _checked_order(order: ArrayLike, count: int, kind: Kind | None) -> IntArray:

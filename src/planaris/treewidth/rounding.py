@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
+from planaris.kernels.elimination import LARGEST_LOG, FactorArrays
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.treewidth.flatten import Model
 from planaris.typing import FloatArray
 
 EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A number as an unevaluated sum, and a bound on its error.
+
+    Examples
+    --------
+    >>> total = Total((1e17, 0.25), 1e-9).plus(-1e17)
+    >>> total.value, total.upper - total.lower < 1e-8
+    (0.25, True)
+    """
+
+    terms: tuple[float, ...]
+    error: float
+
+    def plus(self, *terms: float) -> Total:
+        """Return the sum with more terms, which have no error."""
+        return Total((*self.terms, *terms), self.error)
+
+    @property
+    def value(self) -> float:
+        """The sum, rounded to nearest."""
+        return math.fsum(self.terms)
+
+    @property
+    def lower(self) -> float:
+        """A double that is no larger than the number."""
+        below = math.fsum([*self.terms, -self.error])
+        return math.nextafter(below, -math.inf)
+
+    @property
+    def upper(self) -> float:
+        """A double that is no smaller than the number."""
+        above = self.nearest_above
+        return above if above == -math.inf else math.nextafter(above, math.inf)
+
+    @property
+    def nearest_above(self) -> float:
+        """A double that is no smaller than the number rounded to nearest."""
+        return math.fsum([*self.terms, self.error])
 
 
 def size_of_logs(model: Model) -> float:
@@ -22,6 +67,27 @@ def size_of_logs(model: Model) -> float:
     sizes = np.where(np.isfinite(model.log_values), np.abs(model.log_values), 0.0)
     starts = model.table_offsets[:-1][np.diff(model.table_offsets) > 0]
     return float(np.maximum.reduceat(sizes, starts).sum()) if len(starts) else 0.0
+
+
+def bracket(arrays: FactorArrays) -> tuple[list[float], FactorArrays, FactorArrays]:
+    """Return constants and two models of smaller numbers with log Z between theirs.
+
+    Of tables with huge entries the largest one is taken out as a constant, which is exact for
+    all entries not far below it. The others are raised in the first model, which makes Z larger,
+    and have weight zero in the second, which makes it smaller.
+    """
+    most = LARGEST_LOG / (4 * max(len(arrays.table_offsets) - 1, 1))
+    starts = arrays.table_offsets[:-1]
+    lengths = np.diff(arrays.table_offsets)
+    finite = np.isfinite(arrays.log_values)
+    sizes = np.maximum.reduceat(np.where(finite, np.abs(arrays.log_values), 0.0), starts)
+    tops = np.maximum.reduceat(arrays.log_values, starts)
+    huge = (sizes > most) & np.isfinite(tops)
+    tops = np.where(huge, tops, 0.0)
+    logs = arrays.log_values - np.repeat(tops, lengths)
+    far = np.repeat(huge, lengths) & (logs < -most) & finite
+    above, below = (np.where(far, value, logs) for value in (-most, -np.inf))
+    return tops[huge].tolist(), *(arrays._replace(log_values=x) for x in (above, below))
 
 
 def shaken(model: Model) -> Model:

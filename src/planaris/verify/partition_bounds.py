@@ -207,12 +207,15 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
 
 
 def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
-    """Return the log weight of a state."""
+    """Return the log weight of a state and of those with components without fields flipped."""
     spins = np.asarray(proof.spins)
     right = spins.shape == (model.num_spins,) and bool(np.all(np.abs(spins) == 1))
     require(right, "the state has one spin of ±1 each")
     terms = energy_terms(model, (spins > 0).astype(np.int64))
-    return Recomputed(0.0 - math.fsum(terms), 2.0**-50 * math.fsum(map(abs, terms)))
+    count, of_spin = components(model.num_spins, model.edges[:, 0], model.edges[:, 1])
+    free = count - len(np.unique(of_spin[model.fields != 0]))
+    value = free * math.log(2.0) - math.fsum(terms)
+    return Recomputed(value, 2.0**-50 * (math.fsum(map(abs, terms)) + free))
 
 
 def lowest_energy_bound(model: IsingModel, proof: LowestEnergy) -> Recomputed | None:

@@ -119,7 +119,7 @@ def test_reduction_keeps_the_minimum_and_lifts_states(rng):
             small = IsingModel(form.edges, form.couplings, num_spins=form.num_spins)
             best = enumerate_states(small)
             lifted = form.spins_of(best.ground_states[0])
-            offset = form.base + form.couplings.sum()
+            offset = sum(form.level) + form.base + form.couplings.sum()
             assert offset + best.energy == pytest.approx(truth, abs=1e-9)
             assert float(model.energy(lifted)) == pytest.approx(truth, abs=1e-9)
             shrunk += form.num_spins < model.num_spins
