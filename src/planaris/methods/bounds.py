@@ -31,9 +31,7 @@ def interval(model: Model, budget: Budget) -> LogPartition:
             watched.report(min((watched.seconds() - before) / whole, 1.0))
 
         quiet = watched.quiet()
-        return with_ground_state(
-            model, quiet, lambda: bounds.interval(model, quiet, callback=tell)
-        )
+        return with_ground_state(model, quiet, lambda: bounds.interval(model, quiet, callback=tell))
 
 
 def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:

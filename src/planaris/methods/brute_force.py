@@ -42,11 +42,15 @@ def least_state(model: Model, budget: Budget) -> GroundState:
 
 def sum_states(model: Model, budget: Budget) -> LogPartition:
     """Return log Z."""
-    ising = isinstance(model, IsingModel)
-    found = enumerate_states(model) if ising else enumerate_assignments(model)
+    if isinstance(model, IsingModel):
+        listed = enumerate_states(model)
+        value, slack = listed.log_partition, listed.slack
+    else:
+        found = enumerate_assignments(model)
+        value, slack = found.log_partition, found.slack
     return LogPartition.around(
-        found.log_partition,
-        found.slack,
+        value,
+        slack,
         num_variables=num_variables(model),
         method=NAME,
         seconds=budget.seconds(),

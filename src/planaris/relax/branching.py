@@ -261,7 +261,9 @@ class BranchAndCut(CycleRelaxation):
         if edge < 0:  # every edge is fixed: the node is one state
             energy = self.energy
             self.offer(self.form.round(self.lp.x))
-            self.finished = min(self.finished, max(bound, min(energy, self.energy) - 2 * self.form.error))
+            self.finished = min(
+                self.finished, max(bound, min(energy, self.energy) - 2 * self.form.error)
+            )
             return None
         near = int(self.lp.x[edge] > 0.5)
         children = [

@@ -275,6 +275,10 @@ class EntropyProgram:
         crude *= 1.0 + 4 * EPSILON * (len(self.theta) + 1)
         # Not a number, or nothing: numbers too large for Newton's steps.
         best = self.upper if self.upper <= crude else crude
+        if best != self.upper:
+            self.evidence = None
+        if best < self.upper:
+            self.evidence = None
         upper = math.nextafter(best + model.offset, math.inf)
         return LogPartition.between(
             min(lower, upper),
@@ -299,7 +303,7 @@ class EntropyProgram:
 
     def proof(self) -> GaussianEntropyBound | None:
         """Return the tangent that gave the bound and its multipliers, where there are any."""
-        if self.evidence is None or not np.isfinite(self.upper) or (self.kind == "trw" and self.trees is None):
+        if self.evidence is None or (self.kind == "trw" and self.trees is None):
             return None
         m, at = len(self.pairs), self.local_rows
         rows, duals = self.evidence.rows[at:], self.evidence.duals[at:]
