@@ -269,10 +269,10 @@ def _read(body: Any, where: tuple[Any, ...]) -> Any:
     return body
 
 
-def _written(body: dict[str, Any], where: tuple[Any, ...], new: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(body)
-    at: Any = changed
-    for key in where[:-1]:
-        at = at[key]
-    at[where[-1]] = new
+def _written(body: Any, where: tuple[Any, ...], new: Any) -> Any:
+    """Return a document with one place changed; the rest is shared with the old one."""
+    if not where:
+        return new
+    changed = copy.copy(body)
+    changed[where[0]] = _written(body[where[0]], where[1:], new)
     return changed
