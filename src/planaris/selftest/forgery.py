@@ -22,14 +22,25 @@ import numpy as np
 from planaris.embed import prove_planarity
 from planaris.errors import PlanarisError
 from planaris.infer import ground_state, log_partition, marginals
+from planaris.methods.registry import Verb, method_names
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import load_result
 from planaris.result.files import FORMAT, VERSION, digest, save_result
 from planaris.result.proofs import PROOFS
 from planaris.selftest.judge import false_claim
 from planaris.selftest.rationals import Truth
-from planaris.selftest.soak import PROBABILITIES, PROVING, REFUSALS, STATES, SUMS
+from planaris.selftest.soak import PROVING, REFUSALS
 from planaris.verify import check_result
+
+VERBS: dict[Verb, Callable[..., Any]] = {
+    "ground_state": ground_state,
+    "log_partition": log_partition,
+    "marginals": marginals,
+}
+"""The verbs whose answers are saved."""
+
+SECONDS = 2.0
+"""For every answer: bounds go on for longer."""
 
 PROOF_SHARE = 7
 """Of the changes inside a proof, one in so many is tried for each outside."""
@@ -97,19 +108,13 @@ def cases(*, model: str | None = None) -> list[Forgeable]:
         if model not in (None, name):
             continue
         one = make()
-        for method in STATES:
-            found.append(
-                Forgeable(f"{name}: state, {method}", one, partial(ground_state, one, method))
-            )
-            if method in PROVING:
-                prove = partial(ground_state, one, method, prove=True)
-                found.append(Forgeable(f"{name}: state, {method}, proved", one, prove))
-        for method in SUMS:
-            solve = partial(log_partition, one, method)
-            found.append(Forgeable(f"{name}: log Z, {method}", one, solve))
-        for method in PROBABILITIES:
-            solve = partial(marginals, one, method)
-            found.append(Forgeable(f"{name}: marginals, {method}", one, solve))
+        for verb, call in VERBS.items():
+            for method in method_names(verb):
+                solve: Callable[[], Any] = partial(call, one, method, time_limit=SECONDS)
+                found.append(Forgeable(f"{name}: {verb}, {method}", one, solve))
+        for method in PROVING:
+            solve = partial(ground_state, one, method, prove=True, time_limit=SECONDS)
+            found.append(Forgeable(f"{name}: ground_state, {method}, proved", one, solve))
         if isinstance(one, IsingModel):
             found.append(Forgeable(f"{name}: planarity", one, partial(prove_planarity, one)))
     return found
@@ -146,6 +151,10 @@ def forge(case: Forgeable, *, every: int = 1, seed: int = 0) -> Iterator[str | N
         whole = json.loads(path.read_text())
         fault = _fault(case, truth, path, whole["body"])
         yield None if fault is None else f"{case.name}: untouched: {fault}"
+        for body in _moved_together(truth, whole["body"]):
+            fault = _fault(case, truth, path, body)
+            ends = body["lower"], body["upper"]
+            yield None if fault is None else f"{case.name}: together, {ends}: {fault}"
         for k, (where, body) in enumerate(changed_bodies(whole["body"])):
             inside = len(where) > 1 and where[0] == "certificate"
             stride = every * PROOF_SHARE if inside else every
@@ -169,6 +178,34 @@ def _fault(case: Forgeable, truth: Truth, path: Path, body: dict[str, Any]) -> s
         if wrong is not None:
             return f"{wrong} is false, but passes{'' if recompute else ' by its proof alone'}"
     return None
+
+
+def _moved_together(truth: Truth, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield ground states of which several fields were changed to fit each other.
+
+    As long as the state is the best one, ``lower <= energy`` alone keeps the lower end true; with
+    the worst one it is for the proof to do. And energies move together with upper ends.
+    """
+    allowed = [(e, s) for s, e in truth.energies.items() if e is not None]
+    if body["answer"] != "ground-state" or not allowed:
+        return
+    for step in (1e-15, 1e-12, 1e-9, 1e-6, 0.01, 1.0):
+        moved_energy = float(body["energy"]) + step
+        exact = (
+            moved_energy == body["lower"]
+            or moved_energy - float(body["lower"]) <= body["tolerance"]
+        )
+        yield {**body, "energy": moved_energy, "upper": moved_energy, "exact": bool(exact)}
+    energy, state = max(allowed)
+    spins = [2 * label - 1 for label in state] if body["spins"] else []
+    moved = {"labels": list(state), "spins": spins, "energy": float(energy), "upper": float(energy)}
+    least, tolerance = float(min(allowed)[0]), body["tolerance"]
+    steps = [0.0, 0.5 * tolerance, 3 * tolerance, 1e-6, 0.01, 1.0]
+    for lower in (body["lower"], *(least + step for step in steps), float(energy)):
+        number = float(lower)
+        if number <= energy:
+            exact = bool(float(energy) - number <= tolerance)
+            yield {**body, **moved, "lower": lower, "exact": exact}
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -204,8 +241,8 @@ def _changes(old: Any, where: tuple[Any, ...]) -> list[Any]:
     if isinstance(old, bool):
         return [not old, None, int(not old), str(old)]
     if isinstance(old, int):
-        near = [-old, old + 1, old - 1, 2 * old, 0, 1, 2**62, -(2**62), 10**30]
-        return [*near, old + 0.5, float(old), True, None, str(old), [old]]
+        whole = [-old, old + 1, old - 1, 2 * old, 0, 1, 2**62, -(2**62), 10**30]
+        return [*whole, old + 0.5, float(old), True, None, str(old), [old]]
     if isinstance(old, float):
         steps = [1e-6, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 0.01]
         near = [old + sign * step for step in steps for sign in (-1, 1)]
@@ -232,10 +269,10 @@ def _read(body: Any, where: tuple[Any, ...]) -> Any:
     return body
 
 
-def _written(body: dict[str, Any], where: tuple[Any, ...], new: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(body)
-    at: Any = changed
-    for key in where[:-1]:
-        at = at[key]
-    at[where[-1]] = new
+def _written(body: Any, where: tuple[Any, ...], new: Any) -> Any:
+    """Return a document with one place changed; the rest is shared with the old one."""
+    if not where:
+        return new
+    changed = copy.copy(body)
+    changed[where[0]] = _written(body[where[0]], where[1:], new)
     return changed

@@ -82,7 +82,8 @@ def _ground_state(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterato
     if body["spins"] != spins and (truth.is_ising or body["spins"]):
         yield "spins"
     energy, terms = truth.energies[state], truth.terms(state)
-    claimed = {name: as_fraction(body[name]) for name in ("energy", "lower", "upper", "tolerance")}
+    names = "energy", "lower", "upper", "tolerance"
+    claimed: dict[str, Any] = {name: as_fraction(body[name]) for name in names}
     if energy is None:
         if claimed["energy"] != math.inf:
             yield "energy"
@@ -147,7 +148,7 @@ def _marginals(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterator[s
     if body["exact"] is not bool(error <= Fraction(1e-6)):
         yield "exact"
     for name in ("nodes", "edges"):
-        scopes = [(v,) for v in range(len(truth.cards))]
+        scopes: list[tuple[int, ...]] = [(v,) for v in range(len(truth.cards))]
         if name == "edges":
             scopes = [factor.scope for factor in truth.factors]
             if truth.is_ising:

@@ -176,7 +176,8 @@ class _Shares:
         for v in np.flatnonzero(doubtful & (degree > 0)).tolist():
             here = share[order[ends[v] - degree[v] : ends[v]]]
             sign[v] = np.sign(math.fsum(here.tolist()))
-        return (-sign[vertex] * share).tolist()
+        terms: list[float] = (-sign[vertex] * share).tolist()
+        return terms
 
 
 def _by_tree(model: BareModel, proof: CutTree, allowed: float) -> EnergyBound:

@@ -202,6 +202,9 @@ class _Tables:
             return
         allowed = np.isfinite(energy)
         numbers = self.numbers(np.where(allowed, energy, 0.0))
+        values: list[Any]
+        sizes: list[Any]
+        allowing: list[Any]
         if len(scope) == 1:
             at, values, sizes, allowing = scope[0], self.nodes, self.node_size, self.open_nodes
         else:
@@ -250,7 +253,9 @@ class _Tables:
             chosen = self.open_tables[e] & possible[u][:, None] & possible[v][None, :]
             yield value, parts.table_size[e], parts.shares[e], chosen
         for (i, j, k), given in zip(self.triplets, parts.given, strict=True):
-            total, size, chosen = 0, 0, np.ones((1, 1, 1), dtype=bool)
+            total: Any = 0
+            size: Any = 0
+            chosen = np.ones((1, 1, 1), dtype=bool)
             for pair, table, axis in zip(((i, j), (i, k), (j, k)), given, (2, 1, 0), strict=True):
                 total = total - np.expand_dims(table, axis)
                 size = size + np.expand_dims(np.abs(table), axis)

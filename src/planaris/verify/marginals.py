@@ -230,10 +230,10 @@ def _on_surface(
     for k, table in enumerate(claim.factors):
         if table.ndim == 2:
             key = min(model.scope(k).tolist()), max(model.scope(k).tolist())
-            same = float(table[0, 0] + table[1, 1])
-            if abs(pairs.setdefault(key, same) - same) > 4 * (claim.error + GRACE):
+            equal = float(table[0, 0] + table[1, 1])
+            if abs(pairs.setdefault(key, equal) - equal) > 4 * (claim.error + GRACE):
                 msg = f"factors on the variables {key} must have one table, got {table.tolist()}"
-                raise VerificationError(msg, claimed=same, found=pairs[key])
+                raise VerificationError(msg, claimed=equal, found=pairs[key])
     edges = [pairs[min(u, v), max(u, v)] for u, v in spins.model.edges.tolist()]
     up = [table[1] for table in claim.nodes]
     return _by_random_sum(spins.model, np.array(up), np.array(edges), claim.error, recipe)
