@@ -175,7 +175,7 @@ class DenseSearch:
         last = ALPHA[1]
         while True:
             before = engine.lower
-            engine.ascend(target, 30)
+            engine.ascend(target, 30, self.budget)
             if engine.lower >= target or self.budget.expired():
                 break
             added = engine.tighten()

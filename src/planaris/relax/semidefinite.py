@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.relax.lp import UNIT
 from planaris.typing import BoolArray, FloatArray, LongArray
 
@@ -169,12 +170,12 @@ class SemidefiniteBound:
         gradient = np.concatenate([self.x.diagonal() - 1.0, self.triangles.left(self.x) + 1.0])
         return -bound, gradient
 
-    def ascend(self, target: float, iterations: int) -> None:
-        """Improve the multipliers by L-BFGS-B; stop once the bound passes ``target``."""
+    def ascend(self, target: float, iterations: int, budget: Budget = UNLIMITED) -> None:
+        """Improve the multipliers by L-BFGS-B; stop once the bound passes ``target``, or late."""
         from scipy import optimize
 
         def stop(_: Any) -> None:
-            if self.lower >= target:
+            if self.lower >= target or budget.expired():
                 raise StopIteration
 
         start = np.concatenate([self.diagonal, self.triangles.weight])
