@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,25 +14,13 @@ from planaris.play.workers import Workers
 
 pillow = pytest.importorskip("PIL.Image")
 
-WORKER = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from helpers.clocks import TickClock
-from planaris.budget import use_clock
-from planaris.play.worker import main
-with use_clock(TickClock(1e-4, stride=2**12)):
-    main()
-"""
-"""Limits of the page in looks at the clock: the same answers on every machine."""
-
 SETTLED = ("exact", "interval", "error")
 
 
 @pytest.fixture(scope="module")
 def server():
     unhurried = {"answer_seconds": 1e6, "wait_seconds": 1e6}
-    workers = Workers(command=[sys.executable, "-c", WORKER], **unhurried)
-    with PlayServer(workers=workers, request_seconds=1e6) as server:
+    with PlayServer(workers=Workers(**unhurried), request_seconds=1e6) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server

@@ -26,7 +26,7 @@ from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def clock():
     """Limits of the page in looks at the clock: the same answers on every machine."""
     with use_clock(TickClock(1e-4, stride=2**12)):
@@ -172,6 +172,7 @@ def test_frustrated_faces_are_those_with_an_odd_number_of_negative_couplings():
     assert [sorted(face) for face in torus["faces"]] == [[0, 1, 4, 5]]
 
 
+@pytest.mark.usefixtures("clock")
 def test_edits_that_cross_give_an_exact_answer_on_a_handle_and_an_interval():
     source = {"kind": "square", "rows": 12, "seed": 2}
     edits = [[0, 78, -1.0], [11, 66, 1.0]]
@@ -182,6 +183,7 @@ def test_edits_that_cross_give_an_exact_answer_on_a_handle_and_an_interval():
     assert logz["interval"]["upper"] - logz["interval"]["lower"] < 4.0  # 2 Σ|J|
 
 
+@pytest.mark.usefixtures("clock")
 def test_many_crossings_give_an_interval_of_large_models():
     rng = np.random.default_rng(0)
     edits = [[*map(int, rng.choice(60 * 60, 2, replace=False)), 1.0] for _ in range(12)]
