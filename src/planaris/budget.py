@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from planaris.errors import MethodError, ModelError, PlanarisError, within
 from planaris.memory import available_bytes, check_memory
@@ -26,6 +26,8 @@ __all__ = ["UNLIMITED", "Budget", "Clock", "TimeLimit", "control", "processors",
 Clock = Callable[[], float]
 """Returns seconds that never decrease, as :func:`time.monotonic` does."""
 
+AnyClock = TypeVar("AnyClock", bound=Clock)
+
 KERNEL_STRIDE = 256
 """Polls of a kernel per look at the clock; clocks made for tests may ask for fewer."""
 
@@ -36,7 +38,7 @@ _clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
 
 
 @contextmanager
-def use_clock(clock: Clock) -> Iterator[Clock]:
+def use_clock(clock: AnyClock) -> Iterator[AnyClock]:
     """Let budgets that are made inside read another clock.
 
     Kernels then ask this clock too, at every ``clock.stride``-th of their polls (default 256).

@@ -44,8 +44,16 @@ class Recovery:
         The method that solved it.
     alternatives : numpy.ndarray or None
         int8, shape (k, n): other answers that are as good, drawn at random.
+    tie_breaks : str
+        How ``alternatives`` were drawn.
+    p, q : float or None
+        Noise of edges and nodes that the estimator used.
+    noise : NoiseEstimate or None
+        Where it was estimated.
+    seconds : float
+        Time taken.
     stats : dict
-        Seconds, weights used, what the method has to say.
+        All of this once more and what the method has to say, for people to read.
     """
 
     labels: Int8Array
@@ -59,6 +67,11 @@ class Recovery:
     q: float | None = field(default=None, repr=False)
     noise: NoiseEstimate | None = field(default=None, repr=False)
     seconds: float = field(default=0.0, repr=False)
+
+    def __post_init__(self) -> None:
+        names = ("tie_breaks", "p", "q", "noise", "seconds")
+        known = {name: value for name in names if (value := getattr(self, name)) not in (None, "")}
+        object.__setattr__(self, "stats", {**self.stats, **known})
 
     __repr__ = one_line
 
