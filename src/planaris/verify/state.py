@@ -153,9 +153,9 @@ def _check_spins(
 
 
 def rounding_of(terms: list[float]) -> float:
-    """Bound the rounding of a sum in any order; 0 where all partial sums are whole numbers."""
+    """Bound the rounding of a sum in any order; 0 if partial sums are whole, or it is infinite."""
     total = math.fsum(map(abs, terms))
-    if total < 2.0**53 and all(map(float.is_integer, terms)):
+    if math.isinf(total) or (total < 2.0**53 and all(map(float.is_integer, terms))):
         return 0.0
     return 2 * _UNIT * len(terms) * total
 

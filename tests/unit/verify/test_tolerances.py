@@ -70,6 +70,15 @@ def test_energies(model: Any) -> None:
     assert not passes(WHOLE, replace(state, energy=energy, upper=energy))
 
 
+def test_a_forbidden_state_has_no_finite_energy() -> None:
+    model = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [0.0, 3.0]])])
+    found = pl.ground_state(model, "mplp")
+    wrong = replace(found, assignment=np.array([1, 0]), spins=np.array([1, -1]))
+    for recompute_too in (True, False):
+        with pytest.raises(VerificationError, match="`energy` is claimed"):
+            check_result(model, wrong, recompute=recompute_too)
+
+
 @pytest.mark.parametrize(
     ("model", "method"),
     [(DENSE, "cycle-lp"), (DENSE, "mplp"), (DENSE, "local-lp"), (DENSE, "branch-and-cut")],
