@@ -33,7 +33,7 @@ class TickClock:
     other machine.
     """
 
-    def __init__(self, tick: float = 1e-3, stride: int = 16) -> None:
+    def __init__(self, tick: float = 0.01, stride: int = 2**12) -> None:
         self.tick, self.now = tick, 0.0
         self.stride = stride  # polls of a kernel per look
 

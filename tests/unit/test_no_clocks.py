@@ -13,7 +13,6 @@ REASONS = {
     "helpers/processes.py": "looks again for what a process writes; nothing is bounded",
     "helpers/toy_figure.py": "a trial waits until the test takes a file away",
     "browser/conftest.py": "timeout=0: a browser may take as long as it likes to start",
-    "unit/infer/test_limits.py": "to go: limits are tested at every look at the clock instead",
     "unit/play/test_server.py": "the clock of the server is replaced by one of the test",
     "unit/test_no_clocks.py": "the words themselves",
 }
