@@ -78,13 +78,14 @@ using Progress = std::optional<nb::typed<nb::callable, void(double)>>;
 // TimeoutError counts as a deadline. `progress` may say by attributes `stride` and `interval` how
 // often it is called. Build it while holding the GIL; the kernel may run without.
 inline Control make_control(const Progress& progress,
-                            double seconds = std::numeric_limits<double>::infinity()) {
+                            double seconds = std::numeric_limits<double>::infinity(),
+                            int threads = 1) {
   Pace pace;
   if (progress) {
     pace.stride = nb::cast<int>(nb::getattr(*progress, "stride", nb::int_(pace.stride)));
     pace.interval = nb::cast<double>(nb::getattr(*progress, "interval", nb::float_(pace.interval)));
   }
-  return Control(
+  Control control(
       [progress](double fraction) {
         nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -97,6 +98,8 @@ inline Control make_control(const Progress& progress,
         return true;
       },
       seconds, pace);
+  control.set_threads(threads);
+  return control;
 }
 
 }  // namespace planaris::bindings

@@ -77,12 +77,16 @@ class Control {
     if (deadline_ == Clock::time_point::max()) return;
     deadline_ -= std::chrono::duration_cast<Clock::duration>(factor * (Clock::now() - started_));
   }
+  // Threads that the kernel may use.
+  int threads() const { return threads_; }
+  void set_threads(int threads) { threads_ = threads < 1 ? 1 : threads; }
+
   // Whether to go on after the deadline, for what has to be finished.
   void set_finishing(bool finishing) { finishing_ = finishing; }
 
  private:
   static constexpr int64_t kSteps = 1 << 18;
-  int calls_ = 0;
+  int calls_ = 0, threads_ = 1;
   int64_t spent_ = 0;
   bool finishing_ = false;
   Callback callback_;

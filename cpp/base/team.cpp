@@ -97,15 +97,19 @@ void Team::worker_loop(int worker, const Run& run) {
       changed_.wait(lock);
       continue;
     }
-    changed_.wait_for(lock, std::chrono::milliseconds(50));
+    changed_.wait_for(lock, std::chrono::milliseconds(10));
     lock.unlock();
-    try {
-      control_.poll_now();
-    } catch (...) {
-      fail(std::current_exception());
-      return;
-    }
+    look();
     lock.lock();
+  }
+}
+
+// Polls, and has all stop where that throws.
+void Team::look() {
+  try {
+    control_.poll_now();
+  } catch (...) {
+    fail(std::current_exception());
   }
 }
 

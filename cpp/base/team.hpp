@@ -28,9 +28,6 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  static int cores() {
-    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 64);
-  }
   int threads() const { return threads_; }
 
   // successors[t] are the tasks that wait for t; waits[t] says for how many a task waits.
@@ -54,20 +51,28 @@ class Team {
   // Into how many parts to split a loop of about so many nanoseconds: one where waking others
   // would not pay. Threads do not count, so that partial sums are the same for any number.
   static int parts(double nanoseconds) {
-    return static_cast<int>(std::clamp(nanoseconds / 1e4, 1.0, 64.0));
+    const double most = std::clamp(nanoseconds / 5e6, 64.0, 4096.0);  // a look every 5 ms
+    return static_cast<int>(std::clamp(nanoseconds / 1e4, 1.0, most));
   }
   // Outside of tasks: body(begin, end, part) over equal parts of [0, count). It must not throw.
+  // The caller looks at the clock between parts.
   template <class Body>
   void split(int64_t count, int parts, Body&& body) {
     const auto share = [&](int worker, int workers) {
       for (int k = parts * worker / workers; k < parts * (worker + 1) / workers; ++k) {
+        if (stop_.load(std::memory_order_relaxed)) return;
         body(count * k / parts, count * (k + 1) / parts, k);
+        if (worker == 0 && parts > 1) look();
       }
     };
-    if (parts == 1 || threads_ == 1) return share(0, 1);
-    start();
-    const int workers = 1 + static_cast<int>(others_.size());
-    on_all([&](int worker) { share(worker, workers); });
+    if (parts == 1 || threads_ == 1) {
+      share(0, 1);
+    } else {
+      start();
+      const int workers = 1 + static_cast<int>(others_.size());
+      on_all([&](int worker) { share(worker, workers); });
+    }
+    if (error_) std::rethrow_exception(error_);
   }
 
  private:
@@ -83,6 +88,7 @@ class Team {
   void worker_loop(int worker, const Run& run);
   void help(Job& job);
   void check_here();
+  void look();
   void fail(std::exception_ptr error);
 
   int threads_;

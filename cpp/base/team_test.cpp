@@ -50,7 +50,23 @@ TEST_CASE("parts of loops do not depend on threads") {
   }
   CHECK(sums == std::vector<double>(sums.size(), sums[0]));
   CHECK(Team::parts(1.9e4) == 1);
-  CHECK(Team::parts(1e300) == 64);
+  CHECK(Team::parts(1e8) == 64);
+  CHECK(Team::parts(1e9) == 200);
+  CHECK(Team::parts(1e300) == 4096);
+}
+
+TEST_CASE("loops stop between their parts") {
+  for (const int threads : {1, 3}) {
+    int looks = 0;
+    Control control([&](double) { return ++looks < 5; },
+                    std::numeric_limits<double>::infinity(), {1, 0.0});
+    Team team(threads, control);
+    std::atomic<int> parts = 0;
+    const auto body = [&](int64_t, int64_t, int) { ++parts; };
+    CHECK_THROWS_AS(team.split(1000, 1000, body), Interrupted);
+    CHECK(looks == 5);
+    CHECK(parts < 1000);
+  }
 }
 
 TEST_CASE("an exception of any thread stops all and reaches the caller") {

@@ -82,7 +82,7 @@ template <class N>
 class Engine {
  public:
   Engine(const PairwiseView& model, const FrontierProgram& program, Control& control)
-      : model_(model), program_(program), control_(control), team_(Team::cores(), control) {}
+      : model_(model), program_(program), control_(control), team_(control.threads(), control) {}
 
   Table start() {
     Table table = make_table();

@@ -40,9 +40,9 @@ std::tuple<int32_t, double, int32_t> cost_of(In2<int32_t> edges, In1<int32_t> la
 
 FrontierSum sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
                    In1<int32_t> layout, bool marginals, bool wide, int32_t spare,
-                   Progress progress, double seconds) {
+                   int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
-  Control control = make_control(progress, seconds);
+  Control control = make_control(progress, seconds, threads);
   nb::gil_scoped_release release;
   const auto program = frontier_program(model, flat(layout), 40);
   return frontier_sum(model, program, marginals, wide, spare, control);
@@ -50,9 +50,10 @@ FrontierSum sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
 
 std::tuple<Out1<int8_t>, double, double> max_of(In2<int32_t> edges, In1<double> pairs,
                                                 In1<double> singles, In1<int32_t> layout,
-                                                int32_t spare, Progress progress, double seconds) {
+                                                int32_t spare, int threads, Progress progress,
+                                                double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
-  Control control = make_control(progress, seconds);
+  Control control = make_control(progress, seconds, threads);
   FrontierMax result;
   {
     nb::gil_scoped_release release;
@@ -64,9 +65,9 @@ std::tuple<Out1<int8_t>, double, double> max_of(In2<int32_t> edges, In1<double> 
 
 Out1<int8_t> sample_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
                        In1<int32_t> layout, int64_t num_samples, uint64_t seed, bool wide,
-                       int32_t spare, Progress progress, double seconds) {
+                       int32_t spare, int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
-  Control control = make_control(progress, seconds);
+  Control control = make_control(progress, seconds, threads);
   std::vector<int8_t> labels;
   {
     nb::gil_scoped_release release;
@@ -93,14 +94,15 @@ void bind_frontier(nb::module_& m) {
         nb::arg("max_bits"));
   m.def("frontier_sum", &sum_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("marginals"),
-        nb::arg("wide"), nb::arg("spare"), nb::arg("progress").none(), nb::arg("seconds"));
+        nb::arg("wide"), nb::arg("spare"), nb::arg("threads"), nb::arg("progress").none(),
+        nb::arg("seconds"));
   m.def("frontier_max", &max_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("spare"),
-        nb::arg("progress").none(), nb::arg("seconds"));
+        nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("frontier_sample", &sample_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("num_samples"),
-        nb::arg("seed"), nb::arg("wide"), nb::arg("spare"), nb::arg("progress").none(),
-        nb::arg("seconds"));
+        nb::arg("seed"), nb::arg("wide"), nb::arg("spare"), nb::arg("threads"),
+        nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

@@ -165,7 +165,7 @@ Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int
                         Control& control) {
   const int32_t worth_halving = std::max(kWorthATask, leaf_size);
   const auto num_faces = static_cast<int32_t>(faces.offsets.size()) - 1;
-  Team team(num_faces > worth_halving ? Team::cores() : 1, control);
+  Team team(num_faces > worth_halving ? control.threads() : 1, control);
   const size_t inner = std::bit_ceil(static_cast<size_t>(team.threads())) - 1;
   std::vector<Top> top(2 * inner + 1);
   std::vector<std::vector<int32_t>> successors(top.size());

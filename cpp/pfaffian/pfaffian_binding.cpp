@@ -25,10 +25,11 @@ struct PfaffianPlan {
 };
 
 std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
-                       In2<double> centres, int32_t leaf_size, const Progress& progress) {
+                       In2<double> centres, int32_t leaf_size, int threads,
+                       const Progress& progress) {
   const RotationView view{flat(edges), flat(rotation), flat(offsets)};
   const std::span<const double> spots = flat(centres);
-  Control control = make_control(progress);
+  Control control = make_control(progress, std::numeric_limits<double>::infinity(), threads);
   nb::gil_scoped_release release;
   Faces faces = trace_faces(view);
   if (!spots.empty() && spots.size() != 2 * (faces.offsets.size() - 1)) {
@@ -273,7 +274,7 @@ void bind_pfaffian(nb::module_& m) {
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"),
-           nb::arg("progress") = nb::none())
+           nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("signs",
            [](const PfaffianPlan& plan) { return to_numpy(std::vector<int8_t>(plan.signs)); })
       .def("scaling", &scaling, nb::arg("gauged").noconvert(), nb::arg("progress") = nb::none())

@@ -274,7 +274,8 @@ uint64_t fingerprint(const Cycle& cycle) {
   return sum;
 }
 
-CycleCuts select(std::vector<Cycle>& cycles, size_t num_edges, const SeparationOptions& options) {
+CycleCuts select(std::vector<Cycle>& cycles, size_t num_edges, const SeparationOptions& options,
+                 Control& control) {
   std::stable_sort(cycles.begin(), cycles.end(), [](const Cycle& a, const Cycle& b) {
     return a.length != b.length ? a.length < b.length : a.steps.size() < b.steps.size();
   });
@@ -282,6 +283,7 @@ CycleCuts select(std::vector<Cycle>& cycles, size_t num_edges, const SeparationO
   std::unordered_set<uint64_t> seen;
   std::vector<int32_t> uses(num_edges, 0);
   for (const Cycle& cycle : cycles) {
+    control.spend(64);
     if (!seen.insert(fingerprint(cycle)).second) continue;
     ++cuts.num_found;
     if (static_cast<int32_t>(cuts.violation.size()) >= options.max_cuts) continue;
@@ -323,7 +325,7 @@ CycleCuts separate_cycles(int32_t num_spins, std::span<const int32_t> edges,
   if (static_cast<int64_t>(cycles.size()) <= options.exact_below) {
     exact_search(in, limit, control, cycles);
   }
-  return select(cycles, x.size(), options);
+  return select(cycles, x.size(), options, control);
 }
 
 }  // namespace planaris

@@ -21,7 +21,16 @@ from planaris.memory import available_bytes, check_memory
 from planaris.processors import processors
 from planaris.progress import ProgressCallback, ProgressOption, watch
 
-__all__ = ["UNLIMITED", "Budget", "Clock", "TimeLimit", "control", "processors", "use_clock"]
+__all__ = [
+    "UNLIMITED",
+    "Budget",
+    "Clock",
+    "TimeLimit",
+    "control",
+    "processors",
+    "team",
+    "use_clock",
+]
 
 Clock = Callable[[], float]
 """Returns seconds that never decrease, as :func:`time.monotonic` does."""
@@ -281,6 +290,11 @@ def control(budget: Budget | None) -> tuple[ProgressCallback | None, float]:
     if budget.clock is not time.monotonic:
         return budget.poller(), math.inf
     return budget.progress if callable(budget.progress) else None, budget.remaining()
+
+
+def team(budget: Budget | None) -> tuple[int, ProgressCallback | None, float]:
+    """Return what a kernel of several threads takes: their number, then as :func:`control`."""
+    return (processors() if budget is None else budget.workers(), *control(budget))
 
 
 class _Poll:

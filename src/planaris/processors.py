@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -20,6 +21,7 @@ def processors() -> int:
     return max(min(count, math.ceil(_quota())), 1)
 
 
+@cache
 def _quota(root: Path = CGROUP, own: Path = Path("/proc/self/cgroup")) -> float:
     """Return the least quota, in processors, of the control groups around this process."""
     least = float(os.cpu_count() or 1)

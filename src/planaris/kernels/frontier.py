@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planaris import _core
-from planaris.budget import Budget, control
+from planaris.budget import Budget, control, team
 from planaris.typing import FloatArray, Int8Array, IntArray
 
 MAX_BITS = 40
@@ -44,7 +44,7 @@ def frontier_sum(
     budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray, bool]:
     """Return (log Z, error bound, node tables, edge tables, whether exponents were wide)."""
-    found = _core.frontier_sum(*arrays, layout, marginals, wide, spare, *control(budget))
+    found = _core.frontier_sum(*arrays, layout, marginals, wide, spare, *team(budget))
     return found.log_partition, found.error, found.singles, found.pairs, found.wide_exponents
 
 
@@ -56,7 +56,7 @@ def frontier_max(
     budget: Budget | None = None,
 ) -> tuple[Int8Array, float, float]:
     """Return (best labels, log weight as computed, error bound); no labels if infeasible."""
-    return _core.frontier_max(*arrays, layout, spare, *control(budget))
+    return _core.frontier_max(*arrays, layout, spare, *team(budget))
 
 
 def frontier_sample(
@@ -70,4 +70,4 @@ def frontier_sample(
     budget: Budget | None = None,
 ) -> Int8Array:
     """Return labels of independent samples, flat; empty if infeasible."""
-    return _core.frontier_sample(*arrays, layout, num_samples, seed, wide, spare, *control(budget))
+    return _core.frontier_sample(*arrays, layout, num_samples, seed, wide, spare, *team(budget))

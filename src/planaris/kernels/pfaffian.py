@@ -102,7 +102,7 @@ class Elimination:
     ) -> None:
         spots = np.ascontiguousarray(centres, dtype=np.float64)
         self._core = _core.PfaffianPlan(
-            edges, rotation, offsets, spots, LEAF_FACES, budget.poller()
+            edges, rotation, offsets, spots, LEAF_FACES, budget.workers(), budget.poller()
         )
         self.signs: Int8Array = self._core.signs()
         """Kasteleyn sign of every edge."""
