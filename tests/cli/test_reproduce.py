@@ -84,15 +84,16 @@ def test_an_interrupted_run_leaves_a_page_and_goes_on(tmp_path, toy):
     assert "planaris: interrupted" in errors
     assert "Traceback" not in errors
     before = stored(tmp_path)
-    assert len(before) == 6
-    assert "Incomplete: 6 of 12" in (tmp_path / "report" / "index.html").read_text()
+    # A record that was not yet told to be on disk when the signal came is taken back.
+    assert len(before) in (5, 6)
+    assert f"Incomplete: {len(before)} of 12" in (tmp_path / "report" / "index.html").read_text()
 
     gate.unlink()
     done = subprocess.run(COMMAND_WITH_TOY, **options)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "12/12" in done.stdout
-    assert stored(tmp_path)[:6] == before
+    assert stored(tmp_path)[: len(before)] == before
     assert len(stored(tmp_path)) == 12
     assert "Incomplete" not in (tmp_path / "report" / "index.html").read_text()
 
