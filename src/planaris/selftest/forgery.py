@@ -149,7 +149,7 @@ def forge(case: Forgeable, *, every: int = 1, seed: int = 0) -> Iterator[str | N
         path = Path(folder) / "r.json"
         save_result(result, path)
         whole = json.loads(path.read_text())
-        fault = _fault(case, truth, path, whole["body"])
+        fault = _fault(case, truth, path, whole["body"]) or _refusal(case, path)
         yield None if fault is None else f"{case.name}: untouched: {fault}"
         for body in _moved_together(truth, whole["body"]):
             fault = _fault(case, truth, path, body)
@@ -177,6 +177,16 @@ def _fault(case: Forgeable, truth: Truth, path: Path, body: dict[str, Any]) -> s
         wrong = false_claim(truth, body, accepted=report.proved)
         if wrong is not None:
             return f"{wrong} is false, but passes{'' if recompute else ' by its proof alone'}"
+    return None
+
+
+def _refusal(case: Forgeable, path: Path) -> str | None:
+    """Return why an honest result is refused, with recomputation or without."""
+    for recompute in (True, False):
+        try:
+            check_result(case.model, load_result(path), recompute=recompute)
+        except PlanarisError as error:
+            return f"refused: {error}"
     return None
 
 

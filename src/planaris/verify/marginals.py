@@ -25,6 +25,9 @@ from planaris.verify.energy_bounds import BareModel
 from planaris.verify.exactness import MARGINALS
 from planaris.verify.findings import Finding
 
+Ends = list[tuple[FloatArray, FloatArray]]
+"""Lower and upper ends of tables."""
+
 EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 
 GRACE = 1e-12
@@ -48,7 +51,7 @@ def check_marginals(
         msg = f"`error` must be a number from 0 on, got {result.error}"
         raise VerificationError(msg, claimed=result.error, found=0.0)
     claim = _Claim.of(model, result)
-    if not math.isfinite(result.error) and claim.ends is None:
+    if not math.isfinite(result.error) and claim.node_ends is None:
         return [Finding("marginals", "unproved", "estimates; only that they are probabilities")]
     if result.exact:
         _check_fit(model, claim)
@@ -65,59 +68,57 @@ def check_marginals(
         if findings and (large or recipe is None):
             break
     weak = Finding("marginals", "unproved", "only that they are probabilities that fit together")
-    return findings or [weak]
+    findings = findings or [weak]
+    if math.isinf(result.error) and claim.factor_ends is None and claim.factors:
+        findings.append(Finding("marginals of edges", "unproved", "estimates without intervals"))
+    return findings
 
 
 @dataclass(frozen=True)
 class _Claim:
     """Tables of probabilities per variable and per edge or factor, and how far they are off.
 
-    ``ends`` are the lower and the upper ends of the tables of variables and of edges or factors,
-    in this order, if there are any.
+    ``node_ends`` and ``factor_ends`` hold the lower and the upper ends of each table, if any.
     """
 
     nodes: list[FloatArray]
     factors: list[FloatArray]
     error: float
-    ends: tuple[list[FloatArray], ...] | None
+    node_ends: Ends | None
+    factor_ends: Ends | None
 
     @classmethod
     def of(cls, model: IsingModel | MarkovRandomField, result: Marginals) -> _Claim:
         """Read the tables of a result, all of them probabilities, or refuse them."""
         nodes, factors = _shaped(model, result)
-        given = (result.nodes_lower, result.nodes_upper, result.edges_lower, result.edges_upper)
-        if all(table is None for table in given):
-            return cls(nodes, factors, result.error, None)
-        if any(table is None for table in given):
-            msg = "intervals of marginals must have both ends, for variables and for factors"
-            raise VerificationError(msg, claimed=None, found=None)
-        shapes = [[table.shape for table in tables] for tables in (nodes, factors)]
         binary = isinstance(model, IsingModel)
-        low_nodes, high_nodes = _ends(given[0], given[1], shapes[0], binary)
-        low_factors, high_factors = _ends(given[2], given[3], shapes[1], binary)
-        ends = low_nodes, high_nodes, low_factors, high_factors
-        for tables, low, high in ((nodes, *ends[:2]), (factors, *ends[2:])):
-            for k, (table, below, above) in enumerate(zip(tables, low, high, strict=True)):
-                if not (np.all(below <= table + GRACE) and np.all(table <= above + GRACE)):
-                    msg = f"probabilities {k} must lie between their ends, got {table.tolist()}"
-                    raise VerificationError(msg, claimed=table, found=k)
-        return cls(nodes, factors, result.error, ends)
+        given = (
+            (result.nodes_lower, result.nodes_upper, nodes),
+            (result.edges_lower, result.edges_upper, factors),
+        )
+        ends = [_ends(low, high, tables, binary) for low, high, tables in given]
+        return cls(nodes, factors, result.error, ends[0], ends[1])
 
 
-def _ends(
-    lower: Any, upper: Any, shapes: list[Any], binary: bool
-) -> tuple[list[FloatArray], list[FloatArray]]:
+def _ends(lower: Any, upper: Any, tables: list[FloatArray], binary: bool) -> Ends | None:
     """Return lower and upper ends as tables; of spins and edges they are those of one number."""
-    if not len(lower) == len(upper) == len(shapes):
-        msg = f"there must be {len(shapes)} intervals, got {len(lower)} and {len(upper)}"
-        raise VerificationError(msg, claimed=len(lower), found=len(shapes))
+    if lower is None and upper is None:
+        return None
+    if lower is None or upper is None or not len(lower) == len(upper) == len(tables):
+        msg = f"there must be {len(tables)} intervals with both ends"
+        raise VerificationError(msg, claimed=None, found=len(tables))
     if binary:
         low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         below, above = np.stack([1 - high, low], axis=-1), np.stack([1 - low, high], axis=-1)
-        return list(below), list(above)
-    pairs = zip(zip(lower, upper, strict=True), shapes, strict=True)
-    both = [(_table(low, shape), _table(high, shape)) for (low, high), shape in pairs]
-    return [low for low, _ in both], [high for _, high in both]
+        both = list(zip(below, above, strict=True))
+    else:
+        pairs = zip(lower, upper, tables, strict=True)
+        both = [(_table(low, t.shape), _table(high, t.shape)) for low, high, t in pairs]
+    for k, (table, (low, high)) in enumerate(zip(tables, both, strict=True)):
+        if not (np.all(low <= table + GRACE) and np.all(table <= high + GRACE)):
+            msg = f"probabilities {k} must lie between their ends, got {table.tolist()}"
+            raise VerificationError(msg, claimed=table, found=k)
+    return both
 
 
 def _shaped(
@@ -194,17 +195,14 @@ def _by_elimination(model: IsingModel | MarkovRandomField, claim: _Claim) -> lis
     kept = [k for k, table in enumerate(factors) if table.ndim]  # a factor of nothing is a number
     truth = {"x": whole.marginals or [], "edge": joint}
     claims = {"x": claim.nodes, "edge": [factors[k] for k in kept]}
-    ends: dict[str, Any] = {"x": None, "edge": None}
-    if claim.ends is not None:
-        low, high, *of_factors = claim.ends
-        ends["x"] = low, high
-        ends["edge"] = tuple([tables[k] for k in kept] for tables in of_factors)
+    of_factors = claim.factor_ends
+    ends = {"x": claim.node_ends, "edge": of_factors and [of_factors[k] for k in kept]}
     grace = 4 * whole.slack + GRACE
     for name, tables in claims.items():
         for k, (table, found) in enumerate(zip(tables, truth[name], strict=True)):
             inside = bool(np.all(np.abs(table - found) <= claim.error + grace))
-            if ends[name] is not None:
-                below, above = (tables_of[k] for tables_of in ends[name])
+            if (intervals := ends[name]) is not None:
+                below, above = intervals[k]
                 inside &= bool(np.all((below <= found + grace) & (found - grace <= above)))
             if not inside:
                 msg = f"P({name} {k}) is claimed to be {table.tolist()}, but is {found.tolist()}"
@@ -216,7 +214,7 @@ def _on_surface(
     model: IsingModel | MarkovRandomField, claim: _Claim, recipe: CutSum | None
 ) -> list[Finding]:
     """Check an Ising model, or a field that is one, by a random sum."""
-    if not claim.error <= MARGINALS or claim.ends is not None:
+    if not claim.error <= MARGINALS or claim.node_ends or claim.factor_ends:
         return []  # wide intervals say nothing about a sum
     if isinstance(model, IsingModel):
         up, same = ([table[1] for table in tables] for tables in (claim.nodes, claim.factors))
