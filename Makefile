@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests run in an order shuffled by this number; SEED=default draws one.
 SEED ?= 1
 
-.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan fuzz fuzz-python stubs cli-reference docs wheel-test bench clean
+.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan fuzz fuzz-python stubs cli-reference method-table docs wheel-test bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ stubs: .venv/.ready  ## regenerate src/planaris/_core.pyi
 
 cli-reference: .venv/.ready  ## regenerate docs/cli.md
 	$(RUN)python tools/make_cli_reference.py
+
+method-table: .venv/.ready  ## regenerate docs/methods.md
+	$(RUN)python tools/make_method_table.py
 
 docs: .venv/.docs-ready  ## the documentation site, under build/site
 	$(RUN)python tools/build_docs.py

@@ -40,6 +40,11 @@ def test_the_reference_of_the_command_line_is_fresh():
     assert (DOCS / "cli.md").read_text() == fresh, "run `make cli-reference`"
 
 
+def test_the_table_of_methods_is_fresh():
+    fresh = tool("make_method_table").reference()
+    assert (DOCS / "methods.md").read_text() == fresh, "run `make method-table`"
+
+
 def test_every_command_is_in_the_reference():
     from planaris.cli.app import make_app
 

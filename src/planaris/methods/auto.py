@@ -20,6 +20,8 @@ from planaris.methods.elimination import (
     sharper_elimination,
 )
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
+from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
+from planaris.methods.tensor_network import improve_value
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.joins import (
@@ -34,6 +36,9 @@ from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
 """Eliminations up to this are done at once; before longer ones branch and cut has a try."""
+
+ENCLOSING_SHARE = 0.6
+"""Of the time, for the interval around log Z; the rest is for an estimate inside it."""
 
 ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
@@ -145,7 +150,13 @@ def _log_partition_of_part(part: Part, budget: Budget) -> LogPartition:
 
 def _eliminate_or_enclose(model: Model, budget: Budget) -> LogPartition:
     plan = fitting_elimination(model, "log_partition", budget)
-    return interval(model, budget) if plan is None else _eliminate(model, plan, budget)
+    return _enclose(model, budget) if plan is None else _eliminate(model, plan, budget)
+
+
+def _enclose(model: Model, budget: Budget) -> LogPartition:
+    """Return an interval, with the estimate of a tensor network inside it where one fits."""
+    limited = budget.or_within(PATIENCE_SECONDS)
+    return improve_value(model, interval(model, limited.share(ENCLOSING_SHARE)), limited)
 
 
 def _eliminate(model: Model, plan: treewidth.EliminationPlan, budget: Budget) -> LogPartition:
@@ -153,7 +164,7 @@ def _eliminate(model: Model, plan: treewidth.EliminationPlan, budget: Budget) ->
     try:
         return treewidth.log_partition(model, plan=plan, time_limit=budget)
     except TimeLimitError:
-        return interval(model, budget)
+        return _enclose(model, budget)
 
 
 # -- marginals -----------------------------------------------------------------------------------
@@ -175,7 +186,12 @@ def _marginals(asked: Question) -> Marginals:
         return exact_marginals(asked)
     except (TooLargeError, TimeLimitError):
         # Nothing exact fits: estimates, marked as such, with the interval for log Z.
-        return estimate_marginals(model, interval, budget)
+        limited = budget.or_within(PATIENCE_SECONDS)
+        guess = tensor_marginals(model, limited.share(1.0 - ENCLOSING_SHARE))
+        found = estimate_marginals(model, interval, limited)
+        if guess is None or found.exact:
+            return found
+        return replace(guess, log_partition=found.log_partition, seconds=budget.seconds())
     except PrecisionError:  # a surface that is too cold, and too wide to eliminate
         return _estimate(asked, "trw")
 

@@ -91,7 +91,8 @@ def require_lower(
     """
     tolerance = 0.0 if tight else energy_tolerance(model)
     closed = gap < quantum or gap <= 2 * tolerance  # no energy lies between
-    if closed and result.lower <= result.energy:
+    below = excess <= gap + math.ulp(result.lower)  # `lower` is no more than the state's energy
+    if closed and below and result.lower <= result.energy:
         return
     if result.exact:
         msg = f"no less than {result.energy} is claimed, but {found}: a gap of {gap}"
