@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ Bound = Callable[[Model, Budget], LogPartition]
 
 def interval(model: Model, budget: Budget) -> LogPartition:
     """Enclose log Z by everything that helps, as tightly as the time allows."""
-    limited = budget.or_within(PATIENCE_SECONDS)
+    # The limit is for tables of elimination: a bound takes what its small pieces need.
+    limited = replace(budget.or_within(PATIENCE_SECONDS), memory_limit=None)
     before, whole = limited.seconds(), max(limited.remaining(), 1e-9)
     with limited.watch("bounds on log Z") as watched:
 

@@ -191,7 +191,7 @@ def test_methods_for_spins_refuse_labels(method: str, rng: np.random.Generator) 
     with pytest.raises(
         MethodError,
         match=f"`method='{method}'` needs an Ising model: .* has 4; .*"
-        "Use one of 'auto', 'treewidth', 'brute-force', 'trw', 'mean-field'",
+        "Use one of 'auto', 'treewidth', 'brute-force', .*'mean-field', .*'trw'",
     ):
         pl.marginals(labelled(rng), method)
 
