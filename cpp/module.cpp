@@ -18,6 +18,7 @@ void bind_mplp(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
 void bind_planarity(nb::module_& m);
 void bind_spins(nb::module_& m);
+void bind_tensor(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_tree_reweighted(nb::module_& m);
 }  // namespace planaris::bindings
@@ -48,6 +49,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_pfaffian(m);
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_spins(m);
+  planaris::bindings::bind_tensor(m);
   planaris::bindings::bind_text(m);
   planaris::bindings::bind_tree_reweighted(m);
 }

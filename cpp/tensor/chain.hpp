@@ -1,0 +1,133 @@
+// Matrix product states: a function of many discrete variables as a product of small matrices.
+//
+// The function is Π_i exp(logs_i(s_i)) · A_1(s_1) A_2(s_2) … A_n(s_n) · exp(log_scale). Bonds are
+// kept in skeleton form (Oseledets & Tyrtyshnikov 2010; Núñez Fernández et al. 2025): left of the
+// centre, an index of a bond stands for one configuration of everything to its left, and what the
+// centre holds are values of the function itself. Small weights thus keep their relative
+// accuracy, which orthogonal bases lose at low temperatures. What is left out of a bond is found
+// by LU with complete pivoting on the values scaled by the square roots of their rows' and
+// columns' largest: halfway between absolute and relative errors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "tensor/dense.hpp"
+
+namespace planaris::tensor {
+
+// Thrown when the function is zero everywhere.
+struct ZeroFunction : std::runtime_error {
+  ZeroFunction() : std::runtime_error("every state has weight zero") {}
+};
+
+// Thrown when rounding or truncation has left a sum of weights without a sign.
+struct LostAccuracy : std::runtime_error {
+  LostAccuracy() : std::runtime_error("a sum of weights is not positive") {}
+};
+
+// One site: values (left × labels × right), and a logarithm per label beside them.
+struct Tensor {
+  int left = 1, labels = 1, right = 1;
+  std::vector<double> values;
+  std::vector<double> logs;
+
+  size_t bytes() const { return (values.capacity() + logs.capacity()) * sizeof(double); }
+};
+
+using Site = std::shared_ptr<const Tensor>;
+
+// Logarithms of a table of two variables; `flipped`: the first variable is the fast axis.
+struct Table {
+  const double* logs = nullptr;  // null: all zero
+  bool flipped = false;
+  int fast = 1;  // size of the fast axis
+
+  double at(int first, int second) const {
+    if (logs == nullptr) return 0.0;
+    return flipped ? logs[second * fast + first] : logs[first * fast + second];
+  }
+};
+
+// What undoes changes of a chain, in their order.
+struct Change {
+  enum class Kind : uint8_t { kSet, kInsert, kErase } kind;
+  int32_t place;
+  Site before;  // null: the change before this one sets it again
+};
+using History = std::vector<Change>;
+
+class Chain {
+ public:
+  struct Options {
+    int max_rank = 16;
+    double tolerance = 1e-14;  // of pivots, relative to the first
+    double relative = 0.5;     // power of the scales of rows and columns: 0 absolute, 1 relative
+  };
+
+  explicit Chain(Options options) : options_(options) {}
+
+  int size() const { return static_cast<int>(sites_.size()); }
+  const Tensor& operator[](int place) const { return *sites_[place]; }
+  const Site& site(int place) const { return sites_[place]; }
+  double log_scale() const { return log_scale_; }
+  int largest_bond() const { return largest_bond_; }
+  double largest_residual() const { return largest_residual_; }
+
+  // A new variable with these log weights, between the sites place - 1 and place.
+  void insert(int place, std::span<const double> logs);
+  // Sums over a variable, weighted by exp(logs) when there are any.
+  void sum_out(int place, std::span<const double> logs);
+  // Replaces variable u by v: sums exp(before(u) + table(u, v)) over u, times exp(after(v)).
+  void transfer(int place, std::span<const double> before, const Table& table, int labels,
+                std::span<const double> after);
+  // Multiplies by exp(table) of the variables at place and place + 1, swaps them if asked, and
+  // compresses the bond between; the centre goes to the left or the right of them.
+  void pair(int place, const Table& table, bool swap, Side centre);
+
+  // Changes are kept while this is set.
+  void record(History* history) {
+    history_ = history;
+    fresh_ = -1;
+  }
+  // Undoes changes until `count` are left.
+  void unwind(History& history, size_t count);
+
+  // What has changed since reset_touched(): the first `untouched_left` sites have not, nor the
+  // last `untouched_right`.
+  int untouched_left() const { return untouched_left_; }
+  int untouched_right() const { return untouched_right_; }
+  void reset_touched() { untouched_left_ = untouched_right_ = size(); }
+
+ private:
+  void set(int place, std::shared_ptr<Tensor> tensor, bool known_before = true);
+  void touch(int left, int right);
+  void normalise(Tensor& tensor);
+  void absorb(const std::vector<double>& matrix, int rows, int columns, int place, bool from_left);
+  void push_right(int place);
+  void push_left(int place);
+  void focus(int place);
+  void compress(std::vector<double>& m, int left, int first, int second, int right,
+                std::span<const double> first_logs, std::span<const double> second_logs, int place,
+                Side centre);
+
+  Options options_;
+  std::vector<Site> sites_;
+  double log_scale_ = 0;
+  int low_ = 0, high_ = -1;  // sites before low_ and after high_ are in skeleton form
+  int fresh_ = -1;           // site that the last operation, a transfer, has set
+  int untouched_left_ = 0, untouched_right_ = 0;
+  int largest_bond_ = 1;
+  double largest_residual_ = 0;
+  History* history_ = nullptr;
+  std::vector<double> block_, work_, rows_, columns_;
+  Skeleton skeleton_;
+};
+
+// log Σ f g over all configurations of two chains of the same variables.
+double log_overlap(const Chain& f, const Chain& g);
+
+}  // namespace planaris::tensor

@@ -1,0 +1,392 @@
+#include "tensor/contraction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace planaris::tensor {
+
+Tape::Tape(const NetworkView& network, const Program& program, Direction direction,
+           Chain::Options options, double history_bytes)
+    : network_(&network),
+      program_(&program),
+      direction_(direction),
+      history_bytes_(history_bytes),
+      time_(direction == Direction::kForward ? 0 : static_cast<int64_t>(program.steps.size())),
+      chain_(options) {}
+
+Tape Tape::onward() const {
+  Tape copy(*network_, *program_, direction_, {}, 0);
+  copy.time_ = time_;
+  copy.chain_ = chain_;
+  copy.chain_.record(nullptr);
+  return copy;
+}
+
+void Tape::begin_segment() {
+  history_.clear();
+  marks_.clear();
+  bytes_ = 0;
+  chain_.record(nullptr);
+  checkpoints_.push_back({chain_, time_});
+}
+
+void Tape::step(bool record) {
+  if (record) {
+    if (checkpoints_.empty() || bytes_ > history_bytes_) begin_segment();
+    marks_.push_back(history_.size());
+    if (marks_.size() == 1) chain_.record(&history_);
+  }
+  const size_t known = history_.size();
+  apply(chain_, *network_, *program_, next(), direction_);
+  for (size_t k = known; k < history_.size(); ++k) {
+    if (history_[k].before) bytes_ += static_cast<double>(history_[k].before->bytes());
+  }
+  time_ += direction_ == Direction::kForward ? 1 : -1;
+}
+
+void Tape::step_back() {
+  if (marks_.empty()) {  // the segment before this one, once more
+    const int64_t until = time_;
+    checkpoints_.pop_back();
+    chain_ = checkpoints_.back().chain;
+    time_ = checkpoints_.back().time;
+    chain_.record(&history_);
+    history_.clear();
+    bytes_ = -std::numeric_limits<double>::infinity();
+    while (time_ != until) {
+      marks_.push_back(history_.size());
+      apply(chain_, *network_, *program_, next(), direction_);
+      time_ += direction_ == Direction::kForward ? 1 : -1;
+    }
+  }
+  chain_.record(nullptr);
+  chain_.unwind(history_, marks_.back());
+  marks_.pop_back();
+  time_ -= direction_ == Direction::kForward ? 1 : -1;
+}
+
+namespace {
+
+using Check = std::function<void(double)>;
+
+// Runs both jobs, on two threads if there are.
+void both(int threads, Control& control, const std::function<void(int, const Check&)>& job) {
+  Team team(std::min(threads, 2), control);
+  team.work(2, [&](int worker, int task) {
+    job(task, [&team, worker](double fraction) { team.check(worker, fraction); });
+  });
+}
+
+Contraction summary(const Chain& f, const Chain& g) {
+  Contraction out;
+  out.log_partition = log_overlap(f, g);
+  out.largest_bond = std::max(f.largest_bond(), g.largest_bond());
+  out.largest_residual = std::max(f.largest_residual(), g.largest_residual());
+  return out;
+}
+
+}  // namespace
+
+Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
+                     Control& control) {
+  const auto total = static_cast<int64_t>(program.steps.size());
+  const int64_t middle = total / 2;
+  Tape forward(network, program, Direction::kForward, settings.chain, 0);
+  Tape backward(network, program, Direction::kBackward, settings.chain, 0);
+  try {
+    both(settings.threads, control, [&](int task, const Check& check) {
+      Tape& tape = task == 0 ? forward : backward;
+      while (tape.time() != middle) {
+        tape.step(false);
+        check(static_cast<double>(std::abs(tape.time() - (task == 0 ? 0 : total))) /
+              static_cast<double>(total));
+      }
+    });
+    return summary(forward.chain(), backward.chain());
+  } catch (const ZeroFunction&) {
+    return {-std::numeric_limits<double>::infinity(), 1, 0};
+  } catch (const LostAccuracy&) {
+    return {std::numeric_limits<double>::quiet_NaN(), 1, 0};
+  }
+}
+
+// -- marginals ------------------------------------------------------------------------------
+
+namespace {
+
+void slice(const Tensor& tensor, int label, std::vector<double>& out) {
+  out.resize(static_cast<size_t>(tensor.left) * tensor.right);
+  for (int a = 0; a < tensor.left; ++a) {
+    const double* from =
+        tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + label) * tensor.right;
+    std::copy(from, from + tensor.right, out.data() + static_cast<size_t>(a) * tensor.right);
+  }
+}
+
+double dot(const double* a, const double* b, size_t count) {
+  double sum = 0;
+  for (size_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// Contracts the first sites of two chains, and the last.
+class Environments {
+ public:
+  void update(Chain& f, Chain& g) {
+    valid_left_ = std::min({valid_left_, f.untouched_left(), g.untouched_left()});
+    valid_right_ = std::min({valid_right_, f.untouched_right(), g.untouched_right()});
+    f.reset_touched();
+    g.reset_touched();
+  }
+  // Of the first `count` sites: (f bond × g bond).
+  const std::vector<double>& left(const Chain& f, const Chain& g, int count) {
+    if (static_cast<int>(left_.size()) <= count) left_.resize(count + 1);
+    left_[0] = {1.0};
+    for (; valid_left_ < count; ++valid_left_) {
+      const int i = valid_left_;
+      blocks_left(left_[i], f[i], g[i]);
+      add_up(f[i], g[i], left_[i + 1]);
+    }
+    return left_[count];
+  }
+  // Of the last `count` sites.
+  const std::vector<double>& right(const Chain& f, const Chain& g, int count) {
+    if (static_cast<int>(right_.size()) <= count) right_.resize(count + 1);
+    right_[0] = {1.0};
+    for (; valid_right_ < count; ++valid_right_) {
+      const int i = f.size() - 1 - valid_right_;
+      blocks_right(right_[valid_right_], f[i], g[i]);
+      add_up(f[i], g[i], right_[valid_right_ + 1]);
+    }
+    return right_[count];
+  }
+
+  // Joint weights of the labels at place (slow axis) and place + 1, up to a factor.
+  void pair(const Chain& f, const Chain& g, int place, std::vector<double>& weights) {
+    const auto& l = left(f, g, place);
+    const auto& r = right(f, g, f.size() - place - 2);
+    const Tensor &a = f[place], &b = f[place + 1], &c = g[place], &d = g[place + 1];
+    blocks_left(l, a, c);
+    first_.swap(blocks_);
+    blocks_right(r, b, d);
+    weights.assign(static_cast<size_t>(a.labels) * b.labels, 0.0);
+    std::vector<double> logs(weights.size());
+    for (int s = 0; s < a.labels; ++s) {
+      for (int t = 0; t < b.labels; ++t) {
+        weights[s * b.labels + t] =
+            dot(first_[s].data(), blocks_[t].data(), first_[s].size());
+        logs[s * b.labels + t] = a.logs[s] + c.logs[s] + b.logs[t] + d.logs[t];
+      }
+    }
+    normalise(weights, logs);
+  }
+
+  // Weights of label u of `a` and label v of `b` (tensors of the two chains at one place, between
+  // these environments), times exp(extra(u, v)); with `diagonal`, of u = v only.
+  template <typename Extra>
+  void site(const std::vector<double>& l, const std::vector<double>& r, const Tensor& a,
+            const Tensor& b, bool diagonal, const Extra& extra, std::vector<double>& weights) {
+    const size_t count = diagonal ? a.labels : static_cast<size_t>(a.labels) * b.labels;
+    std::vector<double> logs(count);
+    weights.assign(count, 0.0);
+    half_.resize(static_cast<size_t>(a.left) * b.right);
+    std::vector<double> both(static_cast<size_t>(b.left) * b.right);
+    for (int u = 0; u < a.labels; ++u) {
+      slice(a, u, one_);
+      multiply(one_.data(), r.data(), half_.data(), a.left, a.right, b.right);
+      multiply_transposed(l.data(), half_.data(), both.data(), a.left, b.left, b.right);
+      for (int v = diagonal ? u : 0; v < (diagonal ? u + 1 : b.labels); ++v) {
+        slice(b, v, other_);
+        const size_t at = diagonal ? u : static_cast<size_t>(u) * b.labels + v;
+        weights[at] = dot(both.data(), other_.data(), both.size());
+        logs[at] = a.logs[u] + b.logs[v] + extra(u, v);
+      }
+    }
+    normalise(weights, logs);
+  }
+
+ private:
+  // blocks_[s](b, b') = Σ a(α, s, b) e(α, α') c(α', s, b')
+  void blocks_left(const std::vector<double>& e, const Tensor& a, const Tensor& c) {
+    blocks_.resize(a.labels);
+    half_.resize(static_cast<size_t>(a.left) * c.right);
+    for (int s = 0; s < a.labels; ++s) {
+      slice(a, s, one_);
+      slice(c, s, other_);
+      blocks_[s].resize(static_cast<size_t>(a.right) * c.right);
+      multiply(e.data(), other_.data(), half_.data(), a.left, c.left, c.right);
+      multiply_transposed(one_.data(), half_.data(), blocks_[s].data(), a.left, a.right, c.right);
+    }
+  }
+  // blocks_[s](α, α') = Σ a(α, s, b) e(b, b') c(α', s, b')
+  void blocks_right(const std::vector<double>& e, const Tensor& a, const Tensor& c) {
+    blocks_.resize(a.labels);
+    half_.resize(static_cast<size_t>(a.left) * c.right);
+    turned_.resize(static_cast<size_t>(c.left) * c.right);
+    for (int s = 0; s < a.labels; ++s) {
+      slice(a, s, one_);
+      slice(c, s, other_);
+      blocks_[s].resize(static_cast<size_t>(a.left) * c.left);
+      multiply(one_.data(), e.data(), half_.data(), a.left, a.right, c.right);
+      transpose(other_.data(), turned_.data(), c.left, c.right);
+      multiply(half_.data(), turned_.data(), blocks_[s].data(), a.left, c.right, c.left);
+    }
+  }
+  void add_up(const Tensor& a, const Tensor& c, std::vector<double>& out) {
+    double highest = -std::numeric_limits<double>::infinity();
+    for (int s = 0; s < a.labels; ++s) highest = std::max(highest, a.logs[s] + c.logs[s]);
+    out.assign(blocks_[0].size(), 0.0);
+    for (int s = 0; s < a.labels; ++s) {
+      const double w = std::exp(a.logs[s] + c.logs[s] - highest);
+      if (!(w > 0)) continue;
+      for (size_t k = 0; k < out.size(); ++k) out[k] += w * blocks_[s][k];
+    }
+    double top = 0;
+    for (const double x : out) top = std::max(top, std::abs(x));
+    if (!(top > 0)) throw LostAccuracy();
+    for (double& x : out) x /= top;
+  }
+  static void normalise(std::vector<double>& weights, const std::vector<double>& logs) {
+    double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (size_t k = 0; k < weights.size(); ++k) {
+      weights[k] = weights[k] > 0 ? std::log(weights[k]) + logs[k]
+                                  : -std::numeric_limits<double>::infinity();
+      highest = std::max(highest, weights[k]);
+    }
+    if (!(highest > -std::numeric_limits<double>::infinity())) throw LostAccuracy();
+    for (double& x : weights) sum += x = std::exp(x - highest);
+    for (double& x : weights) x /= sum;
+  }
+
+  std::vector<std::vector<double>> left_, right_, blocks_, first_;
+  int valid_left_ = 0, valid_right_ = 0;
+  std::vector<double> one_, other_, half_, turned_;
+};
+
+class Meeting {
+ public:
+  Meeting(const NetworkView& network, const Program& program, NetworkMarginals& out)
+      : network_(network), program_(program), out_(out) {}
+
+  // `running` goes on through the steps that `other` has made, which goes back beside it.
+  void run(Tape& running, Direction direction, Tape& other, int64_t until, const Check& check) {
+    using Kind = Step::Kind;
+    const bool forward = direction == Direction::kForward;
+    const auto total = static_cast<double>(program_.steps.size());
+    std::vector<double> weights, l, r;
+    while (running.time() != until) {
+      const Step& step = program_.steps[forward ? running.time() : running.time() - 1];
+      Chain &f = running.chain(), &g = other.chain();
+      environments_.update(f, g);
+      if (step.kind == Kind::kPair && step.edge >= 0) {
+        environments_.pair(f, g, step.place, weights);
+        const bool turned = !forward && step.swap;
+        store_pair(step.edge, turned ? step.second : step.first, weights);
+      } else if (step.kind == Kind::kInsert && !forward) {
+        lone(f, g, step, weights);
+      }
+      Site before;
+      if (step.kind == Kind::kTransfer) {
+        l = environments_.left(f, g, step.place);
+        r = environments_.right(f, g, f.size() - 1 - step.place);
+        before = f.site(step.place);
+      }
+      running.step(false);
+      other.step_back();
+      if (step.kind == Kind::kTransfer) {
+        transferred(l, r, *before, g[step.place], step, forward, weights);
+      } else if (step.kind == Kind::kInsert && forward) {
+        environments_.update(f, g);
+        lone(f, g, step, weights);
+      }
+      check(0.5 + 0.5 * std::abs(static_cast<double>(until - running.time())) / total);
+    }
+  }
+
+ private:
+  void lone(const Chain& f, const Chain& g, const Step& step, std::vector<double>& weights) {
+    const auto& l = environments_.left(f, g, step.place);
+    const auto& r = environments_.right(f, g, f.size() - 1 - step.place);
+    environments_.site(l, r, f[step.place], g[step.place], true, [](int, int) { return 0.0; },
+                       weights);
+    store_node(step.first, weights);
+  }
+
+  void transferred(const std::vector<double>& l, const std::vector<double>& r, const Tensor& a,
+                   const Tensor& b, const Step& step, bool forward, std::vector<double>& weights) {
+    const int32_t first = forward ? step.first : step.second;
+    const Table table = network_.table(step.edge, first);
+    const auto node = network_.node(step.second);
+    environments_.site(
+        l, r, a, b, false,
+        [&](int u, int v) { return table.at(u, v) + node[forward ? v : u]; }, weights);
+    store_pair(step.edge, first, weights);
+    std::vector<double> sums(node.size(), 0.0);
+    for (size_t k = 0; k < weights.size(); ++k) {
+      sums[forward ? k % node.size() : k / b.labels] += weights[k];
+    }
+    store_node(step.second, sums);
+  }
+
+  void store_node(int32_t v, const std::vector<double>& weights) {
+    std::copy(weights.begin(), weights.end(), out_.nodes.begin() + network_.node_offsets[v]);
+  }
+  void store_pair(int64_t edge, int32_t first, const std::vector<double>& weights) {
+    if (edge < 0) return;
+    const int32_t u = network_.edges[2 * edge], v = network_.edges[2 * edge + 1];
+    double* to = out_.edges.data() + network_.edge_offsets[edge];
+    if (u == first) {
+      std::copy(weights.begin(), weights.end(), to);
+    } else {
+      transpose(weights.data(), to, network_.cardinalities[v], network_.cardinalities[u]);
+    }
+  }
+
+  const NetworkView& network_;
+  const Program& program_;
+  NetworkMarginals& out_;
+  Environments environments_;
+};
+
+}  // namespace
+
+NetworkMarginals contract_marginals(const NetworkView& network, const Program& program,
+                                    const Settings& settings, Control& control) {
+  NetworkMarginals out;
+  out.nodes.resize(network.node_logs.size());
+  out.edges.resize(network.edge_logs.size());
+  const auto total = static_cast<int64_t>(program.steps.size());
+  const int64_t middle = total / 2;
+  const double bytes = settings.history_bytes / 2;
+  Tape forward(network, program, Direction::kForward, settings.chain, bytes);
+  Tape backward(network, program, Direction::kBackward, settings.chain, bytes);
+  try {
+    both(settings.threads, control, [&](int task, const Check& check) {
+      Tape& tape = task == 0 ? forward : backward;
+      while (tape.time() != middle) {
+        tape.step(true);
+        check(0.5 * static_cast<double>(std::abs(tape.time() - (task == 0 ? 0 : total))) /
+              static_cast<double>(total));
+      }
+    });
+    out.contraction = summary(forward.chain(), backward.chain());
+    Tape ahead = forward.onward(), behind = backward.onward();
+    both(settings.threads, control, [&](int task, const Check& check) {
+      Meeting meeting(network, program, out);
+      if (task == 0) {
+        meeting.run(ahead, Direction::kForward, backward, total, check);
+      } else {
+        meeting.run(behind, Direction::kBackward, forward, 0, check);
+      }
+    });
+  } catch (const ZeroFunction&) {
+    out.contraction.log_partition = -std::numeric_limits<double>::infinity();
+  } catch (const LostAccuracy&) {
+    out.contraction.log_partition = std::numeric_limits<double>::quiet_NaN();
+  }
+  return out;
+}
+
+}  // namespace planaris::tensor

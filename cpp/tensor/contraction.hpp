@@ -1,0 +1,86 @@
+// Sums over all states of a pairwise model by boundary matrix product states (Verstraete, Murg &
+// Cirac 2008): log Z, marginals and samples. All are estimates; a larger bond is more accurate.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/control.hpp"
+#include "base/team.hpp"
+#include "tensor/program.hpp"
+
+namespace planaris::tensor {
+
+struct Settings {
+  Chain::Options chain;
+  int threads = 1;
+  double history_bytes = 1e9;  // for what is kept to go back; more is computed twice
+};
+
+struct Contraction {
+  double log_partition = 0;  // -inf: every state has weight zero; NaN: accuracy was lost
+  int32_t largest_bond = 1;
+  double largest_residual = 0;
+};
+
+struct NetworkMarginals {
+  Contraction contraction;
+  std::vector<double> nodes, edges;  // laid out as the tables of the network
+};
+
+struct NetworkSamples {
+  std::vector<int32_t> states;            // num_samples × num_variables; empty: accuracy was lost
+  std::vector<double> log_probabilities;  // with which each was drawn
+  int64_t clipped = 0;                    // draws at which a weight came out negative
+};
+
+// Two chains, one from either end of the program, meet in the middle.
+Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
+                     Control& control);
+
+// Each chain goes on through the other's half, which is unwound beside it.
+NetworkMarginals contract_marginals(const NetworkView& network, const Program& program,
+                                    const Settings& settings, Control& control);
+
+// One chain runs through the program; the variables are drawn on its way back, each given all
+// that were passed after it.
+NetworkSamples draw(const NetworkView& network, const Program& program, const Settings& settings,
+                    int64_t num_samples, uint64_t seed, Control& control);
+
+// A chain that has run through a part of the program and can go back, step by step.
+class Tape {
+ public:
+  Tape(const NetworkView& network, const Program& program, Direction direction,
+       Chain::Options options, double history_bytes);
+
+  // Forward: the steps before `time` are applied; backward: those from `time` on.
+  int64_t time() const { return time_; }
+  Chain& chain() { return chain_; }
+  const Chain& chain() const { return chain_; }
+  // A tape that goes on from here and cannot go back.
+  Tape onward() const;
+  void step(bool record);
+  void step_back();
+
+ private:
+  struct Checkpoint {
+    Chain chain;
+    int64_t time;
+  };
+  int64_t next() const { return direction_ == Direction::kForward ? time_ : time_ - 1; }
+  void begin_segment();
+
+  const NetworkView* network_;
+  const Program* program_;
+  Direction direction_;
+  double history_bytes_;
+  int64_t time_;
+  Chain chain_;
+  History history_;
+  std::vector<size_t> marks_;  // where the changes of each step of the segment begin
+  double bytes_ = 0;
+  std::vector<Checkpoint> checkpoints_;
+};
+
+}  // namespace planaris::tensor

@@ -1,0 +1,221 @@
+#include "tensor/dense.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace planaris::tensor {
+
+namespace {
+
+constexpr int kTileRows = 4;
+constexpr int kTileColumns = 8;
+
+// A full tile of c, its sums held in registers.
+inline __attribute__((always_inline)) void tile(const double* a, int a_row, int a_step,
+                                                const double* b, double* c, int depth,
+                                                int columns) {
+  double sum[kTileRows][kTileColumns] = {};
+  for (int k = 0; k < depth; ++k) {
+    const double* row = b + static_cast<size_t>(k) * columns;
+    for (int i = 0; i < kTileRows; ++i) {
+      const double x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
+      for (int j = 0; j < kTileColumns; ++j) sum[i][j] += x * row[j];
+    }
+  }
+  for (int i = 0; i < kTileRows; ++i) {
+    for (int j = 0; j < kTileColumns; ++j) c[static_cast<size_t>(i) * columns + j] = sum[i][j];
+  }
+}
+
+inline __attribute__((always_inline)) void edge(const double* a, int a_row, int a_step,
+                                                const double* b, double* c, int rows, int depth,
+                                                int columns, int width) {
+  for (int i = 0; i < rows; ++i) {
+    double sum[kTileColumns] = {};
+    for (int k = 0; k < depth; ++k) {
+      const double x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
+      const double* row = b + static_cast<size_t>(k) * columns;
+      for (int j = 0; j < width; ++j) sum[j] += x * row[j];
+    }
+    for (int j = 0; j < width; ++j) c[static_cast<size_t>(i) * columns + j] = sum[j];
+  }
+}
+
+inline __attribute__((always_inline)) void product(const double* a, int a_row, int a_step,
+                                                   const double* b, double* c, int rows,
+                                                   int depth, int columns) {
+  for (int j = 0; j < columns; j += kTileColumns) {
+    const int width = std::min(kTileColumns, columns - j);
+    int i = 0;
+    if (width == kTileColumns) {
+      for (; i + kTileRows <= rows; i += kTileRows) {
+        tile(a + static_cast<size_t>(i) * a_row, a_row, a_step, b + j,
+             c + static_cast<size_t>(i) * columns + j, depth, columns);
+      }
+    }
+    edge(a + static_cast<size_t>(i) * a_row, a_row, a_step, b + j,
+         c + static_cast<size_t>(i) * columns + j, rows - i, depth, columns, width);
+  }
+}
+
+// row -= factor * pivot; returns the largest |entry| of the new row.
+inline __attribute__((always_inline)) double update(double* row, const double* pivot,
+                                                    double factor, int size) {
+  constexpr int kLanes = 8;
+  double lanes[kLanes] = {};
+  int j = 0;
+  for (; j + kLanes <= size; j += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      const double x = row[j + l] - factor * pivot[j + l];
+      row[j + l] = x;
+      const double y = std::abs(x);
+      lanes[l] = lanes[l] < y ? y : lanes[l];
+    }
+  }
+  double top = 0;
+  for (; j < size; ++j) {
+    row[j] -= factor * pivot[j];
+    top = std::max(top, std::abs(row[j]));
+  }
+  for (const double x : lanes) top = std::max(top, x);
+  return top;
+}
+
+// LU in place with complete pivoting; returns the rank. `tops` gets the largest entry per row.
+PLANARIS_TENSOR_CLONES
+int eliminate(double* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
+              int32_t* column_of, double* tops, double* residual) {
+  for (int i = 0; i < m; ++i) {
+    row_of[i] = i;
+    tops[i] = 0;
+    for (int j = 0; j < n; ++j) {
+      tops[i] = std::max(tops[i], std::abs(e[static_cast<size_t>(i) * n + j]));
+    }
+  }
+  for (int j = 0; j < n; ++j) column_of[j] = j;
+  const int last = std::min({max_rank, m, n});
+  double first = 0;
+  int k = 0;
+  for (;; ++k) {
+    int at = k;
+    for (int i = k + 1; i < m; ++i) {
+      if (tops[i] > tops[at]) at = i;
+    }
+    const double top = k < m ? tops[at] : 0.0;
+    if (k == 0) first = top;
+    *residual = first > 0 ? top / first : 0.0;
+    if (k >= last || !(top > tolerance * first)) return k;
+    if (at != k) {
+      std::swap_ranges(e + static_cast<size_t>(at) * n, e + static_cast<size_t>(at + 1) * n,
+                       e + static_cast<size_t>(k) * n);
+      std::swap(row_of[at], row_of[k]);
+      tops[at] = tops[k];
+    }
+    double* pivot = e + static_cast<size_t>(k) * n;
+    int column = k;
+    for (int j = k + 1; j < n; ++j) {
+      if (std::abs(pivot[j]) > std::abs(pivot[column])) column = j;
+    }
+    if (column != k) {
+      for (int i = 0; i < m; ++i) {
+        std::swap(e[static_cast<size_t>(i) * n + k], e[static_cast<size_t>(i) * n + column]);
+      }
+      std::swap(column_of[k], column_of[column]);
+    }
+    for (int i = k + 1; i < m; ++i) {
+      double* row = e + static_cast<size_t>(i) * n;
+      row[k] /= pivot[k];
+      tops[i] = update(row + k + 1, pivot + k + 1, row[k], n - k - 1);
+    }
+  }
+}
+
+// Rows of L (unit lower trapezoidal) times the inverse of its leading square.
+PLANARIS_TENSOR_CLONES
+void left_factor(const double* e, int m, int n, int rank, const int32_t* row_of, double* out) {
+  for (int i = 0; i < m; ++i) {
+    double* x = out + static_cast<size_t>(row_of[i]) * rank;
+    std::fill(x, x + rank, 0.0);
+    if (i < rank) {
+      x[i] = 1;
+      continue;
+    }
+    std::copy(e + static_cast<size_t>(i) * n, e + static_cast<size_t>(i) * n + rank, x);
+    for (int l = rank - 1; l > 0; --l) {
+      const double* row = e + static_cast<size_t>(l) * n;
+      const double f = x[l];
+      for (int k = 0; k < l; ++k) x[k] -= f * row[k];
+    }
+  }
+}
+
+// Inverse of the leading square of U times U.
+PLANARIS_TENSOR_CLONES
+void right_factor(const double* e, int n, int rank, const int32_t* column_of, double* out,
+                  double* row) {
+  const int others = n - rank;
+  for (int k = rank - 1; k >= 0; --k) {
+    const double* u = e + static_cast<size_t>(k) * n;
+    std::copy(u + rank, u + n, row);
+    for (int l = k + 1; l < rank; ++l) {
+      const double f = u[l];
+      const double* known = out + static_cast<size_t>(l) * n;  // still in pivot order
+      for (int j = 0; j < others; ++j) row[j] -= f * known[rank + j];
+    }
+    double* x = out + static_cast<size_t>(k) * n;
+    std::fill(x, x + rank, 0.0);
+    x[k] = 1;
+    for (int j = 0; j < others; ++j) x[rank + j] = row[j] / u[k];
+  }
+  for (int k = 0; k < rank; ++k) {
+    double* x = out + static_cast<size_t>(k) * n;
+    std::copy(x, x + n, row);
+    for (int j = 0; j < n; ++j) x[column_of[j]] = row[j];
+  }
+}
+
+}  // namespace
+
+PLANARIS_TENSOR_CLONES
+void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns) {
+  product(a, depth, 1, b, c, rows, depth, columns);
+}
+
+PLANARIS_TENSOR_CLONES
+void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
+                         int columns_b) {
+  product(a, 1, columns_a, b, c, columns_a, depth, columns_b);
+}
+
+void transpose(const double* from, double* to, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      to[static_cast<size_t>(j) * rows + i] = from[static_cast<size_t>(i) * columns + j];
+    }
+  }
+}
+
+void skeleton(const double* m, int num_rows, int num_columns, int max_rank, double tolerance,
+              Side side, Skeleton& out, std::vector<double>& work) {
+  const size_t size = static_cast<size_t>(num_rows) * num_columns;
+  work.resize(size + num_rows + num_columns);
+  double* e = work.data();
+  double* spare = e + size;
+  std::copy(m, m + size, e);
+  out.rows.resize(num_rows);
+  out.columns.resize(num_columns);
+  out.rank = eliminate(e, num_rows, num_columns, max_rank, tolerance, out.rows.data(),
+                       out.columns.data(), spare, &out.residual);
+  if (side == Side::kLeft) {
+    out.left.resize(static_cast<size_t>(num_rows) * out.rank);
+    left_factor(e, num_rows, num_columns, out.rank, out.rows.data(), out.left.data());
+  } else {
+    out.right.resize(static_cast<size_t>(out.rank) * num_columns);
+    right_factor(e, num_columns, out.rank, out.columns.data(), out.right.data(), spare);
+  }
+  out.rows.resize(out.rank);
+  out.columns.resize(out.rank);
+}
+
+}  // namespace planaris::tensor

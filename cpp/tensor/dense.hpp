@@ -1,0 +1,46 @@
+// Small dense matrices: products, and the skeleton of a matrix (a few of its rows and columns).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace planaris::tensor {
+
+// Sanitizers are not set up yet when clones are chosen.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define PLANARIS_TENSOR_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define PLANARIS_TENSOR_CLONES
+#endif
+
+// c (rows × columns) = a (rows × depth) b (depth × columns), all row-major and contiguous. Every
+// entry is summed in the order of `depth`, each product rounded: the same on every machine, and
+// the error bound of classical products holds.
+void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns);
+
+// c (columns_a × columns_b) = aᵀ b, for a (depth × columns_a) and b (depth × columns_b).
+void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
+                         int columns_b);
+
+// to (columns × rows) = fromᵀ.
+void transpose(const double* from, double* to, int rows, int columns);
+
+// M ≈ M[:, columns] · M[rows, columns]⁻¹ · M[rows, :], by LU with complete pivoting.
+struct Skeleton {
+  int rank = 0;
+  double residual = 0;            // largest entry of what is left, relative to the largest of M
+  std::vector<int32_t> rows, columns;
+  std::vector<double> left;       // M[:, columns] · M[rows, columns]⁻¹  (num_rows × rank)
+  std::vector<double> right;      // M[rows, columns]⁻¹ · M[rows, :]     (rank × num_columns)
+};
+
+enum class Side : uint8_t { kLeft, kRight };
+
+// Stops at `max_rank` pivots, or at the first below `tolerance` times the first. Fills `left` or
+// `right`, as asked. `work` is a buffer that is kept between calls.
+void skeleton(const double* m, int num_rows, int num_columns, int max_rank, double tolerance,
+              Side side, Skeleton& out, std::vector<double>& work);
+
+}  // namespace planaris::tensor

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/arrays.hpp"
+#include "tensor/contraction.hpp"
+#include "tensor/proof.hpp"
+#include "tensor/rounding.hpp"
+
+namespace planaris::bindings {
+
+namespace {
+
+using namespace tensor;
+
+using Logs = In1<double>;
+using Ints = In1<int32_t>;
+using Longs = In1<int64_t>;
+
+NetworkView view_of(const Ints& cardinalities, const Logs& node_logs, const Longs& node_offsets,
+                    const In2<int32_t>& edges, const Logs& edge_logs, const Longs& edge_offsets) {
+  return {{cardinalities.data(), cardinalities.size()},
+          {node_logs.data(), node_logs.size()},
+          {node_offsets.data(), node_offsets.size()},
+          {edges.data(), edges.size()},
+          {edge_logs.data(), edge_logs.size()},
+          {edge_offsets.data(), edge_offsets.size()}};
+}
+
+Settings settings_of(int max_rank, double tolerance, double relative, int threads,
+                     double history_bytes) {
+  if (max_rank < 1 || threads < 1) throw std::invalid_argument("max_rank and threads must be >= 1");
+  return {{max_rank, tolerance, relative}, threads, history_bytes};
+}
+
+}  // namespace
+
+void bind_tensor(nb::module_& m) {
+  nb::class_<Program>(m, "SweepProgram")
+      .def_ro("width", &Program::width)
+      .def_prop_ro("num_steps", [](const Program& p) { return p.steps.size(); })
+      .def_prop_ro("num_pairs", [](const Program& p) {
+        return std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) {
+          return s.kind == Step::Kind::kPair;
+        });
+      });
+  nb::class_<Contraction>(m, "Contraction")
+      .def_ro("log_partition", &Contraction::log_partition)
+      .def_ro("largest_bond", &Contraction::largest_bond)
+      .def_ro("largest_residual", &Contraction::largest_residual);
+
+  m.def(
+      "sweep_program",
+      [](Ints cardinalities, In2<int32_t> edges, Ints order, In1<double> heights) {
+        const NetworkView network{{cardinalities.data(), cardinalities.size()}, {}, {},
+                                  {edges.data(), edges.size()}, {}, {}};
+        nb::gil_scoped_release release;
+        return compile(network, {order.data(), order.size()}, {heights.data(), heights.size()});
+      },
+      nb::arg("cardinalities").noconvert(), nb::arg("edges").noconvert(),
+      nb::arg("order").noconvert(), nb::arg("heights").noconvert());
+
+  m.def(
+      "contract_network",
+      [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
+         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative, int threads,
+         Progress progress, double seconds) {
+        const auto network =
+            view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
+        Control control = make_control(progress, seconds);
+        nb::gil_scoped_release release;
+        return contract(network, program, settings_of(max_rank, tolerance, relative, threads, 0), control);
+      },
+      nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
+      nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
+      nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
+      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"), nb::arg("threads"), nb::arg("progress").none(),
+      nb::arg("seconds"));
+
+  m.def(
+      "contract_network_marginals",
+      [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
+         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative, int threads,
+         double history_bytes, Progress progress,
+         double seconds) -> std::tuple<Contraction, Out1<double>, Out1<double>> {
+        const auto network =
+            view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
+        Control control = make_control(progress, seconds);
+        NetworkMarginals found;
+        {
+          nb::gil_scoped_release release;
+          found = contract_marginals(
+              network, program, settings_of(max_rank, tolerance, relative, threads, history_bytes), control);
+        }
+        return {found.contraction, to_numpy(std::move(found.nodes)),
+                to_numpy(std::move(found.edges))};
+      },
+      nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
+      nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
+      nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
+      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"), nb::arg("threads"), nb::arg("history_bytes"),
+      nb::arg("progress").none(), nb::arg("seconds"));
+
+  m.def(
+      "sample_network",
+      [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
+         Longs edge_offsets, const Program& program, int64_t num_samples, uint64_t seed,
+         int max_rank, double tolerance, double relative, int threads, double history_bytes, Progress progress,
+         double seconds) -> std::tuple<Out2<int32_t>, Out1<double>, int64_t> {
+        const auto network =
+            view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
+        Control control = make_control(progress, seconds);
+        NetworkSamples found;
+        {
+          nb::gil_scoped_release release;
+          found = draw(network, program, settings_of(max_rank, tolerance, relative, threads, history_bytes),
+                       num_samples, seed, control);
+        }
+        const size_t rows = found.log_probabilities.size();
+        return {to_numpy(std::move(found.states), rows, network.cardinalities.size()),
+                to_numpy(std::move(found.log_probabilities)), found.clipped};
+      },
+      nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
+      nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
+      nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
+      nb::arg("num_samples"), nb::arg("seed"), nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
+      nb::arg("threads"), nb::arg("history_bytes"), nb::arg("progress").none(),
+      nb::arg("seconds"));
+
+  nb::class_<Terms>(m, "ProofTerms")
+      .def(nb::init<>())
+      .def_rw("tau", &Terms::tau)
+      .def_rw("residual", &Terms::residual)
+      .def_rw("raw", &Terms::raw)
+      .def_rw("tail", &Terms::tail)
+      .def_rw("radius", &Terms::radius)
+      .def_rw("word", &Terms::word)
+      .def_rw("cut", &Terms::cut)
+      .def_rw("last", &Terms::last)
+      .def_rw("inject", &Terms::inject)
+      .def_rw("turn", &Terms::turn)
+      .def_rw("coarse", &Terms::coarse)
+      .def_rw("pattern", &Terms::pattern);
+  nb::class_<ProvedGrid>(m, "ProvedGrid")
+      .def_ro("log_partition", &ProvedGrid::log_partition)
+      .def_ro("half_width", &ProvedGrid::half_width)
+      .def_ro("lost_row", &ProvedGrid::lost_row)
+      .def_ro("cut", &ProvedGrid::cut)
+      .def_ro("rounding", &ProvedGrid::rounding)
+      .def_ro("rows", &ProvedGrid::rows);
+  m.def(
+      "prove_grid",
+      [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
+         std::vector<std::pair<int, int>> effort, double target, const Terms& terms,
+         Progress progress, double seconds) {
+        const auto rows = static_cast<int>(fields.shape(0));
+        const auto columns = static_cast<int>(fields.shape(1));
+        if (rows < 1 || columns < 1 || right.size() != static_cast<size_t>(rows) * (columns - 1) ||
+            down.size() != static_cast<size_t>(rows - 1) * columns || max_bond < 1) {
+          throw std::invalid_argument("shapes of a grid do not fit each other");
+        }
+        for (const auto& [boxes, letters] : effort) {
+          if (boxes < 1 || (boxes & (boxes - 1)) != 0 || letters < 1 || letters > 12) {
+            throw std::invalid_argument("boxes must be a power of two, letters in 1 … 12");
+          }
+        }
+        const GridView grid{rows,
+                            columns,
+                            {fields.data(), fields.size()},
+                            {right.data(), right.size()},
+                            {down.data(), down.size()}};
+        Control control = make_control(progress, seconds);
+        nb::gil_scoped_release release;
+        return prove_grid(grid, {max_bond, tolerance, effort, target, terms}, control);
+      },
+      nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
+      nb::arg("max_bond"), nb::arg("tolerance"), nb::arg("effort"), nb::arg("target"),
+      nb::arg("terms"), nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("bounded_exp", &bounded_exp, nb::arg("x"));
+}
+
+}  // namespace planaris::bindings

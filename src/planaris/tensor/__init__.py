@@ -1,0 +1,13 @@
+"""Tensor networks: log Z, marginals and samples of lattices too wide for elimination.
+
+A line is swept across the drawing of a pairwise model. The sums over everything behind it, one
+number per state of the variables on the line, are kept as a matrix product state (docs/theory/
+tensor-network.md). Results are estimates with a stated error.
+"""
+
+from __future__ import annotations
+
+from planaris.tensor.inference import Draws, log_partition, marginals, sample
+from planaris.tensor.sweep import Sweep, plan_sweep
+
+__all__ = ["Draws", "Sweep", "log_partition", "marginals", "plan_sweep", "sample"]

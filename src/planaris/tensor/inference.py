@@ -1,0 +1,211 @@
+"""Estimates by boundary matrix product states: log Z, marginals and samples, with their errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from planaris.budget import Budget, TimeLimit
+from planaris.models import IsingModel
+from planaris.models.arrays import as_count, as_rng
+from planaris.progress import ProgressOption
+from planaris.result import LogPartition, Marginals, Stats
+from planaris.tensor.network import Model
+from planaris.tensor.run import MAX_BOND, Run
+from planaris.typing import Array, FloatArray, Rng
+
+MARGINAL_TOLERANCE = 1e-9
+"""Largest change of a probability at which bonds have grown enough."""
+
+
+class Draws(NamedTuple):
+    """Samples and what is known of them.
+
+    Attributes
+    ----------
+    states : numpy.ndarray
+        One state per row: int8 spins of an Ising model, int32 labels of a Markov random field.
+    log_probabilities : numpy.ndarray
+        Logarithm of the probability with which each was drawn.
+    error : float
+        Largest difference, over the samples, of that and of log weight - log Z as estimated.
+    stats : dict
+        Bond dimension, times.
+    """
+
+    states: Array
+    log_probabilities: FloatArray
+    error: float
+    stats: Stats
+
+
+def log_partition(
+    model: Model,
+    *,
+    tolerance: float | None = None,
+    max_bond: int = MAX_BOND,
+    prove: bool = False,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    time_limit: TimeLimit = None,
+    progress: ProgressOption = None,
+) -> LogPartition:
+    """Estimate log Z by a boundary matrix product state.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        A pairwise model whose graph a short line can be swept across: a grid, a plane drawing.
+    tolerance : float, optional
+        Bond dimensions are doubled, in two steps each, until log Z changes by less; default
+        1e-12 per variable, at least 1e-11.
+    max_bond : int
+        Largest bond dimension.
+    prove : bool
+        Bound the error of a contraction by a proof (Ising grids; docs/theory/tensor-network.md).
+        Where couplings are too strong for it, the estimate is returned and ``stats`` says so.
+    threads : int, optional
+        One sweep from either end: at most two are of use. Default: the processors there are.
+    memory_limit : int, optional
+        Bytes for the state on the line; default half of the machine's memory.
+    time_limit : float or Budget, optional
+        Seconds, after which the last finished estimate is returned, or
+        :class:`~planaris.errors.TimeLimitError` is raised when there is none.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    LogPartition
+        An estimate: ``lower`` and ``upper`` are the value minus and plus the stated error, four
+        times the change between the last two contractions. With ``prove``, a proved interval
+        where there is one: then ``proved`` is True.
+
+    Raises
+    ------
+    PrecisionError
+        When an edge's weights differ by more than the range of doubles, or no contraction gave
+        a positive sum.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> model = pl.IsingModel.from_image(np.full((6, 6), 0.1), 0.4, 0.4)
+    >>> found = log_partition(model)
+    >>> abs(found.value - pl.log_partition(model, "treewidth").value) < 1e-11
+    True
+    >>> sure = log_partition(model, prove=True)
+    >>> sure.proved, sure.gap < 1e-10
+    (True, True)
+    """
+    budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
+    run = Run(model, tolerance, max_bond, budget)
+    found = run.prove() if prove else None
+    if found is not None and found.proved:
+        return found
+    with budget.watch("tensor network") as watched:
+        values = run.converge(lambda accuracy: run.contract(accuracy, watched))
+    estimate = run.log_partition(values)
+    if not prove:
+        return estimate
+    why = "no grid" if found is None else found.status
+    return replace(estimate, status=f"not proved: {why}")
+
+
+def marginals(
+    model: Model,
+    *,
+    tolerance: float | None = None,
+    max_bond: int = MAX_BOND,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    time_limit: TimeLimit = None,
+    progress: ProgressOption = None,
+) -> Marginals:
+    """Estimate all marginals of variables and edges by boundary matrix product states.
+
+    One state comes from either end of the sweep; where they meet, both together give the
+    marginals.
+
+    Parameters
+    ----------
+    model, max_bond, threads, memory_limit, time_limit, progress
+        As for :func:`log_partition`. What does not fit into the memory is computed twice.
+    tolerance : float, optional
+        Bonds grow until no probability changes by more; default 1e-9.
+
+    Returns
+    -------
+    Marginals
+        Estimates; ``error`` is the stated error of every probability: four times the largest
+        change between contractions with two bond dimensions.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> model = pl.IsingModel.from_image(np.full((5, 5), 0.3), 0.4, -0.4)
+    >>> exact = pl.marginals(model, "treewidth")
+    >>> bool(np.abs(marginals(model).nodes - exact.nodes).max() < 1e-10)
+    True
+    """
+    budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
+    run = Run(model, MARGINAL_TOLERANCE if tolerance is None else tolerance, max_bond, budget)
+    with budget.watch("tensor network") as watched:
+        values = run.converge_marginals(watched)
+    run.require_weight(values, "marginals")
+    return run.marginals(values)
+
+
+def sample(
+    model: Model,
+    num_samples: int,
+    rng: Rng = None,
+    *,
+    tolerance: float | None = None,
+    max_bond: int = MAX_BOND,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    time_limit: TimeLimit = None,
+    progress: ProgressOption = None,
+) -> Draws:
+    """Draw independent samples from a boundary matrix product state.
+
+    Variables are drawn one after the other, each given those that the line passed later. The
+    samples come from a distribution that is very close to the model's, not from the model's:
+    ``error`` says how close their probabilities are.
+
+    Parameters
+    ----------
+    model, tolerance, max_bond, threads, memory_limit, time_limit, progress
+        As for :func:`log_partition`.
+    num_samples : int
+        How many.
+    rng : numpy.random.Generator, int or None
+        Source of randomness, or its seed.
+
+    Returns
+    -------
+    Draws
+        States, the log probabilities they were drawn with, and their largest error.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> model = pl.IsingModel.from_image(np.full((4, 4), 9.0), 1.0, 1.0)
+    >>> sample(model, 2, 7).states.min()
+    np.int8(1)
+    """
+    num_samples = as_count("num_samples", num_samples)
+    budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
+    run = Run(model, tolerance, max_bond, budget)
+    seed = int(as_rng(rng).integers(0, 2**63))
+    with budget.watch("tensor network") as watched:
+        values = run.converge(lambda accuracy: run.contract(accuracy, watched))
+        run.require_weight(values, "samples")
+        labels, logs = run.draw(num_samples, seed, values[-1].accuracy, watched)
+    states = (2 * labels - 1).astype(np.int8) if isinstance(model, IsingModel) else labels
+    value = values[-1].found.log_partition + run.network.constant
+    error = float(np.abs(model.log_weight(states) - value - logs).max(initial=0.0))
+    return Draws(states, logs, error, run.stats(values))

@@ -1,0 +1,271 @@
+"""Contractions of one model with growing bonds, and the answers that come out of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from planaris.budget import Budget
+from planaris.errors import InfeasibleError, MethodError, PrecisionError
+from planaris.kernels import tensor
+from planaris.kernels.tensor import Accuracy, Contraction
+from planaris.models import IsingModel
+from planaris.result import LogPartition, Marginals, Stats
+from planaris.tensor.network import Model, Network, edge_tables, node_tables, to_network
+from planaris.tensor.proof import prove
+from planaris.tensor.sweep import Sweep, plan_sweep
+from planaris.typing import Array, FloatArray
+
+METHOD = "tensor-network"
+
+FIRST_BOND = 16
+"""Bond dimension of the first contraction."""
+
+MAX_BOND = 128
+"""Largest bond dimension, unless another is asked for."""
+
+SAFETY = 4.0
+"""An estimate is off by at most this many times the change of the last two, it is stated."""
+
+LARGEST_CHANGE = 0.1
+"""Contractions whose log Z differ by more are no estimates."""
+
+NONE: FloatArray = np.zeros(0)
+
+EPS = float(np.finfo(np.float64).eps)
+
+_RELATIVE = (0.5, 0.75)
+# Contractions in turn scale by these powers: an error that does not depend on the bond dimension
+# (weights out of the reach of doubles, at low temperatures) shows in the change, too.
+
+
+class Value(NamedTuple):
+    """One contraction."""
+
+    accuracy: Accuracy
+    found: Contraction
+    nodes: FloatArray = NONE
+    edges: FloatArray = NONE
+
+
+class Run:
+    """One model, its sweep, and what may be spent on it."""
+
+    def __init__(
+        self,
+        model: Model,
+        tolerance: float | None,
+        max_bond: int,
+        budget: Budget,
+    ) -> None:
+        self.budget = budget
+        self.model = model
+        self.network: Network = to_network(model)
+        self.sweep: Sweep = plan_sweep(model, self.network)
+        n = self.network.num_variables
+        self.tolerance = max(1e-11, 1e-12 * n) if tolerance is None else float(tolerance)
+        if not (self.tolerance >= 0 and max_bond >= 1):
+            msg = f"`tolerance` must be >= 0 and `max_bond` >= 1, got {tolerance} and {max_bond}"
+            raise MethodError(msg)
+        labels = int(self.network.arrays.cardinalities.max(initial=1))
+        per_bond = 2 * max(self.sweep.width, 1) * labels * 8.0  # times the bond squared: a state
+        budget.check_memory(
+            per_bond * min(FIRST_BOND, max_bond) ** 2, "the state on the line", "raise the limit"
+        )
+        self.max_bond = int(min(max_bond, math.sqrt(budget.bytes() / per_bond)))
+
+    # -- contractions -----------------------------------------------------------------------
+
+    def contract(self, accuracy: Accuracy, budget: Budget) -> Contraction:
+        """Return log Z without the constant."""
+        return tensor.contract(
+            self.network.arrays,
+            self.sweep.program,
+            accuracy,
+            threads=budget.workers(),
+            budget=budget,
+        )
+
+    def accuracies(self) -> Iterator[Accuracy]:
+        """Yield accuracies with bonds that double every second time, up to the largest."""
+        bond, turn = FIRST_BOND, 0
+        while True:
+            yield Accuracy(min(bond, self.max_bond), relative=_RELATIVE[turn % 2])
+            bond, turn = bond * 3 // 2 if turn % 2 == 0 else bond * 4 // 3, turn + 1
+
+    def converge(self, contract: Callable[[Accuracy], Contraction]) -> list[Value]:
+        """Contract with growing bonds until log Z changes by less than the tolerance."""
+        values: list[Value] = []
+        for accuracy in self.accuracies():
+            try:
+                values.append(Value(accuracy, contract(accuracy)))
+            except TimeoutError:
+                if len(values) >= 2:
+                    break
+                with self.budget.required("no two contractions ended"):
+                    raise
+            if values[-1].found.log_partition == -math.inf or self.done(values, change_of(values)):
+                break
+        return self.checked(values)
+
+    def done(self, values: list[Value], change: float) -> bool:
+        """Return whether the last change is small enough, or bonds have come to their limit."""
+        if len(values) < 2:
+            return False
+        return change <= self.tolerance or values[-2].accuracy.max_rank == self.max_bond
+
+    def checked(self, values: list[Value]) -> list[Value]:
+        """Refuse sums that lost their sign, and zeros that no weight accounts for."""
+        last = values[-1].found.log_partition
+        if math.isnan(last) or (last == -math.inf and not self.network.has_zeros):
+            msg = (
+                "the tensor network lost all digits (a sum of weights is not positive): the "
+                'temperature is too low; use `method="treewidth"` or `method="interval"`'
+            )
+            raise PrecisionError(msg)
+        if change_of(values) > LARGEST_CHANGE:
+            msg = (
+                f"contractions of the tensor network differ by {change_of(values):.2g}: the "
+                "temperature is too low for doubles, or `max_bond` too small; use "
+                '`method="treewidth"` or `method="interval"`'
+            )
+            raise PrecisionError(msg)
+        return values
+
+    def require_weight(self, values: list[Value], what: str) -> None:
+        """Refuse a model that no state has weight in."""
+        if values[-1].found.log_partition + self.network.constant == -math.inf:
+            msg = f"the model has no {what}: every state violates a hard constraint"
+            raise InfeasibleError(msg)
+
+    def converge_marginals(self, budget: Budget) -> list[Value]:
+        """Contract with growing bonds until no probability changes by more than the tolerance."""
+        values: list[Value] = []
+        for accuracy in self.accuracies():
+            try:
+                found, nodes, edges = tensor.contract_marginals(
+                    self.network.arrays,
+                    self.sweep.program,
+                    accuracy,
+                    threads=budget.workers(),
+                    history_bytes=0.5 * budget.bytes(),
+                    budget=budget,
+                )
+            except TimeoutError:
+                if len(values) >= 2:
+                    break
+                with self.budget.required("no two contractions ended"):
+                    raise
+            values = [*values[-2:], Value(accuracy, found, nodes, edges)]
+            if found.log_partition == -math.inf or self.done(values, moved(values)):
+                break
+        return self.checked(values)
+
+    def draw(
+        self, count: int, seed: int, accuracy: Accuracy, budget: Budget
+    ) -> tuple[Array, FloatArray]:
+        """Return labels of samples and their log probabilities."""
+        with budget.required("the samples were not drawn"):
+            labels, logs, _ = tensor.draw(
+                self.network.arrays,
+                self.sweep.program,
+                count,
+                seed,
+                accuracy,
+                threads=budget.workers(),
+                history_bytes=0.5 * budget.bytes(),
+                budget=budget,
+            )
+        if len(labels) < count:
+            msg = "the tensor network lost all digits of a sample: the temperature is too low"
+            raise PrecisionError(msg)
+        return labels, logs
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def stats(self, values: list[Value]) -> Stats:
+        """Return what the contractions were, for people to read."""
+        return {
+            "sweep": self.sweep.kind,
+            "width": self.sweep.width,
+            "bond": values[-1].found.largest_bond,
+            "contractions": [(v.accuracy.max_rank, v.found.log_partition) for v in values],
+        }
+
+    def log_partition(self, values: list[Value]) -> LogPartition:
+        """Return the last value, with the change since the one before as its error."""
+        value = values[-1].found.log_partition + self.network.constant
+        rounding = EPS * (abs(value) + 8 * self.network.num_variables)
+        error = 0.0 if value == -math.inf else SAFETY * change_of(values) + rounding
+        return LogPartition.around(
+            value,
+            error,
+            num_variables=self.network.num_variables,
+            method=METHOD,
+            proved=False,
+            rounds=len(values),
+            seconds=self.budget.seconds(),
+            stats={**self.stats(values), "error": error},
+        )
+
+    def prove(self) -> LogPartition | None:
+        """Return a proved interval of an Ising grid, an unproved one where it was lost."""
+        if not isinstance(self.model, IsingModel):
+            return None
+        with self.budget.watch("proof") as watched:
+            found = prove(self.model, self.tolerance, watched)
+        if found is None:
+            return None
+        value = found.log_partition + self.network.constant
+        error = found.half_width + 2 * EPS * (abs(value) + abs(self.network.constant))
+        sure = math.isfinite(error)
+        return LogPartition.around(
+            value,
+            error,
+            num_variables=self.network.num_variables,
+            method=METHOD,
+            proved=sure,
+            status="" if sure else f"the bound was lost in row {found.lost_row}",
+            seconds=self.budget.seconds(),
+            stats={"error": error, "cut": found.cut, "rounding": found.rounding},
+        )
+
+    def marginals(self, values: list[Value]) -> Marginals:
+        """Return the last marginals, with their change as the error."""
+        nodes, edges = values[-1].nodes, values[-1].edges
+        return Marginals(
+            nodes=node_tables(self.network, nodes),
+            edges=edge_tables(self.network, self.model, nodes, edges),
+            error=SAFETY * moved(values) + 64 * EPS,
+            method=METHOD,
+            proved=False,
+            log_partition=self.log_partition(values),
+            seconds=self.budget.seconds(),
+            stats=self.stats(values),
+        )
+
+
+def change_of(values: list[Value]) -> float:
+    """Return by how much log Z still changes from one contraction to the next.
+
+    Two values that agree by chance are not trusted: a sixteenth of the change before counts.
+    """
+    logs = [value.found.log_partition for value in values[-3:]]
+    changes = [abs(b - a) for a, b in itertools.pairwise(logs)]
+    change = max([*changes[-1:], *(x / 16 for x in changes[:-1])], default=0.0)
+    return math.inf if math.isnan(change) else change
+
+
+def moved(values: list[Value]) -> float:
+    """Return the largest change of a probability between the last two contractions."""
+    if len(values) < 2:
+        return 0.0
+    last, before = values[-1], values[-2]
+    if math.isnan(before.found.log_partition):
+        return math.inf
+    changes = (np.abs(last.nodes - before.nodes), np.abs(last.edges - before.edges))
+    return max(float(x.max(initial=0.0)) for x in changes)

@@ -1,0 +1,171 @@
+"""Proved intervals of contractions against ball arithmetic, and what each term is there for."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import planaris as pl
+from helpers.grid_models import KINDS, distance, exact_log_partition, random_grid
+from planaris import tensor
+from planaris.kernels.tensor import ProofTerms, bounded_exp, prove_grid
+
+BONDS = (1, 2, 3, 4, 8, 32)
+EFFORTS = ([(1, 1)], [(1, 2)], [(1, 4)], [(2, 2)], [(4, 3)], [(1, 7)])
+
+
+def attack(count: int, seed: int, *, inject: bool = False, **factors: float) -> tuple[int, int]:
+    """(finite bounds, violated bounds) of random grids with factors of terms changed."""
+    rng = np.random.default_rng(seed)
+    finite = violated = 0
+    for k in range(count):
+        rows, columns = int(rng.integers(2, 6)), int(rng.integers(1, 7))
+        arrays = random_grid(KINDS[k % len(KINDS)], rows, columns, rng)
+        terms = ProofTerms()
+        terms.inject = float(rng.choice([1e-5, 1e-4, 1e-3, 1e-2])) if inject else 0.0
+        terms.pattern = int(rng.integers(0, 5))
+        for name, value in factors.items():
+            setattr(terms, name, value)
+        found = prove_grid(
+            *arrays,
+            max_bond=int(rng.choice(BONDS)),
+            effort=EFFORTS[rng.integers(len(EFFORTS))],
+            terms=terms,
+        )
+        if np.isfinite(found.half_width):
+            finite += 1
+            error = distance(found.log_partition, exact_log_partition(*arrays))
+            violated += not error <= found.half_width
+    return finite, violated
+
+
+@pytest.mark.parametrize("inject", [False, True])
+def test_no_bound_is_violated(inject):
+    finite, violated = attack(400, 1, inject=inject)
+    assert finite > 300
+    assert violated == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_no_bound_is_violated_in_thousands_of_models(seed):
+    assert attack(500, seed)[1] == 0
+    assert attack(500, seed, inject=True)[1] == 0
+    assert attack(200, seed, turn=1e-4)[1] == 0
+    assert attack(200, seed, coarse=1e-3)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("factor", "others"),
+    [
+        ({"tau": 0.5}, {"inject": True}),
+        ({"raw": 0.5}, {"inject": True}),
+        ({"last": 0.5}, {"inject": True}),
+        ({"cut": 0.5}, {}),
+        ({"tail": 0.0}, {"inject": True}),
+        ({"radius": 0.0}, {"inject": True}),
+        ({"residual": 0.3}, {"turn": 1e-4}),
+    ],
+)
+def test_every_term_is_needed(factor, others):
+    for seed in range(20):
+        if attack(300, seed, **factor, **others)[1] > 0:
+            return
+    pytest.fail("no bound is violated without the term")
+
+
+def probe(seed: int, **factors: float) -> float:
+    """Largest error / bound over all configurations of a row; 0 if the bound was lost.
+
+    Strong fields in the last row single out one component of the state before it.
+    """
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.integers(2, 4)), int(rng.integers(3, 7))
+    fields, right, down = random_grid("uniform", rows, columns, rng)
+    right[-1] = 0.0
+    terms = ProofTerms()
+    for name, value in factors.items():
+        setattr(terms, name, value)
+    bond, effort = int(rng.choice([1, 2, 3])), EFFORTS[1 + rng.integers(4)]
+    worst = 0.0
+    for signs in itertools.product((40.0, -40.0), repeat=columns):
+        fields[-1] = signs
+        found = prove_grid(fields, right, down, max_bond=bond, effort=effort, terms=terms)
+        if not np.isfinite(found.half_width):
+            return 0.0
+        error = distance(found.log_partition, exact_log_partition(fields, right, down, 80))
+        worst = max(worst, error / found.half_width)
+    return worst
+
+
+def test_rows_are_bounded_over_all_configurations():
+    ratios = [probe(seed) for seed in range(20)]
+    assert max(ratios) <= 1.0
+    assert np.median([x for x in ratios if x]) > 0.5  # and not by much more than needed
+
+
+@pytest.mark.parametrize(
+    "factors", [{"coarse": 0.3, "word": 0.0}, {"radius": 0.0}, {"tail": 0.0}, {"cut": 0.8}]
+)
+def test_every_term_is_needed_for_some_configuration(factors):
+    assert any(probe(seed, **factors) > 1.0 for seed in range(40))
+
+
+def test_the_exponential_keeps_its_bound():
+    rng = np.random.default_rng(4)
+    before, ctx.prec = ctx.prec, 160
+    try:
+        for x in (*rng.uniform(-700, 700, 3000), *rng.uniform(-1, 1, 3000), 0.0, 1e-300, -700.0):
+            exact = arb(float(x)).exp()
+            assert abs(float(((arb(bounded_exp(float(x))) - exact) / exact).mid())) <= 8 * 2.0**-53
+    finally:
+        ctx.prec = before
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "width"), [(0.5, 0.5, 1e-11), (1.0, 0.3, 1e-10), (1.0, 1.0, 1e-9)]
+)
+def test_wide_grids_are_enclosed_tightly(a, b, width):
+    rng = np.random.default_rng(3)
+    model = pl.IsingModel.from_image(
+        rng.uniform(-b, b, (16, 14)), rng.uniform(-a, a, (16, 13)), rng.uniform(-a, a, (15, 14))
+    )
+    found = tensor.log_partition(model, prove=True)
+    exact = pl.log_partition(model, "treewidth")
+    assert found.proved
+    assert found.gap < 2 * width
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+
+
+def test_what_cannot_be_proved_is_an_estimate():
+    rng = np.random.default_rng(5)
+    cold = pl.IsingModel.from_image(
+        np.zeros((12, 12)), rng.choice([-9.0, 9.0], (12, 11)), rng.choice([-9.0, 9.0], (11, 12))
+    )
+    found = tensor.log_partition(cold, prove=True)
+    assert not found.proved
+    assert found.status.startswith("not proved")
+    ring = pl.IsingModel([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], 1.0)
+    assert tensor.log_partition(ring, prove=True).status == "not proved: no grid"
+    strong = pl.IsingModel([(0, 1)], [1.0], [1e5, 0.0])
+    assert not tensor.log_partition(strong, prove=True).proved
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (2, 2), (3, 7)])
+def test_degenerate_grids(shape):
+    rng = np.random.default_rng(6)
+    rows, columns = shape
+    model = pl.IsingModel.from_image(
+        rng.normal(size=shape),
+        rng.normal(size=(rows, columns - 1)),
+        rng.normal(size=(rows - 1, columns)),
+    )
+    exact = pl.log_partition(model, "treewidth").value
+    found = tensor.log_partition(model, prove=True)
+    assert found.proved
+    assert found.lower - 1e-13 <= exact <= found.upper + 1e-13
+    assert found.gap < 1e-10

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from helpers.degenerate import NONPLANAR, SMALL, path, path_log_partition, ring, ring_log_partition
+from helpers.mrfs import random_mrf
+from helpers.planar_graphs import delaunay
+from planaris import tensor
+from planaris.errors import InfeasibleError, MethodError, PrecisionError, TimeLimitError
+from planaris.kernels import tensor as kernel
+from planaris.kernels.tensor import Accuracy
+from planaris.reference.brute_force import enumerate_states
+from planaris.reference.brute_force_mrf import enumerate_assignments
+from planaris.tensor.network import to_network
+from planaris.tensor.sweep import grid_shape, plan_sweep
+
+STRONG = ("huge and tiny", "far apart")
+
+
+def random_grid(rows: int, columns: int, rng: np.random.Generator, a: float, b: float):
+    return pl.IsingModel.from_image(
+        rng.uniform(-b, b, (rows, columns)),
+        rng.uniform(-a, a, (rows, columns - 1)),
+        rng.uniform(-a, a, (rows - 1, columns)),
+    )
+
+
+def random_label_grid(rows: int, columns: int, labels: int, rng: np.random.Generator, zeros=0.0):
+    index = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [*zip(index[:, :-1].ravel(), index[:, 1:].ravel(), strict=True)]
+    pairs += [*zip(index[1:].ravel(), index[:-1].ravel(), strict=True)]  # against the numbering
+    factors = [((v,), rng.exponential(size=labels)) for v in range(rows * columns)]
+    for u, v in pairs:
+        table = rng.exponential(size=(labels, labels))
+        factors.append(((u, v), np.where(rng.random(table.shape) < zeros, 0.0, table)))
+    return pl.MarkovRandomField(np.full(rows * columns, labels), factors)
+
+
+@pytest.mark.parametrize("name", [n for n in (*SMALL, *NONPLANAR) if n not in STRONG])
+def test_small_models_agree_with_enumeration(name):
+    model = {**SMALL, **NONPLANAR}[name]()
+    exact = enumerate_states(model)
+    found = tensor.log_partition(model)
+    assert abs(found.value - exact.log_partition) < 1e-12
+    assert not found.proved
+    probabilities = tensor.marginals(model)
+    np.testing.assert_allclose(probabilities.nodes, exact.nodes, atol=1e-13)
+    np.testing.assert_allclose(probabilities.edges, exact.edges, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", STRONG)
+def test_couplings_beyond_the_range_of_doubles_are_refused(name):
+    with pytest.raises(PrecisionError, match="within 700"):
+        tensor.log_partition(SMALL[name]())
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0, 2.0, 5.0])
+def test_grids_agree_with_elimination(a):
+    rng = np.random.default_rng(int(10 * a))
+    for rows, columns in ((13, 11), (2, 17), (17, 2), (1, 9), (9, 1)):
+        model = random_grid(rows, columns, rng, a, 0.5)
+        exact = pl.marginals(model, "treewidth")
+        value = pl.log_partition(model, "treewidth").value
+        found = tensor.log_partition(model)
+        assert abs(found.value - value) <= 1e-12 * model.num_spins
+        assert found.lower <= value <= found.upper
+        probabilities = tensor.marginals(model)
+        assert np.abs(probabilities.nodes - exact.nodes).max() < 1e-10
+        assert np.abs(probabilities.edges - exact.edges).max(initial=0) < 1e-10
+
+
+def test_grids_with_holes_and_missing_edges():
+    rng = np.random.default_rng(5)
+    whole = random_grid(9, 8, rng, 1.0, 0.5)
+    keep = rng.random(whole.num_edges) < 0.6
+    model = pl.IsingModel(whole.edges[keep], whole.couplings[keep], whole.fields)
+    assert plan_sweep(model, to_network(model)).kind == "grid"
+    assert tensor.log_partition(model).value == pytest.approx(
+        pl.log_partition(model, "treewidth").value, abs=1e-11
+    )
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_triangulations_agree_with_elimination(drawn):
+    rng = np.random.default_rng(6)
+    edges, positions = delaunay(90, rng)
+    model = pl.IsingModel(
+        edges,
+        rng.uniform(-1, 1, len(edges)),
+        rng.uniform(-0.5, 0.5, 90),
+        positions=positions if drawn else None,
+    )
+    exact = pl.marginals(model, "treewidth")
+    found = tensor.log_partition(model)
+    assert abs(found.value - pl.log_partition(model, "treewidth").value) < 1e-9
+    probabilities = tensor.marginals(model)
+    assert np.abs(probabilities.nodes - exact.nodes).max() < 1e-8
+    assert np.abs(probabilities.edges - exact.edges).max() < 1e-8
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 5])
+def test_label_grids_agree_with_elimination(labels):
+    model = random_label_grid(6, 5, labels, np.random.default_rng(labels))
+    exact = pl.marginals(model, "treewidth")
+    found = tensor.log_partition(model)
+    assert abs(found.value - pl.log_partition(model, "treewidth").value) < 1e-10
+    probabilities = tensor.marginals(model)
+    for mine, theirs in zip(probabilities.nodes, exact.nodes, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-9)
+    for mine, theirs in zip(probabilities.edges, exact.edges, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_pairwise_mrf_agrees_with_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    mrf = random_mrf(rng, num_variables=6, num_factors=9, max_arity=2, zeros=0.2 * (seed % 2))
+    exact = enumerate_assignments(mrf)
+    found = tensor.log_partition(mrf)
+    assert found.value == pytest.approx(exact.log_partition, abs=1e-12)
+    if exact.log_partition == -np.inf:
+        with pytest.raises(InfeasibleError):
+            tensor.marginals(mrf)
+        return
+    for mine, theirs in zip(tensor.marginals(mrf).nodes, exact.nodes, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+
+
+def test_hard_constraints_that_no_state_meets():
+    never = pl.MarkovRandomField([2, 2], [((0, 1), [[1, 0], [0, 1]]), ((0, 1), [[0, 1], [1, 0]])])
+    assert tensor.log_partition(never).value == -np.inf
+    with pytest.raises(InfeasibleError):
+        tensor.marginals(never)
+    with pytest.raises(InfeasibleError):
+        tensor.sample(never, 1)
+
+
+def test_long_thin_models_have_closed_forms():
+    assert tensor.log_partition(path(3000, 0.5)).value == pytest.approx(
+        path_log_partition(3000, 0.5), rel=1e-13
+    )
+    assert tensor.log_partition(ring(501, -0.7)).value == pytest.approx(
+        ring_log_partition(501, -0.7), rel=1e-13
+    )
+
+
+def test_fields_of_any_size_and_low_temperatures():
+    rng = np.random.default_rng(8)
+    model = random_grid(8, 8, rng, 1.0, 1.0)
+    for beta in (10.0, 100.0):
+        cold = model.with_couplings(beta * model.couplings, beta * model.fields)
+        exact = pl.log_partition(cold, "treewidth").value
+        try:
+            found = tensor.log_partition(cold)
+        except PrecisionError:
+            assert beta == 100.0
+            continue
+        assert found.lower <= exact <= found.upper
+    held = model.with_couplings(model.couplings, np.where(model.fields > 0, 1e6, -1e6))
+    assert tensor.log_partition(held).value == pytest.approx(
+        float(held.log_weight(np.sign(held.fields))), rel=1e-14
+    )
+
+
+def test_an_offset_is_added():
+    model = pl.IsingModel([(0, 1)], [0.5], offset=7.0)
+    assert tensor.log_partition(model).value == pytest.approx(
+        enumerate_states(model).log_partition, abs=1e-13
+    )
+
+
+def test_memory_for_the_way_back_does_not_change_anything():
+    model = random_grid(12, 9, np.random.default_rng(9), 1.0, 0.5)
+    network = to_network(model)
+    program = plan_sweep(model, network).program
+    _, nodes, edges = kernel.contract_marginals(network.arrays, program, Accuracy(12))
+    for limit in (0.0, 3e4):
+        _, again, pairs = kernel.contract_marginals(
+            network.arrays, program, Accuracy(12), history_bytes=limit, threads=2
+        )
+        np.testing.assert_allclose(again, nodes, atol=1e-6)  # checkpoints may move a centre
+        np.testing.assert_allclose(pairs, edges, atol=1e-6)
+    states, logs, _ = kernel.draw(network.arrays, program, 70, 3, Accuracy(32))
+    again, others, _ = kernel.draw(
+        network.arrays, program, 70, 3, Accuracy(32), history_bytes=0.0, threads=2
+    )
+    np.testing.assert_array_equal(states, again)
+    np.testing.assert_allclose(logs, others, atol=1e-10)
+
+
+def test_bonds_double_until_nothing_changes():
+    model = random_grid(16, 16, np.random.default_rng(10), 1.5, 0.3)
+    exact = pl.log_partition(model, "treewidth").value
+    loose = tensor.log_partition(model, max_bond=8)
+    tight = tensor.log_partition(model)
+    assert loose.gap > tight.gap
+    assert loose.lower <= exact <= loose.upper
+    assert [bond for bond, _ in loose.stats["contractions"]] == [8, 8]
+    assert abs(tight.value - exact) < 1e-11
+
+
+def test_a_time_limit_that_is_too_short():
+    model = random_grid(60, 60, np.random.default_rng(11), 1.0, 0.3)
+    with pytest.raises(TimeLimitError):
+        tensor.log_partition(model, time_limit=1e-3)
+    with pytest.raises(MethodError, match="max_bond"):
+        tensor.log_partition(model, max_bond=0)
+
+
+def test_progress_is_told():
+    model = random_grid(40, 40, np.random.default_rng(12), 1.0, 0.3)
+    heard: list[float] = []
+    tensor.log_partition(model, progress=heard.append, tolerance=1e-3, threads=1)
+    assert all(0 <= fraction <= 1 for fraction in heard)
+
+
+def test_grids_are_recognised():
+    assert grid_shape(0, np.zeros((0, 2), np.int32)) is None
+    assert grid_shape(3, np.zeros((0, 2), np.int32)) == (3, 1)
+    assert grid_shape(4, np.array([[0, 1], [2, 1]], np.int32)) == (1, 4)
+    assert grid_shape(4, np.array([[0, 1], [0, 2], [0, 3]], np.int32)) is None
+    assert grid_shape(6, np.array([[2, 3], [0, 3]], np.int32)) is None  # 2-3 is not in a row
+    assert grid_shape(6, np.array([[0, 3], [1, 4]], np.int32)) == (2, 3)
+
+
+# -- samples --------------------------------------------------------------------------------
+
+
+def test_samples_have_the_probabilities_they_say():
+    model = random_grid(12, 12, np.random.default_rng(13), 1.0, 0.5)
+    exact = pl.log_partition(model, "treewidth").value
+    draws = tensor.sample(model, 100, 1)
+    truth = model.log_weight(draws.states) - exact
+    assert np.abs(truth - draws.log_probabilities).max() < 1e-9
+    assert draws.error < 1e-9
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_samples_follow_the_model(labels):
+    mrf = random_label_grid(3, 2, labels, np.random.default_rng(14 + labels))
+    exact = enumerate_assignments(mrf)
+    states = tensor.sample(mrf, 20_000, 5).states
+    counts = np.zeros([labels] * 6)
+    np.add.at(counts, tuple(states.T), 1)
+    index = np.indices(counts.shape).reshape(6, -1).T
+    expected = 20_000 * np.exp(mrf.log_weight(index) - exact.log_partition)
+    seen = counts.ravel()
+    few = expected < 5
+    seen = np.append(seen[~few], seen[few].sum())
+    expected = np.append(expected[~few], expected[few].sum())
+    statistic = float(((seen - expected) ** 2 / np.maximum(expected, 1e-9)).sum())
+    freedom = len(expected) - 1
+    assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
+
+
+def test_no_samples_and_no_variables():
+    model = random_grid(3, 3, np.random.default_rng(15), 1.0, 0.5)
+    assert tensor.sample(model, 0).states.shape == (0, 9)
+    empty = pl.IsingModel([], [], num_spins=0)
+    assert tensor.sample(empty, 3).states.shape == (3, 0)
