@@ -60,6 +60,7 @@ def mar(
                 "nodes": nodes,
                 "edges": result.edges,
                 "exact": result.exact,
+                "proved": result.proved,
                 "method": result.method,
                 "stats": result.stats,
             },

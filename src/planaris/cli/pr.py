@@ -41,7 +41,8 @@ def pr(
     go to stderr.
     """
     model, _ = load(file, format, evidence)
-    result = log_partition(model, method, time_limit=time_limit)
+    prove = certificate is not None
+    result = log_partition(model, method, time_limit=time_limit, prove=prove)
     if certificate is not None:
         result.save(certificate)
     if json:
@@ -53,6 +54,7 @@ def pr(
                 "lower": result.lower,
                 "upper": result.upper,
                 "exact": result.exact,
+                "proved": result.proved,
                 "method": result.method,
                 "stats": result.stats,
             },
@@ -61,6 +63,7 @@ def pr(
     else:
         write_pr(result.value, out)
         kind = "exact to rounding" if result.exact else "bounded"
+        kind += "" if result.proved else ", error estimated"
         sys.stderr.write(
             f"log Z = {result.value!r} in [{result.lower!r}, {result.upper!r}] "
             f"({kind}, {result.method})\n"

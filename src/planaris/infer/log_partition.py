@@ -18,6 +18,7 @@ def log_partition(
     embedding: Embedding | None = None,
     time_limit: TimeLimit = None,
     memory_limit: int | None = None,
+    prove: bool = False,
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> LogPartition:
@@ -41,6 +42,9 @@ def log_partition(
         and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    prove : bool
+        Have methods that can, such as tensor networks on grids, prove their interval; it takes
+        longer. ``proved`` says whether they did.
     threads : int, optional
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
@@ -60,6 +64,6 @@ def log_partition(
     (2.797846, True)
     """
     check_model(model)
-    budget = verb_budget(time_limit, memory_limit, threads, progress)
+    budget = verb_budget(time_limit, memory_limit, threads, progress, prove=prove)
     found: LogPartition = answer("log_partition", Question(model, budget, embedding), method)
     return found

@@ -22,6 +22,7 @@ def marginals(
     embedding: Embedding | None = None,
     time_limit: TimeLimit = None,
     memory_limit: int | None = None,
+    prove: bool = False,
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Marginals:
@@ -49,6 +50,9 @@ def marginals(
         an exact method takes, and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    prove : bool
+        Have methods that can, such as tensor networks on grids, prove their interval; it takes
+        longer. ``proved`` says whether they did.
     threads : int, optional
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
@@ -68,7 +72,9 @@ def marginals(
     ([0.8808, 0.676], [0.7311])
     """
     check_model(model)
-    asked = Question(model, verb_budget(time_limit, memory_limit, threads, progress), embedding)
+    asked = Question(
+        model, verb_budget(time_limit, memory_limit, threads, progress, prove=prove), embedding
+    )
     found: Marginals
     promise = find_method(method, "marginals").tasks["marginals"].promise
     may_be_exact = method == "auto" or promise == "exact"

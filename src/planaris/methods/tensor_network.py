@@ -39,9 +39,11 @@ def improve_value(model: Model, found: LogPartition, budget: Budget) -> LogParti
     if found.exact or not is_swept_by_a_short_line(model):
         return found
     try:
-        guess = tensor.log_partition(model, time_limit=budget)
+        guess = tensor.log_partition(model, prove=budget.prove, time_limit=budget)
     except MISFITS as reason:
         return replace(found, stats={**found.stats, "tensor_network": f"none: {reason}"})
+    if guess.proved and guess.gap < found.gap:
+        return guess
     said = {"value": guess.value, "error": guess.upper - guess.value}
     if not found.lower <= guess.value <= found.upper:
         return replace(found, stats={**found.stats, "tensor_network": {**said, "failed": True}})
@@ -78,7 +80,9 @@ METHODS = [
         "estimates log Z, marginals and samples of grids and other drawings with fields",
         {
             "log_partition": Task(
-                lambda asked: tensor.log_partition(asked.model, time_limit=asked.budget),
+                lambda asked: tensor.log_partition(
+                    asked.model, prove=asked.budget.prove, time_limit=asked.budget
+                ),
                 "estimate",
                 "labels",
             ),

@@ -341,10 +341,8 @@ class Marginals(Answer):
         field, one table per factor, shaped like the factor.
     error : float
         How far any probability may be off; infinite for estimates of which nothing is known.
-    tolerance : float
-        The largest error that counts as exact: 1e-6, or zero for methods that only estimate.
     exact : bool
-        True when ``error`` is at most ``tolerance``.
+        True when ``error`` is at most 1e-6.
     nodes_lower, nodes_upper, edges_lower, edges_upper : like nodes and edges, or None
         Ends of intervals that contain the probabilities, where the method gives them.
     log_partition : LogPartition or None
@@ -364,7 +362,6 @@ class Marginals(Answer):
     nodes: Tables
     edges: Tables
     error: float = math.inf
-    tolerance: float = MARGINAL_TOLERANCE
     nodes_lower: Tables | None = None
     nodes_upper: Tables | None = None
     edges_lower: Tables | None = None
@@ -373,8 +370,8 @@ class Marginals(Answer):
 
     @property
     def exact(self) -> bool:
-        """Whether no probability may be off by more than ``tolerance``."""
-        return self.error <= self.tolerance
+        """Whether no probability may be off by more than 1e-6."""
+        return self.error <= MARGINAL_TOLERANCE
 
     @property
     def log_z(self) -> float:
