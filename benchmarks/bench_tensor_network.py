@@ -89,13 +89,18 @@ def quimb_log_partition(model: pl.IsingModel, shape: tuple[int, int], bond: int)
     }
     fields = model.fields.reshape(shape)
 
-    def spread(a, b):
+    def coupling(a, b):
         return couplings.get((a, b), couplings.get((b, a), 0.0))
 
+    sites = list(np.ndindex(*shape))
     network = qtn.TN2D_classical_ising_partition_function(
-        *shape, beta=1.0, j=lambda a, b: -spread(a, b), h=lambda a: -fields[a]
+        *shape, beta=1.0, j=coupling, outputs=sites
     )
-    mantissa, exponent = network.contract_boundary(max_bond=bond, strip_exponent=True)
+    for a, b in sites:
+        weights = qtn.Tensor(np.exp(fields[a, b] * np.array([1.0, -1.0])), inds=[f"s{a},{b}"])
+        site = network[f"I{a},{b}"]
+        site.modify(data=(done := site @ weights).data, inds=done.inds)
+    mantissa, exponent = network.contract_boundary(max_bond=bond, cutoff=0.0, strip_exponent=True)
     return float(np.log(abs(mantissa)) + exponent * np.log(10))
 
 
