@@ -13,11 +13,12 @@ HEAD = """# Methods
 
 <!-- Made by `make method-table` from src/planaris/methods. -->
 
-`method=` of the verbs and `--method` of the commands take these names. **exact**: the right answer up to rounding, or a
-refusal. **interval**: ends that contain the truth, however far apart. **estimate**: no claim. `auto` is exact wherever
-an exact method fits a part of the model, and gives intervals or estimates, said to be such, elsewhere.
-A star marks verbs that take Markov random fields of any number of labels; the others take Ising
-models, and Markov random fields that are Ising models in other words.
+`method=` of the verbs and `--method` of the commands take these names. **exact**: the right answer
+up to rounding, or a refusal. **interval**: ends that contain the truth, however far apart.
+**estimate**: a value with no proof. `auto` is exact wherever exact methods fit the parts of the
+model, and gives intervals or estimates, said to be such, elsewhere. A star marks verbs that take
+Markov random fields of any number of labels; the others take Ising models, and Markov random
+fields that are Ising models in other words.
 
 | method | ground state | log Z | marginals | samples | what it does |
 | --- | --- | --- | --- | --- | --- |

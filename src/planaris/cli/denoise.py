@@ -104,7 +104,7 @@ def denoise(
         "pixel noise": q,
         "method": result.method,
         "proved optimal": result.exact,
-        "seconds": result.stats["seconds"],
+        "seconds": result.seconds,
     }
     if truth is not None:
         clean = observe_image(read_image(truth, grey=True)).nodes
