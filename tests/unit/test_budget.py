@@ -172,3 +172,13 @@ def test_verbs_take_threads_and_budgets(verb):
     assert one.method == shared.method
     with pytest.raises(ModelError, match="threads"):
         getattr(pl, verb)(model, threads=0)
+
+
+def test_brute_force_refuses_what_it_cannot_list():
+    many = pl.MarkovRandomField([3] * 20_000, [((0,), [1.0, 2.0, 3.0])])
+    for verb in ("ground_state", "log_partition", "marginals"):
+        with pytest.raises(TooLargeError, match="of 20000"):  # 3^20000 is no number to print
+            getattr(pl, verb)(many, "brute-force")
+    pairs = [(u, v) for u in range(22) for v in range(u)]
+    with pytest.raises(TimeLimitError, match="not all states were listed"):
+        pl.ground_state(pl.IsingModel(pairs, 1.0), "brute-force", time_limit=1e-3)

@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import InfeasibleError
-from planaris.methods.registry import Method, Model, Question, Task
+from planaris.methods.registry import Method, Model, Question, Run, Task
 from planaris.models import IsingModel
 from planaris.reference import enumerate_assignments, enumerate_states
 from planaris.reference.brute_force import MAX_SPINS, all_states
@@ -18,6 +18,9 @@ from planaris.treewidth.rounding import EPS
 from planaris.typing import Array
 
 NAME = "brute-force"
+
+STATE_SECONDS = 5e-8
+"""Estimated time per state and factor or variable."""
 
 
 def least_state(model: Model, budget: Budget) -> GroundState:
@@ -98,15 +101,35 @@ def _fits(model: Model, budget: Budget) -> str | None:
     return None if count <= MAX_SPINS else f"{count} variables have too many states to list"
 
 
+def _listing(run: Run) -> Run:
+    """Refuse models whose states take longer to list than there is time."""
+
+    def answer(asked: Question) -> Any:
+        model = asked.model
+        factors = model.num_edges if isinstance(model, IsingModel) else model.num_factors
+        cards = 2 if isinstance(model, IsingModel) else model.cardinalities.astype(np.float64)
+        bits = float(np.broadcast_to(np.log2(cards), num_variables(model)).sum())
+        seconds = STATE_SECONDS * 2.0 ** min(bits, 24.0) * (factors + num_variables(model))
+        with asked.budget.required("not all states were listed"):
+            asked.budget.reserve(seconds if bits <= 24 else 0.0).check()
+        return run(asked)
+
+    return answer
+
+
+def _task(run: Run) -> Task:
+    return Task(_listing(run), "exact", "labels")
+
+
 METHODS = [
     Method(
         NAME,
         "lists all states",
         {
-            "ground_state": Task(lambda a: least_state(a.model, a.budget), "exact", "labels"),
-            "log_partition": Task(lambda a: sum_states(a.model, a.budget), "exact", "labels"),
-            "marginals": Task(lambda a: all_marginals(a.model, a.budget), "exact", "labels"),
-            "sample": Task(draw_states, "exact", "labels"),
+            "ground_state": _task(lambda a: least_state(a.model, a.budget)),
+            "log_partition": _task(lambda a: sum_states(a.model, a.budget)),
+            "marginals": _task(lambda a: all_marginals(a.model, a.budget)),
+            "sample": _task(draw_states),
         },
         fits=_fits,
         slow_on="none",

@@ -54,10 +54,13 @@ def enumerate_assignments(mrf: MarkovRandomField) -> MrfEnumeration:
     (1.386294, [[0, 1]], [0.75, 0.25])
     """
     shape = mrf.cardinalities.tolist()
-    count = math.prod(shape)
-    if count > MAX_STATES or len(shape) > 24:
-        msg = f"brute force takes at most {MAX_STATES} assignments of 24 variables, got {count}"
-        raise TooLargeError(msg, bytes_needed=8 * count)
+    bits = float(np.log2(mrf.cardinalities.astype(np.float64)).sum())
+    if len(shape) > 24 or bits > 62 or math.prod(shape) > MAX_STATES:
+        msg = (
+            f"brute force takes at most {MAX_STATES} assignments of 24 variables, got "
+            f"2^{bits:.1f} of {len(shape)}"
+        )
+        raise TooLargeError(msg, bytes_needed=int(8 * 2.0 ** min(bits, 62.0)))
 
     def add(x: FloatArray, less: int | None) -> FloatArray:
         logs = np.zeros(shape)

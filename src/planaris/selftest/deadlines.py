@@ -26,9 +26,6 @@ REPEATS = 3
 MAX_ENTRIES = 1_000_000
 """Table entries of random models."""
 
-MAY_BE_LATE = ("planar", "treewidth", "graph-cut", "qpbo", "brute-force")
-"""Methods that say so when their time is over, having nothing else to say."""
-
 DO_NOT_FIT = (MethodError, NotPlanarError, TooLargeError)
 
 METHODS: list[tuple[Verb, str]] = [
@@ -85,9 +82,7 @@ def _break_once(verb: Verb, method: str, model: Any, limit: float) -> str | None
         asked = (model, 2, 0, method) if verb == "sample" else (model, method)
         found = call(*asked, time_limit=limit, **memory)
     except TimeLimitError:
-        # Marginals of factors of three or more variables have no estimates.
-        labelled = verb == "marginals" and isinstance(model, MarkovRandomField)
-        if verb != "sample" and method not in MAY_BE_LATE and not labelled:
+        if _always_answers(verb, method, model):
             return f"{verb} {method}: no interval"
     except (*DO_NOT_FIT, ValueError):
         pass
@@ -101,6 +96,14 @@ def _break_once(verb: Verb, method: str, model: Any, limit: float) -> str | None
     if bounded and isinstance(model, IsingModel) and found.upper == math.inf:
         return f"{verb} {method}: no upper end"
     return None
+
+
+def _always_answers(verb: Verb, method: str, model: Any) -> bool:
+    """Return whether a method has an answer however little time there is."""
+    if verb == "sample" or (verb == "marginals" and isinstance(model, MarkovRandomField)):
+        return False  # factors of three or more variables have no estimates
+    promises = {task.promise for task in methods()[method].tasks.values()}
+    return method == "auto" or ("interval" in promises and method != "qpbo")
 
 
 def _model(method: str, k: int) -> IsingModel:
