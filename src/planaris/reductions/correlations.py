@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from planaris.kernels.graph import connected_components
+from planaris.planar.correlations import ACCURACY
 from planaris.reductions.parts import Part, Split
 from planaris.typing import FloatArray, LongArray
 
@@ -15,8 +16,8 @@ FromRoot = Callable[[Part, int], FloatArray]
 """Correlations of one spin of a part with every spin of its component."""
 
 
-def correlations_with_bias(split: Split, from_root: FromRoot) -> FloatArray:
-    """Return the correlation of every spin of the bare model with the bias spin, the last one.
+def correlations_with_bias(split: Split, from_root: FromRoot) -> tuple[FloatArray, float]:
+    """Return the correlation of every spin with the bias spin, the last one, and its error.
 
     Two pieces (connected components of parts) share one spin at most, and pieces hang together
     like a tree. Given that spin its two sides are independent, so correlations multiply.
@@ -38,7 +39,8 @@ def correlations_with_bias(split: Split, from_root: FromRoot) -> FloatArray:
             local = int(members[np.flatnonzero(part.spins[members] == root)[0]])
             result[part.spins[members]] = result[root] * from_root(part, local)[members]
             queue.extend(v for v in part.spins[members].tolist() if v != root and v in at_spin)
-    return result
+    # Each piece may be off by what correlations are accepted with, and errors add along a chain.
+    return result, ACCURACY * sum(done)
 
 
 def _pieces(parts: list[Part]) -> list[tuple[Part, LongArray]]:

@@ -114,8 +114,9 @@ def _with_nodes(split: Split, bare: Marginals, from_root: FromRoot, budget: Budg
     nodes[joined] = edges[inverse.bias_edge[joined]]
     unknown = ~joined & ~inverse.symmetric
     if unknown.any():
-        found = correlations_with_bias(split, from_root)
+        found, error = correlations_with_bias(split, from_root)
         nodes[unknown] = (1.0 + found[:-1][unknown]) / 2
+        bare = replace(bare, error=max(bare.error, error), proved=False)
     edges = edges[: split.original.num_edges]
     return replace(bare, nodes=nodes, edges=edges, seconds=budget.seconds())
 
