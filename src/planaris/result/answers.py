@@ -32,6 +32,9 @@ PER_VARIABLE = 1e-9
 MARGINAL_TOLERANCE = 1e-6
 """Largest error of a probability that counts as exact."""
 
+ESTIMATES = frozenset({"bp", "tensor-network"})
+"""Methods whose errors are guesses: their results are exact only where they are proved."""
+
 
 class Mixture(NamedTuple):
     """Weighted subgraphs of a decomposition: the weights and the edges of each."""
@@ -151,8 +154,8 @@ class Interval(Answer):
 
     @property
     def exact(self) -> bool:
-        """Whether the interval is no wider than ``tolerance``."""
-        return self.gap <= self.tolerance
+        """Whether the interval is no wider than ``tolerance``, and no mere estimate."""
+        return self.gap <= self.tolerance and (self.proved or self.method not in ESTIMATES)
 
     def beliefs(self) -> FloatArray:
         """Return ``P(s_v = +1)`` at the optimum of the relaxation or bound: an estimate."""
@@ -370,8 +373,9 @@ class Marginals(Answer):
 
     @property
     def exact(self) -> bool:
-        """Whether no probability may be off by more than 1e-6."""
-        return self.error <= MARGINAL_TOLERANCE
+        """Whether no probability may be off by more than 1e-6, and none is a mere estimate."""
+        known = self.proved or self.method not in ESTIMATES
+        return known and self.error <= MARGINAL_TOLERANCE
 
     @property
     def log_z(self) -> float:

@@ -7,6 +7,7 @@ import planaris as pl
 from planaris.errors import MethodError, PlanarisError
 from planaris.methods import Question, find_method, method_names, methods
 from planaris.methods.registry import VERBS
+from planaris.result.answers import ESTIMATES
 
 PROMISED = {
     "ground_state": "auto planar treewidth graph-cut qpbo local-lp cycle-lp mplp branch-and-cut "
@@ -22,6 +23,15 @@ PROMISED = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_promised_method_is_there(verb):
     assert set(PROMISED[verb].split()) <= set(method_names(verb))
+
+
+def test_methods_that_only_estimate_are_known_to_results():
+    only = {
+        name
+        for name, method in methods().items()
+        if all(task.promise == "estimate" for task in method.tasks.values())
+    }
+    assert only == ESTIMATES
 
 
 def test_a_method_of_another_verb_is_refused_with_its_purpose():
