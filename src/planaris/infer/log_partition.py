@@ -34,6 +34,7 @@ def log_partition(
         ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"trw+cycle"``,
         ``"logdet"`` and ``"mean-field"`` give bounds; the first two and mean field take pairwise
         Markov random fields with any number of labels too, ``"interval"`` any model.
+        ``"tensor-network"`` (grids and other drawings with fields) and ``"bp"`` estimate.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).

@@ -40,7 +40,8 @@ def marginals(
         of a bound on log Z (``exact`` is False, ``log_partition`` has the bound);
         ``"clamped"`` encloses: ``nodes_lower`` and ``nodes_upper`` hold for every
         P(s_v = +1), for a field every table. Pairwise Markov random fields with any number of
-        labels have the estimates of ``"trw"`` and ``"mean-field"``.
+        labels have the estimates of ``"trw"`` and ``"mean-field"``. ``"tensor-network"`` and
+        ``"bp"`` estimate too, the former often to ten digits.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).

@@ -28,7 +28,7 @@ def sample(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Array:
-    """Draw independent exact samples.
+    """Draw independent samples, exact unless an estimating method is asked for.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def sample(
         Source of randomness, or its seed.
     method : str
         ``"auto"`` picks by structure, part by part; ``"planar"``, ``"treewidth"``,
-        ``"brute-force"`` force one.
+        ``"brute-force"`` force one. ``"tensor-network"`` draws from an estimate of the model
+        (:func:`planaris.tensor.sample` says how close it is): such samples are not exact.
     embedding : Embedding, optional
         Rotation system of the graph (with the bias spin as last vertex when there are fields).
     time_limit : float, optional
