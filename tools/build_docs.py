@@ -42,6 +42,8 @@ CONTENTS = """
 
 quickstart
 conventions
+methods
+glossary
 reliability
 architecture
 gallery/index

@@ -24,8 +24,6 @@ from planaris.progress import ProgressCallback, ProgressOption, watch
 __all__ = [
     "UNLIMITED",
     "Budget",
-    "Clock",
-    "TimeLimit",
     "control",
     "processors",
     "team",

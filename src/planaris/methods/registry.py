@@ -119,13 +119,17 @@ def method_names(verb: Verb) -> list[str]:
     """Return the names that ``method=`` of a verb may have.
 
     >>> method_names("sample")
-    ['auto', 'planar', 'treewidth', 'brute-force']
+    ['auto', 'planar', 'treewidth', 'brute-force', 'tensor-network']
     """
     return [name for name, method in methods().items() if verb in method.tasks]
 
 
 def find_method(name: object, verb: Verb) -> Method:
-    """Return a method of a verb; refuse unknown names with the list of known ones."""
+    """Return a method of a verb; refuse unknown names with the list of known ones.
+
+    >>> find_method("trw", "log_partition").purpose
+    'bounds log Z and estimates marginals'
+    """
     method = methods().get(name) if isinstance(name, str) else None
     if method is not None and verb in method.tasks:
         return method

@@ -77,7 +77,7 @@ def test_planar_refuses_fields_that_lie_on_no_common_face():
 
 
 def test_unknown_method_lists_the_known_ones():
-    with pytest.raises(MethodError, match="'auto', 'planar'"):
+    with pytest.raises(MethodError, match=r"'auto', .*'planar'"):
         pl.ground_state(path(2), "magic")
 
 
