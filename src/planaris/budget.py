@@ -291,7 +291,11 @@ def control(budget: Budget | None) -> tuple[ProgressCallback | None, float]:
 
 
 def team(budget: Budget | None) -> tuple[int, ProgressCallback | None, float]:
-    """Return what a kernel of several threads takes: their number, then as :func:`control`."""
+    """Return what a kernel of several threads takes: their number, then as :func:`control`.
+
+    >>> team(Budget(threads=2))
+    (2, None, inf)
+    """
     return (processors() if budget is None else budget.workers(), *control(budget))
 
 
