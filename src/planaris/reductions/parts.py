@@ -99,6 +99,11 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
 
     All planar biconnected components make up the first part, if there are any; a model with
     a given embedding is one part.
+
+    >>> k5 = [(u, v) for u in range(5) for v in range(u)]
+    >>> model = IsingModel([*k5, (4, 5), (5, 6)], 1.0)
+    >>> [part.describe() for part in split_model(model).parts]
+    [{'spins': 3, 'edges': 2, 'planar': True}, {'spins': 5, 'edges': 10, 'planar': False}]
     """
     if embedding is None:
         return _split(model)
@@ -117,7 +122,11 @@ def _split(model: IsingModel) -> Split:
 
 
 def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
-    """Split a model and refuse it, with a Kuratowski subgraph, unless all of it is planar."""
+    """Split a model and refuse it, with a Kuratowski subgraph, unless all of it is planar.
+
+    >>> len(all_planar(IsingModel([(0, 1), (1, 2), (2, 0)], 1.0)).parts)
+    1
+    """
     split = split_model(model, embedding)
     if any(part.embedding is None for part in split.parts):
         join_bias_spin(model)  # raises
