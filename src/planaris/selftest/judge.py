@@ -130,8 +130,13 @@ def _log_partition(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterat
     if not tolerance <= Fraction(1e-6) * _ROUNDED:
         yield "tolerance"
     ends = {"lower": lower, "upper": upper, "tolerance": tolerance}
-    if _misses_exact(body["exact"], ends, Fraction(1e-6)):
+    if not _is_estimate(body) and _misses_exact(body["exact"], ends, Fraction(1e-6)):
         yield "exact"
+
+
+def _is_estimate(body: dict[str, Any]) -> bool:
+    """Tell whether a result is none that counts as exact, however narrow (docs/conventions.md)."""
+    return body["method"] in ("bp", "tensor-network") and not (body["proved"] or body["exact"])
 
 
 def _misses_exact(exact: bool, claimed: dict[str, Any], tolerance: Fraction) -> bool:
@@ -145,7 +150,7 @@ def _marginals(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterator[s
     if not accepted:
         return
     error = as_fraction(body["error"])
-    if body["exact"] is not bool(error <= Fraction(1e-6)):
+    if not _is_estimate(body) and body["exact"] is not bool(error <= Fraction(1e-6)):
         yield "exact"
     for name in ("nodes", "edges"):
         scopes: list[tuple[int, ...]] = [(v,) for v in range(len(truth.cards))]
