@@ -100,7 +100,7 @@ def interval(
     clock = Enclosure(Budget.of(time_limit).quiet(), callback)
     if isinstance(model, IsingModel):
         return _ising(model, clock, rng)
-    if model.is_binary and model.is_pairwise and not model.has_zeros:
+    if model.is_ising:
         ising, inverse = mrf2ising(model)
         found = _ising(ising, clock, rng)
         return replace(lift_log_partition(found, inverse), certificate=AsIsing(found.certificate))

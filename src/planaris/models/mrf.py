@@ -217,6 +217,11 @@ class MarkovRandomField:
         """Whether any potential is zero (a hard constraint)."""
         return bool(np.any(self.log_values == -np.inf))
 
+    @property
+    def is_ising(self) -> bool:
+        """Whether it is an Ising model in other words: two labels, pairwise, no zeros."""
+        return self.is_binary and self.is_pairwise and not self.has_zeros
+
     def scope(self, factor: int) -> IntArray:
         """Variables of a factor, in the order of its table's axes."""
         return self.scopes[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]

@@ -48,7 +48,7 @@ class IsingForm:
     @staticmethod
     def accepts(mrf: MarkovRandomField) -> bool:
         """Return whether a Markov random field is an Ising model in other words."""
-        return mrf.is_binary and mrf.is_pairwise and not mrf.has_zeros
+        return mrf.is_ising
 
     @classmethod
     def apply(cls, mrf: MarkovRandomField) -> IsingForm:

@@ -17,7 +17,7 @@ from planaris.progress import ProgressOption
 from planaris.relax.cut_form import CutForm
 from planaris.relax.cycles import INTEGRAL, CycleRelaxation
 from planaris.relax.dense import DenseSearch
-from planaris.relax.fields import is_ising, via_ising
+from planaris.relax.fields import via_ising
 from planaris.relax.messages import branch_and_bound
 from planaris.relax.offset import with_offset
 from planaris.relax.proving_dense import ProvingDenseSearch
@@ -351,7 +351,7 @@ def branch_and_cut(
         seed=seed,
     )
     if isinstance(model, MarkovRandomField):
-        if not is_ising(model):
+        if not model.is_ising:
             return branch_and_bound(model, time_limit=budget, gap=gap)
         return via_ising(model, search_again)
     if model.offset:

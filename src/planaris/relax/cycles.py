@@ -12,7 +12,7 @@ from planaris.kernels.cuts import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax.cut_form import CutForm
 from planaris.relax.facets import Rows, psd_rows, wheel_rows
-from planaris.relax.fields import is_ising, via_ising
+from planaris.relax.fields import via_ising
 from planaris.relax.lp import GrowingLP
 from planaris.result import GroundState, Pseudomarginals
 from planaris.typing import BoolArray, FloatArray, Int8Array
@@ -245,7 +245,7 @@ def cycle_lp(
     """
     budget = Budget.of(time_limit, threads=threads, prove=prove)
     if isinstance(model, MarkovRandomField):
-        if is_ising(model):
+        if model.is_ising:
             return via_ising(
                 model,
                 lambda ising: cycle_lp(

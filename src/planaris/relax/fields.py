@@ -12,11 +12,6 @@ from planaris.models.convert import mrf2ising
 from planaris.result import AsIsing, GroundState
 
 
-def is_ising(model: MarkovRandomField) -> bool:
-    """Return whether a field is an Ising model in other words: binary, pairwise, no zeros."""
-    return model.is_binary and model.is_pairwise and not model.has_zeros
-
-
 def via_ising(model: MarkovRandomField, solve: Callable[[IsingModel], GroundState]) -> GroundState:
     """Solve a field as an Ising model and state the answer in its labels."""
     ising, inverse = mrf2ising(model)

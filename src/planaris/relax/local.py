@@ -13,7 +13,7 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax.crude import crude_ground_state
 from planaris.relax.cut_form import with_field_spin
 from planaris.relax.cycles import INTEGRAL
-from planaris.relax.fields import is_ising, via_ising
+from planaris.relax.fields import via_ising
 from planaris.relax.lp import UNIT, GrowingLP
 from planaris.relax.projection import label_relaxation
 from planaris.result import Flow, GroundState, Pseudomarginals
@@ -63,7 +63,7 @@ def local_lp(
     """
     budget = Budget.of(time_limit, prove=prove)
     if isinstance(model, MarkovRandomField):
-        if is_ising(model):
+        if model.is_ising:
             return via_ising(model, lambda ising: local_lp(ising, time_limit=budget))
         return label_relaxation(model, projection="none", budget=budget)
     started = time.monotonic()
