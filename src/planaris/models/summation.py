@@ -15,6 +15,18 @@ BITS = 51
 """Partial sums of a slice stay below this many bits, so that none of them rounds."""
 
 
+def sum_below(*terms: float) -> float:
+    """Return the largest double that is no more than a sum.
+
+    >>> sum_below(1e6, -1e-300) < 1e6 == sum_below(1e6, 0.0)
+    True
+    """
+    total = math.fsum(terms)
+    if not math.isfinite(total):
+        return total
+    return math.nextafter(total, -math.inf) if math.fsum([*terms, -total]) < 0 else total
+
+
 def slices(values: FloatArray) -> list[FloatArray]:
     """Split numbers into slices that add up to them, each with sums that do not round.
 

@@ -10,6 +10,7 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.cuts import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.summation import sum_below
 from planaris.relax.cut_form import CutForm
 from planaris.relax.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.fields import via_ising
@@ -66,7 +67,7 @@ class CycleRelaxation:
 
     def bound(self) -> float:
         """Return the safe lower bound of the last solve."""
-        return self.form.base + self.lp.safe_bound() - self.form.error
+        return sum_below(self.form.base, self.lp.safe_bound(), -self.form.error)
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one, given a lower bound."""

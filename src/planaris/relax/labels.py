@@ -258,7 +258,12 @@ class LabelForm:
         return bound
 
     def lower_end(self, labels: LongArray, energy: float, bound: float) -> float:
-        """Return the lower end of the interval for a state and a bound."""
+        """Return the lower end of the interval for a state and a bound.
+
+        Where one step of the energies is wider than a gap that counts, the gap stays open.
+        """
+        if math.isfinite(energy) and math.ulp(energy) > self.model.energy_tolerance:
+            return min(bound, math.nextafter(energy, -math.inf))
         return bound
 
     # -- the reduced problem as arrays, and the way back ------------------------------------

@@ -12,6 +12,7 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit, control
 from planaris.errors import InfeasibleError
 from planaris.kernels.messages import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.summation import sum_below
 from planaris.progress import ProgressOption
 from planaris.relax.crude import crude_ground_state
 from planaris.relax.labels import LabelForm, SpinLabels
@@ -70,7 +71,7 @@ class MessageSolver:
 
     def bound(self) -> float:
         """Return the safe bound of the present messages and domains."""
-        return self.form.base + self.engine.safe_bound() - self.form.error
+        return sum_below(self.form.base, self.engine.safe_bound(), -self.form.error)
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one."""

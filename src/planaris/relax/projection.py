@@ -13,6 +13,7 @@ from planaris.errors import InfeasibleError, MethodError
 from planaris.kernels.cuts import CycleCuts, separate_cycles
 from planaris.kernels.messages import MessagePassing
 from planaris.models import MarkovRandomField
+from planaris.models.summation import sum_below
 from planaris.relax.crude import crude_ground_state
 from planaris.relax.cycles import INTEGRAL
 from planaris.relax.labels import LabelForm
@@ -249,7 +250,7 @@ class LabelRelaxation:
             if status == "infeasible":
                 msg = "no state has positive weight: the hard constraints contradict each other"
                 raise InfeasibleError(msg)
-            bound = self.form.base + self.lp.safe_bound() - self.form.error
+            bound = sum_below(self.form.base, self.lp.safe_bound(), -self.form.error)
             if bound > self.lower:
                 self.lower, self.duals = bound, np.array(self.lp.row_dual)
             self.offer()
@@ -313,7 +314,7 @@ def label_relaxation(
     return GroundState.of(
         model,
         relaxation.state,
-        relaxation.lower,
+        form.lower_end(relaxation.state, relaxation.energy, relaxation.lower),
         method=method,
         status=status,
         pseudomarginals=Pseudomarginals(_lift_nodes(form, nodes), None, share),

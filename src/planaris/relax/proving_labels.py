@@ -52,7 +52,7 @@ class ProvingMessages(MessageSolver):
             for leaf, variable in zip(self.leaf, self.variable, strict=True)
             if variable < 0 and leaf is not None
         ]
-        return min(self.lower, *kept)
+        return self.form.lower_end(self.state, self.energy, min(self.lower, *kept))
 
     def proof(self) -> LabelTree:
         """Return the tree with the messages at its leaves."""
