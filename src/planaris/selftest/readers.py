@@ -198,7 +198,8 @@ def _images(folder: Path) -> list[Reader]:
             file = io.BytesIO()
             try:
                 Image.new(mode, (5, 3)).save(file, kind)
-            except OSError:  # not a mode of this format
+                Image.open(file).load()
+            except OSError:  # not a mode of this format, or not for this version of Pillow
                 continue
             seeds.append(file.getvalue())
 

@@ -89,7 +89,10 @@ def require_lower(
     tight : bool
         Whether no tolerance is granted.
     """
-    tolerance = 0.0 if tight else energy_tolerance(model)
+    tolerance = energy_tolerance(model)
+    if tolerance == 0.0 and result.lower <= result.energy:
+        return  # no parameter makes a difference: all states that are allowed have one energy
+    tolerance = 0.0 if tight else tolerance
     closed = gap < quantum or gap <= 2 * tolerance  # no energy lies between
     below = excess <= gap + math.ulp(result.lower)  # `lower` is no more than the state's energy
     if closed and below and result.lower <= result.energy:
