@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/arrays.hpp"
 #include "graph/spins.hpp"
 
@@ -15,11 +17,31 @@ std::tuple<Out1<int8_t>, int32_t> spins_of(int32_t num_vertices, In2<int32_t> ed
   return {to_numpy(std::move(result.spins)), result.conflicting_edge};
 }
 
+// One row of `differ` per cut.
+std::tuple<Out2<int8_t>, Out1<int32_t>> spins_of_cuts(int32_t num_vertices, In2<int32_t> edges,
+                                                      In2<uint8_t> differ) {
+  const size_t rows = differ.shape(0), columns = differ.shape(1);
+  std::vector<int8_t> spins(rows * size_t(num_vertices));
+  std::vector<int32_t> conflicts(rows);
+  {
+    nb::gil_scoped_release release;
+    for (size_t r = 0; r < rows; ++r) {
+      const SpinAssignment found = spins_from_disagreements(
+          num_vertices, flat(edges), flat(differ).subspan(r * columns, columns));
+      std::copy(found.spins.begin(), found.spins.end(), spins.begin() + r * num_vertices);
+      conflicts[r] = found.conflicting_edge;
+    }
+  }
+  return {to_numpy(std::move(spins), rows, num_vertices), to_numpy(std::move(conflicts))};
+}
+
 }  // namespace
 
 void bind_spins(nb::module_& m) {
   m.def("spins_from_disagreements", &spins_of, nb::arg("num_vertices"),
         nb::arg("edges").noconvert(), nb::arg("differ").noconvert());
+  m.def("spins_of_cuts", &spins_of_cuts, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+        nb::arg("differ").noconvert());
 }
 
 }  // namespace planaris::bindings

@@ -155,9 +155,35 @@ std::tuple<Out1<double>, double> uncut(const PfaffianFactors& f, int threads, co
   return {to_numpy(std::move(p.uncut)), p.residual};
 }
 
-std::tuple<Out1<uint8_t>, int64_t, double> sample(const PfaffianFactors& f, In1<double> uniform,
-                                                  int threads, const Progress& progress) {
-  if (uniform.size() != f.signs.size()) {
+// Samples to be drawn, one row per sample, and the arrays they make.
+struct CutTable {
+  CutTable(size_t count, size_t edges) : cuts(count * edges), num_edges(edges) {
+    for (size_t r = 0; r < count; ++r) {
+      rows.push_back({std::span(cuts).subspan(r * edges, edges)});
+    }
+  }
+
+  // Cuts, edges that no weight decided, logarithms of the probabilities of the decisions.
+  std::tuple<Out2<uint8_t>, Out1<int64_t>, Out1<double>> arrays() && {
+    std::vector<int64_t> undecided;
+    std::vector<double> logs;
+    for (const CutRow& row : rows) {
+      undecided.push_back(row.undecided);
+      logs.push_back(row.log_probability);
+    }
+    return {to_numpy(std::move(cuts), rows.size(), num_edges), to_numpy(std::move(undecided)),
+            to_numpy(std::move(logs))};
+  }
+
+  std::vector<uint8_t> cuts;
+  size_t num_edges;
+  std::vector<CutRow> rows;
+};
+
+std::tuple<Out2<uint8_t>, Out1<int64_t>, Out1<double>> sample(const PfaffianFactors& f,
+                                                              In2<double> uniform, int threads,
+                                                              const Progress& progress) {
+  if (uniform.shape(1) != f.signs.size()) {
     throw std::invalid_argument("uniform must hold one number per edge of the plan");
   }
   if (f.narrow_fronts.empty() && f.wide_fronts.empty()) {
@@ -165,28 +191,32 @@ std::tuple<Out1<uint8_t>, int64_t, double> sample(const PfaffianFactors& f, In1<
   }
   const std::span<const double> numbers = flat(uniform);
   Control control = make_control(progress);
-  SampledCut found;
+  CutTable table(uniform.shape(0), uniform.shape(1));
   {
     nb::gil_scoped_release release;
     const FrontTree& tree = f.plan->tree;
-    found = f.is_wide ? sample_cut(tree, f.entries(), f.wide_fronts, numbers, threads, control)
-                      : sample_cut(tree, f.entries(), f.narrow_fronts, numbers, threads, control);
+    if (f.is_wide) {
+      sample_cuts(tree, f.entries(), f.wide_fronts, numbers, threads, control, table.rows);
+    } else {
+      sample_cuts(tree, f.entries(), f.narrow_fronts, numbers, threads, control, table.rows);
+    }
   }
-  return {to_numpy(std::move(found.cut)), found.undecided, found.log_probability};
+  return std::move(table).arrays();
 }
 
 template <class T>
-SampledCut sample_structures(const std::vector<const PfaffianFactors*>& factors,
-                             Fronts<T> PfaffianFactors::*fronts, std::span<const double> uniform,
-                             Control& control) {
+void sample_structures(const std::vector<const PfaffianFactors*>& factors,
+                       Fronts<T> PfaffianFactors::*fronts, std::span<const double> uniform,
+                       Control& control, std::vector<CutRow>& rows) {
   std::vector<SignStructure<T>> structures;
   for (const PfaffianFactors* f : factors) structures.push_back({f->signs, &(f->*fronts)});
-  return sample_surface_cut(factors[0]->plan->tree, factors[0]->join, structures, uniform, control);
+  sample_surface_cuts(factors[0]->plan->tree, factors[0]->join, structures, uniform, control,
+                      rows);
 }
 
 // The factors are of one plan and differ in their signs only.
-std::tuple<Out1<uint8_t>, int64_t, double> sample_surface(
-    const std::vector<const PfaffianFactors*>& factors, In1<double> uniform,
+std::tuple<Out2<uint8_t>, Out1<int64_t>, Out1<double>> sample_surface(
+    const std::vector<const PfaffianFactors*>& factors, In2<double> uniform,
     const Progress& progress) {
   if (factors.empty()) throw std::invalid_argument("factors must not be empty");
   for (const PfaffianFactors* f : factors) {
@@ -195,19 +225,21 @@ std::tuple<Out1<uint8_t>, int64_t, double> sample_surface(
       throw std::invalid_argument("factors must be of one plan and kept for samples");
     }
   }
-  if (uniform.size() != factors[0]->signs.size()) {
+  if (uniform.shape(1) != factors[0]->signs.size()) {
     throw std::invalid_argument("uniform must hold one number per edge of the plan");
   }
   const std::span<const double> numbers = flat(uniform);
   Control control = make_control(progress);
-  SampledCut found;
+  CutTable table(uniform.shape(0), uniform.shape(1));
   {
     nb::gil_scoped_release release;
-    found = factors[0]->is_wide
-                ? sample_structures(factors, &PfaffianFactors::wide_fronts, numbers, control)
-                : sample_structures(factors, &PfaffianFactors::narrow_fronts, numbers, control);
+    if (factors[0]->is_wide) {
+      sample_structures(factors, &PfaffianFactors::wide_fronts, numbers, control, table.rows);
+    } else {
+      sample_structures(factors, &PfaffianFactors::narrow_fronts, numbers, control, table.rows);
+    }
   }
-  return {to_numpy(std::move(found.cut)), found.undecided, found.log_probability};
+  return std::move(table).arrays();
 }
 
 Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges,

@@ -174,10 +174,22 @@ TEST_CASE("leaves and threads change nothing") {
       CHECK(p.residual < 1e-13);
       // The middle of its interval: an edge is cut where that is likelier, given those before.
       const std::vector<double> half(5, 0.5);
-      const SampledCut drawn = sample_cut(tree, entries, fronts, half, threads, control);
-      CHECK(drawn.undecided == 0);
-      CHECK((drawn.cut[0] ^ drawn.cut[1] ^ drawn.cut[2]) == 0);
-      CHECK((drawn.cut[1] ^ drawn.cut[3] ^ drawn.cut[4]) == 0);
+      std::vector<uint8_t> cut(5);
+      std::vector<CutRow> rows{{cut}};
+      sample_cuts(tree, entries, fronts, half, threads, control, rows);
+      CHECK(rows[0].undecided == 0);
+      CHECK((cut[0] ^ cut[1] ^ cut[2]) == 0);
+      CHECK((cut[1] ^ cut[3] ^ cut[4]) == 0);
+      // Many rows, one thread each, are drawn as one by all threads.
+      std::vector<double> numbers(20, 0.5);
+      std::vector<uint8_t> cuts(20);
+      std::vector<CutRow> many;
+      for (int r = 0; r < 4; ++r) many.push_back({std::span(cuts).subspan(5 * r, 5)});
+      sample_cuts(tree, entries, fronts, numbers, threads, control, many);
+      for (const CutRow& row : many) {
+        CHECK(std::equal(row.cut.begin(), row.cut.end(), cut.begin()));
+        CHECK(row.log_probability == rows[0].log_probability);
+      }
     }
   }
 }

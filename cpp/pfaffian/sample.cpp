@@ -32,30 +32,47 @@ struct Block {
 template <class T>
 class Sampler {
  public:
-  Sampler(const FrontTree& tree, const KasteleynEntries& entries, const Fronts<T>& fronts,
-          std::span<const double> uniform, int threads, Control& control)
-      : tree_(tree), entries_(entries), fronts_(fronts), uniform_(uniform),
-        team_(threads, control) {}
+  Sampler(const FrontTree& tree, const KasteleynEntries& entries, const Fronts<T>& fronts)
+      : tree_(tree), entries_(entries), fronts_(fronts) {
+    for (size_t e = 0; e < entries_.sign.size(); ++e) {
+      const T value = exponential<T>(entries_.join[2 * e] + entries_.join[2 * e + 1]);
+      joins_.push_back(entries_.sign[e] > 0 ? value : -value);
+    }
+  }
 
-  SampledCut run() {
-    cut_.assign(entries_.sign.size(), 0);
-    const TreeTasks tasks = cut_tasks(tree_, team_.threads());
-    workers_.resize(team_.threads());
+  // One sample by all threads of a team.
+  void together(std::span<const double> uniform, Team& team, CutRow& row) {
+    const TreeTasks tasks = cut_tasks(tree_, team.threads());
+    std::vector<Worker> workers(team.threads());
+    for (Worker& w : workers) w.begin(uniform, row);
     std::vector<double> logs(tree_.num_nodes());  // by node, so that nobody's share counts
-    team_.work(tasks.successors(tree_, false), tasks.waits(tree_, false),
-               [&](int worker, int task) {
-                 const auto [first, last] = tasks.tasks[task];
-                 for (int32_t node = last; node >= first; --node) {
-                   team_.check(worker);
-                   visit(workers_[worker], node);
-                   logs[node] = std::exchange(workers_[worker].log_probability, 0.0);
-                 }
-               });
-    SampledCut result;
-    for (const Worker& w : workers_) result.undecided += w.undecided;
-    for (const double log : logs) result.log_probability += log;
-    result.cut = std::move(cut_);
-    return result;
+    team.work(tasks.successors(tree_, false), tasks.waits(tree_, false),
+              [&](int worker, int task) {
+                const auto [first, last] = tasks.tasks[task];
+                for (int32_t node = last; node >= first; --node) {
+                  team.check(worker);
+                  logs[node] = visit(workers[worker], node);
+                }
+              });
+    for (const Worker& w : workers) row.undecided += w.undecided;
+    for (const double log : logs) row.log_probability += log;
+  }
+
+  // Samples of many rows, each by one thread.
+  void apart(std::span<const double> uniform, Team& team, std::vector<CutRow>& rows) {
+    const size_t edges = joins_.size();
+    std::vector<Worker> workers(team.threads());
+    team.work(rows.size(), [&](int worker, int r) {
+      Worker& w = workers[worker];
+      w.begin(uniform.subspan(r * edges, edges), rows[r]);
+      w.logs.resize(tree_.num_nodes());
+      for (int32_t node = tree_.num_nodes() - 1; node >= 0; --node) {
+        team.check(worker);
+        w.logs[node] = visit(w, node);
+      }
+      rows[r].undecided = w.undecided;
+      for (const double log : w.logs) rows[r].log_probability += log;
+    });
   }
 
  private:
@@ -63,11 +80,27 @@ class Sampler {
     Packing packing;
     std::vector<T> pivot_rows;
     std::vector<int32_t> perm;
+    std::vector<double> logs;
+    std::span<const double> uniform;
+    std::span<uint8_t> cut;
     int64_t undecided = 0;
-    double log_probability = 0.0;
+    double log_probability = 0.0;  // of the decisions at one node
+
+    void begin(std::span<const double> numbers, CutRow& row) {
+      uniform = numbers;
+      cut = row.cut;
+      undecided = 0;
+    }
   };
 
-  void visit(Worker& w, int32_t node) {
+  // Decides the edges of a node; returns the logarithm of the probability.
+  double visit(Worker& w, int32_t node) {
+    w.log_probability = 0.0;
+    decide_edges(w, node);
+    return w.log_probability;
+  }
+
+  void decide_edges(Worker& w, int32_t node) {
     const int32_t own = tree_.own_rows(node);
     if (own == 0) return;
     const FrontMatrix<T>& front = fronts_[node];
@@ -76,7 +109,7 @@ class Sampler {
     for (int32_t k = own; k < front.rows - boundary; ++k) rows.push_back(k);  // refused below
     const int32_t* legs = tree_.boundary_legs.data() + tree_.boundary[node];
     for (int32_t k = 0; k < boundary; ++k) {
-      if (cut_[legs[k] >> 1]) rows.push_back(front.rows - boundary + k);
+      if (w.cut[legs[k] >> 1]) rows.push_back(front.rows - boundary + k);
     }
     const auto others = static_cast<int32_t>(rows.size());
     for (int32_t k = 0; k < own; ++k) rows.push_back(k);
@@ -125,11 +158,6 @@ class Sampler {
     for (int32_t i = r + 1; i < block.rows; ++i) block.column(r)[i] = block.column(r)[i] * factor;
   }
 
-  T join(int32_t edge) const {
-    const T value = exponential<T>(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
-    return entries_.sign[edge] > 0 ? value : -value;
-  }
-
   Block<T> select(const Block<T>& block, const std::vector<int32_t>& rows, int32_t others) {
     Block<T> chosen;
     chosen.rows = static_cast<int32_t>(rows.size());
@@ -156,12 +184,12 @@ class Sampler {
     Block<T> first = select(block, rows, others);
     for (size_t k = half; k < edges.size(); ++k) {
       const auto at = static_cast<int32_t>(others + 2 * (k - half));
-      first.column(at)[at + 1] += -join(edges[k]);
+      first.column(at)[at + 1] += -joins_[edges[k]];
     }
     draw(w, reduce(w, std::move(first), candidates), edges.first(half));
     rows.resize(others);
     for (int32_t k = 0; k < half; ++k) {
-      if (!cut_[edges[k]]) continue;
+      if (!w.cut[edges[k]]) continue;
       rows.push_back(others + 2 * k);
       rows.push_back(others + 2 * k + 1);
     }
@@ -190,11 +218,11 @@ class Sampler {
                         log_pfaffian(w, block, block.others);
     const double part = log_pfaffian(w, block, block.rows);
     if (!(stay > -INFINITY) && !(part > -INFINITY)) ++w.undecided;
-    cut_[edge] = !(uniform_[edge] * (1.0 + std::exp(std::min(part - stay, 700.0))) < 1.0);
+    w.cut[edge] = !(w.uniform[edge] * (1.0 + std::exp(std::min(part - stay, 700.0))) < 1.0);
     if (!(stay > -INFINITY)) {
-      cut_[edge] = 1;
+      w.cut[edge] = 1;
     } else if (part > -INFINITY) {
-      const double against = cut_[edge] ? stay - part : part - stay;
+      const double against = w.cut[edge] ? stay - part : part - stay;
       w.log_probability -= against > 0 ? against + std::log1p(std::exp(-against))
                                        : std::log1p(std::exp(against));
     }
@@ -203,27 +231,30 @@ class Sampler {
   const FrontTree& tree_;
   KasteleynEntries entries_;
   const Fronts<T>& fronts_;
-  std::span<const double> uniform_;
-  Team team_;
+  std::vector<T> joins_;  // by edge, signed
   ParallelFor alone_;
-  std::vector<Worker> workers_;
-  std::vector<uint8_t> cut_;
 };
 
 }  // namespace
 
 template <class T>
-SampledCut sample_cut(const FrontTree& tree, const KasteleynEntries& entries,
-                      const Fronts<T>& fronts, std::span<const double> uniform, int threads,
-                      Control& control) {
-  return Sampler<T>(tree, entries, fronts, uniform, threads, control).run();
+void sample_cuts(const FrontTree& tree, const KasteleynEntries& entries, const Fronts<T>& fronts,
+                 std::span<const double> uniform, int threads, Control& control,
+                 std::vector<CutRow>& rows) {
+  Sampler<T> sampler(tree, entries, fronts);
+  Team team(threads, control);
+  if (std::ssize(rows) >= team.threads()) return sampler.apart(uniform, team, rows);
+  const size_t edges = entries.sign.size();
+  for (size_t r = 0; r < rows.size(); ++r) {
+    sampler.together(uniform.subspan(r * edges, edges), team, rows[r]);
+  }
 }
 
-template SampledCut sample_cut<double>(const FrontTree&, const KasteleynEntries&,
-                                       const Fronts<double>&, std::span<const double>, int,
-                                       Control&);
-template SampledCut sample_cut<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
-                                             const Fronts<DoubleDouble>&, std::span<const double>,
-                                             int, Control&);
+template void sample_cuts<double>(const FrontTree&, const KasteleynEntries&,
+                                  const Fronts<double>&, std::span<const double>, int, Control&,
+                                  std::vector<CutRow>&);
+template void sample_cuts<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
+                                        const Fronts<DoubleDouble>&, std::span<const double>, int,
+                                        Control&, std::vector<CutRow>&);
 
 }  // namespace planaris

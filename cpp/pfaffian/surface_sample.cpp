@@ -18,20 +18,21 @@ template <class T>
 class SurfaceSampler {
  public:
   SurfaceSampler(const FrontTree& tree, std::span<const double> join,
-                 const std::vector<SignStructure<T>>& structures, std::span<const double> uniform,
-                 Control& control)
-      : tree_(tree), join_(join), structures_(structures), uniform_(uniform), control_(control) {}
-
-  SampledCut run() {
-    result_.cut.assign(uniform_.size(), 0);
+                 const std::vector<SignStructure<T>>& structures, Control& control)
+      : tree_(tree), join_(join), structures_(structures), control_(control) {
     below_.resize(structures_.size());
     for (size_t k = 0; k < structures_.size(); ++k) sum_factors(k);
+  }
+
+  void draw(std::span<const double> uniform, CutRow& row) {
+    uniform_ = uniform;
+    result_ = row;
     std::vector<SignedLog> prefix(structures_.size());
     for (size_t k = 0; k < structures_.size(); ++k) {
       for (const int8_t sign : structures_[k].sign) prefix[k].sign *= sign;
     }
     if (tree_.num_nodes() > 0) sample(tree_.num_nodes() - 1, prefix);
-    return std::move(result_);
+    row = result_;
   }
 
  private:
@@ -230,23 +231,30 @@ class SurfaceSampler {
   Control& control_;
   BlockElimination<T> elimination_;
   std::vector<Factors> below_;  // by structure and node: pivots of the subtree
-  SampledCut result_;
+  CutRow result_;
 };
 
 }  // namespace
 
 template <class T>
-SampledCut sample_surface_cut(const FrontTree& tree, std::span<const double> join,
-                              const std::vector<SignStructure<T>>& structures,
-                              std::span<const double> uniform, Control& control) {
-  return SurfaceSampler<T>(tree, join, structures, uniform, control).run();
+void sample_surface_cuts(const FrontTree& tree, std::span<const double> join,
+                         const std::vector<SignStructure<T>>& structures,
+                         std::span<const double> uniform, Control& control,
+                         std::vector<CutRow>& rows) {
+  SurfaceSampler<T> sampler(tree, join, structures, control);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const size_t edges = rows[r].cut.size();
+    sampler.draw(uniform.subspan(r * edges, edges), rows[r]);
+  }
 }
 
-template SampledCut sample_surface_cut<double>(const FrontTree&, std::span<const double>,
-                                               const std::vector<SignStructure<double>>&,
-                                               std::span<const double>, Control&);
-template SampledCut sample_surface_cut<DoubleDouble>(const FrontTree&, std::span<const double>,
-                                                     const std::vector<SignStructure<DoubleDouble>>&,
-                                                     std::span<const double>, Control&);
+template void sample_surface_cuts<double>(const FrontTree&, std::span<const double>,
+                                          const std::vector<SignStructure<double>>&,
+                                          std::span<const double>, Control&,
+                                          std::vector<CutRow>&);
+template void sample_surface_cuts<DoubleDouble>(const FrontTree&, std::span<const double>,
+                                                const std::vector<SignStructure<DoubleDouble>>&,
+                                                std::span<const double>, Control&,
+                                                std::vector<CutRow>&);
 
 }  // namespace planaris

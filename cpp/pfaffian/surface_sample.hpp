@@ -17,10 +17,11 @@ struct SignStructure {
   const Fronts<T>* fronts;
 };
 
-// `face` and `join` as in KasteleynEntries; `uniform` holds one number in [0, 1) per edge.
+// `join` as in KasteleynEntries; `uniform` and `rows` as for sample_cuts.
 template <class T>
-SampledCut sample_surface_cut(const FrontTree& tree, std::span<const double> join,
-                              const std::vector<SignStructure<T>>& structures,
-                              std::span<const double> uniform, Control& control);
+void sample_surface_cuts(const FrontTree& tree, std::span<const double> join,
+                         const std::vector<SignStructure<T>>& structures,
+                         std::span<const double> uniform, Control& control,
+                         std::vector<CutRow>& rows);
 
 }  // namespace planaris

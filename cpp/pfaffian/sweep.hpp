@@ -22,17 +22,18 @@ template <class T>
 UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEntries& entries,
                                         const Factors<T>& factors, int threads, Control& control);
 
-struct SampledCut {
-  std::vector<uint8_t> cut;  // one per edge
-  int64_t undecided = 0;     // edges for which both weights vanished: the numbers are too narrow
+// One sample, to be drawn into a row of zeros.
+struct CutRow {
+  std::span<uint8_t> cut;        // one per edge
+  int64_t undecided = 0;         // edges for which both weights vanished: numbers too narrow
   double log_probability = 0.0;  // of all decisions, as they were computed
 };
 
-// One exact sample: edge by edge, separators first, each with its probability given all edges
-// before; `uniform` holds one number in [0, 1) per edge.
+// Exact samples: edge by edge, separators first, each with its probability given all edges
+// before; `uniform` holds one number in [0, 1) per edge, row by row.
 template <class T>
-SampledCut sample_cut(const FrontTree& tree, const KasteleynEntries& entries,
-                      const Fronts<T>& fronts, std::span<const double> uniform, int threads,
-                      Control& control);
+void sample_cuts(const FrontTree& tree, const KasteleynEntries& entries, const Fronts<T>& fronts,
+                 std::span<const double> uniform, int threads, Control& control,
+                 std::vector<CutRow>& rows);
 
 }  // namespace planaris

@@ -250,11 +250,12 @@ class Factorization:
         uniform: FloatArray,
         *,
         budget: Budget = ALONE,
-    ) -> tuple[Array, int, float]:
-        """Return a sampled cut, how many of its edges no weight decided, and its log probability.
+    ) -> tuple[Array, Array, FloatArray]:
+        """Return sampled cuts, how many edges of each no weight decided, and log probabilities.
 
-        ``uniform`` holds one number in [0, 1) per edge. The probability is that of all
-        decisions as they were computed: rounding shows where the cut has another one.
+        ``uniform`` holds one row per sample, one number in [0, 1) per edge. The probability is
+        that of all decisions as they were computed: rounding shows where the cut has another
+        one.
         """
         return self._core.sample(uniform, budget.workers(), budget.poller())
 
@@ -264,7 +265,7 @@ def sample_surface(
     uniform: FloatArray,
     *,
     budget: Budget = ALONE,
-) -> tuple[Array, int, float]:
+) -> tuple[Array, Array, FloatArray]:
     """Return what :meth:`Factorization.sample` does, by the signed sum of several Pfaffians.
 
     ``factors`` differ in their signs only: one factorization per sign structure.

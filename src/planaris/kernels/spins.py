@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import _core
-from planaris.typing import Array, Int8Array, IntArray
+from planaris.typing import Array, BoolArray, Int8Array, IntArray
 
 
 def spins_from_disagreements(
@@ -18,3 +18,9 @@ def spins_from_disagreements(
     """
     flags = np.ascontiguousarray(differ, dtype=np.uint8)
     return _core.spins_from_disagreements(num_vertices, edges, flags)
+
+
+def spins_of_cuts(num_vertices: int, edges: IntArray, cuts: Array) -> tuple[Int8Array, BoolArray]:
+    """Return spins for every row of cuts, and which rows no spins agree with."""
+    found, conflicts = _core.spins_of_cuts(num_vertices, edges, cuts)
+    return found, conflicts >= 0

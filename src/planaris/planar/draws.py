@@ -10,22 +10,29 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import sample_surface
-from planaris.kernels.spins import spins_from_disagreements
+from planaris.kernels.spins import spins_of_cuts
 from planaris.planar.attempts import assigned_entries, attempts
 from planaris.planar.entries import Entries
 from planaris.planar.evaluate import factorize, sum_pfaffians
-from planaris.typing import Array, FloatArray, Int8Array
+from planaris.typing import Array, BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
     from planaris.planar.plan import Plan
 
-CutSampler = Callable[[FloatArray], tuple[Array, int, float]]
-"""From one number in [0, 1) per edge to a cut, how many edges no weight decided, and by how much
-the logarithm of the probability it was drawn with is off: the decisions on the way multiply to the
-weight of the cut over the sum of all weights, but for rounding."""
+CutSampler = Callable[[FloatArray], tuple[Array, BoolArray]]
+"""From rows of one number in [0, 1) per edge to a cut per row, and which of them rounding may have
+decided: an edge had no weight, or the decisions on the way do not multiply to the weight of the
+cut over the sum of all weights."""
+
+RawSampler = Callable[[FloatArray], tuple[Array, Array, FloatArray]]
+"""Likewise, with the number of edges of each cut that no weight decided, and the logarithms of the
+probabilities that the cuts were drawn with."""
 
 DOUBT = 1e-6
 """Error of the logarithm of a probability that is let pass."""
+
+CHUNK = 1 << 20
+"""Random numbers drawn at once, at most, but for one sample."""
 
 
 def draw(
@@ -34,26 +41,34 @@ def draw(
     """Return ``size`` independent samples; see :meth:`planaris.planar.Plan.sample`."""
     drawers = _Kept(_drawers(plan, couplings, budget=budget))
     result = np.empty((size, plan.num_spins), dtype=np.int8)
-    component = plan.embedding.component_of
-    for row in result:
-        uniform = rng.random(plan._split.num_edges)
-        flips = 1 - 2 * rng.integers(0, 2, plan.embedding.num_components, dtype=np.int8)
-        for spins, drawer in drawers:
-            cut, undecided, error = drawer(uniform)
-            turned, contradiction = spins_from_disagreements(plan.num_spins, plan._split.edges, cut)
-            row[:] = turned * spins
-            # Edges around a face are cut an even number of times: a contradiction shows that
-            # rounding has decided an edge; so does a probability that is not the cut's.
-            if contradiction < 0 and undecided == 0 and error <= DOUBT:
-                break
-        else:
-            msg = (
-                "at this temperature a sample would be decided by rounding, even in "
-                "double-double; raise the temperature"
-            )
-            raise PrecisionError(msg)
-        row *= flips[component]
+    component, num_edges = plan.embedding.component_of, plan._split.num_edges
+    width = num_edges + plan.embedding.num_components
+    rows = max(1, CHUNK // max(width, 1))
+    for first in range(0, size, rows):
+        chunk = result[first : first + rows]
+        uniform = rng.random((len(chunk), width))  # the first samples do not depend on `size`
+        _draw_chunk(plan, drawers, np.ascontiguousarray(uniform[:, :num_edges]), chunk)
+        chunk *= np.where(uniform[:, num_edges:] < 0.5, 1, -1).astype(np.int8)[:, component]
     return result
+
+
+def _draw_chunk(plan: Plan, drawers: _Kept, uniform: FloatArray, result: Int8Array) -> None:
+    """Turn rows of random numbers into spins, those in doubt by the next drawer again."""
+    left = np.arange(len(uniform))
+    for spins, drawer in drawers:
+        cuts, doubtful = drawer(uniform[left])
+        # Edges around a face are cut an even number of times: a contradiction shows that
+        # rounding has decided an edge.
+        turned, contradicts = spins_of_cuts(plan.num_spins, plan._split.edges, cuts)
+        result[left] = turned * spins
+        left = left[contradicts | doubtful]
+        if not len(left):
+            return
+    msg = (
+        "at this temperature a sample would be decided by rounding, even in "
+        "double-double; raise the temperature"
+    )
+    raise PrecisionError(msg)
 
 
 class _Kept:
@@ -123,25 +138,26 @@ def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, budget: Budget) ->
     return _checked(draw_cut, entries, known)
 
 
-def _checked(draw_cut: CutSampler, entries: Entries, total: float | None) -> CutSampler:
+def _checked(draw_cuts: RawSampler, entries: Entries, total: float | None) -> CutSampler:
     """Compare what cuts are drawn with to their weights; ``total`` is the log of the sum of all.
 
     Weights are relative to the gauge state, whose cut is empty.
     """
 
-    def checked(uniform: FloatArray) -> tuple[Array, int, float]:
-        cut, undecided, drawn = draw_cut(uniform)
-        if total is None:
-            return cut, undecided, 0.0
-        weight = -2.0 * float(entries.gauged[cut.astype(bool)].sum())
-        return cut, undecided, abs(drawn - (weight - total))
+    def checked(uniform: FloatArray) -> tuple[Array, BoolArray]:
+        cuts, undecided, drawn = draw_cuts(uniform)
+        doubtful = undecided > 0
+        if total is not None:
+            weights = -2.0 * (cuts @ entries.gauged)
+            doubtful |= ~(np.abs(drawn - (weights - total)) <= DOUBT)
+        return cuts, doubtful
 
     return checked
 
 
 def _surface_sampler(
     plan: Plan, entries: Entries, *, wide: bool, budget: Budget
-) -> CutSampler | None:
+) -> RawSampler | None:
     structures = [
         plan._elimination.factorize(
             turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, budget=budget
@@ -153,11 +169,11 @@ def _surface_sampler(
     return lambda uniform: sample_surface(structures, uniform, budget=budget)
 
 
-def _agreeing(first: CutSampler, second: CutSampler) -> CutSampler:
+def _agreeing(first: RawSampler, second: RawSampler) -> RawSampler:
     """Count what two samplers decide differently among what is undecided."""
 
-    def draw_cut(uniform: FloatArray) -> tuple[Array, int, float]:
-        (cut, undecided, drawn), (again, more, _) = first(uniform), second(uniform)
-        return cut, undecided + more + int(np.count_nonzero(cut != again)), drawn
+    def draw_cuts(uniform: FloatArray) -> tuple[Array, Array, FloatArray]:
+        (cuts, undecided, drawn), (again, more, _) = first(uniform), second(uniform)
+        return cuts, undecided + more + np.count_nonzero(cuts != again, axis=1), drawn
 
-    return draw_cut
+    return draw_cuts
