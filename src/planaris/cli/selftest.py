@@ -18,9 +18,10 @@ from planaris.budget import processors
 from planaris.io import read_model
 from planaris.report.marked import insert_between
 from planaris.report.page import write_page
-from planaris.selftest import check_model, sections
+from planaris.selftest import sections
 from planaris.selftest.models import Case
 from planaris.selftest.sections import Section, Tell
+from planaris.selftest.soak import check_model
 
 MINUTE = 1 / 60
 SOAK_SHARE = 0.5
