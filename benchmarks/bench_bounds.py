@@ -23,11 +23,11 @@ import numpy as np
 
 from planaris import IsingModel, treewidth
 from planaris.bounds import clamped_marginals, interval, pdc, planar_and_trees, trw
-from planaris.bounds.bare import as_bare
-from planaris.bounds.decomposition import Decomposition, Stop
-from planaris.bounds.families import lattice_family, lattice_shape
-from planaris.bounds.trw import grow_trees, tree_decomposition
+from planaris.bounds.decomposition.trees import grow_trees, tree_decomposition
 from planaris.generate import square_lattice
+from planaris.subgraphs.bias_model import as_bare
+from planaris.subgraphs.convex_combination import Decomposition, Stop
+from planaris.subgraphs.families import lattice_family, lattice_shape
 
 METHODS = {
     "trw": trw,
@@ -204,7 +204,7 @@ def large(side: int, seconds: float) -> None:
 
 def real_models(folder: Path, seconds: float, only: str) -> None:
     """Print a table: the interval without elimination, trees, planar subgraphs, and as chosen."""
-    import planaris.bounds.intervals as intervals
+    import planaris.bounds.intervals.search as intervals
     from planaris.io import read_model
     from planaris.models.convert import mrf2ising
 

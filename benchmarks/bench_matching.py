@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planaris.kernels.matching import TJoinSolver, minimum_tjoin
+from planaris.matching.tjoins import TJoinSolver, minimum_tjoin
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))

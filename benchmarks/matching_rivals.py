@@ -23,7 +23,7 @@ LEMON_SCALE = 2.0**26  # LEMON takes integers only
 
 
 def planaris(faces, sides, couplings):
-    from planaris.kernels.matching import minimum_tjoin
+    from planaris.matching.tjoins import minimum_tjoin
 
     odd, outer = _odd(faces, sides, couplings)
     begin = time.process_time()

@@ -18,11 +18,11 @@ from planaris.bounds import (
     trw,
     trw_over_cycles,
 )
-from planaris.bounds.bare import as_bare
-from planaris.bounds.trw import grow_trees
+from planaris.bounds.decomposition.trees import grow_trees
 from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.reference import enumerate_states
+from planaris.subgraphs.bias_model import as_bare
 from planaris.verify import check_result
 
 CHUNKS = 20
@@ -103,7 +103,7 @@ def test_intervals_hold_wherever_time_runs_out(seed: int, monkeypatch: pytest.Mo
     rng = np.random.default_rng([12, seed])
     model = random_model(rng, 9)
     value, slack = exact(model)
-    monkeypatch.setattr("planaris.bounds.intervals.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
     for reads in [*range(30), *range(30, 400, 37)]:
         with use_clock(StepClock(reads)):
             found = interval(model, 10.0)

@@ -11,7 +11,7 @@ from planaris.result.files import FIELDS
 from planaris.selftest import forgery
 from planaris.selftest.forgery import MODELS, Forgeable, cases, forge
 from planaris.selftest.judge import JUDGED, NOT_RELIED_ON
-from planaris.verify import state
+from planaris.verify import claims
 
 DOCS = Path(__file__).parents[2] / "docs" / "formats" / "certificate.md"
 
@@ -47,7 +47,7 @@ def test_every_change_of_one_result() -> None:
 @pytest.mark.parametrize("check", ["_check_spins", "check_tolerance", "rounding_of"])
 def test_a_check_left_out_is_noticed(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = (lambda *_: 1.0) if check == "rounding_of" else (lambda *_: None)
-    monkeypatch.setattr(state, check, nothing)
+    monkeypatch.setattr(claims, check, nothing)
     assert faults(list(forge(_proved_by_messages(), every=3)))
 
 

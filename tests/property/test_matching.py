@@ -16,7 +16,7 @@ from helpers.tjoin_cases import (
     random_weights,
 )
 from planaris.errors import InfeasibleError
-from planaris.kernels.matching import min_weight_perfect_matching, minimum_tjoin
+from planaris.matching.tjoins import min_weight_perfect_matching, minimum_tjoin
 from planaris.verify import check_perfect_matching, check_tjoin
 
 

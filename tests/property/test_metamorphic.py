@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.bounds.clamped import clamp
+from planaris.bounds.intervals.clamping import clamp
 
 SEEDS = range(3)
 

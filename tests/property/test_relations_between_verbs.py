@@ -11,12 +11,12 @@ import pytest
 import planaris as pl
 from helpers.exact_models import ball_log_partition, random_model, rational_logs
 from planaris import IsingModel
-from planaris.bounds.intersect import from_ground_state, intersect, is_cold
+from planaris.bounds.intervals.intersection import from_ground_state, intersect, is_cold
 from planaris.budget import Budget
 from planaris.embed import Embedding, torus_lattice
 from planaris.errors import InfeasibleError
 from planaris.methods.cold import with_ground_state
-from planaris.verify.partition_bounds import check_interval
+from planaris.verify.proofs.partition_bounds import check_interval
 
 
 def random_torus(side: int, beta: float, seed: int) -> tuple[IsingModel, Embedding]:

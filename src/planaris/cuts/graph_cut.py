@@ -11,7 +11,7 @@ from planaris.budget import Budget, TimeLimit
 from planaris.cuts.roof_dual import LATE, FlowCertificate
 from planaris.cuts.submodular import is_submodular
 from planaris.errors import MethodError
-from planaris.kernels import max_flow as kernel
+from planaris.kernels import graph as kernel
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption
 from planaris.result import GroundState

@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.budget import Budget, TimeLimit
 from planaris.cuts.submodular import require_ising
-from planaris.kernels import max_flow as kernel
+from planaris.kernels import graph as kernel
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption
 from planaris.result import Flow, GroundState

@@ -17,7 +17,7 @@ import numpy as np
 
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels import embedding as kernel
-from planaris.kernels import planarity
+from planaris.kernels.graph import connected_components
 from planaris.models.arrays import as_edges, as_positions
 from planaris.show import one_line
 from planaris.typing import ArrayLike, IntArray
@@ -136,7 +136,7 @@ class Embedding:
             edges, len(np.asarray(positions)) if num_vertices is None else num_vertices
         )
         points = as_positions(positions, n)
-        flaw, at_fault, rotation, offsets, outer = planarity.embed_drawing(n, pairs, points)
+        flaw, at_fault, rotation, offsets, outer = kernel.embed_drawing(n, pairs, points)
         if flaw:
             raise _crossing_error(flaw, at_fault, pairs)
         return cls(n, pairs, rotation, offsets, outer)
@@ -165,9 +165,9 @@ class Embedding:
         4
         """
         n, pairs = _as_graph(edges, num_vertices)
-        is_planar, rotation, offsets = planarity.embed_planar(n, pairs)
+        is_planar, rotation, offsets = kernel.embed_planar(n, pairs)
         if not is_planar:
-            kind, found = planarity.find_kuratowski(n, pairs)
+            kind, found = kernel.find_kuratowski(n, pairs)
             msg = (
                 f"`edges` must form a planar graph, but {len(found)} of the {len(pairs)} edges "
                 f"are a subdivided {kind} (see `kuratowski_edges`); `ground_state` and "
@@ -285,7 +285,7 @@ class Embedding:
     @cached_property
     def component_of(self) -> IntArray:
         """Connected component of every vertex."""
-        return kernel.connected_components(self.num_vertices, self.edges)
+        return connected_components(self.num_vertices, self.edges)
 
     @property
     def num_components(self) -> int:

@@ -1,9 +1,60 @@
-"""Faces and components of rotation systems, compiled."""
+"""Planarity and its refusal, rotation systems, faces, chords and homology, compiled."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from planaris import _core
-from planaris.typing import IntArray
+from planaris.typing import BoolArray, FloatArray, IntArray
+
+FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
+"""What can be wrong with a drawing, by the number the core gives it."""
+
+
+def embed_drawing(
+    num_vertices: int, edges: IntArray, positions: FloatArray
+) -> tuple[str, tuple[int, int], IntArray, IntArray, IntArray]:
+    """Return (flaw or "", what is at fault, rotation, offsets, half-edges on the outer faces).
+
+    The sweep is exact and takes O((n + m) log n). With a flaw, the arrays mean nothing; the
+    pair holds two edges (crossing, overlap), an edge and a vertex (through-vertex), or two
+    vertices (same-place).
+    """
+    found = _core.embed_drawing(num_vertices, edges, positions)
+    at_fault = (found.first, found.second)
+    return FLAWS[found.flaw], at_fault, found.rotation, found.offsets, found.outer
+
+
+def embed_planar(num_vertices: int, edges: IntArray) -> tuple[bool, IntArray, IntArray]:
+    """Return (is planar, rotation, offsets) by the left-right test, in linear time."""
+    return _core.embed_planar(num_vertices, edges)
+
+
+def is_planar(num_vertices: int, edges: IntArray) -> bool:
+    """Tell whether a graph is planar, without embedding it."""
+    return _core.is_planar(num_vertices, edges)
+
+
+def find_kuratowski(num_vertices: int, edges: IntArray) -> tuple[str, IntArray]:
+    """Return ("K5" or "K3,3", edges of a subdivision of it); no edges if the graph is planar."""
+    is_k5, found = _core.find_kuratowski(num_vertices, edges)
+    return "K5" if is_k5 else "K3,3", found
+
+
+def split_faces(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, max_length: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return (chords, rotation and offsets with them, a half-edge left of each given face)."""
+    split = _core.split_faces(edges, rotation, offsets, max_length)
+    return split.chords, split.rotation, split.offsets, split.centre
+
+
+def find_best_faces(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, weights: FloatArray
+) -> tuple[BoolArray, BoolArray]:
+    """Return (vertices on the heaviest face of each component, components proved heaviest)."""
+    chosen, is_unique = _core.find_best_faces(edges, rotation, offsets, weights)
+    return chosen.view(np.bool_), is_unique.view(np.bool_)
 
 
 def trace_faces(
@@ -13,6 +64,8 @@ def trace_faces(
     return _core.trace_faces(edges, rotation, offsets)
 
 
-def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
-    """Return the component of every vertex, numbered in order of their first vertex."""
-    return _core.connected_components(num_vertices, edges)
+def homology_basis(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, face_of: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return (edges of all cycles one after the other, offsets of the cycles)."""
+    return _core.homology_basis(edges, rotation, offsets, face_of)

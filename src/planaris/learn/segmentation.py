@@ -13,9 +13,9 @@ from planaris.infer import ground_state
 from planaris.learn.crf import PlanarCRF
 from planaris.learn.features import edge_features
 from planaris.learn.grid import GridPotentials, as_image
-from planaris.learn.perfect import bound_probabilities
 from planaris.learn.tied import TiedGraph
 from planaris.progress import ProgressOption, watch
+from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planaris.bounds.intersect import from_ground_state, intersect, is_cold
+from planaris.bounds.intervals.intersection import from_ground_state, intersect, is_cold
 from planaris.budget import Budget
 from planaris.errors import InfeasibleError
 from planaris.methods.registry import Model, Question, methods

@@ -196,7 +196,7 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
     >>> new, inverse.lift_states([1, -1, -1]).tolist()
     (IsingModel(3 spins, 2 edges, no fields), [-1, 1])
     """
-    from planaris.kernels.embedding import connected_components
+    from planaris.kernels.graph import connected_components
 
     n, m = model.num_spins, model.num_edges
     joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)

@@ -11,7 +11,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
-from planaris.kernels.cut_packing import CutPacking
+from planaris.kernels.tjoin import CutPacking
 from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
 from planaris.typing import BoolArray, FloatArray, Int8Array

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris.kernels.graph import connected_components
-from planaris.kernels.matching import CutPacking, TJoin
+from planaris.matching.tjoins import CutPacking, TJoin
 from planaris.models import IsingModel
 from planaris.typing import BoolArray, FloatArray, IntArray
 

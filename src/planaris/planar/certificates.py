@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.kernels.cut_packing import CutPacking
+from planaris.kernels.tjoin import CutPacking
 from planaris.result import CutSum
 from planaris.show import one_line
 from planaris.typing import FloatArray, Int8Array, IntArray

@@ -9,8 +9,8 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
+from planaris.kernels.graph import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
-from planaris.kernels.spins import spins_of_cuts
 from planaris.planar.attempts import assigned_entries, attempts
 from planaris.planar.entries import Entries
 from planaris.planar.evaluate import factorize, sum_pfaffians

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.embed import Embedding
-from planaris.kernels.matching import TJoin
-from planaris.kernels.spins import spins_from_disagreements
+from planaris.kernels.graph import spins_from_disagreements
+from planaris.matching.tjoins import TJoin
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.typing import FloatArray, Int8Array
 

@@ -11,9 +11,8 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError
-from planaris.kernels.matching import TJoin
-from planaris.kernels.max_flow import descend_energy
-from planaris.kernels.spins import spins_from_disagreements
+from planaris.kernels.graph import descend_energy, spins_from_disagreements
+from planaris.matching.tjoins import TJoin
 from planaris.models import IsingModel
 from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied

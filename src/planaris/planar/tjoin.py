@@ -13,7 +13,7 @@ import numpy as np
 
 from planaris.budget import TimeLimit
 from planaris.embed import Embedding
-from planaris.kernels.matching import TJoin, minimum_tjoin
+from planaris.matching.tjoins import TJoin, minimum_tjoin
 from planaris.typing import FloatArray, IntArray
 
 

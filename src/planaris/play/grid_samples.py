@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.learn.perfect import bound_probabilities
 from planaris.play.scenes import Scene
+from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.typing import Array
 
 MAX_SWEEPS = 4096

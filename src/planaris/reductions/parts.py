@@ -16,8 +16,11 @@ import numpy as np
 
 from planaris.embed import Embedding, embed, join_bias_spin
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
-from planaris.kernels.graph import biconnected_components, connected_components
-from planaris.kernels.spins import spins_from_disagreements
+from planaris.kernels.graph import (
+    biconnected_components,
+    connected_components,
+    spins_from_disagreements,
+)
 from planaris.models import Inverse, IsingModel, bias2fields, fields2bias
 from planaris.models.convert import WithoutBias
 from planaris.models.memo import once_per_model

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.cuts import CutReduction, improve_spins, reduce_cut, round_disagreements
+from planaris.kernels.polytope import CutReduction, improve_spins, reduce_cut, round_disagreements
 from planaris.models import IsingModel, fields2bias
-from planaris.relax.facets import missing_edges
-from planaris.relax.lp import UNIT
+from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
+
+UNIT = 2.0**-53
+"""Unit roundoff of double precision."""
 
 ROUNDING = 1e-12
 """What solvers may lose of sums of couplings, relative to all of them."""
@@ -243,3 +245,31 @@ def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatA
     apart = (distance[:n] + 1.0 - distance[n + 1 : 2 * n + 1]) / 2
     apart[at] = field_x
     return np.asarray(1.0 - np.clip(apart, 0.0, 1.0))
+
+
+def with_offset(found: GroundState, model: IsingModel) -> GroundState:
+    """Return the result for a model from that for the same model without its offset.
+
+    Examples
+    --------
+    >>> pair = IsingModel([(0, 1)], [1.0], offset=2.0)
+    >>> bare = GroundState.of(pair.without_offset(), [1, 1], -1.0, method="graph-cut")
+    >>> with_offset(bare, pair).energy
+    -3.0
+    """
+    # A bound is at most the least energy rounded to nearest; rounding keeps the order of sums.
+    lower = math.fsum([math.nextafter(found.lower, -math.inf), -model.offset])
+    if not found.exact:  # a gap that counts stays open
+        lower = min(lower, math.nextafter(float(model.energy(found.spins)), -math.inf))
+    trace = [
+        {**row, "lower": row["lower"] - model.offset, "upper": row["upper"] - model.offset}
+        for row in found.trace
+    ]
+    return found.restated(model, found.spins, lower, trace=trace)
+
+
+def missing_edges(num_spins: int, edges: IntArray) -> IntArray:
+    """Return the pairs that are not joined."""
+    absent = np.ones((num_spins, num_spins), dtype=bool)
+    absent[edges[:, 0], edges[:, 1]] = absent[edges[:, 1], edges[:, 0]] = False
+    return np.argwhere(np.triu(absent, 1)).astype(np.int32)

@@ -41,7 +41,7 @@ class TJoinProof:
     free : int array
         Walks that no set of the packing may hold.
     order, start, stop, parent, digits, exponent
-        The packing, see :class:`planaris.kernels.matching.CutPacking`. Every state leaves at
+        The packing, see :class:`planaris.matching.tjoins.CutPacking`. Every state leaves at
         least its value unsatisfied.
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.mini_bucket import elimination_order, mini_bucket_bound
+from planaris.bounds.labels.mini_buckets import elimination_order, mini_bucket_bound
 from planaris.embed import prove_planarity
 from planaris.errors import FileFormatError, PlanarisError
 from planaris.generate import spin_glass
@@ -31,7 +31,7 @@ from planaris.result import (
 )
 from planaris.result.files import digest, save_result
 from planaris.verify import check_result
-from planaris.verify.elimination import recompute
+from planaris.verify.recompute.elimination import recompute
 
 CLAIMS = ("energy", "spins", "labels", "value", "nodes", "edges")
 """Fields of which no change may pass; others may be weakened to something still true.

@@ -1,6 +1,6 @@
 """One random model through every method that takes it, against plain elimination.
 
-The oracle is :func:`planaris.verify.elimination.recompute`, which shares no code with the
+The oracle is :func:`planaris.verify.recompute.elimination.recompute`, which shares no code with the
 solvers and states its own rounding.
 """
 
@@ -27,7 +27,7 @@ from planaris.models import IsingModel
 from planaris.planar import plan
 from planaris.selftest.models import Case, Model, make_case
 from planaris.verify import check_result
-from planaris.verify.elimination import Recomputed, recompute
+from planaris.verify.recompute.elimination import Recomputed, recompute
 
 REFUSALS = (MethodError, NotPlanarError, TooLargeError, TimeLimitError)
 """What a method may say to a model that it is not for."""

@@ -17,6 +17,28 @@ from planaris.typing import Array, FloatArray
 
 
 @dataclass(frozen=True)
+class BareModel:
+    """Edges and couplings without fields; a bias spin may be the last vertex."""
+
+    num_vertices: int
+    edges: Array
+    couplings: FloatArray
+
+    @classmethod
+    def of(cls, model: IsingModel) -> BareModel:
+        """Join the fields to a bias spin behind the last spin."""
+        with_field = np.flatnonzero(model.fields)
+        bias = np.column_stack([with_field, np.full(len(with_field), model.num_spins)])
+        edges = np.concatenate([model.edges.astype(np.int64), bias])
+        couplings = np.concatenate([model.couplings, model.fields[with_field]])
+        return cls(model.num_spins + 1, edges, couplings)
+
+    def restrict(self, chosen: Array) -> BareModel:
+        """Keep some of the edges."""
+        return BareModel(self.num_vertices, self.edges[chosen], self.couplings[chosen])
+
+
+@dataclass(frozen=True)
 class AsSpins:
     """A model of two labels as spins: label 0 is -1 and 1 is +1.
 

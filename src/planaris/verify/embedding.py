@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.errors import VerificationError
 from planaris.typing import Array
-from planaris.verify.demands import components, require, whole_numbers
+from planaris.verify.proof_arrays import components, require, whole_numbers
 
 
 def check_plane(embedding: Any) -> int:

@@ -15,15 +15,14 @@ from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import CutSum, Marginals
 from planaris.typing import Array, BoolArray, FloatArray
-from planaris.verify.anew import LARGE, cut_sum_of
-from planaris.verify.conversions import as_spins
-from planaris.verify.cut_sums import edge_sum_by_cuts
-from planaris.verify.demands import components
-from planaris.verify.determinant import edge_sum_by_determinant, is_warm
-from planaris.verify.elimination import Recomputed, recompute
-from planaris.verify.energy_bounds import BareModel
+from planaris.verify.conversions import BareModel, as_spins
 from planaris.verify.exactness import MARGINALS
 from planaris.verify.findings import Finding
+from planaris.verify.proof_arrays import components
+from planaris.verify.recompute.cut_sums import edge_sum_by_cuts
+from planaris.verify.recompute.determinant import edge_sum_by_determinant, is_warm
+from planaris.verify.recompute.elimination import Recomputed, recompute
+from planaris.verify.recompute.log_partition import LARGE, cut_sum_of
 
 Ends = list[tuple[FloatArray, FloatArray]]
 """Lower and upper ends of tables."""

@@ -27,15 +27,20 @@ from planaris.result import (
     Plane,
 )
 from planaris.typing import Array
-from planaris.verify.anew import log_partition_anew
-from planaris.verify.conversions import as_labels, as_spins
-from planaris.verify.demands import require
-from planaris.verify.elimination import Recomputed, least_energy
+from planaris.verify.claims import (
+    MAX_ENUMERATED,
+    check_log_partition,
+    check_minimum,
+    check_state,
+    check_tolerance,
+)
+from planaris.verify.conversions import BareModel, as_labels, as_spins
 from planaris.verify.embedding import check_plane
-from planaris.verify.energy_bounds import BareModel
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import CheckReport, Finding
-from planaris.verify.ground_state import (
+from planaris.verify.marginals import check_marginals
+from planaris.verify.proof_arrays import require
+from planaris.verify.proofs.ground_state import (
     beyond,
     check_certificate,
     energy_quantum,
@@ -43,17 +48,11 @@ from planaris.verify.ground_state import (
     proved_bound,
     require_lower,
 )
-from planaris.verify.kuratowski import check_kuratowski
-from planaris.verify.label_bounds import label_bound, label_cycle_bound
-from planaris.verify.marginals import check_marginals
-from planaris.verify.partition_bounds import check_interval
-from planaris.verify.state import (
-    MAX_ENUMERATED,
-    check_log_partition,
-    check_minimum,
-    check_state,
-    check_tolerance,
-)
+from planaris.verify.proofs.kuratowski import check_kuratowski
+from planaris.verify.proofs.label_bounds import label_bound, label_cycle_bound
+from planaris.verify.proofs.partition_bounds import check_interval
+from planaris.verify.recompute.elimination import Recomputed, least_energy
+from planaris.verify.recompute.log_partition import log_partition_anew
 
 Model = IsingModel | MarkovRandomField
 

@@ -3,13 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import planaris as pl
 from planaris.errors import ModelError
 from planaris.generate import noisy_mask, shape_mask
 from planaris.learn import PlanarCRF, segment_image
-from planaris.learn.perfect import bound_probabilities
 from planaris.learn.segmentation import read_strokes
-from planaris.reference import enumerate_states
 
 
 def scene(rng, shape=(30, 34)):
@@ -62,25 +59,6 @@ def test_constant_and_thin_images(shape):
     assert np.all((found.uncertainty >= 0) & (found.uncertainty <= 1))
 
 
-def test_bounds_hold_the_exact_probabilities(rng):
-    fields = 0.5 * rng.standard_normal((3, 4))
-    right, down = rng.random((3, 3)), rng.random((2, 4))
-    model = pl.IsingModel.from_image(fields, right, down)
-    exact = enumerate_states(model).nodes.reshape(3, 4)
-    low, high = bound_probabilities(fields, right, down, num_samples=1500, seed=3)
-    np.testing.assert_array_equal(low, high)  # small: all chains meet
-    np.testing.assert_allclose(low, exact, atol=5 * 0.5 / 1500**0.5)
-    short = bound_probabilities(fields, right, down, num_samples=1500, seed=3, max_sweeps=4)
-    assert np.all(short[0] <= low)
-    assert np.all(low <= short[1])
-
-
-def test_strong_couplings_stay_open():
-    low, high = bound_probabilities(np.zeros((6, 6)), np.full((6, 5), 9.0), np.full((5, 6), 9.0))
-    np.testing.assert_array_equal(low, 0.0)
-    np.testing.assert_array_equal(high, 1.0)
-
-
 def test_what_is_refused(rng):
     image, _, strokes = scene(rng)
     with pytest.raises(ModelError, match="both kinds"):
@@ -93,19 +71,8 @@ def test_what_is_refused(rng):
         segment_image(np.zeros((0, 3)))
     with pytest.raises(ModelError, match="num_samples"):
         segment_image(image, num_samples=0)
-    with pytest.raises(ModelError, match="negative"):
-        bound_probabilities(np.zeros((1, 2)), np.array([[-1.0]]), np.zeros((0, 2)))
     with pytest.raises(ModelError, match="scribbles"):
         read_strokes(np.zeros((2, 2, 4)))
-
-
-def test_progress_never_goes_back():
-    told = []
-    cold = np.full((6, 5), 9.0), np.full((5, 6), 9.0)  # chains that do not meet
-    bound_probabilities(np.zeros((6, 6)), *cold, max_sweeps=64, progress=told.append)
-    assert told == sorted(told)
-    assert 0 <= told[0] < 0.05
-    assert 0.9 < told[-1] <= 1
 
 
 def test_images_of_bytes_are_as_good(rng):

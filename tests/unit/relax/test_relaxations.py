@@ -13,7 +13,7 @@ from planaris.models import IsingModel
 from planaris.reference.brute_force import enumerate_states
 from planaris.relax import branch_and_cut, cycle_lp, local_lp
 from planaris.relax.cut_form import CutForm, energy_quantum
-from planaris.relax.semidefinite import SemidefiniteBound
+from planaris.relax.sdp.semidefinite_bound import SemidefiniteBound
 
 
 def random_model(rng, largest=9):

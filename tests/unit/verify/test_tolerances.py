@@ -16,8 +16,8 @@ from planaris.errors import PlanarisError, VerificationError
 from planaris.result import Bounds, MeanField, load_result
 from planaris.result.files import digest
 from planaris.verify import check_result
-from planaris.verify.elimination import recompute
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
+from planaris.verify.recompute.elimination import recompute
 
 TRIANGLE = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.1, 2.3, -3.7], fields=[0.0, 0.5, 0.25])
 WHOLE = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, 3.0])

@@ -1,0 +1,113 @@
+"""Bounds as results: both ends of the interval, pseudomarginals, what the search did."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from planaris.bounds.structured_mean_field import mean_field
+from planaris.models import IsingModel
+from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats
+from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, Bare
+from planaris.subgraphs.convex_combination import Decomposition
+from planaris.typing import FloatArray
+
+MEAN_FIELD_SECONDS = 2e-5
+"""Per spin, to prepare mean field over single spins."""
+
+
+def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
+    """Return the result for a model without couplings, or one too large for arithmetic."""
+    total = float(np.abs(bare.couplings).sum())
+    if total <= 0.0:
+        value = model.num_spins * LOG2 + model.offset
+        slack = 4 * EPSILON * (abs(value) + abs(model.offset) + 1)
+        return LogPartition.around(value, slack, num_variables=model.num_spins, method=method)
+    if total > MAX_TOTAL:
+        upper = bare.crude_upper()
+        n = model.num_spins
+        return LogPartition.between(
+            -math.inf, upper, num_variables=n, method=method, status="too large"
+        )
+    return None
+
+
+def _independent_lower(model: IsingModel) -> float:
+    """Return the mean-field bound of spins that follow their own fields, rounded down."""
+    size = np.abs(model.fields)
+    means = np.tanh(model.fields)
+    logs = size + np.log1p(np.exp(-2.0 * size))
+    pairs = model.couplings * means[model.edges[:, 0]] * means[model.edges[:, 1]]
+    bound = math.fsum([*logs.tolist(), *pairs.tolist(), model.offset])
+    total = float(logs.sum() + np.abs(pairs).sum() + np.abs(model.couplings).sum())
+    return bound - 8 * EPSILON * (total + abs(model.offset) + 1)
+
+
+def out_of_time(model: IsingModel, bare: Bare, method: str, started: float) -> LogPartition:
+    """Return what holds without any subgraph: sizes above, one pass of mean field below."""
+    upper = bare.crude_upper()
+    lower = _independent_lower(model)
+    return LogPartition.between(
+        min(lower, upper),
+        upper,
+        value=upper,
+        num_variables=model.num_spins,
+        method=method,
+        status="time_limit",
+        pseudomarginals=Pseudomarginals(
+            np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5)
+        ),
+        seconds=time.monotonic() - started,
+    )
+
+
+def bound_result(
+    model: IsingModel, state: Decomposition, method: str, **details: Any
+) -> LogPartition:
+    """Return the certified bound of a decomposition, with a quick lower bound."""
+    if state.upper == math.inf:
+        return out_of_time(model, state.bare, method, time.monotonic())
+    upper = state.certified()
+    below: Any = None
+    left = max(state.budget.remaining(), 0.1)
+    if MEAN_FIELD_SECONDS * model.num_spins <= left:
+        last = state.budget.unlimited().within(left)
+        below = mean_field(model, clusters="spins", max_sweeps=30, restarts=1, time_limit=last)
+    nodes, edges = shared_marginals(model, state)
+    pieces = state.pieces
+    weights = state.rho()
+    stats: Stats = {
+        "rho": np.bincount(pieces.edge, weights[pieces.piece], state.bare.num_edges)[
+            : model.num_edges
+        ],
+        "disagreement": state.disagreement,
+        "iterations": state.steps,
+        "evaluations": state.evaluations,
+        "trace": state.trace,
+    }
+    proof = Bounds(None if below is None else below.certificate.lower, state.proof())
+    lower = min(_independent_lower(model) if below is None else below.lower, upper)
+    return LogPartition.between(
+        lower,
+        upper,
+        value=upper,
+        num_variables=model.num_spins,
+        method=method,
+        pseudomarginals=Pseudomarginals(nodes, edges),
+        mixture=Mixture(weights, pieces.subgraphs),
+        certificate=proof,
+        stats=stats,
+        **details,
+    )
+
+
+def shared_marginals(model: IsingModel, state: Decomposition) -> tuple[FloatArray, FloatArray]:
+    """Return P(s = +1) and P(s_u = s_v), averaged over the subgraphs that know them."""
+    moments = np.clip(state.moments, -1.0, 1.0)
+    nodes = np.full(model.num_spins, 0.5)
+    if model.has_fields:
+        nodes = (1 + moments[model.num_edges :]) / 2
+    return nodes, (1 + moments[: model.num_edges]) / 2

@@ -1,0 +1,208 @@
+"""Newton's method on a log barrier over relaxations of the marginal polytope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from planaris.bounds.entropy.entropies import (
+    SIGNS,
+    Derivatives,
+    LogDetEntropy,
+    TreeEntropy,
+    log_det,
+    moment_matrix,
+    moment_places,
+)
+from planaris.budget import UNLIMITED
+from planaris.kernels.polytope import CycleCuts
+from planaris.typing import FloatArray, IntArray
+
+
+class Polytope:
+    """Moments z with ``rows @ z <= sides`` and, if ``psd``, M1(z) positive semidefinite."""
+
+    def __init__(self, n: int, pairs: IntArray, *, psd: bool) -> None:
+        self.n, self.pairs, self.psd = n, pairs, psd
+        count = n + len(pairs)
+        # 4 P(s_u, s_v) >= 0 for every pair; |E s_v| <= 1 for spins without one.
+        index = np.repeat(np.arange(4 * len(pairs)), 3)
+        place = np.column_stack([pairs, n + np.arange(len(pairs))])
+        columns = np.repeat(place, 4, axis=0).ravel()
+        values = np.tile(-SIGNS, (len(pairs), 1)).ravel()
+        local = scipy.sparse.csr_array((values, (index, columns)), shape=(4 * len(pairs), count))
+        alone = np.flatnonzero(np.bincount(pairs.ravel(), minlength=n) == 0)
+        at = np.tile(alone, 2)
+        sign = np.repeat([1.0, -1.0], len(alone))
+        box = scipy.sparse.csr_array((sign, (np.arange(len(at)), at)), shape=(len(at), count))
+        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([local, box]))
+        self.sides = np.ones(self.rows.shape[0])
+
+    def add_cycles(self, cuts: CycleCuts) -> None:
+        """Add Σ_{C-F} E s_u s_v - Σ_F E s_u s_v <= |C| - 2."""
+        lengths = np.diff(cuts.offsets)
+        rows = np.repeat(np.arange(len(cuts)), lengths)
+        shape = (len(cuts), self.rows.shape[1])
+        fresh = scipy.sparse.csr_array(
+            (1.0 - 2.0 * cuts.odd, (rows, self.n + cuts.edges)), shape=shape
+        )
+        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([self.rows, fresh]))
+        self.sides = np.concatenate([self.sides, lengths - 2.0])
+
+    def drop_slack(self, z: FloatArray, keep_first: int, room: float) -> None:
+        """Remove cycles that are far from binding."""
+        slack = self.sides - self.rows @ z
+        keep = (slack < room) | (np.arange(len(slack)) < keep_first)
+        self.rows, self.sides = (
+            scipy.sparse.csr_array(self.rows[np.flatnonzero(keep)]),
+            self.sides[keep],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What gave a bound: the point of the tangent, and the multipliers of the rows."""
+
+    z: FloatArray
+    duals: FloatArray
+    rows: Any
+
+
+class BarrierSolver:
+    """Maximise ``θ·z + H(z)`` over a polytope by Newton's method on a log barrier.
+
+    ``upper`` bounds the maximum at any time: H is concave, so it lies below its tangent at
+    the current point, and the multipliers of the barrier bound the tangent over the polytope.
+    So it may stop anywhere.
+    """
+
+    def __init__(
+        self, theta: FloatArray, entropy: TreeEntropy | LogDetEntropy, polytope: Polytope
+    ) -> None:
+        self.theta, self.entropy, self.polytope = theta, entropy, polytope
+        self.z = np.zeros(len(theta))
+        self.upper, self.value = np.inf, -np.inf
+        self.evidence: Evidence | None = None
+        self.steps, self.budget = 0, UNLIMITED
+        # A first guess, for dense and for sparse factorisations; then as measured.
+        dense = polytope.psd or isinstance(entropy, LogDetEntropy)
+        size = float(len(theta))
+        self.step_seconds = 1.5e-10 * size**3 if dense else 3e-7 * size**1.5
+
+    def late(self) -> bool:
+        """Tell whether the time is up, or too short for another step."""
+        return self.budget.remaining() < self.step_seconds
+
+    def _barrier(self, z: FloatArray) -> tuple[float, FloatArray, FloatArray, Derivatives | None]:
+        """Return Σ log slack (+ log det M1), its gradient, the slacks, and M1's derivatives."""
+        p = self.polytope
+        slack = p.sides - p.rows @ z
+        if slack.min(initial=1.0) <= 0:
+            return -np.inf, slack, slack, None
+        value = float(np.log(slack).sum())
+        gradient = -(p.rows.T @ (1 / slack))
+        inner = None
+        if p.psd:
+            inner = log_det(moment_matrix(p.n, p.pairs, z), *moment_places(p.n, p.pairs))
+            value, gradient = value + inner[0], gradient + inner[1]
+        return value, gradient, slack, inner
+
+    def maximise(self, tolerance: float, *, start: float = 1.0) -> None:
+        """Follow the central path until the duality gap is at most ``tolerance``."""
+        weight = start
+        count = len(self.polytope.sides) + (self.polytope.n + 1 if self.polytope.psd else 0)
+        while True:
+            # The residual of the Newton steps enters the bound, so end them well at the end.
+            self._center(weight, 1e-7 if count * weight < 0.5 * tolerance else 0.02)
+            done = self.upper - self.value <= tolerance or count * weight < 0.05 * tolerance
+            if done or self.late():
+                return
+            weight *= 0.15
+
+    def _center(self, weight: float, precision: float) -> None:
+        for _ in range(60):
+            started = self.budget.seconds()
+            if self.late():
+                break
+            f, g, h = self.entropy(self.z)
+            b, gb, slack, inner = self._barrier(self.z)
+            gradient = self.theta + g + weight * gb
+            scaled = self.polytope.rows.multiply(1 / slack[:, None])
+            curve: Any = -h + weight * (scaled.T @ scaled)
+            if inner is not None:
+                curve = curve - weight * inner[2]
+            step = _solve(curve, gradient)
+            self.steps += 1
+            decrement = float(gradient @ step)
+            total = float(self.theta @ self.z) + f + weight * b
+            length = 1.0
+            for _ in range(60):
+                trial = self.z + length * step
+                bt = self._barrier(trial)[0]
+                if bt > -np.inf:
+                    value = float(self.theta @ trial) + self.entropy(trial)[0] + weight * bt
+                    if value >= total + 0.1 * length * decrement - 1e-12 * abs(total):
+                        break
+                length /= 2
+            else:
+                break
+            self.z = trial
+            self.step_seconds = self.budget.seconds() - started
+            if decrement < precision * weight or self.late():
+                break
+        self._bound(weight)
+
+    def _bound(self, weight: float) -> None:
+        f, g, _ = self.entropy(self.z)
+        _, _, slack, inner = self._barrier(self.z)
+        p, gradient = self.polytope, self.theta + g
+        duals = weight / slack
+        rest = gradient - p.rows.T @ duals
+        most = float(duals @ p.sides)
+        if inner is not None:
+            # M1(z) = 1 + Σ z E is positive semidefinite, and so is its multiplier t M1^-1.
+            rest = rest + weight * inner[1]
+            matrix = moment_matrix(p.n, p.pairs, self.z)
+            most += weight * float(np.trace(np.linalg.inv(matrix)))
+        self.value = float(self.theta @ self.z) + f
+        # |z| <= 1 bounds what the multipliers leave over.
+        bound = self.value - float(gradient @ self.z) + most + float(np.abs(rest).sum())
+        bound += 1e-13 * (abs(most) + float(np.abs(gradient).sum()) + abs(self.value))
+        bound += self.entropy.rounding(self.z)
+        if bound < self.upper:
+            self.upper = bound
+            self.evidence = None if p.psd else Evidence(self.z, duals, p.rows)
+
+    def restart(self) -> None:
+        """Move towards the centre until all rows are slack again, for new rows."""
+        self.upper = np.inf
+        while self._barrier(self.z)[0] == -np.inf or (
+            (self.polytope.sides - self.polytope.rows @ self.z).min(initial=1.0) < 1e-3
+        ):
+            self.z = 0.9 * self.z
+            if np.abs(self.z).max(initial=0.0) < 1e-6:
+                self.z[:] = 0.0
+                return
+
+
+def _solve(curve: Any, gradient: FloatArray) -> FloatArray:
+    """Solve a symmetric positive definite system, sparse or dense, up to a little rounding."""
+    scale = 1 / np.sqrt(np.maximum(curve.diagonal(), 1e-300))
+    if isinstance(curve, np.ndarray) or curve.shape[0] <= 120:
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+        dense = curve if isinstance(curve, np.ndarray) else curve.toarray()
+        scaled = dense * scale * scale[:, None]
+        scaled[np.diag_indices(len(scale))] += 1e-14
+        try:
+            return np.asarray(scale * cho_solve(cho_factor(scaled), scale * gradient))
+        except LinAlgError:
+            return np.asarray(scale * np.linalg.lstsq(scaled, scale * gradient, rcond=None)[0])
+    from scipy.sparse.linalg import splu
+
+    turn = scipy.sparse.diags_array(scale)
+    raised = turn @ curve @ turn + 1e-14 * scipy.sparse.eye_array(len(scale))
+    return np.asarray(scale * splu(raised.tocsc(), diag_pivot_thresh=0.0).solve(scale * gradient))

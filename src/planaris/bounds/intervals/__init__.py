@@ -1,0 +1,1 @@
+"""Intervals around log Z that shrink while time lasts."""

@@ -1,0 +1,195 @@
+"""Intervals for models that are planar but for a few edges.
+
+With the distribution of a planar rest for q, and sums over the edges left out,
+log Z_rest + Σ J E_q s_u s_v <= log Z <= log Z_rest + Σ |J|: Jensen's inequality, and no edge moves
+a log weight by more than |J|. Very few edges are put back over handles, which is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from planaris.bounds.best_interval import Enclosure
+from planaris.budget import UNLIMITED, Budget, TimeLimit
+from planaris.embed import embedding_with_handles
+from planaris.errors import MethodError, TimeLimitError
+from planaris.models import IsingModel
+from planaris.planar.plan import Plan, plan
+from planaris.result import Decomposition, LogPartition, MeanField
+from planaris.subgraphs.bias_model import EPSILON, Bare, as_bare
+from planaris.subgraphs.families import maximal_planar
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
+
+NAME = "edges left out"
+
+MAX_HANDLES = 3
+"""Edges put back over handles; each takes four times as long."""
+
+MAX_TESTED = 40_000_000
+"""Edges tested for planarity while those to leave out are looked for."""
+
+MAX_PATHS = 10_000_000
+"""Paths of two edges up to which short cycles are counted."""
+
+DOUBT = 1e-8
+"""Error allowed to a correlation; they are computed to nine digits."""
+
+
+def leave_out(
+    model: IsingModel, *, max_handles: int = MAX_HANDLES, time_limit: TimeLimit = None
+) -> LogPartition:
+    """Enclose log Z by that of a planar subgraph and the couplings it leaves out.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Any model; the interval is narrow if it is planar but for few or weak edges. Fields are
+        edges to one more spin.
+    max_handles : int
+        As many edges, and no more, are put back over handles, which gives the exact value.
+    time_limit : float, optional
+        Seconds; the interval reached by then is returned.
+
+    Returns
+    -------
+    LogPartition
+        ``stats["left_out"]`` has the edges, those of the model counted first, then one per field.
+
+    Examples
+    --------
+    >>> k5 = [(u, v) for u in range(5) for v in range(u)]
+    >>> found = leave_out(IsingModel(k5, [1.0] * 9 + [0.01]))
+    >>> found.exact, round(found.value, 6)
+    (True, 9.709286)
+    """
+    clock = Enclosure(Budget.of(time_limit))
+    bare = as_bare(model)
+    clock.offer("sizes", upper=bare.crude_upper())
+    kept, left = planar_rest(bare, budget=clock.share(0.2))
+    exact = enclose_by_rest(model, bare, kept, left, clock, max_handles)
+    found = clock.result(NAME, model.num_spins) if exact is None else exact
+    return replace(found, stats={**found.stats, "left_out": left})
+
+
+def enclose_by_rest(
+    model: IsingModel,
+    bare: Bare,
+    kept: LongArray,
+    left: LongArray,
+    clock: Enclosure,
+    max_handles: int = MAX_HANDLES,
+) -> LogPartition | None:
+    """Offer what a planar subgraph says; return the answer where it turns out to be exact."""
+    weight = math.nextafter(math.fsum(np.abs(bare.couplings[left])), math.inf)
+    if weight >= clock.upper - clock.lower or clock.budget.expired():
+        return None
+    rest = plan((bare.num_spins, np.ascontiguousarray(bare.edges[kept])))
+    couplings = bare.couplings[kept]
+    started = clock.budget.seconds()
+    found: LogPartition = rest.log_partition(couplings, time_limit=clock.share(0.3))
+    seconds = clock.budget.seconds() - started
+    slack = 4 * EPSILON * (abs(found.value) + abs(bare.constant) + weight)
+    lower, upper = found.lower + bare.constant - slack, found.upper + bare.constant + slack
+    below = _kept_fields(model, kept)
+    clock.offer(NAME, lower=lower - weight, proof=lambda: below)
+    clock.offer(
+        NAME,
+        upper=upper + weight,
+        proof=lambda: Decomposition(np.ones(1), np.array([0, len(kept)]), kept, couplings),
+    )
+    if len(left) <= max_handles and 4.0 ** len(left) * seconds <= 0.3 * clock.left():
+        return _put_back(bare, kept, left, clock)
+    if (means := _mean_weight(rest, couplings, bare, left, clock, seconds)) is not None:
+        clock.offer("mean of edges left out", lower=lower + means, proof=lambda: below)
+    return None
+
+
+def _kept_fields(model: IsingModel, kept: LongArray) -> MeanField:
+    """Return the distribution of the rest as the proof of a lower bound."""
+    fields = np.zeros(model.num_spins)
+    joined = kept[kept >= model.num_edges] - model.num_edges
+    fields[joined] = model.fields[joined]
+    return MeanField(kept[kept < model.num_edges], fields)
+
+
+def _mean_weight(
+    rest: Plan,
+    couplings: FloatArray,
+    bare: Bare,
+    left: LongArray,
+    clock: Enclosure,
+    seconds: float,
+) -> float | None:
+    """Return Σ J E s_u s_v over the edges left out, less its error; None if that is not quick."""
+    pairs = bare.edges[left]
+    sources = min(len(np.unique(pairs[:, 0])), len(np.unique(pairs[:, 1])))
+    if 6 * sources * seconds > 0.3 * clock.left():
+        return None
+    try:
+        means = rest.correlations(couplings, pairs, time_limit=clock.share(0.3))
+    except (MethodError, TimeLimitError):  # too cold, or too late
+        return None
+    size = math.fsum(np.abs(bare.couplings[left]))
+    return math.fsum(bare.couplings[left] * means) - DOUBT * size
+
+
+def _put_back(
+    bare: Bare, kept: LongArray, left: LongArray, clock: Enclosure
+) -> LogPartition | None:
+    """Offer the sum over all states, the edges left out running over handles."""
+    order = np.concatenate([kept, left])  # those to be taken out of the plane come last
+    edges = np.ascontiguousarray(bare.edges[order])
+    try:
+        embedding = embedding_with_handles(
+            edges, num_vertices=bare.num_spins, max_handles=len(left)
+        )
+        found: LogPartition = plan(embedding).log_partition(
+            bare.couplings[order], time_limit=clock.share(0.5)
+        )
+    except MethodError:
+        return None
+    slack = 2 * EPSILON * (abs(found.value) + abs(bare.constant))
+    lower, upper = found.lower + bare.constant - slack, found.upper + bare.constant + slack
+    clock.offer("handles", lower=lower, upper=upper)
+    if not found.exact:
+        return None
+    return replace(
+        found, value=found.value + bare.constant, lower=lower, upper=upper, method="planar"
+    )
+
+
+def planar_rest(bare: Bare, *, budget: Budget = UNLIMITED) -> tuple[LongArray, LongArray]:
+    """Return edges of a planar subgraph, and those that it leaves out; zero couplings are neither.
+
+    Edges in short cycles first, as those of lattices and triangulations are, fields last, the
+    heaviest first; otherwise as they come, so that edges that were added are left out.
+    """
+    members = np.flatnonzero(bare.couplings)
+    field = members >= bare.num_model_edges
+    alone = np.zeros(len(members), dtype=bool)
+    alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]])
+    weight = np.where(field, -np.abs(bare.couplings[members]), 0.0)
+    order = members[np.lexsort([np.arange(len(members)), weight, alone, field])]
+    chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tested=MAX_TESTED, budget=budget)
+    return np.flatnonzero(chosen), np.setdiff1d(members, np.flatnonzero(chosen))
+
+
+def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:
+    """Tell which edges are in a cycle of three or four; all, where counting takes too long."""
+    from scipy.sparse import coo_array
+
+    u, v = edges.T
+    tails, heads = np.concatenate([u, v]), np.concatenate([v, u])
+    degree = np.bincount(tails, minlength=num_spins).astype(np.float64)
+    if not len(u) or float(degree @ degree) > MAX_PATHS:
+        return np.ones(len(u), dtype=bool)
+    shape = (num_spins, num_spins)
+    graph = coo_array((np.ones(len(tails)), (tails, heads)), shape=shape).tocsr()
+    two = graph @ graph
+    triangles = np.asarray(two[u, v]).ravel()
+    # Of the walks of three steps along an edge, so many go to and fro.
+    squares = np.asarray((two @ graph)[u, v]).ravel() - degree[u] - degree[v] + 1
+    return np.asarray((triangles > 0) | (squares > 0))

@@ -1,0 +1,310 @@
+"""An interval around log Z of any model, tightened while time lasts."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from planaris import treewidth
+from planaris.bounds.best_interval import Enclosure
+from planaris.bounds.decomposition.planar import solve_easy
+from planaris.bounds.decomposition.results import shared_marginals
+from planaris.bounds.decomposition.trees import MAX_GROWN, tree_decomposition
+from planaris.bounds.entropy.bounds import shares_of
+from planaris.bounds.intervals.nearly_planar import enclose_by_rest, planar_rest
+from planaris.bounds.labels.intervals import enclose_field
+from planaris.bounds.structured_mean_field import mean_field
+from planaris.budget import Budget, TimeLimit
+from planaris.errors import MethodError
+from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
+from planaris.models.convert import bias2fields, mrf2ising
+from planaris.result import (
+    AsIsing,
+    HeavyState,
+    HeldSpin,
+    LogPartition,
+    LowestEnergy,
+    Pseudomarginals,
+)
+from planaris.subgraphs.bias_model import EPSILON, LOG2, Bare, as_bare
+from planaris.subgraphs.convex_combination import Callback, Decomposition
+from planaris.subgraphs.families import cluster_family, lattice_shape, planar_subgraphs
+from planaris.treewidth import plan_elimination
+from planaris.typing import LongArray
+
+EXACT_SHARE = 0.2
+"""Elimination is used where it is estimated to take this part of the time limit."""
+
+WIDTHS = (4, 8, 11, 13, 15, 17)
+"""Treewidths of subgraphs and clusters, tried in turn."""
+
+TRIAL_STEPS = 10
+"""Steps after which two starts are compared."""
+
+ORDER_SECONDS = 5e-6
+"""Per edge, to look for an elimination order."""
+
+PROVED_EDGES = 2000
+"""Larger models are not asked for a proof of their lowest energy: it takes time to write down."""
+
+DENSE_DEGREE = 8.0
+"""Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
+
+
+def interval(
+    model: IsingModel | MarkovRandomField,
+    time_limit: TimeLimit = 10.0,
+    *,
+    rng: np.random.Generator | None = None,
+    callback: Callback | None = None,
+) -> LogPartition:
+    """Enclose log Z of any model, as tightly as ``time_limit`` allows.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any model: non-planar, with fields, more than two labels, factors of any size, zeros.
+    time_limit : float
+        Seconds, kept to a tenth or half a second where a first interval takes less; that one
+        is returned however little there is.
+    rng : numpy.random.Generator, optional
+        For the choice of subgraphs and states; default seeded.
+    callback : callable, optional
+        Receives every new upper bound.
+
+    Returns
+    -------
+    LogPartition
+        ``exact`` if the model turned out to be planar or of small treewidth. ``stats["trace"]``
+        lists every improvement: seconds, lower, upper and what gave it.
+
+    Notes
+    -----
+    Ising models: mean field over growing clusters and planar cores from below; trees, planar
+    subgraphs and subgraphs of growing treewidth from above, and for dense graphs the entropy
+    of trees over the cycle polytope. Other models: trees and weighted mini-buckets from above,
+    mean field and exact sums over assignments of a cutset from below. What a stage takes is
+    estimated before it starts; the ends are those of the best stages.
+
+    Examples
+    --------
+    >>> k6 = [(u, v) for u in range(6) for v in range(u)]
+    >>> found = interval(IsingModel(k6, 0.3))
+    >>> bool(found.lower <= found.value <= found.upper)
+    True
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    clock = Enclosure(Budget.of(time_limit).quiet(), callback)
+    if isinstance(model, IsingModel):
+        return _ising(model, clock, rng)
+    if model.is_ising:
+        ising, inverse = mrf2ising(model)
+        found = _ising(ising, clock, rng)
+        return replace(lift_log_partition(found, inverse), certificate=AsIsing(found.certificate))
+    return enclose_field(model, clock, rng, EXACT_SHARE)
+
+
+# -- Ising models ---------------------------------------------------------------------------
+
+
+def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
+    bare = as_bare(model)
+    if (found := solve_easy(model, bare, "planar", budget=clock.budget)) is not None:
+        return found
+    with suppress(TimeoutError):
+        plan = plan_elimination(
+            model, task="log_partition", search_seconds=0.05, time_limit=clock.share(EXACT_SHARE)
+        )
+        fits = plan.bytes <= min(2**31, clock.budget.bytes())
+        if plan.complete and fits and plan.seconds <= EXACT_SHARE * clock.limit:
+            return treewidth.log_partition(model, plan=plan, time_limit=clock.share(0.6))
+    if (hub := _hub(model)) is not None:
+        return _held(model, hub, clock, rng)
+    clock.offer("sizes", upper=bare.crude_upper())
+    rest = planar_rest(bare, budget=clock.share(0.2))
+    if (found := enclose_by_rest(model, bare, *rest, clock)) is not None:
+        return found
+    _from_ground_state(model, clock)
+    _raise_lower(model, clock, rng, "spins", 1)
+    try:
+        search = _Search(bare, clock, rng)
+    except TimeoutError:  # not even trees were found
+        half = Pseudomarginals(np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5))
+        return clock.result("interval", model.num_spins, pseudomarginals=half)
+    if model.num_edges >= DENSE_DEGREE / 2 * model.num_spins:
+        _over_cycles(model, clock, search.state)
+    for stage in _stages(bare):
+        if clock.budget.expired():
+            break
+        if stage == "planar":
+            if not model.has_fields:
+                _raise_lower(model, clock, rng, "planar", WIDTHS[1])
+        else:
+            _raise_lower(model, clock, rng, "width", int(stage))
+        search.tighten(stage)
+    search.finish()
+    nodes, edges = shared_marginals(model, search.state)
+    guess = Pseudomarginals(nodes, edges)
+    return clock.result("interval", model.num_spins, pseudomarginals=guess)
+
+
+def _stages(bare: Bare) -> list[str]:
+    """Return the families of subgraphs in the order in which they pay off."""
+    narrow, wide = ([str(width) for width in part] for part in (WIDTHS[:2], WIDTHS[2:]))
+    if lattice_shape(bare) is not None:
+        # Strips of a lattice are cheap and keep all fields.
+        return [*narrow, "planar", *wide]
+    # Elsewhere planar subgraphs hold more; other ones, chosen at random, are added in turn.
+    return ["planar", *narrow, *(stage for width in wide for stage in ("planar", width))]
+
+
+def _hub(model: IsingModel) -> int | None:
+    """Return a spin joined to most others, as a bias spin is, of a model without fields."""
+    if model.has_fields or model.num_spins < 4:
+        return None
+    degree = np.bincount(model.edges.ravel(), minlength=model.num_spins)
+    hub, rest = int(np.argmax(degree)), int(np.sort(degree)[-2])
+    return hub if degree[hub] >= 0.5 * (model.num_spins - 1) and degree[hub] > 2 * rest else None
+
+
+def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
+    """Hold a hub at +1: its couplings are fields again, and the rest may be a lattice."""
+    smaller, _ = bias2fields(model, hub)
+    found = _ising(smaller, clock, rng)
+    slack = 2 * EPSILON * (abs(found.value) + 1)
+    return replace(
+        found,
+        value=found.value + LOG2,
+        lower=found.lower + LOG2 - slack,
+        upper=found.upper + LOG2 + slack,
+        pseudomarginals=None,
+        certificate=HeldSpin(hub, found.certificate),
+    )
+
+
+def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
+    """Bound log Z by a bound on the largest weight: tight at low temperature."""
+    from planaris.relax import mplp
+
+    prove = model.num_edges <= PROVED_EDGES
+    found = mplp(model, time_limit=replace(clock.share(0.05), prove=prove))
+    upper = model.num_spins * LOG2 - found.lower
+    slack = 8 * EPSILON * (abs(found.lower) + abs(upper) + 1)
+    proof = LowestEnergy(found.certificate) if prove else None
+    clock.offer("ground state", upper=upper + slack, proof=lambda: proof)
+    clock.offer("a state", lower=-found.energy - slack, proof=lambda: HeavyState(found.spins))
+
+
+def _raise_lower(
+    model: IsingModel, clock: Enclosure, rng: np.random.Generator, clusters: str, width: int
+) -> None:
+    # One sweep over clusters of this width, and the search for them, must fit.
+    each = 2e-5 if lattice_shape(as_bare(model)) is not None else 2e-4
+    seconds = model.num_spins * (each + 2e-8 * 2.0**width)
+    if clusters != "spins" and seconds > 0.2 * clock.left():
+        return
+    try:
+        found = mean_field(
+            model,
+            clusters=clusters,
+            width=width,
+            restarts=2,
+            time_limit=clock.share(0.1),
+            rng=rng,
+        )
+    except MethodError:  # a planar core too cold for its marginals
+        return
+    clock.take("mean field", found)
+
+
+def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
+    """Bound by the entropy of the same trees over the cycle polytope; dense Newton steps."""
+    from planaris.relax import entropy_bound
+
+    size = model.num_spins + model.num_edges
+    if 40 * 2e-10 * size**3 > 0.4 * clock.left():
+        return
+    found = entropy_bound(
+        model,
+        rho=shares_of(model, state.rho(), state.pieces.subgraphs),
+        tolerance=1e-3 * model.num_spins,
+        time_limit=clock.share(0.4),
+    )
+    clock.take("cycle polytope", found)
+
+
+class _Search:
+    """The decomposition so far; every stage adds subgraphs or starts anew with better ones."""
+
+    def __init__(self, bare: Bare, clock: Enclosure, rng: np.random.Generator) -> None:
+        self.bare, self.clock, self.rng = bare, clock, rng
+        self.cpu = time.process_time()
+        # Few trees: more of them help little beside the subgraphs to come.
+        share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
+        self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, budget=clock.share(share))
+        clock.offer("trees", upper=self.state.certified(), proof=self.state.proof)
+
+    def slowness(self) -> float:
+        """Return the wall time of a second of work, as seen so far."""
+        worked = time.process_time() - self.cpu
+        waited = self.clock.budget.seconds()
+        return min(max(1.0, waited / max(worked, 1e-3)), 10.0)
+
+    def tighten(self, stage: str) -> None:
+        """Minimise over the subgraphs of a stage, alone or with those before."""
+        if (family := self._family(stage)) is None:
+            return
+        alone = Decomposition(self.bare, family)
+        left = self.clock.left()
+        if self.slowness() * alone.pieces.seconds() > 0.1 * left:
+            return
+        starts = [alone]
+        if self.slowness() * alone.pieces.seconds() + self.seconds_per_step() < 0.05 * left:
+            # Wide subgraphs may be better off alone: fewer to evaluate, no weight elsewhere.
+            starts.append(self.state.extended(family, weight=0.5))
+        for start in starts:
+            start.evaluate_start()
+            if len(starts) > 1:  # a start says little about the optimum; some steps say more
+                start.budget = self.clock.share(0.08)
+                start.minimise(TRIAL_STEPS)
+        self._minimise(min(starts, key=lambda start: start.upper), 0.25)
+
+    def finish(self) -> None:
+        """Spend what is left on the decomposition reached."""
+        self._minimise(self.state, 1.0)
+
+    def seconds_per_step(self) -> float:
+        """Estimate the time of one evaluation of the present decomposition."""
+        return self.slowness() * self.state.pieces.seconds()
+
+    def _minimise(self, state: Decomposition, share: float) -> None:
+        """Run until a share of the time is gone, less what a last step and a proof take."""
+        whole = self.clock.budget
+        started = whole.seconds()
+        state.evaluate_start()
+        step = whole.seconds() - started
+        state.budget = whole.share(share).within(whole.remaining() - 4 * step)
+        if not state.budget.expired():
+            state.minimise(300 if share < 1.0 else 10_000)
+        if state is self.state or state.upper < self.state.upper:
+            self.clock.offer("decomposition", upper=state.certified(), proof=state.proof)
+            self.state = state.pruned() if share < 1.0 else state
+
+    def _family(self, stage: str) -> list[LongArray] | None:
+        """Return the subgraphs of a stage, or None where building them would take too long."""
+        lattice, size = lattice_shape(self.bare), self.bare.num_spins
+        if stage == "planar":
+            count = 6 if lattice is None else sum(lattice) // (1 if max(lattice) <= 12 else 2)
+            seconds = 4e-5 * size * count
+        else:
+            seconds = 3e-5 * size if lattice is not None else 1e-3 * size
+        if self.slowness() * seconds > 0.25 * self.clock.left():
+            return None
+        if stage == "planar":
+            return planar_subgraphs(self.bare, "auto", self.rng)
+        if lattice is not None and int(stage) >= min(lattice):
+            return None
+        return cluster_family(self.bare, int(stage), self.rng)

@@ -1,0 +1,1 @@
+"""Bounds on log Z of Markov random fields with any labels, large factors and zeros."""

@@ -1,0 +1,100 @@
+"""Intervals for models with many labels, large factors and zeros."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from planaris import treewidth
+from planaris.bounds.best_interval import Enclosure
+from planaris.bounds.labels.cutset_sums import ConditionedSum, heavy_state
+from planaris.bounds.labels.mean_field import label_mean_field
+from planaris.bounds.labels.mini_buckets import elimination_order, mini_bucket_bound
+from planaris.bounds.labels.trees import label_trw, table_upper
+from planaris.errors import InfeasibleError
+from planaris.models import MarkovRandomField
+from planaris.result import LabelField, LogPartition
+from planaris.subgraphs.bias_model import EPSILON
+from planaris.treewidth import plan_elimination
+
+BUCKET_ENTRIES = (2**6, 2**10, 2**14, 2**17, 2**20)
+"""Table sizes of mini-buckets, tried in turn."""
+
+
+def enclose_field(
+    mrf: MarkovRandomField, clock: Enclosure, rng: np.random.Generator, exact_share: float
+) -> LogPartition:
+    """Enclose log Z of any discrete model.
+
+    Elimination where it is estimated to take at most ``exact_share`` of the time limit;
+    otherwise trees (of pairwise models) and weighted mini-buckets from above, mean field (of
+    pairwise models without zeros) and exact sums over assignments of a cutset from below.
+    """
+    with suppress(TimeoutError):
+        plan = plan_elimination(
+            mrf, task="log_partition", search_seconds=0.05, time_limit=clock.share(0.2)
+        )
+        fits = plan.bytes <= min(2**31, clock.budget.bytes())
+        if plan.complete and fits and plan.seconds <= exact_share * clock.limit:
+            return treewidth.log_partition(mrf, plan=plan, time_limit=clock.share(0.6))
+    clock.offer("sizes", upper=table_upper(mrf))
+    try:
+        order = elimination_order(mrf, clock.share(0.2))
+    except TimeoutError:
+        order = np.arange(mrf.num_variables, dtype=np.int32)
+    _lower_upper(mrf, order, 0, clock)
+    try:
+        state = heavy_state(mrf, clock.share(0.2), rng)
+    except InfeasibleError:  # proved: every label of some variable is excluded
+        clock.offer("no state", upper=-math.inf)
+        return clock.result("interval", mrf.num_variables, stats={"order": order})
+    weight = float(mrf.log_weight(state))
+    slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
+    if weight > -math.inf:
+        clock.offer("one state", lower=weight - slack, proof=lambda: _certain(mrf, state))
+    if mrf.is_pairwise:
+        _by_trees(mrf, state, clock)
+    total: ConditionedSum | None = None
+    for level in range(1, len(BUCKET_ENTRIES)):
+        if clock.budget.expired():
+            break
+        _lower_upper(mrf, order, level, clock)
+        last = level == len(BUCKET_ENTRIES) - 1
+        try:
+            if total is None:
+                total = ConditionedSum(mrf, state, budget=clock.budget)
+            total.walk(clock.share(1.0 if last else 0.3), 100_000, rng)
+        except TimeoutError:
+            if total is None:
+                break
+        clock.offer("cutset", lower=min(total.lower, clock.upper), proof=total.proof)
+    return clock.result("interval", mrf.num_variables, stats={"order": order})
+
+
+def _certain(mrf: MarkovRandomField, state: Any) -> LabelField:
+    """Return one state as a distribution."""
+    first = np.cumsum(mrf.cardinalities) - mrf.cardinalities
+    probabilities = np.zeros(int(mrf.cardinalities.sum()))
+    probabilities[first + state] = 1.0
+    return LabelField(probabilities)
+
+
+def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
+    """Trees from above; independent variables from below, where no state has weight zero."""
+    trees = label_trw(mrf, time_limit=clock.share(0.3))
+    clock.take("trees", trees)
+    if not mrf.has_zeros:
+        found = label_mean_field(mrf, states=[state], time_limit=clock.share(0.2))
+        clock.take("mean field", found)
+
+
+def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosure) -> None:
+    """Run mini-buckets while time lasts."""
+    try:
+        found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], budget=clock.share(0.6))
+    except TimeoutError:
+        return
+    clock.offer("mini-buckets", upper=found.upper, proof=found.proof)

@@ -1,0 +1,1 @@
+"""Branch and cut with cycle inequalities."""

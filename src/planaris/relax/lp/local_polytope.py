@@ -1,0 +1,120 @@
+"""MAP over the local polytope."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from planaris.budget import Budget, TimeLimit
+from planaris.kernels.polytope import improve_spins
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.relax.cut_form import UNIT, with_field_spin
+from planaris.relax.fields import via_ising
+from planaris.relax.lp.cycle_polytope import INTEGRAL
+from planaris.relax.lp.growing_lp import GrowingLP
+from planaris.relax.lp.label_polytope import label_relaxation
+from planaris.relax.trivial_bounds import crude_ground_state
+from planaris.result import Flow, GroundState, Pseudomarginals
+from planaris.typing import Int8Array
+
+EDGE_SECONDS = 3e-6
+"""Estimated time per edge to set up the linear program."""
+
+
+def local_lp(
+    model: IsingModel | MarkovRandomField,
+    *,
+    time_limit: TimeLimit = None,
+    prove: bool = False,
+) -> GroundState:
+    """Bound the minimum energy by the local polytope (pairwise consistency).
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any graph, any fields, any labels; zero potentials are hard constraints.
+    time_limit : float, optional
+        Seconds for the linear program.
+    prove : bool
+        Keep a certificate of models with more than two labels too, see
+        :func:`planaris.relax.cycle_lp`; Ising models have one in any case.
+
+    Returns
+    -------
+    GroundState
+        ``lower`` is a safe bound, see :func:`planaris.relax.cycle_lp`; ``spins`` is the rounded
+        solution improved by single flips. ``stats`` holds the pseudomarginals ``nodes`` and
+        ``edges`` and ``integrality``, the share of integral spins.
+
+    Notes
+    -----
+    In the variables ``a_v = P(s_v = -1)`` and ``x_e = P(s_u != s_v)`` the local polytope is
+    ``|a_u - a_v| <= x_e <= min(a_u + a_v, 2 - a_u - a_v)``; a coupling's sign says which two of
+    the four sides can bind, so there are two rows per edge. The same bound as roof duality.
+
+    Examples
+    --------
+    >>> frustrated = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0], [0.5, 0.0, 0.0])
+    >>> found = local_lp(frustrated)
+    >>> round(found.lower, 6), found.energy
+    (-3.0, -1.5)
+    """
+    budget = Budget.of(time_limit, prove=prove)
+    if isinstance(model, MarkovRandomField):
+        if model.is_ising:
+            return via_ising(model, lambda ising: local_lp(ising, time_limit=budget))
+        return label_relaxation(model, projection="none", budget=budget)
+    started = time.monotonic()
+    n, m = model.num_spins, model.num_edges
+    try:  # the program is made and given to HiGHS without a look at the clock
+        budget.reserve(EDGE_SECONDS * m).check()
+    except TimeoutError:
+        return crude_ground_state(model, "local-lp", budget)
+    cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])
+    lp = GrowingLP(cost, np.zeros(n + m), np.ones(n + m))
+    if m:
+        u, v, x = model.edges[:, 0], model.edges[:, 1], np.arange(n, n + m)
+        attract = (model.couplings > 0)[:, None]
+        # J > 0: x >= ±(a_u - a_v).  J <= 0: x <= a_u + a_v and x <= 2 - a_u - a_v.
+        columns = np.column_stack([x, u, v, x, u, v])
+        values = np.where(attract, [[1, -1, 1, 1, 1, -1]], [[-1, 1, 1, -1, -1, -1]])
+        sides = np.where(attract, [[0.0, 0.0]], [[0.0, -2.0]])
+        lp.add_rows(
+            np.arange(0, 6 * m + 1, 3), columns.ravel(), values.ravel() * 1.0, sides.ravel()
+        )
+    status = lp.solve(budget=budget)
+    base = math.fsum([-model.offset, *(-0.5 * cost).tolist()])
+    lower = base + lp.safe_bound() - 4 * UNIT * abs(base)
+    away, apart = lp.x[:n], lp.x[n:]
+    spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8))
+    integral = np.minimum(away, 1 - away) <= INTEGRAL
+    share = float(integral.mean()) if n else 1.0
+    return GroundState.of(
+        model,
+        spins,
+        lower,
+        method="local-lp",
+        status=status,
+        pseudomarginals=Pseudomarginals(1.0 - away, 1.0 - apart, share),
+        seconds=time.monotonic() - started,
+        certificate=_flow(model, lp),
+        stats={"iterations": lp.iterations},
+    )
+
+
+def _flow(model: IsingModel, lp: GrowingLP) -> Flow:
+    """Return the bound as a flow: half the difference of the multipliers of an edge's rows."""
+    first, second = np.maximum(lp.row_dual.reshape(-1, 2), 0.0).T
+    flow = np.where(model.couplings > 0, second - first, first - second) / 2
+    strength = np.abs(model.couplings)
+    return Flow(np.clip(flow, -strength, strength))
+
+
+def _improve(model: IsingModel, spins: Int8Array) -> Int8Array:
+    """Improve a state by single flips."""
+    edges, couplings = with_field_spin(model)
+    start = np.append(spins, np.int8(1))
+    better = improve_spins(model.num_spins + 1, edges, couplings, start)
+    return np.asarray(better[:-1] * better[-1])

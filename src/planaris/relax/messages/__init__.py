@@ -1,0 +1,1 @@
+"""Dual message passing, tightened by frustrated cycles, then by branching."""

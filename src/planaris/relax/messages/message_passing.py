@@ -1,0 +1,332 @@
+"""MAP by dual message passing, tightened by frustrated cycles, then by branching."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from planaris.budget import UNLIMITED, Budget, TimeLimit, control
+from planaris.errors import InfeasibleError
+from planaris.kernels.messages import MessagePassing
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.summation import sum_below
+from planaris.progress import ProgressOption
+from planaris.relax.label_form import LabelForm, SpinLabels
+from planaris.relax.messages.cycle_tightening import triplets_to_add
+from planaris.relax.trivial_bounds import crude_ground_state
+from planaris.result import GroundState, Stats
+from planaris.typing import IntArray, LongArray
+
+ENTRY_SECONDS = 5e-8
+"""Estimated time per entry of a table to set up messages."""
+
+
+class Domains(NamedTuple):
+    """Labels alive in the two halves of a split: a variable at a label, or not at it."""
+
+    variable: int
+    label: int
+    only: Any
+    rest: Any
+
+
+class MessageSolver:
+    """Bounds and states of a reduced model; domains shrink as the interval does.
+
+    Attributes
+    ----------
+    lower : float
+        Best safe lower bound on the energy so far.
+    energy, state
+        Best state so far, as labels of the model asked for.
+    trace : list of dict
+        One entry per round: round, lower, upper, triplets, seconds.
+    """
+
+    def __init__(self, form: LabelForm | SpinLabels, budget: Budget = UNLIMITED) -> None:
+        self.budget = budget
+        self.form = form
+        variables, self.cards, nodes, self.edges, tables = form.arrays()
+        # Messages are made, bounded and decoded without a look at the clock.
+        budget.reserve(ENTRY_SECONDS * len(tables)).check()
+        self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
+        self.num_variables = len(variables)
+        self.scale = form.magnitude
+        self.energy = np.inf
+        self.state: LongArray = np.zeros(form.num_variables, dtype=np.int64)
+        self.trace: list[dict[str, float]] = []
+        self.rounds = 0
+        self.lower = self.bound()
+        self.offer(self.engine.improve(self.engine.decode()))
+
+    def offer(self, labels: IntArray) -> None:
+        """Take a state of the reduced problem if it is the best so far."""
+        state = self.form.lift(labels)
+        energy = self.form.energy_of(state)
+        if energy < self.energy:
+            self.energy, self.state = energy, state
+
+    def bound(self) -> float:
+        """Return the safe bound of the present messages and domains."""
+        return sum_below(self.form.base, self.engine.safe_bound(), -self.form.error)
+
+    def closed(self, lower: float) -> bool:
+        """Return whether no state can be better than the best one."""
+        return bool(self.energy - lower <= self.form.resolution(self.energy) or lower == np.inf)
+
+    def sweep(self, rounds: int, tolerance: float) -> float:
+        """Pass messages, look for a state, shrink the domains; return the bound."""
+        self.engine.run(rounds, tolerance, *control(self.budget))
+        self.rounds += rounds
+        bound = self.bound()
+        if bound < np.inf:
+            self.offer(self.engine.improve(self.engine.decode()))
+            bound = self.forbid(bound)
+        return bound
+
+    def forbid(self, bound: float) -> float:
+        """Shrink the domains: a label that costs more than the gap is in no better state."""
+        room = self.energy - bound + self.form.resolution(self.energy)
+        if np.isfinite(room) and self.engine.forbid_beyond(room):
+            return max(bound, self.bound())
+        return bound
+
+    def ascend(self, bound: float, *, rounds: int = 30, patience: int = 1) -> float:
+        """Sweep until the bound stalls, relative to what is missing."""
+        stalled = 0
+        while not self.closed(bound) and not self.budget.expired():
+            gap = min(self.energy - bound, self.scale) if np.isfinite(bound) else self.scale
+            new = max(bound, self.sweep(rounds, 1e-4 * gap / rounds))
+            stalled = stalled + 1 if new - bound <= 0.01 * gap else 0
+            bound = new
+            if stalled > patience:
+                break
+        return bound
+
+    def tighten(self, bound: float, count: int) -> int:
+        """Add triplets that raise the bound; return how many."""
+        gain = max(1e-4 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
+        added = 0
+        for trio in triplets_to_add(
+            self.engine, self.cards, count=count, min_gain=gain, budget=self.budget
+        ):
+            added += self.engine.add_triplet(*trio)
+        return added
+
+    def record(self) -> None:
+        """Add a line to the trace."""
+        self.trace.append(
+            {
+                "round": self.rounds,
+                "lower": self.form.absolute(self.lower),
+                "upper": self.form.absolute(self.energy),
+                "triplets": self.engine.num_triplets,
+                "seconds": self.budget.seconds(),
+            }
+        )
+
+    def solve_root(self, max_triplets: int) -> str:
+        """Sweep and tighten until closed, out of time, or nothing is left to add."""
+        while True:
+            self.lower = max(self.lower, self.ascend(self.lower))
+            self.record()
+            self.budget.report()
+            if self.closed(self.lower):
+                return "closed"
+            if self.budget.expired():
+                return "time_limit"
+            room = max_triplets - self.engine.num_triplets
+            count = min(max(20, self.num_variables // 4), room)
+            if count <= 0 or not self.tighten(self.lower, count):
+                return "time_limit" if self.budget.expired() else "stalled"
+
+    def proved(self) -> float:
+        """Return the bound that can be proved."""
+        return self.form.lower_end(self.state, self.energy, self.lower)
+
+    def proof(self) -> Any:
+        """Return a certificate of the bound, where one was kept."""
+        return None
+
+    # -- branching --------------------------------------------------------------------------
+
+    def split_node(self, node: int, split: Domains) -> tuple[int, int]:
+        """Note that a node of the tree was split; return the numbers of its halves."""
+        return 0, 0
+
+    def finish_node(self, node: int) -> None:
+        """Note that a node of the tree is bounded by the present messages."""
+
+    def branch(self, gap: float) -> tuple[str, int]:
+        """Split domains, best bound first, until closed; return status and nodes."""
+        order = itertools.count()
+        heap = [(self.lower, next(order), self.engine.alive(), 0)]
+        finished, nodes = np.inf, 0
+        while heap:
+            bound, _, alive, node = heapq.heappop(heap)
+            while True:
+                open_bound = min(bound, heap[0][0]) if heap else bound
+                self.lower = max(self.lower, min(open_bound, finished, self.energy))
+                late = self.budget.expired()
+                if late or self.energy - self.lower <= gap:
+                    return ("time_limit" if late else "gap"), nodes
+                if self.closed(bound):
+                    finished = min(finished, bound)
+                    break
+                nodes += 1
+                self.engine.set_alive(alive)
+                bound = self.ascend(bound, rounds=10, patience=0)
+                self.finish_node(node)
+                if self.closed(bound):
+                    finished = min(finished, bound)
+                    break
+                split = self._split()
+                if split is None:  # one state is left
+                    finished = min(finished, max(bound, self.energy - 2 * self.form.error))
+                    break
+                node, other = self.split_node(node, split)
+                heapq.heappush(heap, (bound, next(order), split.rest, other))
+                alive = split.only
+            self.budget.report()
+            self.record()
+        self.lower = max(self.lower, min(finished, self.energy))
+        return "optimal", nodes
+
+    def _split(self) -> Domains | None:
+        """Return domains with the best label of a contested variable, and without it."""
+        slacks = self.engine.node_slacks()
+        offsets = np.concatenate([[0], np.cumsum(self.cards)])
+        alive = self.engine.alive()
+        width = np.add.reduceat(alive.astype(np.int64), offsets[:-1])
+        if np.all(width <= 1):
+            self.offer(self.engine.improve(self.engine.decode()))
+            return None
+        best = np.array([int(np.argmin(slacks[a:b])) for a, b in itertools.pairwise(offsets)])
+        contest = np.zeros(self.num_variables)
+        for e, (u, v) in enumerate(self.edges.tolist()):
+            table = self.engine.edge_slacks(e).reshape(self.cards[u], self.cards[v])
+            excess = table[best[u], best[v]] - table.min()
+            contest[[u, v]] += min(float(excess), self.scale)
+        contest = np.where(width > 1, contest + 1e-12, -1.0)
+        i = int(np.argmax(contest))
+        here = offsets[i] + best[i]
+        only, rest = np.array(alive), np.array(alive)
+        only[offsets[i] : offsets[i + 1]] = 0
+        only[here], rest[here] = 1, 0
+        return Domains(i, int(best[i]), only, rest)
+
+
+def mplp(
+    model: MarkovRandomField | IsingModel,
+    *,
+    time_limit: TimeLimit = None,
+    max_triplets: int = 100_000,
+    prove: bool = False,
+    progress: ProgressOption = None,
+) -> GroundState:
+    """Bound the minimum energy by message passing, tightened by frustrated cycles.
+
+    Parameters
+    ----------
+    model : MarkovRandomField or IsingModel
+        Any model; zero potentials are hard constraints.
+    time_limit : float, optional
+        Seconds; then the interval proved so far is returned.
+    max_triplets : int
+        Most triplets to add; 0 stays with the local relaxation.
+    prove : bool
+        Keep the messages of the bound as a certificate. The model is then not reduced, which
+        takes longer.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    GroundState
+        ``lower`` is recomputed from the messages alone with all rounding charged. For a
+        Markov random field the state is ``assignment``.
+
+    Examples
+    --------
+    >>> model = MarkovRandomField([2, 3], [((0, 1), [[1, 2, 3], [4, 9, 1]])])
+    >>> found = mplp(model)
+    >>> found.exact, found.assignment.tolist()
+    (True, [1, 1])
+    """
+    budget = Budget.of(time_limit, prove=prove, progress=progress)
+    with budget.watch("message passing") as watched:
+        try:
+            solver = _solver(model, watched)
+        except TimeoutError:
+            return crude_ground_state(model, "mplp", budget)
+        status = solver.solve_root(max_triplets)
+    return solver_result(solver, model, "mplp", status)
+
+
+def branch_and_bound(
+    model: MarkovRandomField | IsingModel,
+    *,
+    time_limit: TimeLimit = None,
+    gap: float = 0.0,
+    max_triplets: int = 2_000,
+    prove: bool = False,
+    progress: ProgressOption = None,
+) -> GroundState:
+    """Find a state of minimum energy of any model, with proof: message passing and branching."""
+    budget = Budget.of(time_limit, prove=prove, progress=progress)
+    nodes = 1
+    with budget.watch("branch and bound") as watched:
+        try:
+            solver = _solver(model, watched)
+        except TimeoutError:
+            return crude_ground_state(model, "branch-and-cut", budget)
+        status = solver.solve_root(max_triplets)
+        if status == "stalled":
+            status, nodes = solver.branch(gap)
+    return solver_result(solver, model, "branch-and-cut", status, {"nodes": nodes})
+
+
+def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSolver:
+    if budget.prove:
+        from planaris.relax.messages.proofs import ProvingMessages
+
+        field = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
+        return ProvingMessages(LabelForm.from_model(field, eliminate=0, budget=budget), budget)
+    if isinstance(model, IsingModel):
+        return MessageSolver(SpinLabels(model), budget)
+    return MessageSolver(LabelForm.from_model(model, budget=budget.share(0.5)), budget)
+
+
+def solver_result(
+    solver: MessageSolver,
+    model: MarkovRandomField | IsingModel,
+    method: str,
+    status: str,
+    stats: Stats | None = None,
+) -> GroundState:
+    """Return what message passing has found."""
+    lower = solver.proved()
+    if solver.closed(solver.lower) and solver.energy == np.inf:
+        msg = "no state has positive weight: the hard constraints contradict each other"
+        raise InfeasibleError(msg)
+    labels = solver.state
+    return GroundState.of(
+        model,
+        2 * labels - 1 if isinstance(model, IsingModel) else labels,
+        lower,
+        method=method,
+        status=status,
+        rounds=solver.rounds,
+        seconds=solver.budget.seconds(),
+        trace=solver.trace,
+        certificate=solver.proof(),
+        stats={
+            "triplets": solver.engine.num_triplets,
+            "reduced_variables": solver.num_variables,
+            "reduced_edges": len(solver.edges),
+            **(stats or {}),
+        },
+    )

@@ -1,0 +1,313 @@
+"""A bound on the lowest energy by planar decomposition (GJ06 section 7).
+
+max_s Σ θ s s <= Σ_r max_s Σ φ^r s s whenever Σ_r φ^r = θ. The best split is the dual of maximising
+θ·τ over moments τ that agree with some distribution on every subgraph; on planar subgraphs those
+are given by cycle inequalities, so with every chordless cycle in some subgraph it is the cycle LP.
+
+Splits of log Z(β θ) / β are smooth in φ, and at low temperature as good: they are found first, one
+temperature after the other. Column generation then closes what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from planaris import planar, treewidth
+from planaris.budget import Budget, TimeLimit
+from planaris.errors import MethodError, NotPlanarError
+from planaris.kernels.embedding import is_planar
+from planaris.models import IsingModel
+from planaris.relax.cut_form import energy_quantum
+from planaris.result import GroundState, SplitProof
+from planaris.subgraphs.bias_model import EPSILON, Bare, as_bare
+from planaris.subgraphs.convex_combination import Decomposition
+from planaris.subgraphs.families import planar_subgraphs
+from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
+
+COOLING = (1.0, 4.0, 16.0, 64.0, 256.0)
+"""Inverse temperatures, in units of the mean coupling, at which splits are found in turn."""
+
+COOLING_STEPS = 150
+"""Most steps of the optimiser at each of them."""
+
+ENTRY_SECONDS = 1e-6
+"""What the program takes per entry before it looks at the clock."""
+
+
+def map_bound(
+    model: IsingModel,
+    *,
+    subgraphs: str | list[ArrayLike] = "auto",
+    max_rounds: int = 20,
+    tolerance: float = 1e-7,
+    time_limit: TimeLimit = None,
+    rng: np.random.Generator | None = None,
+) -> GroundState:
+    """Bound the lowest energy from below by ground states of planar subgraphs.
+
+    Parameters
+    ----------
+    model, subgraphs, time_limit, rng
+        As for :func:`planaris.bounds.pdc`.
+    max_rounds : int
+        Most rounds of column generation; each solves every subgraph once.
+    tolerance : float
+        Stop when the split is this close to the best one, relative to the energies.
+
+    Returns
+    -------
+    GroundState
+        ``lower`` holds at any stop; ``spins`` is the best of the subgraphs' ground states.
+        ``exact`` as for :func:`planaris.relax.branch_and_cut`.
+
+    Examples
+    --------
+    >>> k5 = IsingModel([(u, v) for u in range(5) for v in range(u)], -0.3)
+    >>> all_but_one = [[e for e in range(10) if e != left] for left in range(10)]
+    >>> found = map_bound(k5, subgraphs=all_but_one)
+    >>> round(found.lower, 4), round(found.energy, 4)  # the cycle LP gives -1 too
+    (-1.0, -0.6)
+    """
+    budget = Budget.of(time_limit)
+    bare = as_bare(model)
+    if not np.any(bare.couplings):
+        spins = np.ones(model.num_spins, dtype=np.int8)
+        energy = float(model.energy(spins))
+        return GroundState.of(model, spins, energy, method="map-bound")
+    half = budget.share(0.6)
+    try:
+        family = _whole_if_planar(bare) if subgraphs == "auto" else []
+        family = family or planar_subgraphs(bare, subgraphs, rng, budget=half)
+        family = [members for members in family if len(members)]
+    except TimeoutError:  # the sizes of all couplings are all that can be said
+        family, budget = [np.arange(bare.num_edges)], budget.within(0.0)
+    master = _Master(bare, family, budget)
+    master.price()
+    master.cool(budget.share(0.5))
+    rounds = 0
+    while rounds < max_rounds and not master.closed(tolerance) and master.solve():
+        master.price()
+        rounds += 1
+    size = float(np.abs(bare.couplings).sum())
+    lower = -master.best - model.offset - 64 * EPSILON * len(family) * (size + abs(model.offset))
+    spins = _model_state(model, bare, master.states, budget)
+    energy = float(model.energy(spins))
+    between = lower > energy - energy_quantum(model) * (1 - 1e-6)  # no energy lies there
+    return GroundState.of(
+        model,
+        spins,
+        energy if between else lower,
+        method="map-bound",
+        rounds=rounds,
+        seconds=budget.seconds(),
+        certificate=master.proof(),
+    )
+
+
+def _whole_if_planar(bare: Bare) -> list[LongArray]:
+    """Return one subgraph that holds every coupling, if that is planar."""
+    members = np.flatnonzero(bare.couplings)
+    edges = np.ascontiguousarray(bare.edges[members])
+    return [members] if is_planar(bare.num_spins, edges) else []
+
+
+class _Master:
+    """Mixtures of states on every subgraph that agree on shared edges, by column generation."""
+
+    def __init__(self, bare: Bare, family: list[LongArray], budget: Budget) -> None:
+        self.bare, self.family, self.budget = bare, family, budget
+        count = np.bincount(np.concatenate(family), minlength=bare.num_edges)
+        share = bare.couplings / np.maximum(count, 1)
+        self.split = [share[s] for s in family]
+        self.best_split = self.split
+        self.best_proofs: list[Any] = [None] * len(family)
+        self.columns: list[list[FloatArray]] = [[] for _ in family]
+        self.states: list[Int8Array] = []
+        self.best, self.value = math.inf, -math.inf
+        self.plans = [_state_solver(bare, s) for s in family]
+        # One state of the whole model, in every mixture, makes the master feasible.
+        start = np.ones(bare.num_spins, dtype=np.int8)
+        self.add_state(_improved(bare, start, budget.share(0.1)))
+
+    def add_state(self, spins: Int8Array) -> None:
+        """Give every subgraph this state of the whole model as a column."""
+        self.states.append(spins)
+        s = spins.astype(np.float64)
+        agree = s[self.bare.edges[:, 0]] * s[self.bare.edges[:, 1]]
+        for columns, members in zip(self.columns, self.family, strict=True):
+            columns.append(agree[members])
+
+    def cool(self, budget: Budget) -> None:
+        """Try the splits of log Z at lower and lower temperature."""
+        unit = float(np.abs(self.bare.couplings[np.flatnonzero(self.bare.couplings)]).mean())
+        state, last = None, math.inf
+        for beta in COOLING if len(self.family) > 1 else ():
+            cold = replace(self.bare, couplings=self.bare.couplings * (beta / unit))
+            try:
+                fresh = Decomposition(cold, self.family, budget=budget)
+                if state is not None:
+                    fresh.y, fresh.logits = state.y * (beta / last), state.logits
+                status = fresh.minimise(COOLING_STEPS, 1e-6)
+            except (MethodError, TimeoutError):  # not planar, too cold, or too late
+                return
+            state, last, before = fresh, beta, self.best
+            shares = state.rho()[state.pieces.piece] * state.couplings(state.y, state.rho())
+            split = np.split(shares * (unit / beta), state.pieces.offsets[1:-1])
+            self.split = self._balanced(split)
+            self.price()
+            if status in ("time_limit", "precision") or before - self.best < 1e-9 * abs(before):
+                return
+
+    def closed(self, tolerance: float) -> bool:
+        """Tell whether no split is much better, or some state has the energy of the bound."""
+        u, v = self.bare.edges.T
+        best = max(float(self.bare.couplings @ (s[u] * s[v])) for s in self.states[-50:])
+        return bool(self.best - max(self.value, best) <= tolerance * (1 + abs(self.best)))
+
+    def price(self) -> None:
+        """Solve every subgraph for the present split: a bound, and a new column each.
+
+        When the time is over, the sizes of a subgraph's couplings bound what is left.
+        """
+        total = 0.0
+        proofs: list[Any] = [None] * len(self.plans)
+        for r, solve in enumerate(self.plans):
+            if self.budget.expired():
+                total += float(np.abs(self.split[r]).sum()) * (1 + 1e-12)
+                continue
+            value, moments, spins, proofs[r] = solve(self.split[r])
+            total += value
+            self.columns[r].append(moments)
+            self.states.append(spins)
+        if total < self.best:
+            self.best, self.best_split, self.best_proofs = total, self.split, proofs
+
+    def proof(self) -> SplitProof:
+        """Return the best split, and what bounds its pieces."""
+        return SplitProof(
+            piece_offsets=np.cumsum([0, *map(len, self.family)]),
+            edges=np.concatenate(self.family),
+            couplings=np.concatenate(self.best_split),
+            proofs=self.best_proofs,
+        )
+
+    def solve(self) -> bool:
+        """Maximise θ·τ over mixtures of the columns; the duals are the next split.
+
+        They are pulled towards the best split so far, which keeps them from jumping. Returns
+        False when there was no time for it.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array
+
+        # A third: the program is assembled before, and subgraphs are solved after it.
+        left = self.budget.remaining() / 3
+        entries = sum(
+            len(members) * (len(columns) + 1)
+            for members, columns in zip(self.family, self.columns, strict=True)
+        )
+        if left <= ENTRY_SECONDS * entries:
+            return False
+
+        m = self.bare.num_edges
+        rows, columns, values, kinds = [], [], [], []
+        place = 0
+        offset = 0
+        for r, members in enumerate(self.family):
+            for moments in self.columns[r]:
+                rows += [offset + np.arange(len(members))]
+                columns += [np.full(len(members), m + place)]
+                values += [moments]
+                kinds.append(r)
+                place += 1
+            rows.append(offset + np.arange(len(members)))
+            columns.append(members)
+            values.append(-np.ones(len(members)))
+            offset += len(members)
+        # One row per subgraph: its mixture adds up to one.
+        rows.append(offset + np.array(kinds))
+        columns.append(m + np.arange(place))
+        values.append(np.ones(place))
+        matrix = coo_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+            shape=(offset + len(self.family), m + place),
+        )
+        right = np.concatenate([np.zeros(offset), np.ones(len(self.family))])
+        cost = np.concatenate([-self.bare.couplings, np.zeros(place)])
+        solver: Any = linprog
+        found = solver(
+            cost,
+            A_eq=matrix.tocsr(),
+            b_eq=right,
+            bounds=[(None, None)] * m + [(0.0, None)] * place,
+            method="highs",
+            options={} if left == math.inf else {"time_limit": left},
+        )
+        if found.status != 0:
+            return False
+        self.value = -float(found.fun)
+        duals = np.asarray(found.eqlin.marginals)[:offset]
+        ends = np.cumsum([len(s) for s in self.family])
+        raw = np.split(duals, ends[:-1])
+        self.split = self._balanced(
+            [0.5 * a + 0.5 * b for a, b in zip(raw, self.best_split, strict=True)]
+        )
+        return True
+
+    def _balanced(self, split: list[FloatArray]) -> list[FloatArray]:
+        """Return the split with what is missing from θ shared out evenly."""
+        m = self.bare.num_edges
+        flat, members = np.concatenate(split), np.concatenate(self.family)
+        total = np.bincount(members, flat, m)
+        count = np.bincount(members, minlength=m)
+        miss = (self.bare.couplings - total) / np.maximum(count, 1)
+        return [part + miss[s] for part, s in zip(split, self.family, strict=True)]
+
+
+def _state_solver(bare: Bare, members: LongArray) -> Any:
+    """Return a function from couplings to (largest weight, s_u s_v of a best state, it, proof)."""
+    ends = bare.edges[members]
+    spins, renumbered = np.unique(ends, return_inverse=True)
+    edges = renumbered.reshape(-1, 2).astype(np.int32)
+
+    def solve(couplings: FloatArray) -> tuple[float, FloatArray, Int8Array, Any]:
+        part = IsingModel(edges, couplings, num_spins=len(spins))
+        try:
+            found = planar.ground_state(part)
+        except NotPlanarError:
+            found = treewidth.ground_state(part)
+        full = np.ones(bare.num_spins, dtype=np.int8)
+        full[spins] = found.spins
+        s = found.spins.astype(np.float64)
+        return -found.lower, s[edges[:, 0]] * s[edges[:, 1]], full, found.certificate
+
+    return solve
+
+
+def _improved(bare: Bare, spins: Int8Array, budget: Budget) -> Int8Array:
+    from planaris.kernels.polytope import improve_spins
+
+    edges = np.ascontiguousarray(bare.edges)
+    return improve_spins(
+        bare.num_spins,
+        edges,
+        bare.couplings,
+        spins,
+        tabu_steps=4 * bare.num_spins,
+        budget=budget,
+    )
+
+
+def _model_state(
+    model: IsingModel, bare: Bare, states: list[Int8Array], budget: Budget
+) -> Int8Array:
+    """Return the best of some states, after a local search."""
+    u, v = bare.edges.T
+    cut = [float(bare.couplings[s[u] != s[v]].sum()) for s in states]
+    best = states[int(np.argmin(cut))]
+    spins = _improved(bare, best, budget)
+    return (spins[:-1] * spins[-1]).astype(np.int8) if model.has_fields else spins

@@ -1,0 +1,1 @@
+"""Semidefinite bounds, and branch and bound with them for dense models."""

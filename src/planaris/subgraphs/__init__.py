@@ -1,0 +1,1 @@
+"""Tractable subgraphs of a model: families, exact values of each, convex combinations of all."""

@@ -1,0 +1,309 @@
+"""log Z(θ) <= Σ ρ_r log Z(θ^r) whenever Σ ρ_r θ^r = θ: minimised over θ^r and ρ (GJ06).
+
+Jointly convex in φ^r = ρ_r θ^r and ρ (each term is a perspective of the convex log Z). The
+constraint is built in: θ^r = y^r + (θ - Σ_s ρ_s y^s) / Σ_s ρ_s, edge by edge over the subgraphs
+that hold it, with y free and ρ a softmax. So every point of the search is a bound.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from planaris.budget import UNLIMITED, Budget
+from planaris.errors import MethodError
+from planaris.result import Decomposition as Proof
+from planaris.subgraphs.bias_model import EPSILON, Bare
+from planaris.subgraphs.solvers import Pieces, Values
+from planaris.typing import FloatArray, LongArray
+
+Callback = Callable[[float], None]
+"""Receives an upper bound on log Z after every step."""
+
+
+LEAST_LOGIT = -500.0
+
+LEAST_SHARE = 1e-6
+"""Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
+
+
+class _Converged(Exception):
+    """Raised inside the optimiser when nothing is gained any more."""
+
+
+class Decomposition:
+    """Subgraphs, their couplings and their weights: a bound that only gets better.
+
+    Parameters
+    ----------
+    bare : Bare
+        The model.
+    subgraphs : list of numpy.ndarray
+        Edges of every subgraph; together they hold every edge with a coupling.
+    budget : Budget
+        ``TimeoutError`` if its time is over before the subgraphs are prepared.
+    callback : callable, optional
+        See :data:`Callback`.
+    """
+
+    def __init__(
+        self,
+        bare: Bare,
+        subgraphs: list[LongArray],
+        *,
+        budget: Budget = UNLIMITED,
+        callback: Callback | None = None,
+    ) -> None:
+        self.bare, self.budget, self.callback = bare, budget, callback
+        self.pieces = Pieces(bare, subgraphs, budget=budget)
+        self.seconds = 0.0
+        count = np.bincount(self.pieces.edge, minlength=bare.num_edges)
+        missing = np.flatnonzero((count == 0) & (bare.couplings != 0))
+        if len(missing):
+            u, v = bare.edges[missing[0]].tolist()
+            msg = (
+                f"`subgraphs` must hold every edge with a coupling, but {len(missing)} are in "
+                f"none, the first being ({u}, {v})"
+            )
+            raise MethodError(msg, edges=missing)
+        self.y = np.zeros(len(self.pieces.edge))
+        self.logits = np.zeros(len(subgraphs))
+        self.upper = math.inf
+        self.moments: FloatArray = np.zeros(bare.num_edges)
+        self.disagreement = math.inf
+        self.steps = self.evaluations = 0
+        self.trace: list[float] = []
+
+    # -- the bound ----------------------------------------------------------------------------
+
+    def rho(self, logits: FloatArray | None = None) -> FloatArray:
+        """Return the weights of the subgraphs."""
+        a = self.logits if logits is None else logits
+        # No weight underflows: couplings are divided by them.
+        weights = np.exp(np.maximum(a - a.max(initial=-math.inf), LEAST_LOGIT))
+        return np.asarray(weights / weights.sum())
+
+    def couplings(self, y: FloatArray, rho: FloatArray) -> FloatArray:
+        """Return θ^r of all subgraphs, flat."""
+        edge, piece = self.pieces.edge, self.pieces.piece
+        count = self.bare.num_edges
+        share = np.bincount(edge, rho[piece], count)
+        mean = np.bincount(edge, rho[piece] * y, count)
+        shift = (self.bare.couplings - mean) / np.where(share > 0, share, 1.0)
+        return np.asarray(y + shift[edge])
+
+    def _mean_moments(self, values: Values, rho: FloatArray) -> FloatArray:
+        edge, piece = self.pieces.edge, self.pieces.piece
+        count = self.bare.num_edges
+        share = np.bincount(edge, rho[piece], count)
+        total = np.bincount(edge, rho[piece] * values.moments, count)
+        return np.asarray(total / np.where(share > 0, share, 1.0))
+
+    def _disagreement(self, values: Values, rho: FloatArray) -> float:
+        """Return the largest mean deviation of an edge's moment over its subgraphs, by weight."""
+        edge, piece = self.pieces.edge, self.pieces.piece
+        away = np.abs(values.moments - self.moments[edge])
+        count = self.bare.num_edges
+        share = np.bincount(edge, rho[piece], count)
+        return float(
+            (np.bincount(edge, rho[piece] * away, count) / np.maximum(share, 1e-300)).max(
+                initial=0.0
+            )
+        )
+
+    def value(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the bound (less the model's constant) and its gradient by (y, logits)."""
+        started = self.budget.seconds()
+        # One more evaluation, and after it the proof, which takes about two.
+        if self.evaluations:
+            self.budget.reserve(3 * self.seconds).check()
+        y, logits = np.split(x, [len(self.y)])
+        rho = self.rho(logits)
+        theta = self.couplings(y, rho)
+        values = self.pieces.evaluate(theta, budget=self.budget)
+        self.evaluations += 1
+        self.seconds = self.budget.seconds() - started
+        edge, piece = self.pieces.edge, self.pieces.piece
+        mean = self._mean_moments(values, rho)
+        bound = float(rho @ values.logs)
+        by_y = rho[piece] * (values.moments - mean[edge])
+        by_rho = values.logs - np.bincount(piece, mean[edge] * theta, len(rho))
+        by_logits = rho * (by_rho - float(rho @ by_rho))
+        # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
+        # are compared with the rounding that a proof would have to add.
+        size = float(rho[piece] @ (np.abs(theta) + np.abs(y)))
+        safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
+        if safe < self.upper:
+            self.upper = safe
+            self.y, self.logits = y.copy(), logits.copy()
+            self.moments = mean
+            self.disagreement = self._disagreement(values, rho)
+            self.entropies = by_rho
+        return bound, np.concatenate([by_y, by_logits])
+
+    def evaluate_start(self) -> None:
+        """Evaluate the starting point, whatever the clock says."""
+        budget, self.budget = self.budget, self.budget.unlimited()
+        self.value(np.concatenate([self.y, self.logits]))
+        self.budget = budget
+
+    def certified(self) -> float:
+        """Return a proved upper bound on log Z of the model, at the best point."""
+        rho = self.rho()
+        theta = self.couplings(self.y, rho)
+        uppers = self.pieces.certify(theta)
+        # What Σ ρ θ^r misses of θ by rounding can change log Z by no more than its size.
+        edge, piece = self.pieces.edge, self.pieces.piece
+        total = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
+        size = np.bincount(edge, rho[piece] * np.abs(theta), self.bare.num_edges)
+        miss = float(np.abs(total - self.bare.couplings).sum())
+        rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
+        # The weights add up to one but for rounding: divided by their sum, each moves by that.
+        rest = abs(float(rho.sum()) - 1.0) + EPSILON * len(rho)
+        rounding += 2 * rest * (float(rho @ np.abs(uppers)) + float(size.sum()))
+        bound = float(rho @ uppers) + miss + rounding + self.bare.constant
+        return bound + 2 * EPSILON * (abs(bound) + abs(self.bare.constant))
+
+    def proof(self) -> Proof:
+        """Return the best point as plain arrays, for :mod:`planaris.verify` and for files."""
+        rho = self.rho()
+        couplings = self.couplings(self.y, rho)
+        return Proof(rho, self.pieces.offsets, self.pieces.edge, couplings)
+
+    # -- the search ---------------------------------------------------------------------------
+
+    def minimise(self, max_iterations: int, tolerance: float = 2e-7) -> str:
+        """Run L-BFGS from the best point; return why it stopped."""
+        from scipy import optimize
+        from threadpoolctl import threadpool_limits
+
+        start = self.steps
+        last: list[float] = []
+
+        def after(_: Any) -> None:
+            self.steps += 1
+            self.trace.append(self.upper + self.bare.constant)
+            if self.callback is not None:
+                self.callback(self.upper + self.bare.constant)
+            last.append(self.upper)
+            if len(last) > 10 and last[-11] - last[-1] < tolerance * (1 + abs(last[-1])):
+                raise _Converged
+
+        x = np.concatenate([self.y, self.logits])
+        try:
+            if max_iterations <= 0 or len(self.pieces) == 1:
+                self.value(x)
+                return "max_iterations" if max_iterations <= 0 else "optimal"
+            options: Any = {"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
+            # The optimiser's own products are short: threads only wait for each other there.
+            with threadpool_limits(1):
+                solve: Any = optimize.minimize
+                solve(self.value, x, jac=True, method="L-BFGS-B", callback=after, options=options)
+        except _Converged:
+            return "optimal"
+        except TimeoutError:
+            return "time_limit"
+        except MethodError:
+            # A planar piece has grown couplings that no precision handles; the best point stays.
+            return "precision"
+        return "max_iterations" if self.steps - start >= max_iterations else "optimal"
+
+    def pruned(self, least: float = 1e-4) -> Decomposition:
+        """Return the decomposition without subgraphs of next to no weight, if that is possible.
+
+        What they contributed to Σ ρ θ^r moves to the others, so the bound stays valid; it is
+        kept only if it is as good.
+        """
+        rho = self.rho()
+        keep = np.flatnonzero(rho >= least)
+        held = np.zeros(self.bare.num_edges, dtype=bool)
+        for r in keep.tolist():
+            held[self.pieces.subgraphs[r]] = True
+        if len(keep) == len(rho) or not held[self.bare.couplings != 0].all():
+            return self
+        smaller = Decomposition(
+            self.bare,
+            [self.pieces.subgraphs[r] for r in keep.tolist()],
+            callback=self.callback,
+        )
+        theta = self.couplings(self.y, rho)
+        smaller.y = theta[np.isin(self.pieces.piece, keep)]
+        smaller.logits = np.log(rho[keep])
+        smaller.evaluate_start()
+        smaller.budget = self.budget
+        if smaller.upper > self.upper + 1e-3 * least * abs(self.upper):
+            return self
+        smaller.steps, smaller.evaluations = self.steps, self.evaluations + 1
+        smaller.trace = self.trace
+        return smaller
+
+    def extended(self, subgraphs: list[LongArray], weight: float = 0.1) -> Decomposition:
+        """Return the same bound with more subgraphs, which enter at ``weight`` in all.
+
+        A new subgraph's y is the mean of θ^r of its edges, so that only its weight is new; the
+        model's coupling where only subgraphs of next to no weight hold the edge, as θ^r is
+        huge there.
+        """
+        rho = self.rho()
+        theta = self.couplings(self.y, rho)
+        edge, piece = self.pieces.edge, self.pieces.piece
+        share = np.bincount(edge, rho[piece], self.bare.num_edges)
+        total = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
+        held = share > LEAST_SHARE
+        mean = np.where(held, total / np.where(held, share, 1.0), self.bare.couplings)
+        larger = Decomposition(
+            self.bare,
+            [*self.pieces.subgraphs, *subgraphs],
+            callback=self.callback,
+        )
+        larger.budget = self.budget
+        larger.y = np.concatenate([theta, *(mean[s] for s in subgraphs)])
+        fresh = np.full(len(subgraphs), weight / max(len(subgraphs), 1))
+        larger.logits = np.log(np.concatenate([(1 - weight) * rho, fresh]))
+        larger.steps, larger.evaluations = self.steps, self.evaluations
+        larger.trace = self.trace
+        return larger
+
+
+def restored(
+    bare: Bare, proof: Proof, *, budget: Budget = UNLIMITED, callback: Callback | None = None
+) -> Decomposition:
+    """Return the decomposition that a proof states, evaluated for the model it is asked for."""
+    begins, edges = np.asarray(proof.piece_offsets), np.asarray(proof.edges)
+    if len(edges) and int(edges.max()) >= bare.num_edges:
+        msg = (
+            f"`starts` must be bounds of this model, which has {bare.num_edges} edges, but one "
+            f"names edge {int(edges.max())}"
+        )
+        raise MethodError(msg)
+    subgraphs = [edges[a:b] for a, b in itertools.pairwise(begins.tolist())]
+    state = Decomposition(bare, subgraphs, budget=budget, callback=callback)
+    state.y = np.array(proof.couplings, dtype=np.float64)
+    state.logits = np.log(np.maximum(proof.weights, 1e-300))
+    state.evaluate_start()
+    return state
+
+
+def joined(
+    first: Decomposition, second: Decomposition, weight: float, budget: Budget = UNLIMITED
+) -> Decomposition:
+    """Return a decomposition over the subgraphs of both, ``weight`` of it being the first."""
+    both = Decomposition(
+        first.bare,
+        [*first.pieces.subgraphs, *second.pieces.subgraphs],
+        budget=budget,
+        callback=first.callback,
+    )
+    rhos = first.rho(), second.rho()
+    both.y = np.concatenate(
+        [first.couplings(first.y, rhos[0]), second.couplings(second.y, rhos[1])]
+    )
+    both.logits = np.log(np.concatenate([weight * rhos[0], (1 - weight) * rhos[1]]))
+    both.steps = first.steps + second.steps
+    both.evaluations = first.evaluations + second.evaluations
+    both.trace = [*first.trace, *second.trace]
+    return both

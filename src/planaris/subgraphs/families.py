@@ -1,0 +1,368 @@
+"""Subgraphs to decompose a model into: GJ06's lattice family, planar ones of any graph, trees.
+
+All are arrays of edges of a :class:`planaris.subgraphs.bias_model.Bare` model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planaris.budget import UNLIMITED, Budget
+from planaris.errors import MethodError
+from planaris.kernels.embedding import is_planar
+from planaris.subgraphs.bias_model import Bare
+from planaris.subgraphs.partitions import grow_clusters
+from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
+
+FAMILIES = ("auto", "lattice", "planar")
+
+PLANARITY_BUDGET = 4_000_000
+"""Edges tested for planarity per generated subgraph."""
+
+
+# -- lattices -------------------------------------------------------------------------------
+
+
+def lattice_shape(bare: Bare) -> tuple[int, int] | None:
+    """Return (rows, columns) if the model without its fields is a row-major square lattice."""
+    edges = bare.edges[: bare.num_model_edges]
+    n = bare.num_spins - (1 if bare.num_edges > bare.num_model_edges else 0)
+    if len(edges) < 4:
+        return None
+    steps = np.unique(np.abs(edges[:, 0] - edges[:, 1]))
+    if len(steps) != 2 or steps[0] != 1 or n % steps[1]:
+        return None
+    columns = int(steps[1])
+    rows = n // columns
+    low = edges.min(1)
+    right = np.abs(edges[:, 0] - edges[:, 1]) == 1
+    if columns < 2 or rows < 2 or np.any(right & (low % columns == columns - 1)):
+        return None
+    return (rows, columns) if len(edges) == 2 * n - rows - columns else None
+
+
+def lattice_family(
+    bare: Bare, shape: tuple[int, int], *, stride: int = 1, budget: Budget = UNLIMITED
+) -> list[LongArray]:
+    """Return GJ06's subgraphs: two neighbouring columns (or rows) cut out, and the star.
+
+    The field spin sees the outer spins of the two or three parts that each cut leaves. A
+    ``stride`` of two takes every second pair only: still every spin is in two of them.
+    """
+    rows, columns = shape
+    family = []
+    for width, along in ((columns, False), (rows, True)):
+        for j in sorted({*range(0, width - 1, stride), width - 2}):
+            budget.check()
+            cuts = [k for k in (j - 1, j + 1) if 0 <= k < width - 1]
+            family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
+    family.append(np.flatnonzero(bare.at_apex))
+    return family
+
+
+def periodic_family(bare: Bare, shape: tuple[int, int], period: int) -> list[LongArray]:
+    """Return the lattice with a pair of columns (or rows) cut out in every ``period``.
+
+    As :func:`lattice_family`, for large lattices: the number of subgraphs does not grow with
+    the lattice, and each keeps the fields of many pairs.
+    """
+    family = []
+    for size, along in ((shape[1], False), (shape[0], True)):
+        for offset in range(min(period, size - 1)):
+            first = np.arange(offset - period, size - 1, period)
+            cuts = np.union1d(first - 1, first + 1)
+            cuts = cuts[(cuts >= 0) & (cuts < size - 1)].tolist()
+            family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
+    family.append(np.flatnonzero(bare.at_apex))
+    return family
+
+
+def strip_family(
+    bare: Bare, shape: tuple[int, int], width: int, *, every_field: bool
+) -> list[LongArray]:
+    """Return the lattice cut into strips of ``width`` columns (or rows), at all offsets.
+
+    With ``every_field``, all fields are kept: strips of two are outerplanar, wider ones are no
+    longer planar with the field spin but of treewidth ``width + 1``.
+    """
+    family = []
+    for size, along in ((shape[1], False), (shape[0], True)):
+        for offset in range(min(width, size)):
+            cuts = [k for k in range(size - 1) if (k - offset) % width == 0 and width < size]
+            family.append(
+                _cut_lattice(bare, shape, cuts, along_rows=along, every_field=every_field)
+            )
+    return family
+
+
+def _cut_lattice(
+    bare: Bare,
+    shape: tuple[int, int],
+    cuts: list[int],
+    *,
+    along_rows: bool,
+    every_field: bool = False,
+) -> LongArray:
+    """Return the lattice without the edges from line k to k + 1, k in ``cuts``.
+
+    One edge of each cut is kept, as a bridge: it leaves all outer spins where they were.
+    """
+    rows, columns = shape
+    m = bare.num_model_edges
+    edges = bare.edges[:m]
+    line_of = (edges // columns) if along_rows else (edges % columns)
+    low, high = line_of.min(1), line_of.max(1)
+    gone = (low != high) & np.isin(low, cuts)
+    across = (edges % columns if along_rows else edges // columns)[:, 0]
+    middle = (columns if along_rows else rows) // 2
+    gone &= across != middle
+    spins = np.arange(rows * columns)
+    line = spins // columns if along_rows else spins % columns
+    place = spins % columns if along_rows else spins // columns
+    ends = np.array(cuts, dtype=np.int64)
+    last = (rows if along_rows else columns) - 1
+    outer = np.isin(line, np.concatenate([ends, ends + 1, [0, last]]))
+    outer |= (place == 0) | (place == (columns if along_rows else rows) - 1)
+    keep = np.concatenate([~gone, outer | every_field])[: bare.num_edges]
+    return np.flatnonzero(keep)
+
+
+# -- any graph ------------------------------------------------------------------------------
+
+
+def planar_family(
+    bare: Bare,
+    rng: np.random.Generator,
+    *,
+    least: int = 2,
+    most: int = 64,
+    budget: Budget = UNLIMITED,
+) -> list[LongArray]:
+    """Return maximal planar subgraphs that hold every edge at least once (as ``most`` allows).
+
+    Each prefers edges that the ones before left out, heavy ones first. ``TimeoutError`` when
+    they are not found in time.
+    """
+    family: list[LongArray] = []
+    count = np.zeros(bare.num_edges)
+    weight = np.abs(bare.couplings)
+    weight = weight / max(float(weight.max(initial=0.0)), 1e-300)
+    while len(family) < most and (len(family) < least or not count.all()):
+        noise = rng.random(bare.num_edges)
+        order = np.argsort(count - 0.3 * weight - 0.3 * noise, kind="stable")
+        chosen = maximal_planar(bare.num_spins, bare.edges, order, budget=budget)
+        budget.check()
+        family.append(np.flatnonzero(chosen))
+        count += chosen
+    if not count.all():
+        # What is left goes into forests, which always fit.
+        family += tree_family(bare, np.flatnonzero(count == 0), budget=budget)
+    return family
+
+
+def maximal_planar(
+    num_spins: int,
+    edges: IntArray,
+    order: LongArray,
+    *,
+    max_tested: int = PLANARITY_BUDGET,
+    budget: Budget = UNLIMITED,
+) -> BoolArray:
+    """Add edges in the given order while the graph stays planar, halving groups that fail.
+
+    Ends when the time is over, or after tests of ``max_tested`` edges in all, with a planar graph
+    that may not be maximal.
+    """
+    chosen = np.zeros(len(edges), dtype=bool)
+    groups = [order]
+    tests = max_tested // max(len(edges), 1) + 1
+    while groups and tests > 0 and not budget.expired():
+        group = groups.pop()
+        trial = chosen.copy()
+        trial[group] = True
+        count = int(np.count_nonzero(trial))
+        tests -= 1
+        fits = count < 9 or (
+            count <= max(3 * num_spins - 6, 3)
+            and is_planar(num_spins, np.ascontiguousarray(edges[trial]))
+        )
+        if fits:
+            chosen = trial
+        elif len(group) > 1:
+            groups += [group[len(group) // 2 :], group[: len(group) // 2]]
+    if not chosen.any() and len(order):
+        chosen[order[:8]] = True
+    return chosen
+
+
+# -- trees ----------------------------------------------------------------------------------
+
+
+def spanning_forest(bare: Bare, weight: FloatArray) -> LongArray:
+    """Return a spanning forest of largest weight away from the apex, with all apex edges.
+
+    >>> from planaris.models import IsingModel
+    >>> from planaris.subgraphs.bias_model import as_bare
+    >>> model = IsingModel([(0, 1), (1, 2), (0, 2)], 1.0, [0.1, 0.1, 0.1])
+    >>> spanning_forest(as_bare(model), np.array([3.0, 1.0, 2.0, 0, 0, 0])).tolist()
+    [0, 2, 3, 4, 5]
+    """
+    field = bare.at_apex
+    rest = np.flatnonzero(~field)
+    forest = rest[heaviest_forest(bare.num_spins, bare.edges[rest], weight[rest])]
+    return np.sort(np.concatenate([forest, np.flatnonzero(field)]))
+
+
+def heaviest_forest(num_vertices: int, edges: IntArray, weights: FloatArray) -> LongArray:
+    """Return the edges of a spanning forest of largest weight; no two edges are parallel.
+
+    >>> triangle = np.array([(0, 1), (1, 2), (0, 2)])
+    >>> heaviest_forest(3, triangle, np.array([3.0, 1.0, 2.0])).tolist()
+    [0, 2]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    # csgraph reads zero as no edge, so ranks (from one, heaviest first) serve as costs: the
+    # forest is the same and its costs say which edges it has.
+    by_cost = np.argsort(-weights, kind="stable")
+    cost = np.empty(len(edges))
+    cost[by_cost] = np.arange(1, len(edges) + 1)
+    u, v = edges.reshape(-1, 2).T
+    forest = minimum_spanning_tree(coo_array((cost, (u, v)), shape=(num_vertices,) * 2).tocsr())
+    return np.sort(by_cost[forest.data.astype(np.int64) - 1])
+
+
+def tree_family(
+    bare: Bare,
+    targets: LongArray | None = None,
+    *,
+    most: int = 256,
+    budget: Budget = UNLIMITED,
+) -> list[LongArray]:
+    """Return spanning forests, each with all apex edges, that hold every target edge.
+
+    ``TimeoutError`` when the time is over before.
+    """
+    family: list[LongArray] = []
+    count = np.zeros(bare.num_edges)
+    wanted = np.arange(bare.num_edges) if targets is None else targets
+    scale = np.abs(bare.couplings) / max(float(np.abs(bare.couplings).max(initial=0.0)), 1e-300)
+    for _ in range(most):
+        budget.check()
+        tree = spanning_forest(bare, -count + 0.5 * scale)
+        family.append(tree)
+        count[tree] += 1
+        if count[wanted].all():
+            return family
+    missing = wanted[count[wanted] == 0]
+    # Any forest of a few edges fits; a star of one edge is the last resort.
+    return family + [missing[k : k + 1] for k in range(len(missing))]
+
+
+# -- small treewidth ------------------------------------------------------------------------
+
+
+def cluster_family(
+    bare: Bare, width: int, rng: np.random.Generator, *, most: int = 16
+) -> list[LongArray]:
+    """Return subgraphs of treewidth about ``width`` with all apex edges, other edges covered.
+
+    Each is a partition of the spins into clusters of small pathwidth, with all edges inside
+    them and a forest of edges between them, which adds nothing to the treewidth. Lattices are
+    cut into strips instead.
+    """
+    shape = lattice_shape(bare)
+    if shape is not None and width < min(shape):
+        offsets = strip_family(bare, shape, width, every_field=True)
+        # Two offsets each way hold every edge.
+        half = len(offsets) // 2
+        return [offsets[k] for k in (0, width // 2, half, half + width // 2)]
+    away = np.flatnonzero(~bare.at_apex)
+    edges = np.ascontiguousarray(bare.edges[away])
+    family: list[LongArray] = []
+    count = np.zeros(bare.num_edges)
+    for _ in range(most):
+        # Clusters grow from the ends of edges that are not inside one yet.
+        lacking = np.bincount(edges.ravel(), np.repeat(count[away] == 0, 2), bare.num_spins)
+        roots = np.argsort(-lacking - rng.random(bare.num_spins), kind="stable")
+        label = np.empty(bare.num_spins, dtype=np.int64)
+        for k, spins in enumerate(grow_clusters(bare.num_spins, edges, width, roots)):
+            label[spins] = k
+        inside = label[edges[:, 0]] == label[edges[:, 1]]
+        between = _forest_between(label, edges, inside, -count[away])
+        family.append(
+            np.sort(np.concatenate([away[inside | between], np.flatnonzero(bare.at_apex)]))
+        )
+        count[family[-1]] += 1
+        if count.all():
+            return family
+    return family + tree_family(bare, np.flatnonzero(count == 0))
+
+
+def _forest_between(
+    label: LongArray, edges: IntArray, inside: BoolArray, weight: FloatArray
+) -> BoolArray:
+    """Return edges of a heaviest spanning forest of the graph of clusters."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    rest = np.flatnonzero(~inside)
+    chosen = np.zeros(len(edges), dtype=bool)
+    if not len(rest):
+        return chosen
+    order = rest[np.argsort(-weight[rest], kind="stable")]
+    pairs = np.sort(label[edges[order]], axis=1)
+    # Of parallel edges the heaviest comes first; np.unique keeps the first.
+    _, first = np.unique(pairs, axis=0, return_index=True)
+    cost = first + 1.0
+    size = int(label.max()) + 1
+    graph = coo_array((cost, (pairs[first, 0], pairs[first, 1])), shape=(size, size)).tocsr()
+    chosen[order[minimum_spanning_tree(graph).data.astype(np.int64) - 1]] = True
+    return chosen
+
+
+def planar_subgraphs(
+    bare: Bare,
+    subgraphs: str | list[ArrayLike],
+    rng: np.random.Generator | None = None,
+    *,
+    budget: Budget = UNLIMITED,
+) -> list[LongArray]:
+    """Return the subgraphs that a name stands for, or the given ones, checked.
+
+    ``TimeoutError`` when they are not found in time.
+    """
+    if not isinstance(subgraphs, str):
+        return [_as_members(bare, k, given) for k, given in enumerate(subgraphs)]
+    if subgraphs not in FAMILIES:
+        msg = f"`subgraphs` must be one of {FAMILIES} or a list, got {subgraphs!r}"
+        raise MethodError(msg)
+    shape = lattice_shape(bare)
+    if subgraphs == "lattice" and shape is None:
+        msg = "`subgraphs='lattice'` needs a square lattice, its spins numbered row by row"
+        raise MethodError(msg)
+    if subgraphs == "planar" or shape is None:
+        generator = np.random.default_rng(0) if rng is None else rng
+        return planar_family(bare, generator, budget=budget)
+    # On large lattices every second pair is as good, for half the time.
+    stride = 2 if subgraphs == "auto" and max(shape) > 12 else 1
+    family = lattice_family(bare, shape, stride=stride, budget=budget)
+    if subgraphs == "auto":
+        family += strip_family(bare, shape, 2, every_field=True)
+    return family
+
+
+def _as_members(bare: Bare, k: int, given: ArrayLike) -> LongArray:
+    members = np.asarray(given)
+    if members.ndim != 1 or (members.size and members.dtype.kind not in "iu"):
+        msg = f"`subgraphs[{k}]` must be a list of edges, got {given!r}"
+        raise MethodError(msg)
+    outside = members[(members < 0) | (members >= bare.num_edges)]
+    if outside.size:
+        msg = (
+            f"`subgraphs[{k}]` must name edges 0 to {bare.num_edges - 1} (those of the model, then "
+            f"one per field), got {outside[0]}"
+        )
+        raise MethodError(msg, subgraph=k)
+    return np.unique(members).astype(np.int64)

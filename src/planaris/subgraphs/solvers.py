@@ -1,0 +1,273 @@
+"""Tractable subgraphs: log Z and moments of each, by whatever is fastest for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from planaris.budget import UNLIMITED, Budget
+from planaris.errors import MethodError, NotPlanarError
+from planaris.kernels import elimination, frontier
+from planaris.kernels.graph import biconnected_components, connected_components
+from planaris.kernels.messages import Forest
+from planaris.models import IsingModel
+from planaris.planar.plan import plan
+from planaris.subgraphs.bias_model import EPSILON, LOG2, Bare
+from planaris.treewidth import EliminationPlan, plan_elimination
+from planaris.typing import FloatArray, LongArray
+
+SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
+"""s_u s_v in the order of a table over two spins."""
+
+MAX_FRONTIER = 22
+"""Spins in the table of a linear layout, at most."""
+
+MAX_ELIMINATION_SECONDS = 30.0
+"""Estimated time of one elimination above which a subgraph is refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """log Z of every piece, bounds on its rounding error, and E s_u s_v of every member."""
+
+    logs: FloatArray
+    errors: FloatArray
+    moments: FloatArray
+
+
+class Solver(Protocol):
+    """Evaluates some of the pieces."""
+
+    pieces: LongArray
+    members: LongArray
+    """Places of the pieces' edges in the flat arrays of all pieces."""
+    seconds: float
+    """Estimated time of one evaluation."""
+
+    def evaluate(self, couplings: FloatArray) -> Values:
+        """Return values of these pieces for the couplings at ``members``."""
+        ...
+
+    def certify(self, couplings: FloatArray) -> FloatArray:
+        """Return proved upper bounds on log Z of these pieces."""
+        ...
+
+
+class Pieces:
+    """Subgraphs of one bare model, their edges laid out one subgraph after the other.
+
+    Parameters
+    ----------
+    bare : Bare
+        The model.
+    subgraphs : list of numpy.ndarray
+        Edges of every subgraph.
+    """
+
+    def __init__(
+        self, bare: Bare, subgraphs: list[LongArray], *, budget: Budget = UNLIMITED
+    ) -> None:
+        self.bare = bare
+        self.subgraphs = [np.asarray(s, dtype=np.int64) for s in subgraphs]
+        sizes = np.array([len(s) for s in self.subgraphs], dtype=np.int64)
+        self.offsets = np.concatenate([[0], np.cumsum(sizes)])
+        self.edge = np.concatenate([np.zeros(0, dtype=np.int64), *self.subgraphs])
+        self.piece = np.repeat(np.arange(len(sizes)), sizes)
+        rest = ~bare.at_apex
+        cones = [r for r, s in enumerate(self.subgraphs) if _is_forest(bare, s[rest[s]])]
+        others = [r for r in range(len(sizes)) if r not in set(cones)]
+        self.solvers: list[Solver] = [_Cones(self, np.array(cones))] if cones else []
+        for r in others:
+            budget.check()
+            self.solvers.append(_best_solver(self, r))
+
+    def seconds(self) -> float:
+        """Estimate the time of one evaluation."""
+        return sum(solver.seconds for solver in self.solvers)
+
+    def __len__(self) -> int:
+        return len(self.subgraphs)
+
+    def members_of(self, piece: int) -> LongArray:
+        """Return the places of a piece's edges in flat arrays."""
+        return np.arange(self.offsets[piece], self.offsets[piece + 1])
+
+    def evaluate(self, couplings: FloatArray, *, budget: Budget = UNLIMITED) -> Values:
+        """Return the values of all pieces for flat couplings; ``TimeoutError`` when late."""
+        logs, errors = np.zeros(len(self)), np.zeros(len(self))
+        moments = np.zeros(len(self.edge))
+        for solver in self.solvers:
+            if not isinstance(solver, _Cones):  # those are quick, and something must be known
+                budget.check()
+            found = solver.evaluate(couplings[solver.members])
+            logs[solver.pieces], errors[solver.pieces] = found.logs, found.errors
+            moments[solver.members] = found.moments
+        return Values(logs, errors, moments)
+
+    def certify(self, couplings: FloatArray) -> FloatArray:
+        """Return proved upper bounds on log Z of all pieces."""
+        uppers = np.zeros(len(self))
+        for solver in self.solvers:
+            uppers[solver.pieces] = solver.certify(couplings[solver.members])
+        return uppers
+
+
+def _is_forest(bare: Bare, members: LongArray) -> bool:
+    if len(members) >= max(bare.num_spins, 1):
+        return False
+    labels = connected_components(bare.num_spins, np.ascontiguousarray(bare.edges[members]))
+    return bare.num_spins - (int(labels.max(initial=-1)) + 1) == len(members)
+
+
+class _Cones:
+    """Forests with the apex joined to any of their spins: forests with fields, all at once."""
+
+    def __init__(self, pieces: Pieces, chosen: LongArray) -> None:
+        bare, n = pieces.bare, pieces.bare.num_spins
+        self.pieces, self.num_spins = chosen, n
+        self.members = np.concatenate([pieces.members_of(r) for r in chosen])
+        copy = np.repeat(np.arange(len(chosen)), np.diff(pieces.offsets)[chosen])
+        edge = pieces.edge[self.members]
+        self.is_field = bare.at_apex[edge]
+        ends = bare.edges[edge].astype(np.int64)
+        self.owner = copy[~self.is_field]
+        between = ends[~self.is_field] + (n * self.owner)[:, None]
+        self.field_owner = copy[self.is_field]
+        spin = np.where(ends[:, 0] == bare.apex, ends[:, 1], ends[:, 0])[self.is_field]
+        self.field_spin = spin + n * self.field_owner
+        self.forest = Forest(n * len(chosen), np.ascontiguousarray(between, dtype=np.int32))
+        self.seconds = 2.5e-7 * n * len(chosen)
+        degree = np.bincount(between.ravel(), minlength=1)
+        self.additions = n + 32 + int(degree.max(initial=0))
+
+    def evaluate(self, couplings: FloatArray) -> Values:
+        count, n = len(self.pieces), self.num_spins
+        fields = np.zeros(n * count)
+        fields[self.field_spin] = couplings[self.is_field]
+        logs, spins, pairs = self.forest.evaluate(couplings[~self.is_field], fields)
+        moments = np.empty(len(couplings))
+        moments[self.is_field], moments[~self.is_field] = spins[self.field_spin], pairs
+        total = logs.reshape(count, n).sum(1)
+        sizes = np.bincount(self.field_owner, np.abs(couplings[self.is_field]), count)
+        sizes += 2 * np.bincount(self.owner, np.abs(couplings[~self.is_field]), count)
+        # |∂ log Z / ∂ field| <= 1: rounding of a message does no more harm above than its size.
+        errors = EPSILON * (self.additions * (np.abs(total) + n) + 32 * sizes)
+        return Values(total, errors, moments)
+
+    def certify(self, couplings: FloatArray) -> FloatArray:
+        found = self.evaluate(couplings)
+        return found.logs + found.errors
+
+
+class _Eliminated:
+    """A piece of small treewidth: one order, many couplings. The apex is held at +1."""
+
+    def __init__(self, pieces: Pieces, piece: int) -> None:
+        bare = pieces.bare
+        self.pieces, self.members = np.array([piece]), pieces.members_of(piece)
+        members = pieces.subgraphs[piece]
+        self.is_field = bare.at_apex[members]
+        ends = bare.edges[members]
+        spins = np.setdiff1d(ends, [bare.apex])
+        place = np.zeros(bare.num_spins, dtype=np.int64)
+        place[spins] = np.arange(len(spins))
+        between = ends[~self.is_field]
+        self.edges = np.ascontiguousarray(place[between], dtype=np.int32)
+        seen = ends[self.is_field]
+        self.field_spin = place[np.where(seen[:, 0] == bare.apex, seen[:, 1], seen[:, 0])]
+        self.count = len(spins)
+        self.free = (bare.num_spins - self.count) * LOG2
+        self.plan = self._plan()
+        self.seconds = self.plan.seconds if self.plan.complete else math.inf
+
+    def _plan(self) -> EliminationPlan:
+        model = IsingModel(self.edges, np.ones(len(self.edges)), num_spins=self.count)
+        plans = [plan_elimination(model, task="marginals", search_seconds=0.05)]
+        # Bridges cost a layout nothing, but lure it away from the strip or cluster it is in.
+        _, block, _ = biconnected_components(self.count, self.edges)
+        inner = np.ascontiguousarray(self.edges[np.bincount(block, minlength=1)[block] > 1])
+        layout = frontier.greedy_layout(inner, self.count)
+        if frontier.frontier_width(self.edges, layout, MAX_FRONTIER) <= MAX_FRONTIER:
+            plans.append(plan_elimination(model, task="marginals", kind="frontier", order=layout))
+        return min(plans, key=lambda plan: (not plan.complete, plan.seconds))
+
+    def evaluate(self, couplings: FloatArray) -> Values:
+        fields = np.zeros(self.count)
+        fields[self.field_spin] = couplings[self.is_field]
+        pairs = np.multiply.outer(couplings[~self.is_field], SIGNS).ravel()
+        singles = np.multiply.outer(fields, [-1.0, 1.0]).ravel()
+        form = self.plan.pairwise
+        if form is None:
+            arrays = self.plan.arrays._replace(log_values=np.concatenate([pairs, singles]))
+            value, _, error, nodes, tables = elimination.eliminate_sum(
+                arrays, self.plan.order, marginals=True
+            )
+        else:
+            value, error, nodes, tables, _ = frontier.frontier_sum(
+                form.arrays._replace(pairs=pairs, singles=singles),
+                self.plan.order,
+                marginals=True,
+                spare=self.plan.spare,
+            )
+        moments = np.empty(len(couplings))
+        moments[~self.is_field] = tables[: len(pairs)].reshape(-1, 4) @ SIGNS
+        moments[self.is_field] = (nodes[1::2] - nodes[::2])[self.field_spin]
+        total = value + self.free
+        error += 4 * EPSILON * (abs(total) + self.free + 1)
+        return Values(np.array([total]), np.array([error]), moments)
+
+    def certify(self, couplings: FloatArray) -> FloatArray:
+        found = self.evaluate(couplings)
+        return found.logs + found.errors
+
+
+class _Planar:
+    """A planar piece: one dissection, many couplings."""
+
+    def __init__(self, pieces: Pieces, piece: int) -> None:
+        self.pieces, self.members = np.array([piece]), pieces.members_of(piece)
+        ends = pieces.bare.edges[pieces.subgraphs[piece]]
+        spins, renumbered = np.unique(ends, return_inverse=True)
+        self.count = len(spins)
+        self.free = (pieces.bare.num_spins - len(spins)) * LOG2
+        self.slack = 4 * EPSILON * (self.free + 1)
+        edges = np.ascontiguousarray(renumbered.reshape(-1, 2), dtype=np.int32)
+        self.plan = plan((self.count, edges))
+        self.threads = 1 if self.count < 2000 else None
+        self.seconds = _planar_seconds(self.count)
+
+    def evaluate(self, couplings: FloatArray) -> Values:
+        found = self.plan.marginals(couplings, threads=self.threads)
+        total = found.log_z + self.free
+        error = 1e-11 * (abs(total) + len(couplings)) + self.slack
+        return Values(np.array([total]), np.array([error]), 2.0 * np.asarray(found.edges) - 1.0)
+
+    def certify(self, couplings: FloatArray) -> FloatArray:
+        upper = self.plan.log_partition(couplings, threads=self.threads).upper + self.free
+        return np.array([upper + self.slack])
+
+
+def _planar_seconds(num_spins: int) -> float:
+    """Estimate the time of one planar evaluation; only the ratio to elimination matters."""
+    return 5e-6 * num_spins + 5e-7 * num_spins * math.sqrt(num_spins)
+
+
+def _best_solver(pieces: Pieces, piece: int) -> Solver:
+    """Choose between elimination and the planar route; refuse what fits neither."""
+    eliminated = _Eliminated(pieces, piece)
+    if eliminated.seconds <= _planar_seconds(eliminated.count):
+        return eliminated
+    try:
+        return _Planar(pieces, piece)
+    except NotPlanarError as error:
+        if eliminated.seconds <= MAX_ELIMINATION_SECONDS:
+            return eliminated
+        msg = (
+            f"`subgraphs[{piece}]` must be planar (with its fields as edges to one more spin) or "
+            f"of small treewidth, but it is not planar and its elimination has width "
+            f"{eliminated.plan.width}"
+        )
+        raise MethodError(msg, subgraph=piece, width=eliminated.plan.width) from error

@@ -1,0 +1,173 @@
+"""Check a tree of decisions on pairs of spins with semidefinite multipliers at its leaves.
+
+Eigenvalues are bounded by a theorem, not by an estimate: ``L L'`` is positive semidefinite for
+every matrix L, so ``M + d I`` has no eigenvalue below ``-‖M + d I - L L'‖``. How L was found does
+not matter; the norm is computed, and charged for the rounding of every sum and product in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from planaris.result import SemidefiniteTree
+from planaris.typing import Array, FloatArray
+from planaris.verify.proof_arrays import require, whole_numbers
+
+_UNIT = 2.0**-53
+_PAIRS = ((0, 1), (0, 2), (1, 2))
+
+Groups = tuple[Array, Array, int]
+"""The group of every spin, its sign in the group, and the number of groups."""
+
+
+def semidefinite_bound(edges: Array, couplings: FloatArray, proof: SemidefiniteTree) -> float:
+    """Return what no energy ``-Σ J s s`` is below, by the lowest leaf of the tree.
+
+    Examples
+    --------
+    >>> one_leaf = SemidefiniteTree(
+    ...     [[-1, -1]], [[-1, -1]], [0, 2], [-1.0, -1.0], [0, 0], [], [], []
+    ... )
+    >>> round(semidefinite_bound(np.array([[0, 1]]), np.array([2.0]), one_leaf), 9)
+    -2.0
+    """
+    used = couplings != 0
+    touched, ends = np.unique(edges[used], return_inverse=True)
+    ends, couplings = ends.reshape(-1, 2), couplings[used]
+    lowest = math.inf
+    for node, groups in _leaves(len(touched), proof):
+        bound = _leaf_bound(ends, couplings, groups, _Multipliers(proof, node))
+        require(math.isfinite(bound), "the bound of every leaf is a number")
+        lowest = min(lowest, bound)
+    return lowest
+
+
+def _leaves(num_spins: int, proof: SemidefiniteTree) -> Iterator[tuple[int, Groups]]:
+    """Yield (leaf, groups there), every node visited once."""
+    pair = whole_numbers(proof.pair, "pair").reshape(-1, 2)
+    child = whole_numbers(proof.child, "child").reshape(-1, 2)
+    require(len(pair) == len(child) > 0, "every node has a pair and two children")
+    seen = np.zeros(len(pair), dtype=bool)
+    first = np.arange(num_spins), np.ones(num_spins), max(num_spins, 1)
+    stack: list[tuple[int, Groups]] = [(0, first)]
+    while stack:
+        node, (group, sign, count) = stack.pop()
+        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
+        seen[node] = True
+        i, j = pair[node].tolist()
+        if i < 0:
+            yield node, (group, sign, count)
+            continue
+        require(i < j < count, "a decision joins two groups")
+        moved = group == j
+        joined = np.where(moved, i, group - (group > j))
+        for value, turn in enumerate((1.0, -1.0)):
+            turned = np.where(moved, turn * sign, sign)
+            stack.append((int(child[node, value]), (joined, turned, count - 1)))
+
+
+class _Multipliers:
+    """The numbers of one leaf, each in its range."""
+
+    def __init__(self, proof: SemidefiniteTree, node: int) -> None:
+        nodes = len(np.asarray(proof.pair).reshape(-1, 2))
+        numbers = _run(proof.diagonal_offsets, "diagonal_offsets", node, nodes)
+        rows = _run(proof.triangle_offsets, "triangle_offsets", node, nodes)
+        self.diagonal = np.asarray(proof.diagonal, dtype=np.float64)[numbers]
+        self.groups = whole_numbers(proof.triangles, "triangles").reshape(-1, 3)[rows]
+        self.signs = whole_numbers(proof.signs, "signs").reshape(-1, 3)[rows]
+        self.weight = np.asarray(proof.multipliers, dtype=np.float64)[rows]
+        sizes = len(self.groups) == len(self.signs) == len(self.weight) == rows.stop - rows.start
+        require(sizes, "every triangle has groups, signs and a multiplier")
+        require(len(self.diagonal) == numbers.stop - numbers.start, "numbers of a leaf are a run")
+        require(bool(np.all(self.weight >= 0)), "multipliers are >= 0")
+        require(bool(np.all(np.abs(self.signs) == 1)), "signs of triangles are ±1")
+
+
+def _run(offsets: Any, name: str, node: int, nodes: int) -> slice:
+    begins = whole_numbers(offsets, name)
+    require(len(begins) == nodes + 1, f"`{name}` has a run for every node")
+    first, last = int(begins[node]), int(begins[node + 1])
+    require(0 <= first <= last, f"`{name}` does not fall")
+    return slice(first, last)
+
+
+def _leaf_bound(ends: Array, couplings: FloatArray, groups: Groups, numbers: _Multipliers) -> float:
+    """Return constant + Σ u - Σ y - count * d, rounded down."""
+    group, sign, count = groups
+    require(len(numbers.diagonal) == count, "there is one number per group")
+    a, b = group[ends].T
+    energy = -couplings * sign[ends].prod(1)
+    inside = a == b
+    matrix, size, terms = np.zeros((3, count, count))
+    _scatter((matrix, size, terms), a[~inside], b[~inside], energy[~inside] / 2)
+    three = numbers.groups
+    ordered = np.sort(three, axis=1)
+    inner = three.size == 0 or (three.min() >= 0 and three.max() < count)
+    require(bool(inner) and bool(np.all(np.diff(ordered) > 0)), "triangles have three groups")
+    for p, q in _PAIRS:
+        half = -numbers.weight * numbers.signs[:, p] * numbers.signs[:, q] / 2
+        _scatter((matrix, size, terms), three[:, p], three[:, q], half)
+    corner = np.diag_indices(count)
+    matrix[corner] -= numbers.diagonal
+    size[corner] += np.abs(numbers.diagonal)
+    # Sums of k terms in any order are right to k units of the sum of their sizes.
+    wrong = _norm(1.01 * _UNIT * (terms + 1) * size)
+    shift = lowest_eigenvalue(matrix) - wrong
+    parts = [*energy[inside].tolist(), *numbers.diagonal.tolist(), *(-numbers.weight).tolist()]
+    total = math.fsum([*parts, count * min(shift, 0.0) * (1 + 4 * _UNIT)])
+    return total - 2 * _UNIT * abs(total)
+
+
+def _scatter(
+    into: tuple[FloatArray, FloatArray, FloatArray], a: Array, b: Array, values: FloatArray
+) -> None:
+    """Add values, their sizes and their number at (a, b) and (b, a)."""
+    matrix, size, terms = into
+    for rows, columns in ((a, b), (b, a)):
+        np.add.at(matrix, (rows, columns), values)
+        np.add.at(size, (rows, columns), np.abs(values))
+        np.add.at(terms, (rows, columns), 1.0)
+
+
+def lowest_eigenvalue(matrix: FloatArray) -> float:
+    """Return a number that no eigenvalue of a symmetric matrix is below.
+
+    Examples
+    --------
+    >>> found = lowest_eigenvalue(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> bool(found <= 1.0), round(found, 12)
+    (True, 1.0)
+    """
+    count = len(matrix)
+    largest = float(np.abs(matrix).max(initial=0.0))
+    require(largest < 1e300, "the numbers of a leaf are finite")
+    if largest == 0.0:
+        return 0.0
+    # A power of two, so that nothing below overflows, and what underflows is beyond notice.
+    unit = math.ldexp(1.0, math.frexp(largest)[1])
+    scaled = matrix / unit
+    with threadpool_limits(1):  # the matrices are too small to share out
+        values, vectors = np.linalg.eigh(scaled)
+        shift = -float(values[0])
+        factor = vectors * np.sqrt(np.maximum(values + shift, 0.0))
+        rest = scaled - factor @ factor.T
+    rest[np.diag_indices(count)] += shift
+    # |fl(L L') - L L'| <= count units of |L| |L|', of norm at most ‖L‖²; two more subtractions.
+    sizes = _norm(factor) ** 2 + 2 * _norm(scaled) + 2 * math.sqrt(count) * abs(shift)
+    wrong = _norm(rest) + 1.01 * (count + 4) * _UNIT * sizes + 1e-290
+    return unit * (-shift - 1.01 * wrong)
+
+
+def _norm(matrix: FloatArray) -> float:
+    """Return at least the Frobenius norm, which no eigenvalue exceeds."""
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    scaled = matrix / largest
+    return (1 + (matrix.size + 8) * _UNIT) * largest * float(np.sqrt((scaled * scaled).sum()))

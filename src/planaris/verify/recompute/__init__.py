@@ -1,0 +1,1 @@
+"""log Z and least energies computed again, by algorithms that solvers do not use."""

@@ -1,0 +1,134 @@
+"""Upper bounds on log Z against enumeration, and their derivatives against differences."""
+
+from __future__ import annotations
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.bounds.entropy.entropies import (
+    LogDetEntropy,
+    TreeEntropy,
+    heaviest_tree,
+    uniform_tree_probabilities,
+)
+from planaris.errors import MethodError, TooLargeError
+from planaris.models import IsingModel
+from planaris.reference.brute_force import enumerate_states
+from planaris.relax import entropy_bound
+
+KINDS = list(itertools.product(["trw", "log-det"], ["local", "psd", "cycle", "marginal"]))
+
+
+def random_model(rng, n, strength, density=1.0):
+    pairs = np.array(list(itertools.combinations(range(n), 2))).reshape(-1, 2)
+    pairs = pairs[rng.random(len(pairs)) < density]
+    couplings = rng.uniform(-strength, strength, len(pairs))
+    return IsingModel(pairs, couplings, rng.uniform(-1, 1, n), offset=float(rng.normal()))
+
+
+def test_bounds_hold_are_tighter_on_smaller_polytopes_and_the_gap_is_respected(rng):
+    for k in range(4):
+        n = int(rng.integers(2, 8))
+        model = random_model(rng, n, 2.0, density=1.0 if k % 2 else 0.6)
+        truth = enumerate_states(model)
+        upper = {}
+        for entropy, polytope in KINDS:
+            found = entropy_bound(model, entropy=entropy, polytope=polytope, tolerance=1e-4)
+            assert found.upper >= truth.log_partition - 1e-9
+            assert found.lower <= truth.log_partition + 1e-9
+            assert found.stats["gap"] <= 1e-4
+            upper[entropy, polytope] = found.upper
+        for entropy in ("trw", "log-det"):
+            local, psd, cycle, exact = (upper[entropy, p] for _, p in KINDS[:4])
+            assert psd <= local + 1e-3
+            assert exact <= cycle + 1e-3 <= local + 2e-3
+            assert exact <= psd + 1e-3
+
+
+def test_tree_reweighting_is_exact_on_trees(rng):
+    tree = nx.random_labeled_tree(9, seed=3)
+    model = IsingModel(np.array(tree.edges), rng.normal(size=8), rng.normal(size=9))
+    truth = enumerate_states(model)
+    found = entropy_bound(model, polytope="local", tolerance=1e-7)
+    assert found.upper == pytest.approx(truth.log_partition, abs=1e-5)
+    np.testing.assert_allclose(found.stats["nodes"], truth.nodes, atol=1e-3)
+    np.testing.assert_allclose(found.stats["rho"], 1.0)
+
+
+def test_derivatives_match_differences(rng):
+    n = 5
+    pairs = np.array(list(itertools.combinations(range(n), 2)), dtype=np.int32)
+    z = rng.uniform(-0.15, 0.15, n + len(pairs))
+    rho = uniform_tree_probabilities(n, pairs)
+    for entropy in (TreeEntropy(n, pairs, rho), LogDetEntropy(n, pairs)):
+        _, gradient, hessian = entropy(z)
+        dense = hessian if isinstance(hessian, np.ndarray) else hessian.toarray()
+        for k in range(len(z)):
+            step = np.zeros(len(z))
+            step[k] = 1e-5
+            (up, gu, _), (down, gd, _) = entropy(z + step), entropy(z - step)
+            assert (up - down) / 2e-5 == pytest.approx(gradient[k], abs=1e-7)
+            np.testing.assert_allclose((gu - gd) / 2e-5, dense[k], atol=1e-5)
+
+
+def test_edge_appearance_probabilities():
+    # All 16 spanning trees of K4 have 3 of its 6 edges.
+    pairs = np.array(list(itertools.combinations(range(4), 2)), dtype=np.int32)
+    np.testing.assert_allclose(uniform_tree_probabilities(4, pairs), 0.5)
+    # A triangle with a tail, and a second component: bridges are in every forest.
+    pairs = np.array([[0, 1], [1, 2], [0, 2], [2, 3], [4, 5]], dtype=np.int32)
+    expected = [2 / 3, 2 / 3, 2 / 3, 1, 1]
+    np.testing.assert_allclose(uniform_tree_probabilities(7, pairs), expected)
+    chosen = heaviest_tree(7, pairs, np.array([3.0, 1.0, 2.0, 0.0, 0.0]))
+    np.testing.assert_array_equal(chosen, [1, 0, 1, 1, 1])
+
+
+def test_optimised_rho_is_no_worse_and_stays_in_the_spanning_tree_polytope(rng):
+    model = random_model(rng, 7, 1.0, density=0.7)
+    uniform = entropy_bound(model, polytope="local")
+    best = entropy_bound(model, polytope="local", rho="optimal", max_rounds=12)
+    assert best.upper <= uniform.upper + 1e-9
+    assert best.upper >= enumerate_states(model).log_partition - 1e-9
+    graph = nx.Graph(model.edges.tolist())
+    forest = model.num_spins - nx.number_connected_components(graph)
+    forest -= model.num_spins - graph.number_of_nodes()
+    assert best.stats["rho"].sum() == pytest.approx(forest)
+
+
+def test_grids_need_few_rounds(rng):
+    model = IsingModel.from_image(
+        rng.uniform(-1, 1, (6, 6)), rng.uniform(-4, 4, (6, 5)), rng.uniform(-4, 4, (5, 6))
+    )
+    found = entropy_bound(model, tolerance=1e-3)
+    assert found.stats["status"] == "optimal"
+    assert found.stats["rounds"] <= 10
+    uppers = [line["upper"] for line in found.stats["trace"]]
+    assert np.all(np.diff(uppers) <= 1e-9)
+
+
+def test_degenerate_models():
+    assert entropy_bound(IsingModel([], [], num_spins=0)).upper == pytest.approx(0.0, abs=1e-9)
+    alone = entropy_bound(IsingModel([], [], [0.7, 0.0]), tolerance=1e-8)
+    assert alone.upper == pytest.approx(np.log(2 * np.cosh(0.7)) + np.log(2), abs=1e-6)
+    with pytest.raises(MethodError, match="`polytope` must be one of"):
+        entropy_bound(IsingModel([(0, 1)], [1.0]), polytope="cut")
+    with pytest.raises(TooLargeError, match="lists all states"):
+        entropy_bound(IsingModel([(0, 20)], [1.0]), polytope="marginal")
+    with pytest.raises(TooLargeError, match="moment matrix"):
+        entropy_bound(IsingModel([(0, 100)], [1.0]), entropy="log-det")
+
+
+@pytest.mark.usefixtures("ticking")
+def test_couplings_of_many_sizes_leave_no_singular_system() -> None:
+    rng = np.random.default_rng(4)
+    n, edges = pl.generate.random_regular_graph(3, 84, rng)
+    couplings = rng.choice([-1e3, 1e3], len(edges)) * 10.0 ** rng.uniform(-12, 4, len(edges))
+    model = pl.IsingModel(edges, couplings, num_spins=n)
+    truth = pl.log_partition(model, "treewidth")
+    found = pl.log_partition(model, "trw+cycle", time_limit=2.0)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper <= truth.upper + 100
