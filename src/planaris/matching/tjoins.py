@@ -352,7 +352,7 @@ class TJoinSolver:
         """Return the edges of a lightest T-join and their weight."""
         vertices = self._vertices(odd)
         found = self._run(np.array([0, len(vertices)]), vertices, None)
-        return found.edges, found.objectives[0].item()
+        return found.edges, found.objectives.tolist()[0]  # may be beyond int64
 
     def solve_many(
         self,
