@@ -1,0 +1,264 @@
+#include "sampling/coupling_from_the_past.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/team.hpp"
+
+namespace planaris {
+
+namespace {
+
+// One byte per spin, one bit per chain: bottom, top, and one that follows between them.
+constexpr uint8_t kDown = 0, kUp = 7, kTop = 2, kFollower = 4;
+
+uint64_t mix(uint64_t z) {  // SplitMix64
+  z += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// log(u / (1 - u)) of a number u in (0, 1) that depends on the key and the spin.
+double random_logit(uint64_t key, int32_t spin) {
+  const uint64_t bits = mix(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
+  const double u = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
+  return std::log(u / (1.0 - u));
+}
+
+using State = std::vector<uint8_t>;
+
+bool is_split(uint8_t spin) { return spin != kDown && spin != kUp; }
+
+// Draws one spin in all chains given its neighbours; returns whether the chains differ there.
+bool update(const AttractiveModel& model, State& state, int32_t v, uint64_t key) {
+  const double logit = random_logit(key, v);
+  const int64_t first = model.offsets[v], last = model.offsets[v + 1];
+  double bottom = model.fields[v];
+  bool open = false;
+  for (int64_t k = first; k < last; ++k) {
+    const uint8_t s = state[model.neighbours[k]];
+    bottom += s & 1 ? model.couplings[k] : -model.couplings[k];
+    open |= is_split(s);
+  }
+  if (logit < 2 * bottom) {  // up in the lowest chain, hence in all
+    state[v] = kUp;
+    return false;
+  }
+  if (!open) {
+    state[v] = kDown;
+    return false;
+  }
+  uint8_t up = 0;
+  for (const uint8_t chain : {kTop, kFollower}) {
+    double total = model.fields[v];
+    for (int64_t k = first; k < last; ++k) {
+      total += state[model.neighbours[k]] & chain ? model.couplings[k] : -model.couplings[k];
+    }
+    if (logit < 2 * total) up |= chain;
+  }
+  state[v] = up;
+  return is_split(up);
+}
+
+void set_extremes(State& state) {  // the follower stays where it is
+  for (uint8_t& s : state) s = (s & kFollower) | kTop;
+}
+
+// Sweeps of all chains by the threads of a team, or by one worker of it.
+class Sweeper {
+ public:
+  Sweeper(const AttractiveModel& model, Team& team, int worker = -1)
+      : model_(model), team_(team), worker_(worker) {}
+
+  // Returns whether the chains differ anywhere.
+  bool sweep(State& state, uint64_t key) {
+    if (worker_ < 0) team_.check(0);
+    bool differ = false;
+    for (size_t c = 0; c + 1 < model_.colours.size(); ++c) {
+      const int64_t first = model_.colours[c], count = model_.colours[c + 1] - first;
+      differ |= worker_ < 0 ? split(state, key, first, count) : alone(state, key, first, count);
+    }
+    return differ;
+  }
+
+ private:
+  static constexpr int64_t kLook = 1 << 14;
+
+  bool alone(State& state, uint64_t key, int64_t first, int64_t count) {
+    bool differ = false;
+    for (int64_t begin = 0; begin < count; begin += kLook) {
+      team_.check(worker_);
+      differ |= range(state, key, first + begin, first + std::min(count, begin + kLook));
+    }
+    return differ;
+  }
+
+  bool split(State& state, uint64_t key, int64_t first, int64_t count) {
+    const int parts = Team::parts(20.0 * static_cast<double>(count));
+    differs_.assign(parts, 0);
+    team_.split(count, parts, [&](int64_t begin, int64_t end, int part) {
+      differs_[part] = range(state, key, first + begin, first + end);
+    });
+    return std::ranges::any_of(differs_, [](uint8_t d) { return d != 0; });
+  }
+
+  bool range(State& state, uint64_t key, int64_t begin, int64_t end) {
+    bool differ = false;
+    for (int64_t k = begin; k < end; ++k) differ |= update(model_, state, model_.order[k], key);
+    return differ;
+  }
+
+  const AttractiveModel& model_;
+  Team& team_;
+  int worker_;
+  std::vector<uint8_t> differs_;
+};
+
+// Sweeps until the extremes have met.
+int64_t coalescence_time(const AttractiveModel& model, uint64_t seed, Team& team) {
+  State state(model.num_spins(), kDown);
+  set_extremes(state);
+  Sweeper sweeper(model, team);
+  int64_t sweeps = 1;
+  while (sweeper.sweep(state, mix(seed + static_cast<uint64_t>(sweeps)))) ++sweeps;
+  return sweeps;
+}
+
+// Samples of one stream of random numbers, each the state before a block that merges all states.
+class ReadOnceStream {
+ public:
+  ReadOnceStream(const AttractiveModel& model, int64_t block, uint64_t seed)
+      : state_(model.num_spins(), kDown), block_(block), seed_(seed) {}
+
+  // Makes the first block that merges.
+  void begin(Sweeper sweeper) {
+    while (!run_block(sweeper)) {
+    }
+  }
+
+  void draw(Sweeper sweeper, std::span<int8_t> spins) {
+    State before;
+    do {
+      before = state_;
+    } while (!run_block(sweeper));
+    for (size_t v = 0; v < spins.size(); ++v) spins[v] = before[v] & kFollower ? 1 : -1;
+  }
+
+  int64_t blocks() const { return blocks_; }
+
+ private:
+  bool run_block(Sweeper& sweeper) {
+    ++blocks_;
+    set_extremes(state_);
+    bool differ = true;
+    for (int64_t k = 0; k < block_; ++k) differ = sweeper.sweep(state_, mix(seed_ + ++time_));
+    return !differ;
+  }
+
+  State state_;
+  int64_t block_, blocks_ = 0;
+  uint64_t seed_, time_ = 0;
+};
+
+constexpr int64_t kStreams = 16;
+
+}  // namespace
+
+AttractiveModel::AttractiveModel(int32_t num_spins, std::span<const int32_t> edges,
+                                 std::span<const double> weights, std::span<const double> h)
+    : fields(h.begin(), h.end()), offsets(num_spins + 1, 0) {
+  for (const int32_t v : edges) ++offsets[v + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  neighbours.resize(edges.size());
+  couplings.resize(edges.size());
+  std::vector<int64_t> at(offsets.begin(), offsets.end() - 1);
+  for (size_t e = 0; e < weights.size(); ++e) {
+    for (const int side : {0, 1}) {
+      const int64_t k = at[edges[2 * e + side]]++;
+      neighbours[k] = edges[2 * e + 1 - side];
+      couplings[k] = weights[e];
+    }
+  }
+  // Greedy colouring in the order of the spins.
+  std::vector<int32_t> colour(num_spins, -1), last_seen(1, -1);
+  std::vector<int64_t> sizes;
+  for (int32_t v = 0; v < num_spins; ++v) {
+    for (int64_t k = offsets[v]; k < offsets[v + 1]; ++k) {
+      const int32_t c = colour[neighbours[k]];
+      if (c >= 0) last_seen[c] = v;
+    }
+    int32_t c = 0;
+    while (c < std::ssize(sizes) && last_seen[c] == v) ++c;
+    if (c == std::ssize(sizes)) {
+      sizes.push_back(0);
+      last_seen.resize(sizes.size(), -1);
+    }
+    colour[v] = c;
+    ++sizes[c];
+  }
+  colours.assign(sizes.size() + 1, 0);
+  std::partial_sum(sizes.begin(), sizes.end(), colours.begin() + 1);
+  std::vector<int64_t> place(colours.begin(), colours.end());
+  order.resize(num_spins);
+  for (int32_t v = 0; v < num_spins; ++v) order[place[colour[v]]++] = v;
+}
+
+CoupledSamples sample_read_once(const AttractiveModel& model, int64_t count, uint64_t seed,
+                                int threads, Control& control) {
+  CoupledSamples out;
+  const int64_t n = model.num_spins();
+  out.spins.resize(count * n);
+  if (count == 0 || n == 0) return out;
+  Team team(threads, control);
+  out.block = 1 + coalescence_time(model, mix(seed), team) * 3 / 2;
+  const int64_t streams = std::min(count, kStreams);
+  std::vector<int64_t> blocks(streams);
+  const auto run = [&](Sweeper sweeper, int64_t s) {
+    ReadOnceStream stream(model, out.block, mix(seed ^ mix(static_cast<uint64_t>(s) + 1)));
+    stream.begin(sweeper);
+    for (int64_t r = s; r < count; r += streams) {
+      stream.draw(sweeper, std::span(out.spins).subspan(r * n, n));
+    }
+    blocks[s] = stream.blocks();
+  };
+  if (streams >= team.threads()) {
+    team.work(streams, [&](int worker, int s) { run(Sweeper(model, team, worker), s); });
+  } else {
+    for (int64_t s = 0; s < streams; ++s) run(Sweeper(model, team), s);
+  }
+  out.blocks = std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
+  return out;
+}
+
+PastBounds bound_from_the_past(const AttractiveModel& model, int32_t count, int64_t max_sweeps,
+                               uint64_t seed, int threads, Control& control) {
+  const int32_t n = model.num_spins();
+  PastBounds out;
+  out.lower.assign(n, 0);
+  out.upper.assign(n, 0);
+  Team team(threads, control);
+  Sweeper sweeper(model, team);
+  for (int32_t sample = 0; sample < count; ++sample) {
+    const uint64_t stream = mix(seed ^ mix(static_cast<uint64_t>(sample) + 1));
+    State state(n, kDown);
+    for (int64_t sweeps = std::min<int64_t>(4, max_sweeps);;
+         sweeps = std::min(2 * sweeps, max_sweeps)) {
+      set_extremes(state);
+      bool differ = true;
+      for (int64_t ago = sweeps; ago > 0; --ago) {
+        differ = sweeper.sweep(state, mix(stream + static_cast<uint64_t>(ago)));
+      }
+      if (!differ || sweeps >= max_sweeps) break;
+    }
+    for (int32_t v = 0; v < n; ++v) {
+      out.lower[v] += state[v] & 1;
+      out.upper[v] += (state[v] & kTop) != 0;
+    }
+    control.poll_now(double(sample + 1) / double(count));
+  }
+  return out;
+}
+
+}  // namespace planaris

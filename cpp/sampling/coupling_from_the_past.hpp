@@ -1,0 +1,53 @@
+// Exact samples of models without frustration, by monotone coupling (Propp and Wilson 1996).
+//
+// With couplings that are not negative, heat-bath updates by the same random numbers keep the
+// order of states: chains started with all spins down and all up enclose every other chain.
+// Where the two have met, all have. Sums of a vertex are formed in one order in all chains, and
+// rounded addition is monotone, so the order holds for the numbers as they are computed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/control.hpp"
+
+namespace planaris {
+
+// A graph with couplings that are not negative, coloured: spins of one colour do not interact.
+class AttractiveModel {
+ public:
+  AttractiveModel(int32_t num_spins, std::span<const int32_t> edges,
+                  std::span<const double> couplings, std::span<const double> fields);
+
+  int32_t num_spins() const { return static_cast<int32_t>(fields.size()); }
+
+  std::vector<double> fields;
+  std::vector<int64_t> offsets;     // by spin, into the next two
+  std::vector<int32_t> neighbours;
+  std::vector<double> couplings;
+  std::vector<int32_t> order;       // spins by colour
+  std::vector<int64_t> colours;     // offsets into `order`
+};
+
+struct CoupledSamples {
+  std::vector<int8_t> spins;  // one row per sample
+  int64_t block = 0;          // sweeps per block
+  int64_t blocks = 0;         // in all
+};
+
+// Read-once coupling from the past (Wilson 2000). A pilot run from both extremes says how long a
+// block of sweeps is. A sample is the state before a block that merges all states, once one such
+// block has come before; random numbers are used in the order of time and never again.
+CoupledSamples sample_read_once(const AttractiveModel& model, int64_t count, uint64_t seed,
+                                int threads, Control& control);
+
+struct PastBounds {
+  std::vector<int32_t> lower, upper;  // by spin: samples that are up, surely and possibly
+};
+
+// Coupling from the past, from at most `max_sweeps` sweeps ago: what the extremes leave open.
+PastBounds bound_from_the_past(const AttractiveModel& model, int32_t count, int64_t max_sweeps,
+                               uint64_t seed, int threads, Control& control);
+
+}  // namespace planaris
