@@ -20,46 +20,47 @@ uint64_t mix(uint64_t z) {  // SplitMix64
   return z ^ (z >> 31);
 }
 
-// log(u / (1 - u)) of a number u in (0, 1) that depends on the key and the spin.
-double random_logit(uint64_t key, int32_t spin) {
+// A number in (0, 1) that depends on the key and the spin.
+double random_number(uint64_t key, int32_t spin) {
   const uint64_t bits = mix(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
-  const double u = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
-  return std::log(u / (1.0 - u));
+  return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
 }
 
 using State = std::vector<uint8_t>;
 
-bool is_split(uint8_t spin) { return spin != kDown && spin != kUp; }
+// By the bits of a spin: its value in each chain, and whether the chains differ. No branches: these
+// are random bits.
+constexpr double kBottomValue[8] = {-1, 1, -1, 1, -1, 1, -1, 1};
+constexpr double kTopValue[8] = {-1, -1, 1, 1, -1, -1, 1, 1};
+constexpr double kFollowerValue[8] = {-1, -1, -1, -1, 1, 1, 1, 1};
+constexpr uint8_t kSplit[8] = {0, 1, 1, 1, 1, 1, 1, 0};
+
+double local_field(const AttractiveModel& model, const State& state, int32_t v,
+                   const double (&value)[8]) {
+  double total = model.fields[v];
+  for (int64_t k = model.offsets[v]; k < model.offsets[v + 1]; ++k) {
+    total += model.couplings[k] * value[state[model.neighbours[k]]];
+  }
+  return total;
+}
 
 // Draws one spin in all chains given its neighbours; returns whether the chains differ there.
-bool update(const AttractiveModel& model, State& state, int32_t v, uint64_t key) {
-  const double logit = random_logit(key, v);
-  const int64_t first = model.offsets[v], last = model.offsets[v + 1];
+uint8_t update(const AttractiveModel& model, State& state, int32_t v, uint64_t key) {
+  const double u = random_number(key, v);
   double bottom = model.fields[v];
-  bool open = false;
-  for (int64_t k = first; k < last; ++k) {
+  uint8_t open = 0;
+  for (int64_t k = model.offsets[v]; k < model.offsets[v + 1]; ++k) {
     const uint8_t s = state[model.neighbours[k]];
-    bottom += s & 1 ? model.couplings[k] : -model.couplings[k];
-    open |= is_split(s);
+    bottom += model.couplings[k] * kBottomValue[s];
+    open |= kSplit[s];
   }
-  if (logit < 2 * bottom) {  // up in the lowest chain, hence in all
-    state[v] = kUp;
-    return false;
+  uint8_t spin = model.heat_bath.up(u, bottom) * kUp;  // up in the lowest chain: up in all
+  if (open) {
+    spin |= model.heat_bath.up(u, local_field(model, state, v, kTopValue)) * kTop;
+    spin |= model.heat_bath.up(u, local_field(model, state, v, kFollowerValue)) * kFollower;
   }
-  if (!open) {
-    state[v] = kDown;
-    return false;
-  }
-  uint8_t up = 0;
-  for (const uint8_t chain : {kTop, kFollower}) {
-    double total = model.fields[v];
-    for (int64_t k = first; k < last; ++k) {
-      total += state[model.neighbours[k]] & chain ? model.couplings[k] : -model.couplings[k];
-    }
-    if (logit < 2 * total) up |= chain;
-  }
-  state[v] = up;
-  return is_split(up);
+  state[v] = spin;
+  return kSplit[spin];
 }
 
 void set_extremes(State& state) {  // the follower stays where it is
@@ -105,9 +106,9 @@ class Sweeper {
   }
 
   bool range(State& state, uint64_t key, int64_t begin, int64_t end) {
-    bool differ = false;
+    uint8_t differ = 0;
     for (int64_t k = begin; k < end; ++k) differ |= update(model_, state, model_.order[k], key);
-    return differ;
+    return differ != 0;
   }
 
   const AttractiveModel& model_;
@@ -165,6 +166,14 @@ class ReadOnceStream {
 constexpr int64_t kStreams = 16;
 
 }  // namespace
+
+HeatBath::HeatBath() {
+  for (int k = 0; k < kEntries; ++k) {
+    probability_[k] = 1.0 / (1.0 + std::exp(kWidest - k / kPerUnit));
+  }
+}
+
+bool HeatBath::decide(double u, double field) { return std::log(u / (1.0 - u)) < 2 * field; }
 
 AttractiveModel::AttractiveModel(int32_t num_spins, std::span<const int32_t> edges,
                                  std::span<const double> weights, std::span<const double> h)

@@ -50,7 +50,7 @@ std::tuple<Out1<int32_t>, Out1<int32_t>> bounds(In2<int32_t> edges, In1<double> 
 
 }  // namespace
 
-void bind_coupling(nb::module_& m) {
+void bind_coupling_from_the_past(nb::module_& m) {
   m.def("sample_read_once", &read_once, nb::arg("edges").noconvert(),
         nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(), nb::arg("count"),
         nb::arg("seed"), nb::arg("threads"), nb::arg("progress") = nb::none(),

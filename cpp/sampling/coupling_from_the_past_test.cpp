@@ -47,6 +47,22 @@ TEST_CASE("samples have the probabilities of the states") {
   CHECK(chi < 44.3);  // 15 degrees of freedom: passed by one seed in 10,000
 }
 
+TEST_CASE("the table decides as the logarithm does") {
+  const HeatBath heat_bath;
+  for (int k = 0; k < 200000; ++k) {
+    const double u = std::fmod(k * 0.6180339887498949, 1.0) * 0.999998 + 1e-6;
+    const double field = 16 * std::fmod(k * 0.7548776662466927, 1.0) - 8;
+    const double logit = std::log(u / (1 - u));
+    CHECK(heat_bath.up(u, field) == (logit < 2 * field));
+    const double near = logit / 2 + 1e-9 * (k % 7 - 3);  // where u is the probability itself
+    if (k % 7 != 3) CHECK(heat_bath.up(u, near) == (k % 7 > 3));
+  }
+  CHECK(heat_bath.up(0x1p-53, 1e300));
+  CHECK(!heat_bath.up(1 - 0x1p-53, -1e300));
+  CHECK(!heat_bath.up(0x1p-53, -19.0));
+  CHECK(heat_bath.up(0x1p-53, -18.0));
+}
+
 TEST_CASE("threads change nothing, and spins of one colour do not interact") {
   const int32_t side = 40;
   std::vector<int32_t> edges;

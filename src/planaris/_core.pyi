@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 def plain_kernels() -> bool:
     """Whether the environment asks for kernels without vector instructions."""
 
+def sample_read_once(edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], couplings: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fields: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: int, seed: int, threads: int, progress: Callable[[float], None] | None = None, seconds: float = float('inf')) -> tuple[Annotated[NDArray[numpy.int8], dict(shape=(None, None))], int, int]: ...
+
+def bound_from_the_past(edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], couplings: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fields: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], count: int, max_sweeps: int, seed: int, threads: int, progress: Callable[[float], None] | None = None, seconds: float = float('inf')) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]: ...
+
 class CycleCuts:
     @property
     def offsets(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...

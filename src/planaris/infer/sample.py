@@ -33,15 +33,17 @@ def sample(
     Parameters
     ----------
     model : IsingModel or MarkovRandomField
-        A model that is planar, low in treewidth, or made of such parts.
+        A model that is planar, low in treewidth, without frustrated cycles, or made of such
+        parts.
     num_samples : int
         How many.
     rng : numpy.random.Generator, int or None
         Source of randomness, or its seed.
     method : str
         ``"auto"`` picks by structure, part by part; ``"planar"``, ``"treewidth"``,
-        ``"brute-force"`` force one. ``"tensor-network"`` draws from an estimate of the model
-        (:func:`planaris.tensor.sample` says how close it is): such samples are not exact.
+        ``"coupling-from-the-past"``, ``"brute-force"`` force one. ``"tensor-network"`` draws
+        from an estimate of the model (:func:`planaris.tensor.sample` says how close it is): such
+        samples are not exact.
     embedding : Embedding, optional
         Rotation system of the graph (with the bias spin as last vertex when there are fields).
     time_limit : float, optional

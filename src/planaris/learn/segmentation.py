@@ -204,13 +204,9 @@ def _with_strokes(
     )
     state = ground_state(potentials.model, "graph-cut")
     low, high = bound_probabilities(
-        potentials.nodes,
-        potentials.right,
-        potentials.down,
-        num_samples=num_samples,
-        seed=seed,
-        progress=progress,
+        potentials.model, num_samples=num_samples, seed=seed, progress=progress
     )
+    low, high = low.reshape(rows, columns), high.reshape(rows, columns)
     mask = (state.spins > 0).reshape(rows, columns)
     return Segmentation(mask, low, high, state.exact, state.method, num_samples)
 

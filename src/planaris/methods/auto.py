@@ -32,6 +32,8 @@ from planaris.reductions.joins import (
 )
 from planaris.reductions.parts import Part, Split, split_model
 from planaris.result import GroundState, LogPartition, Marginals
+from planaris.sampling import has_frustration
+from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
@@ -267,7 +269,10 @@ def _samples_of_part(part: Part, size: int, rng: np.random.Generator, budget: Bu
             if fitting_elimination(part.model, "sample", budget) is None:
                 raise
     model, inverse = part.with_fields()
-    states = treewidth.sample(model, size, rng, time_limit=budget)
+    if fitting_elimination(model, "sample", budget) is None and not has_frustration(model):
+        states = sample_from_the_past(model, size, rng, time_limit=budget)
+    else:
+        states = treewidth.sample(model, size, rng, time_limit=budget)
     return states if inverse is None else inverse.lift_states(states)
 
 

@@ -119,7 +119,7 @@ def method_names(verb: Verb) -> list[str]:
     """Return the names that ``method=`` of a verb may have.
 
     >>> method_names("sample")
-    ['auto', 'planar', 'treewidth', 'brute-force', 'tensor-network']
+    ['auto', 'coupling-from-the-past', 'planar', 'treewidth', 'brute-force', 'tensor-network']
     """
     return [name for name, method in methods().items() if verb in method.tasks]
 

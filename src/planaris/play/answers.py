@@ -16,7 +16,6 @@ from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.planar import Plan
 from planaris.play.fields import refuse
-from planaris.play.grid_samples import is_attractive_image, sample_image
 from planaris.play.intervals import energy_interval
 from planaris.play.scenes import Scene, require_lattice
 from planaris.result import GroundState
@@ -189,35 +188,20 @@ def draw_sample(scene: Scene, seed: int) -> Answer:
     """Return one exact sample at the temperature."""
     started = perf_counter()
     try:
-        spins, method = _sampled(scene, seed)
+        limits = {"time_limit": TIME_LIMIT, **OPTIONS}
+        spins = sample(scene.tempered.model, 1, seed, embedding=scene.handles, **limits)[0]
     except PlanarisError as error:
         _refuse_inexact("sample", error)
     return {
         "spins": _as_text(spins),
         "energy": float(scene.model.energy(spins)),
         "exact": True,
-        "method": method,
+        "method": "exact sampling",
         "checked": None,
         "certificate": "an independent sample of the exact distribution",
         "seconds": perf_counter() - started,
         "temperature": scene.temperature,
     }
-
-
-def _sampled(scene: Scene, seed: int) -> tuple[Array, str]:
-    """Return an exact sample and how it was drawn."""
-    cool, rng = scene.tempered, np.random.default_rng(seed)
-    limits = {"time_limit": TIME_LIMIT, **OPTIONS}
-    try:
-        states = sample(cool.model, 1, rng, embedding=scene.handles, **limits)
-    except TooLargeError:
-        spins = None
-        if is_attractive_image(scene):
-            spins = sample_image(cool, seed, time_limit=TIME_LIMIT)
-        if spins is None:
-            raise
-        return spins, "coupling from the past"
-    return states[0], "direct sampling"
 
 
 # -- sums --------------------------------------------------------------------------------------

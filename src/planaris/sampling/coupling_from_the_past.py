@@ -1,47 +1,138 @@
-"""Exact samples of attractive grids in any field, by coupling from the past.
+"""Exact samples of models without frustrated cycles, in any fields, by coupling from the past.
 
 Couplings that are not negative make heat-bath updates monotone: chains started with all spins up
 and all spins down, fed with the same random numbers, enclose every other chain. Where the two have
-met, the state is an exact sample (Propp and Wilson 1996); where they have not yet, they bound it.
+met, all chains have (Propp and Wilson 1996). Random numbers are read once, in the order of time
+(Wilson 2000).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from planaris.errors import ModelError
-from planaris.progress import ProgressCallback
-from planaris.typing import Array, FloatArray
+from planaris.budget import Budget, TimeLimit
+from planaris.errors import MethodError, ModelError
+from planaris.kernels.graph import balance_signs
+from planaris.kernels.sampling import bound_from_the_past, sample_read_once
+from planaris.models import IsingModel
+from planaris.models.arrays import as_count, as_rng
+from planaris.progress import ProgressOption
+from planaris.typing import FloatArray, Int8Array, IntArray, Rng
+
+SECONDS = 60.0
+"""After which chains that have not met are given up, where no limit is given."""
+
+
+def sample(
+    model: IsingModel,
+    num_samples: int,
+    rng: Rng = None,
+    *,
+    time_limit: TimeLimit = None,
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Int8Array:
+    """Draw exact samples of a model without frustrated cycles, on any graph and in any fields.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Flipping some of its spins must make all couplings positive.
+    num_samples : int
+        How many.
+    rng : numpy.random.Generator, int or None
+        Source of randomness, or its seed.
+    time_limit : float, optional
+        Seconds; default a minute. How long chains take to meet grows fast below a critical
+        temperature.
+    threads : int, optional
+        Threads; the samples do not depend on them.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (num_samples, n)
+        Spins. All samples are drawn or none: the time that a sample takes depends on it, so that
+        keeping those that were quick would prefer some states.
+
+    Raises
+    ------
+    MethodError
+        When a cycle is frustrated; its edges are ``frustrated_cycle``.
+    TimeLimitError
+        When the chains do not meet in time.
+
+    Examples
+    --------
+    >>> ferromagnet = IsingModel([(0, 1), (1, 2), (2, 0)], [9.0, 9.0, 9.0], fields=[9.0, 0.0, 0.0])
+    >>> sample(ferromagnet, 2, 5).tolist()
+    [[1, 1, 1], [1, 1, 1]]
+    """
+    budget = Budget.of(time_limit, threads=threads, progress=progress).or_within(SECONDS)
+    count, generator = as_count("num_samples", num_samples), as_rng(rng)
+    signs, edges, couplings = _attractive(model)
+    seed = int(generator.integers(0, 2**64, dtype=np.uint64))
+    what = (
+        "chains started with all spins up and all spins down did not meet: the model is too cold "
+        "for coupling from the past; raise the temperature or the limit, or take "
+        "method='tensor-network' for samples of an estimate; this"
+    )
+    fields = np.ascontiguousarray(model.fields * signs)
+    with budget.required(what), budget.watch("coupling from the past") as watched:
+        found, _, _ = sample_read_once(edges, couplings, fields, count, seed, budget=watched)
+    return found * signs
+
+
+def has_frustration(model: IsingModel) -> bool:
+    """Tell whether no flips of spins make all couplings positive.
+
+    >>> has_frustration(IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0]))
+    True
+    """
+    return len(balance_signs(model.num_spins, model.edges, model.couplings)[1]) > 0
+
+
+def _attractive(model: IsingModel) -> tuple[Int8Array, IntArray, FloatArray]:
+    """Return signs of spins, edges and couplings, which are positive for spins times signs."""
+    kept = np.flatnonzero(model.couplings)
+    edges, couplings = np.ascontiguousarray(model.edges[kept]), model.couplings[kept]
+    signs, cycle = balance_signs(model.num_spins, edges, couplings)
+    if len(cycle):
+        msg = (
+            "coupling from the past needs a model without frustrated cycles, but "
+            f"{len(cycle)} of its {model.num_edges} edges form one (see `err.frustrated_cycle`); "
+            "use 'planar', 'treewidth', or 'tensor-network' for samples of an estimate"
+        )
+        raise MethodError(msg, frustrated_cycle=kept[cycle])
+    return signs, edges, np.abs(couplings)
 
 
 def bound_probabilities(
-    fields: FloatArray,
-    right: FloatArray,
-    down: FloatArray,
+    model: IsingModel,
     *,
     num_samples: int = 16,
     max_sweeps: int = 128,
     seed: int = 0,
-    progress: ProgressCallback | None = None,
+    time_limit: TimeLimit = None,
+    progress: ProgressOption = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bounds on the share of exact samples in which each pixel is +1.
+    """Return bounds on the share of exact samples in which each spin is +1.
 
     Parameters
     ----------
-    fields : numpy.ndarray, shape (H, W)
-        Field of every pixel.
-    right, down : numpy.ndarray, shapes (H, W - 1) and (H - 1, W)
-        Couplings, not negative.
+    model : IsingModel
+        No coupling may be negative.
     num_samples : int
         Independent samples; the share has a standard error of at most ``0.5 / sqrt`` of it.
     max_sweeps : int
         How far into the past to start at most.
     seed : int
         The result is a function of it.
-    progress : callable, optional
-        Told the fraction done.
+    time_limit : float, optional
+        Seconds, after which ``TimeoutError`` is raised.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
 
     Returns
     -------
@@ -50,53 +141,22 @@ def bound_probabilities(
 
     Examples
     --------
-    >>> low, high = bound_probabilities(np.array([[9.0, 0.0]]), np.array([[9.0]]),
-    ...                                 np.zeros((0, 2)))
+    >>> low, high = bound_probabilities(IsingModel([(0, 1)], [9.0], fields=[9.0, 0.0]))
     >>> low.tolist(), high.tolist()
-    ([[1.0, 1.0]], [[1.0, 1.0]])
+    ([1.0, 1.0], [1.0, 1.0])
     """
-    if np.any(right < 0) or np.any(down < 0):
-        msg = "`right` and `down` must not be negative: updates would not be monotone"
+    if np.any(model.couplings < 0):
+        msg = "couplings must not be negative: updates would not be monotone"
         raise ModelError(msg)
-    shape = fields.shape
-    row, column = np.indices(shape)
-    colours = [(row + column) % 2 == parity for parity in (0, 1)]
-    open_samples = np.arange(num_samples)
-    low = np.zeros((num_samples, *shape), dtype=np.int8)
-    high = np.zeros_like(low)
-    sweeps = 4
-    while True:
-        chains = [np.full((len(open_samples), *shape), s, dtype=np.int8) for s in (-1, 1)]
-        for step in range(-sweeps, 0):
-            random = np.random.default_rng([seed, -step]).random((2, num_samples, *shape))
-            for half, colour in enumerate(colours):
-                u = random[half][open_samples]
-                chains = [_update(c, colour, u, fields, right, down) for c in chains]
-            if progress is not None:
-                progress(min((2 * sweeps - 4 + step) / (2 * max_sweeps), 1.0))  # of all rounds
-        low[open_samples], high[open_samples] = chains
-        met = (chains[0] == chains[1]).all(axis=(1, 2))
-        open_samples = open_samples[~met]
-        if len(open_samples) == 0 or sweeps >= max_sweeps:
-            break
-        sweeps *= 2
-    return (low > 0).mean(axis=0), (high > 0).mean(axis=0)
-
-
-def _update(
-    spins: Any,
-    colour: Array,
-    u: FloatArray,
-    fields: FloatArray,
-    right: FloatArray,
-    down: FloatArray,
-) -> Any:
-    """Draw the pixels of one colour given their neighbours: +1 where u < σ(2 · field)."""
-    total = np.broadcast_to(fields, spins.shape).copy()
-    total[:, :, :-1] += right * spins[:, :, 1:]
-    total[:, :, 1:] += right * spins[:, :, :-1]
-    total[:, :-1] += down * spins[:, 1:]
-    total[:, 1:] += down * spins[:, :-1]
-    with np.errstate(over="ignore"):
-        up = u * (1.0 + np.exp(-2.0 * total)) < 1.0
-    return np.where(colour, np.where(up, 1, -1), spins).astype(np.int8)
+    budget = Budget.of(time_limit, progress=progress)
+    with budget.watch("coupling from the past") as watched:
+        low, high = bound_from_the_past(
+            model.edges,
+            model.couplings,
+            model.fields,
+            num_samples,
+            max_sweeps,
+            seed,
+            budget=watched,
+        )
+    return low / num_samples, high / num_samples

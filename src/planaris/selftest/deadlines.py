@@ -114,4 +114,7 @@ def _model(method: str, k: int) -> IsingModel:
         return lattice(24, fields=True)
     if kind == "small cube":
         return cube(3)
+    if kind == "ferromagnet":
+        cold = lattice(300)
+        return cold.with_couplings(np.full(cold.num_edges, 2.0))
     return cube(10 + k % 8) if k % 2 else lattice(60 + 30 * (k % 4), fields=True)

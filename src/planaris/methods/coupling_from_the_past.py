@@ -1,0 +1,29 @@
+"""Exact samples of models without frustrated cycles, by coupling from the past."""
+
+from __future__ import annotations
+
+from planaris import sampling
+from planaris.budget import Budget
+from planaris.methods.registry import Method, Model, Question, Task
+from planaris.models import IsingModel
+from planaris.typing import Int8Array
+
+
+def _sample(asked: Question) -> Int8Array:
+    return sampling.sample(asked.model, asked.num_samples, asked.rng, time_limit=asked.budget)
+
+
+def _fits(model: Model, budget: Budget) -> str | None:
+    frustrated = isinstance(model, IsingModel) and sampling.has_frustration(model)
+    return "a cycle is frustrated" if frustrated else None
+
+
+METHODS = [
+    Method(
+        "coupling-from-the-past",
+        "draws exact samples of models without frustrated cycles",
+        {"sample": Task(_sample, "exact")},
+        fits=_fits,
+        slow_on="ferromagnet",
+    )
+]
