@@ -1,0 +1,79 @@
+// Elimination of several models of one graph at once, one per lane of a vector register.
+//
+// Relative to any state the Pfaffian of a plane graph is a sum of positive terms, and so is that
+// of the joined legs of any set of edges. Eliminated edge by edge, whatever the order, no pivot
+// is therefore smaller than its join: the order of the dissection will do, no pivot is searched
+// for and models of one graph go through the same operations. What rounding does to a model is seen
+// by eliminating once more in single precision: its pivots move 2^29 times as far.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "embedding/embedding.hpp"
+#include "fronts/front_tree.hpp"
+
+namespace planaris {
+
+// Room that an elimination in the order of the tree takes, in numbers.
+struct LaneSizes {
+  int64_t rows = 0, up = 0, down = 0, factors = 0;
+};
+LaneSizes lane_sizes(const FrontTree& tree);
+
+struct LaneProblem {
+  const FrontTree& tree;
+  RotationView graph;            // edges and chords
+  std::span<const int8_t> signs;
+  LaneSizes sizes;
+  int32_t num_couplings;         // chords come after the edges; their couplings are zero
+};
+
+struct LaneOutcome {
+  double mantissa, exponent;  // of the product of all pivots, mantissa * 2^exponent
+  double total, size;         // Σ g and Σ |g|, g the couplings relative to the gauge state
+  double residual;            // marginals: largest |(K K⁻¹)_ii - 1|
+  double deviation;           // log Z: Σ |pivot in single precision / pivot - 1|
+  bool sound;                 // no pivot fell below its join
+};
+
+// A few models. `spins` are gauge states, or null: single spins are then flipped while that
+// lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
+struct LaneRows {
+  int count;
+  const double* const* couplings;
+  const int8_t* const* spins;
+  LaneOutcome* found;
+  double* const* equal;
+};
+
+// Aligned memory that grows, kept from group to group.
+class LaneMemory {
+ public:
+  void reserve(size_t bytes) {
+    if (bytes <= size_) return;
+    bytes_ = std::make_unique<std::byte[]>(bytes + 64);
+    size_ = bytes;
+  }
+  std::byte* begin() {
+    const auto at = reinterpret_cast<uintptr_t>(bytes_.get());
+    return reinterpret_cast<std::byte*>((at + 63) / 64 * 64);
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  size_t size_ = 0;
+};
+
+struct LaneKernels {
+  const char* name;
+  int most;  // rows of a group
+  void (*run)(const LaneProblem& problem, const LaneRows& rows, LaneMemory& memory);
+};
+// Those of this processor, and all that it can run, plain ones first.
+const LaneKernels& lane_kernels();
+std::vector<LaneKernels> all_lane_kernels();
+
+}  // namespace planaris

@@ -1,0 +1,636 @@
+// Included once per instruction set, inside a namespace of its own. Before it come:
+//   LANES_TARGET     the target attribute of every function
+//   LANES_BYTES      bytes of a vector register
+//   LANES_FMA        1 where products are added without rounding in between
+//
+// One code eliminates either one model, rows side by side in a register, or as many models as a
+// register holds, one per lane. The operations on a number, and their order, are the same in both:
+// results do not depend on which of the two was chosen.
+
+template <class S>
+struct VectorOf;
+template <>
+struct VectorOf<double> {
+  typedef double V __attribute__((vector_size(LANES_BYTES), aligned(8), may_alias));
+  typedef int64_t I __attribute__((vector_size(LANES_BYTES), aligned(8), may_alias));
+};
+template <>
+struct VectorOf<float> {
+  typedef float V __attribute__((vector_size(LANES_BYTES), aligned(4), may_alias));
+  typedef int32_t I __attribute__((vector_size(LANES_BYTES), aligned(4), may_alias));
+};
+
+template <class S, bool Lanes>
+struct ElementOf {
+  typedef S E;
+};
+template <class S>
+struct ElementOf<S, true> {
+  typedef typename VectorOf<S>::V E;
+};
+
+using DoubleVector = VectorOf<double>::V;
+using FloatVector = VectorOf<float>::V;
+constexpr int kDoubles = LANES_BYTES / 8, kFloats = LANES_BYTES / 4;
+
+LANES_TARGET inline double fused(double a, double b, double c) {
+#if LANES_FMA
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+LANES_TARGET inline float fused(float a, float b, float c) {
+#if LANES_FMA
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+LANES_TARGET inline DoubleVector fused(DoubleVector a, DoubleVector b, DoubleVector c) {
+#if LANES_FMA && LANES_BYTES == 64
+  return (DoubleVector)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif LANES_FMA && LANES_BYTES == 32
+  return (DoubleVector)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif LANES_FMA
+  for (int k = 0; k < kDoubles; ++k) c[k] = __builtin_fma(a[k], b[k], c[k]);
+  return c;
+#else
+  return a * b + c;
+#endif
+}
+LANES_TARGET inline FloatVector fused(FloatVector a, FloatVector b, FloatVector c) {
+#if LANES_FMA && LANES_BYTES == 64
+  return (FloatVector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif LANES_FMA && LANES_BYTES == 32
+  return (FloatVector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif LANES_FMA
+  for (int k = 0; k < kFloats; ++k) c[k] = __builtin_fmaf(a[k], b[k], c[k]);
+  return c;
+#else
+  return a * b + c;
+#endif
+}
+
+// S: double or float. An element E is a vector of models (Lanes) or a number.
+template <class S, bool Lanes>
+struct Kernel {
+  using V = typename VectorOf<S>::V;
+  using E = typename ElementOf<S, Lanes>::E;
+  static constexpr int W = LANES_BYTES / static_cast<int>(sizeof(S));
+  static constexpr int kStep = Lanes ? 1 : W;  // elements of a column in one register
+  static constexpr int kMaxI = LANES_BYTES == 64 ? 4 : 3, kMaxJ = 4;
+
+  // Room for a register that starts at the last row.
+  static int64_t leading(int64_t rows) { return Lanes ? rows : rows + W; }
+
+  LANES_TARGET static V load(const E* from) { return *reinterpret_cast<const V*>(from); }
+  LANES_TARGET static void store(E* to, V value) { *reinterpret_cast<V*>(to) = value; }
+  LANES_TARGET static V factor(const E* from) {
+    if constexpr (Lanes) {
+      return *from;
+    } else {
+      return V{} + *from;
+    }
+  }
+  LANES_TARGET static E constant(S value) {
+    if constexpr (Lanes) {
+      return V{} + value;
+    } else {
+      return value;
+    }
+  }
+
+  // C(i, j) += Σ_t x(i, t) y(t, j): MI registers by MJ columns.
+  template <int MI, int MJ>
+  LANES_TARGET static void tile(int64_t depth, const E* x, int64_t xt, const E* y, int64_t yt,
+                                int64_t yj, E* c, int64_t cj) {
+    V sum[MJ][MI];
+#pragma GCC unroll 4
+    for (int j = 0; j < MJ; ++j) {
+#pragma GCC unroll 4
+      for (int i = 0; i < MI; ++i) sum[j][i] = load(c + j * cj + i * kStep);
+    }
+    for (int64_t t = 0; t < depth; ++t, x += xt, y += yt) {
+      V xs[MI];
+#pragma GCC unroll 4
+      for (int i = 0; i < MI; ++i) xs[i] = load(x + i * kStep);
+#pragma GCC unroll 4
+      for (int j = 0; j < MJ; ++j) {
+        const V value = factor(y + j * yj);
+#pragma GCC unroll 4
+        for (int i = 0; i < MI; ++i) sum[j][i] = fused(xs[i], value, sum[j][i]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < MJ; ++j) {
+#pragma GCC unroll 4
+      for (int i = 0; i < MI; ++i) store(c + j * cj + i * kStep, sum[j][i]);
+    }
+  }
+
+  template <int MJ>
+  LANES_TARGET static void strip(int64_t rows, int64_t depth, const E* x, int64_t xt, const E* y,
+                                 int64_t yt, int64_t yj, E* c, int64_t cj) {
+    constexpr int kFull = kMaxI * kStep;
+    for (; rows > (kMaxI - 1) * kStep; rows -= kFull, x += kFull, c += kFull) {
+      tile<kMaxI, MJ>(depth, x, xt, y, yt, yj, c, cj);
+    }
+    if (rows > 2 * kStep) {
+      tile<3, MJ>(depth, x, xt, y, yt, yj, c, cj);
+    } else if (rows > kStep) {
+      tile<2, MJ>(depth, x, xt, y, yt, yj, c, cj);
+    } else if (rows > 0) {
+      tile<1, MJ>(depth, x, xt, y, yt, yj, c, cj);
+    }
+  }
+
+  LANES_TARGET static void product(int64_t rows, int columns, int64_t depth, const E* x, int64_t xt,
+                                   const E* y, int64_t yt, int64_t yj, E* c, int64_t cj) {
+    for (; columns >= 4; columns -= 4, y += 4 * yj, c += 4 * cj) {
+      strip<4>(rows, depth, x, xt, y, yt, yj, c, cj);
+    }
+    if (columns == 3) {
+      strip<3>(rows, depth, x, xt, y, yt, yj, c, cj);
+    } else if (columns == 2) {
+      strip<2>(rows, depth, x, xt, y, yt, yj, c, cj);
+    } else if (columns == 1) {
+      strip<1>(rows, depth, x, xt, y, yt, yj, c, cj);
+    }
+  }
+
+  // Eliminates the first `own` rows of a front, pair by pair; only the strict lower triangle
+  // counts. Leaves L below the pivots, which stand at (k + 1, k).
+  LANES_TARGET static void eliminate_front(E* a, int64_t n, int64_t ld, int64_t own, E* kept) {
+    const int64_t panel = n > 160 ? 32 : 16;
+    for (int64_t k0 = 0; k0 < own; k0 += panel) {
+      const int64_t k1 = std::min(own, k0 + panel);
+      for (int64_t k = k0; k < k1; k += 2) {
+        E *u = a + k * ld, *v = u + ld;
+        if (k > k0) {
+          product(n - k - 1, 2, k - k0, a + k0 * ld + k + 1, ld, kept + k, ld, 1, u + k + 1, ld);
+        }
+        E *keep_u = kept + (k - k0) * ld, *keep_v = keep_u + ld;
+        const E d = -u[k + 1], inverse = constant(S(1)) / d;
+        u[k + 1] = d;
+        for (int64_t i = k + 2; i < n; ++i) {
+          const E a_u = u[i], a_v = v[i];
+          keep_u[i] = a_u;
+          keep_v[i] = a_v;
+          u[i] = a_v * inverse;
+          v[i] = -(a_u * inverse);
+        }
+      }
+      for (int64_t j = k1; j < n; j += 4) {
+        const int columns = static_cast<int>(std::min<int64_t>(4, n - j));
+        product(n - j - 1, columns, k1 - k0, a + k0 * ld + j + 1, ld, kept + j, ld, 1,
+                a + j * ld + j + 1, ld);
+      }
+    }
+  }
+
+  LANES_TARGET static void add_faces(const FrontTree& tree, int32_t node, const E* weight, E* a,
+                                     int64_t ld) {
+    const int32_t *rows = tree.face_rows.data(), *legs = tree.face_legs.data();
+    for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
+      const int64_t end = tree.face_begin[f + 1];
+      for (int64_t i = tree.face_begin[f]; i < end; ++i) {
+        const E own = weight[legs[i] >> 1];
+        for (int64_t j = i + 1; j < end; ++j) {
+          const E value = own * weight[legs[j] >> 1];
+          if (rows[i] > rows[j]) {
+            a[rows[j] * ld + rows[i]] += value;
+          } else {
+            a[rows[i] * ld + rows[j]] -= value;
+          }
+        }
+      }
+    }
+  }
+
+  LANES_TARGET static const E* add_child(const FrontTree& tree, int32_t child, const E* from, E* a,
+                                         int64_t ld) {
+    const int32_t* place = tree.place.data() + tree.boundary[child];
+    const int32_t rows = tree.boundary_rows(child);
+    for (int32_t j = 0; j < rows; ++j) {
+      E* column = a + place[j] * ld;
+      for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = *from++;
+    }
+    return from;
+  }
+
+  static int64_t packed(int64_t rows) { return rows * (rows - 1) / 2; }
+
+  // Up the tree. `pivots` receives one number per edge, in the order of the tree, relative to its
+  // join; `factors`, where given, the columns of all fronts, one front after the other.
+  LANES_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
+                              const LaneSizes& sizes, void* scratch, E* pivots, E* factors) {
+    E* a = static_cast<E*>(scratch);
+    const int64_t widest = leading(sizes.rows);
+    E* kept = a + sizes.rows * widest;
+    E* top = kept + 32 * widest;
+    for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+      const int64_t n = tree.rows(node), own = tree.own_rows(node), ld = leading(n);
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = j + 1; i < n; ++i) a[j * ld + i] = E{};
+      }
+      if (tree.is_leaf(node)) {
+        add_faces(tree, node, weight, a, ld);
+      } else {
+        const int32_t l = tree.left[node], r = tree.right[node];
+        top -= packed(tree.boundary_rows(l)) + packed(tree.boundary_rows(r));
+        add_child(tree, r, add_child(tree, l, top, a, ld), a, ld);
+      }
+      const int32_t* edges = tree.edge_order.data() + tree.own[node];
+      for (int64_t k = 0; k < own; k += 2) {
+        a[k * ld + k + 1] -= constant(S(signs[edges[k / 2]]));
+      }
+      eliminate_front(a, n, ld, own, kept);
+      for (int64_t k = 0; k < own; k += 2) {
+        pivots[tree.own[node] + k / 2] = a[k * ld + k + 1] * constant(S(signs[edges[k / 2]]));
+      }
+      if (factors != nullptr) {
+        for (int64_t j = 0; j < own; ++j, factors += n) {
+          for (int64_t i = j; i < n; ++i) factors[i] = a[j * ld + i];
+        }
+      }
+      for (int64_t j = own; j < n; ++j) {
+        for (int64_t i = j + 1; i < n; ++i) *top++ = a[j * ld + i];
+      }
+    }
+  }
+
+  // Σ_t x[t] y[t] in four sums.
+  LANES_TARGET static E dot(int64_t count, const E* x, const E* y) {
+    E s0 = E{}, s1 = E{}, s2 = E{}, s3 = E{};
+    int64_t t = 0;
+    for (; t + 3 < count; t += 4) {
+      s0 = fused(x[t], y[t], s0);
+      s1 = fused(x[t + 1], y[t + 1], s1);
+      s2 = fused(x[t + 2], y[t + 2], s2);
+      s3 = fused(x[t + 3], y[t + 3], s3);
+    }
+    for (; t < count; ++t) s0 = fused(x[t], y[t], s0);
+    return (s0 + s1) + (s2 + s3);
+  }
+
+  // Fills the inverse of a front from its lower right block, panel by panel from the right. With
+  // T the rows after a pair q: K⁻¹_Tq = -K⁻¹_TT L_Tq. `l` has n rows.
+  LANES_TARGET static void extend(E* z, int64_t n, int64_t ld, int64_t own, const E* l) {
+    constexpr int64_t kPanel = 8;
+    for (int64_t k1 = own; k1 > 0;) {
+      const int64_t k0 = std::max<int64_t>(0, k1 - kPanel), rest = n - k1;
+      for (int64_t j = k0; j < k1; ++j) {
+        for (int64_t i = j; i < n; ++i) z[j * ld + i] = E{};
+      }
+      product(rest, static_cast<int>(k1 - k0), rest, z + k1 * ld + k1, ld, l + k0 * n + k1, 1, n,
+              z + k0 * ld + k1, ld);
+      for (int64_t q = k1 - 2; q >= k0; q -= 2) {
+        E *u = z + q * ld, *v = u + ld;
+        const E *l_u = l + q * n, *l_v = l_u + n;
+        const int64_t inside = k1 - q - 2;
+        product(rest, 2, inside, z + (q + 2) * ld + k1, ld, l_u + q + 2, 1, n, u + k1, ld);
+        // Rows of the panel itself, down to the last row of the front.
+        for (int64_t i = k1; i < n; ++i) {
+          u[i] = -u[i];
+          v[i] = -v[i];
+          z[i * ld + q] = -u[i];
+          z[i * ld + q + 1] = -v[i];
+        }
+        if (inside > 0) {
+          E* block = z + n * ld;  // two columns of room: a register may write past the panel
+          for (int64_t i = 0; i < inside; ++i) block[i] = block[ld + i] = E{};
+          product(inside, 2, n - q - 2, z + (q + 2) * ld + q + 2, ld, l_u + q + 2, 1, n, block, ld);
+          for (int64_t i = 0; i < inside; ++i) {
+            const int64_t row = q + 2 + i;
+            u[row] = -block[i];
+            v[row] = -block[ld + i];
+            z[row * ld + q] = block[i];
+            z[row * ld + q + 1] = block[ld + i];
+          }
+        }
+        const E pair = constant(S(1)) / l_u[q + 1] - dot(n - q - 2, u + q + 2, l_v + q + 2);
+        u[q + 1] = pair;
+        v[q] = -pair;
+        u[q] = v[q + 1] = E{};
+      }
+      k1 = k0;
+    }
+  }
+
+  // Row i of K times column i of K⁻¹ is 1; see Sweep::check_faces.
+  LANES_TARGET static void check_faces(const FrontTree& tree, int32_t node, const E* weight,
+                                       const E* uncut, const E* z, int64_t ld, E& residual) {
+    const int32_t *rows = tree.face_rows.data(), *legs = tree.face_legs.data();
+    for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
+      const int64_t begin = tree.face_begin[f], end = tree.face_begin[f + 1];
+      for (int64_t i = begin; i < end; ++i) {
+        E sum = E{};
+        const E* column = z + rows[i] * ld;
+        for (int64_t j = begin; j < i; ++j) {
+          sum = fused(weight[legs[j] >> 1], -column[rows[j]], sum);
+        }
+        for (int64_t j = i + 1; j < end; ++j) {
+          sum = fused(weight[legs[j] >> 1], column[rows[j]], sum);
+        }
+        const int32_t edge = legs[i] >> 1;
+        sum = fused(sum, weight[edge], uncut[edge] - constant(S(1)));
+        sum = sum < E{} ? -sum : sum;
+        residual = sum <= residual ? residual : sum;  // stays NaN, once it is
+        residual = sum == sum ? residual : sum;
+      }
+    }
+  }
+
+  // Down the tree again: `uncut` receives K_ij (K⁻¹)_ji of the join of every edge.
+  LANES_TARGET static E down(const FrontTree& tree, const int8_t* signs, const E* weight,
+                             const LaneSizes& sizes, void* scratch, const E* factors, E* uncut) {
+    E* z = static_cast<E*>(scratch);
+    const int64_t widest = leading(sizes.rows);
+    E* top = z + (sizes.rows + 2) * widest;
+    E residual = E{};
+    const E* l = factors + sizes.factors;
+    for (int32_t node = tree.num_nodes() - 1; node >= 0; --node) {
+      const int64_t n = tree.rows(node), own = tree.own_rows(node), ld = leading(n);
+      const int64_t b = n - own;
+      l -= n * own;
+      top -= b * b;
+      for (int64_t j = 0; j < b; ++j) {
+        for (int64_t i = 0; i < b; ++i) z[(own + j) * ld + own + i] = top[j * b + i];
+      }
+      extend(z, n, ld, own, l);
+      const int32_t* edges = tree.edge_order.data() + tree.own[node];
+      for (int64_t k = 0; k < own; k += 2) {
+        uncut[edges[k / 2]] = z[k * ld + k + 1] * constant(S(signs[edges[k / 2]]));
+      }
+      if (tree.is_leaf(node)) {
+        check_faces(tree, node, weight, uncut, z, ld, residual);
+        continue;
+      }
+      for (const int32_t child : {tree.left[node], tree.right[node]}) {
+        const int32_t* place = tree.place.data() + tree.boundary[child];
+        const int64_t rows = tree.boundary_rows(child);
+        for (int64_t j = 0; j < rows; ++j) {
+          const E* column = z + place[j] * ld;
+          for (int64_t i = 0; i < rows; ++i) *top++ = column[place[i]];
+        }
+      }
+    }
+    return residual;
+  }
+};
+
+// exp(x) for |x| < 700, to about an ulp: r = x - k log 2, a series of r, 2^k.
+LANES_TARGET inline DoubleVector exponential(DoubleVector x) {
+  using E = DoubleVector;
+  using I = VectorOf<double>::I;
+  const E magic = E{} + 6755399441055744.0;
+  const E shifted = fused(x, E{} + 1.4426950408889634, magic);
+  const E k = shifted - magic;
+  E r = fused(-k, E{} + 6.93147180369123816490e-01, x);
+  r = fused(-k, E{} + 1.90821492927058770002e-10, r);
+  constexpr double kInverseFactorials[] = {
+      1.6059043836821613e-10, 2.0876756987868100e-09, 2.5052108385441720e-08,
+      2.7557319223985893e-07, 2.7557319223985888e-06, 2.4801587301587302e-05,
+      1.9841269841269841e-04, 1.3888888888888889e-03, 8.3333333333333332e-03,
+      4.1666666666666664e-02, 1.6666666666666666e-01, 0.5};
+  E sum = E{} + kInverseFactorials[0];
+#pragma GCC unroll 11
+  for (int n = 1; n < 12; ++n) sum = fused(sum, r, E{} + kInverseFactorials[n]);
+  const E result = fused(r * r, sum, r) + (E{} + 1.0);
+  return (E)((I)result + ((I)shifted << 52));
+}
+
+// What is done with couplings before, and with pivots after, an elimination: lanes of doubles.
+struct Rows {
+  using V = DoubleVector;
+  using I = VectorOf<double>::I;
+
+  // Flips single spins while that lowers the energy.
+  LANES_TARGET static void descend(const RotationView& graph, const V* couplings, int sweeps,
+                                   V* spins) {
+    const int32_t n = graph.num_vertices();
+    const V zero = V{}, up = V{} + 1.0;
+    for (int32_t v = 0; v < n; ++v) spins[v] = up;
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      I changed = I{};
+      for (int32_t v = 0; v < n; ++v) {
+        V field = zero;
+        for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
+          const int32_t h = graph.rotation[k], other = graph.head(h);
+          if (other != v) field = fused(couplings[h >> 1], spins[other], field);
+        }
+        const V old = spins[v];
+        const V flipped = field * old < zero ? -old : old;
+        changed |= (I)(flipped != old);
+        spins[v] = flipped;
+      }
+      int64_t any = 0;
+      for (int k = 0; k < kDoubles; ++k) any |= changed[k];
+      if (any == 0) break;
+    }
+  }
+
+  // Couplings relative to a state, and the factors exp(-g) that their legs bring. `total`
+  // receives Σ g, added up without loss (Neumaier), `size` Σ |g|.
+  LANES_TARGET static void gauge(const RotationView& graph, int32_t edges, const V* couplings,
+                                 const V* spins, V* weight, V& total, V& size) {
+    V sum = V{}, lost = V{}, sizes = V{};
+    for (int32_t e = 0; e < edges; ++e) {
+      const V g = couplings[e] * spins[graph.edges[2 * e]] * spins[graph.edges[2 * e + 1]];
+      weight[e] = exponential(-g);
+      const V large = g < V{} ? -g : g, sum_size = sum < V{} ? -sum : sum;
+      const V next = sum + g;
+      lost += sum_size >= large ? (sum - next) + g : (g - next) + sum;
+      sum = next;
+      sizes += large;
+    }
+    total = sum + lost;
+    size = sizes;
+  }
+
+  // The product of all pivots as mantissa and exponent, and whether none fell below `least`: a
+  // mask per lane.
+  LANES_TARGET static I multiply(int64_t count, const V* pivots, double least, V& mantissa,
+                                 V& exponent) {
+    V p = V{} + 1.0;
+    const V low = V{} + least, high = V{} + 1e300;
+    I e = I{}, sound = I{} - 1;
+    for (int64_t k = 0; k < count; ++k) {
+      sound &= (I)(pivots[k] > low) & (I)(pivots[k] < high);
+      p *= pivots[k];
+      const I bits = (I)p;
+      e += (bits >> 52) - 1023;
+      p = (V)((bits & 0x000fffffffffffffLL) | 0x3ff0000000000000LL);
+    }
+    mantissa = p;
+    for (int k = 0; k < kDoubles; ++k) exponent[k] = static_cast<double>(e[k]);
+    return sound;
+  }
+
+  // Σ |single / pivot - 1|: what rounding did to the pivots in single precision.
+  LANES_TARGET static V deviation(int64_t count, const V* pivots, const FloatVector* singles,
+                                  int half) {
+    V sum = V{};
+    for (int64_t k = 0; k < count; ++k) {
+      V single;
+      for (int lane = 0; lane < kDoubles; ++lane) {
+        single[lane] = static_cast<double>(singles[k][half * kDoubles + lane]);
+      }
+      const V apart = (single - pivots[k]) / pivots[k];
+      sum += apart < V{} ? -apart : apart;
+    }
+    return sum;
+  }
+};
+
+// Buffers of one group of rows.
+struct Group {
+  using V = DoubleVector;
+  V *couplings, *spins, *weight[2], *pivots[2], *uncut;
+  FloatVector *float_weight, *float_pivots;
+  double *one_weight, *one_pivots, *one_uncut;
+  float *one_float_weight, *one_float_pivots;
+  void *scratch, *factors;
+
+  LANES_TARGET Group(const LaneProblem& p, LaneMemory& memory, bool marginals) {
+    const int64_t m = p.signs.size();
+    Cut cut{memory, 0};
+    for (int pass = 0; pass < 2; ++pass) {  // count, then hand out
+      cut.used = 0;
+      couplings = cut.take<V>(m);
+      spins = cut.take<V>(p.graph.num_vertices());
+      for (int half = 0; half < 2; ++half) {
+        weight[half] = cut.take<V>(m);
+        pivots[half] = cut.take<V>(m);
+      }
+      uncut = cut.take<V>(m);
+      float_weight = cut.take<FloatVector>(m);
+      float_pivots = cut.take<FloatVector>(m);
+      one_weight = cut.take<double>(m);
+      one_pivots = cut.take<double>(m);
+      one_uncut = cut.take<double>(m);
+      one_float_weight = cut.take<float>(m);
+      one_float_pivots = cut.take<float>(m);
+      const int64_t rows = p.sizes.rows, widest = rows + kFloats;
+      scratch = cut.take<V>((rows + 34) * widest + std::max(p.sizes.up, p.sizes.down));
+      factors = marginals ? cut.take<V>(p.sizes.factors) : nullptr;
+      if (pass == 0) memory.reserve(cut.used);
+    }
+  }
+
+ private:
+  struct Cut {
+    LaneMemory& memory;
+    size_t used;
+    template <class T>
+    LANES_TARGET T* take(int64_t count) {
+      T* at = reinterpret_cast<T*>(memory.begin() + used);
+      used += (size_t(count) * sizeof(T) + 63) / 64 * 64;
+      return at;
+    }
+  };
+};
+
+LANES_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, int first, int live,
+                                   Group& g) {
+  const auto m = static_cast<int32_t>(p.signs.size());
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    const double* from = rows.couplings[first + (lane < live ? lane : 0)];
+    for (int32_t e = 0; e < p.num_couplings; ++e) g.couplings[e][lane] = from[e];
+  }
+  for (int32_t e = p.num_couplings; e < m; ++e) g.couplings[e] = DoubleVector{};
+  if (rows.spins == nullptr) return Rows::descend(p.graph, g.couplings, kSweeps, g.spins);
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    const int8_t* from = rows.spins[first + (lane < live ? lane : 0)];
+    for (int32_t v = 0; v < p.graph.num_vertices(); ++v) g.spins[v][lane] = from[v];
+  }
+}
+
+LANES_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, int lane,
+                                     const Group& g, const double* one) {
+  for (int32_t e = 0; e < p.num_couplings; ++e) {
+    const double found = one != nullptr ? one[e] : g.uncut[e][lane];
+    const double inside = found < 0.0 ? 0.0 : found > 1.0 ? 1.0 : found;
+    const bool agree = g.spins[p.graph.edges[2 * e]][lane] == g.spins[p.graph.edges[2 * e + 1]][lane];
+    rows.equal[row][e] = agree ? inside : 1.0 - inside;
+  }
+}
+
+// The same elimination in single precision, to see what rounding does.
+LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
+                                  const bool in_lanes[2]) {
+  const auto m = static_cast<int32_t>(p.signs.size());
+  const FlushToZero flush;
+  for (int32_t e = 0; e < m; ++e) {
+    for (int lane = 0; lane < kFloats; ++lane) {
+      const int half = lane < kDoubles || rows.count <= kDoubles ? 0 : 1;
+      g.float_weight[e][lane] = static_cast<float>(g.weight[half][e][lane % kDoubles]);
+    }
+  }
+  if (in_lanes[0]) {
+    Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.sizes, g.scratch,
+                            g.float_pivots, nullptr);
+  } else {
+    for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = FloatVector{} + 1.0F;
+    for (int k = 0; k < rows.count; ++k) {
+      for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][k];
+      Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.sizes, g.scratch,
+                               g.one_float_pivots, nullptr);
+      for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
+    }
+  }
+  for (int k = 0; k < rows.count; k += kDoubles) {
+    const DoubleVector apart =
+        Rows::deviation(m, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
+    for (int lane = 0; lane < std::min(kDoubles, rows.count - k); ++lane) {
+      rows.found[k + lane].deviation = apart[lane];
+    }
+  }
+}
+
+// Eliminates up to kFloats rows. A few rows are eliminated one after the other.
+LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemory& memory) {
+  const bool marginals = rows.equal != nullptr;
+  Group g(p, memory, marginals);
+  const auto m = static_cast<int32_t>(p.signs.size());
+  const bool twin = !marginals;
+  bool in_lanes[2] = {false, false};
+  for (int half = 0; half < 2; ++half) {
+    const int first = half * kDoubles, live = std::min(kDoubles, rows.count - first);
+    if (live <= 0) break;
+    load_half(p, rows, first, live, g);
+    DoubleVector total, size, mantissa, exponent, residual = DoubleVector{};
+    Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
+    in_lanes[half] = 4 * live > kDoubles;
+    if (in_lanes[half]) {
+      using K = Kernel<double, true>;
+      auto* factors = static_cast<DoubleVector*>(g.factors);
+      K::up(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, g.pivots[half], factors);
+      if (marginals) {
+        residual = K::down(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, factors,
+                           g.uncut);
+        for (int k = 0; k < live; ++k) write_uncut(p, rows, first + k, k, g, nullptr);
+      }
+    } else {
+      using K = Kernel<double, false>;
+      auto* factors = static_cast<double*>(g.factors);
+      for (int32_t e = 0; e < m; ++e) g.pivots[half][e] = DoubleVector{} + 1.0;
+      for (int k = 0; k < live; ++k) {
+        for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][k];
+        K::up(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, g.one_pivots, factors);
+        for (int32_t e = 0; e < m; ++e) g.pivots[half][e][k] = g.one_pivots[e];
+        if (!marginals) continue;
+        residual[k] = K::down(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, factors,
+                              g.one_uncut);
+        write_uncut(p, rows, first + k, k, g, g.one_uncut);
+      }
+    }
+    const auto sound = Rows::multiply(m, g.pivots[half], kLeastPivot, mantissa, exponent);
+    for (int k = 0; k < live; ++k) {
+      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], residual[k], 0.0,
+                               sound[k] != 0};
+    }
+  }
+  if (twin) run_twin(p, rows, g, in_lanes);
+}
