@@ -23,7 +23,7 @@ from scipy.sparse.linalg import splu
 from planaris.budget import UNLIMITED, Budget
 from planaris.generate import spin_glass
 from planaris.planar import Plan, plan
-from planaris.planar.attempts import attempts
+from planaris.planar.precision_ladder import attempts
 
 SIZES = [int(s) for s in os.environ.get("PLANARIS_BENCH_SIZES", "50,100,200").split(",")]
 BETAS = [float(s) for s in os.environ.get("PLANARIS_BENCH_BETAS", "1,30").split(",")]
@@ -43,7 +43,7 @@ def timed(run: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, Any]:
 
 def kasteleyn_matrix(prepared: Plan, couplings: np.ndarray) -> Any:
     """The matrix that is eliminated, unscaled and ungauged, as scipy wants it."""
-    e, split = prepared._elimination, prepared._split
+    e, split = prepared.evaluator.elimination, prepared.evaluator.split
     weight = np.exp(-np.concatenate([couplings, np.zeros(split.num_edges - len(couplings))]))
     rows, columns, values = [], [], []
     lengths = split.face_lengths
@@ -84,11 +84,13 @@ def test_table() -> None:
             model = spin_glass(size, np.random.default_rng(size), beta=beta)
             J = model.couplings
             prepared = plan(model)
-            dissect, _ = timed(lambda p=prepared: p._elimination, 1)
-            prepare, ways = timed(lambda p=prepared, J=J: list(attempts(p, J, UNLIMITED)), 1)
+            dissect, _ = timed(lambda p=prepared: p.evaluator.elimination, 1)
+            prepare, ways = timed(
+                lambda p=prepared, J=J: list(attempts(p.evaluator, J, UNLIMITED)), 1
+            )
             entries = ways[0][0]
             eliminate, _ = timed(
-                lambda p=prepared, e=entries: p._elimination.log_pfaffian(
+                lambda p=prepared, e=entries: p.evaluator.elimination.log_pfaffian(
                     e.face, e.scale, e.signs, order=e.order, budget=Budget(threads=THREADS)
                 )
             )

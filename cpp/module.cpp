@@ -15,6 +15,7 @@ void bind_frontier(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_matching(nb::module_& m);
 void bind_max_flow(nb::module_& m);
+void bind_model_batch(nb::module_& m);
 void bind_mplp(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
 void bind_planarity(nb::module_& m);
@@ -49,6 +50,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_max_flow(m);
   planaris::bindings::bind_mplp(m);
   planaris::bindings::bind_pfaffian(m);
+  planaris::bindings::bind_model_batch(m);
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_tensor(m);

@@ -22,6 +22,8 @@ struct LaneSizes {
   int64_t rows = 0, up = 0, down = 0, factors = 0;
 };
 LaneSizes lane_sizes(const FrontTree& tree);
+// Bytes that a group of rows takes, at most.
+size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool marginals);
 
 struct LaneProblem {
   const FrontTree& tree;

@@ -5,10 +5,10 @@
 
 #include "base/arrays.hpp"
 #include "base/double_double.hpp"
-#include "pfaffian/batch.hpp"
 #include "pfaffian/leg_scaling.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/pfaffian.hpp"
+#include "pfaffian/pfaffian_plan.hpp"
 #include "pfaffian/spin_correlations.hpp"
 #include "pfaffian/surface_sample.hpp"
 #include "pfaffian/sweep.hpp"
@@ -17,27 +17,26 @@ namespace planaris::bindings {
 
 namespace {
 
-// The symbolic part: faces, signs and the tree of fronts. Immutable, so threads may share it.
-struct PfaffianPlan {
-  Faces faces;
-  FrontTree tree;
-  std::vector<int8_t> signs;
-};
-
 std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
                        In2<double> centres, int32_t leaf_size, int threads,
                        const Progress& progress) {
-  const RotationView view{flat(edges), flat(rotation), flat(offsets)};
+  const auto copied = [](std::span<const int32_t> numbers) {
+    return std::vector<int32_t>(numbers.begin(), numbers.end());
+  };
+  auto plan = std::make_shared<PfaffianPlan>();
+  plan->edges = copied(flat(edges));
+  plan->rotation = copied(flat(rotation));
+  plan->offsets = copied(flat(offsets));
   const std::span<const double> spots = flat(centres);
   Control control = make_control(progress, std::numeric_limits<double>::infinity(), threads);
   nb::gil_scoped_release release;
-  Faces faces = trace_faces(view);
-  if (!spots.empty() && spots.size() != 2 * (faces.offsets.size() - 1)) {
+  plan->faces = trace_faces(plan->graph());
+  if (!spots.empty() && spots.size() != 2 * (plan->faces.offsets.size() - 1)) {
     throw std::invalid_argument("centres must hold two coordinates per face, or nothing");
   }
-  FrontTree tree = dissect_faces(faces, spots, leaf_size, control);
-  std::vector<int8_t> signs = kasteleyn_signs(view, faces);
-  return std::make_shared<PfaffianPlan>(std::move(faces), std::move(tree), std::move(signs));
+  plan->tree = dissect_faces(plan->faces, spots, leaf_size, control);
+  plan->signs = kasteleyn_signs(plan->graph(), plan->faces);
+  return plan;
 }
 
 Out1<double> scaling(const PfaffianPlan& plan, In1<double> gauged, const Progress& progress) {
@@ -82,28 +81,6 @@ LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double>
   const EliminationOptions options{threshold, threads};
   return wide ? eliminate<DoubleDouble>(plan.tree, entries, options, control)
               : eliminate<double>(plan.tree, entries, options, control);
-}
-
-// One per matrix; with `marginals` also the probabilities, a row each, and their residuals.
-std::tuple<std::vector<LogPfaffian>, Out2<double>, Out1<double>> log_pfaffians(
-    const PfaffianPlan& plan, In2<double> face, In1<double> join, In1<int8_t> signs,
-    double threshold, int threads, bool marginals, const Progress& progress) {
-  const size_t edges = plan.signs.size(), count = face.shape(0);
-  if (face.shape(1) != 2 * edges || join.size() != 2 * edges || signs.size() != edges) {
-    throw std::invalid_argument("face, join and signs must fit the plan");
-  }
-  const KasteleynEntries shared{{}, flat(join), flat(signs)};
-  Control control = make_control(progress);
-  PfaffianBatch batch;
-  {
-    nb::gil_scoped_release release;
-    batch = eliminate_batch(plan.tree, flat(face), shared, {threshold, threads}, marginals,
-                            control);
-    batch.log_pfaffian.resize(count);
-  }
-  return {std::move(batch.log_pfaffian),
-          to_numpy(std::move(batch.uncut), marginals ? count : 0, edges),
-          to_numpy(std::move(batch.residual))};
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -318,9 +295,6 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none())
-      .def("log_pfaffians", &log_pfaffians, nb::arg("face").noconvert(),
-           nb::arg("join").noconvert(), nb::arg("signs").noconvert(), nb::arg("threshold"),
-           nb::arg("threads"), nb::arg("marginals"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),

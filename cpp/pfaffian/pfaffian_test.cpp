@@ -4,7 +4,6 @@
 #include <random>
 
 #include "fronts/front_elimination.hpp"
-#include "pfaffian/batch.hpp"
 #include "pfaffian/leg_scaling.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/sweep.hpp"
@@ -243,32 +242,4 @@ TEST_CASE("moats give an order") {
   CHECK_THROWS_AS(moat_order(dissect_faces(faces, {}, 1, dissecting), faces,
                              {wrong, zero, one, top, value}, g, none, 0.0),
                   std::invalid_argument);
-}
-
-TEST_CASE("batches equal their rows") {
-  std::vector<int32_t> edges;
-  const Faces faces = two_triangles(edges);
-  const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
-  const std::vector<int8_t> signs = kasteleyn_signs({edges, rotation, offsets}, faces);
-  Control dissecting;
-  const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
-  const std::vector<double> join(10, 0.0);
-  std::vector<double> face(70);
-  std::mt19937 random(5);
-  std::normal_distribution<double> normal;
-  for (size_t i = 0; i < face.size(); i += 2) face[i] = face[i + 1] = normal(random);
-  for (const int threads : {1, 3}) {
-    Control control;
-    const KasteleynEntries shared{{}, join, signs};
-    const PfaffianBatch batch = eliminate_batch(tree, face, shared, {0.1, threads}, true, control);
-    CHECK(batch.log_pfaffian.size() == 7);
-    CHECK(batch.uncut.size() == 35);
-    for (size_t k = 0; k < 7; ++k) {
-      KasteleynEntries one = shared;
-      one.face = {face.data() + 10 * k, 10};
-      const LogPfaffian alone = eliminate<double>(tree, one, {0.1, 1}, control);
-      CHECK(alone.log_magnitude == batch.log_pfaffian[k].log_magnitude);
-      CHECK(batch.residual[k] < 1e-13);
-    }
-  }
 }

@@ -27,18 +27,18 @@ from planaris.planar import (
     planar_marginals,
     thermodynamics,
 )
-from planaris.planar.attempts import assigned_entries, log_constant
+from planaris.planar.precision_ladder import assigned_entries, log_constant
 from planaris.reference import enumerate_states
 
 
 def searched_log_partition(prepared: Plan, couplings: np.ndarray) -> float:
     """log Z in double-double with pivots searched for: what the fast way does not do."""
-    entries = assigned_entries(prepared, couplings, Budget())
-    found = prepared._elimination.log_pfaffian(
+    entries = assigned_entries(prepared.evaluator, couplings, Budget())
+    found = prepared.evaluator.elimination.log_pfaffian(
         entries.face, entries.scale, entries.signs, wide=True, budget=Budget(threads=2)
     )
     assert found.left_over == 0
-    return found.log_magnitude + log_constant(prepared, entries)
+    return found.log_magnitude + log_constant(prepared.evaluator, entries)
 
 
 def random_model(rng: np.random.Generator, strength: float, most: int = 11) -> IsingModel:
@@ -206,8 +206,10 @@ def test_marginals_agree_with_more_digits(beta: float, rng: np.random.Generator)
     model = spin_glass(14, rng, beta=beta)
     prepared = plan(model)
     found = prepared.marginals(model.couplings)
-    entries = assigned_entries(prepared, model.couplings, Budget())
-    factors = prepared._elimination.factorize(entries.face, entries.scale, entries.signs, wide=True)
+    entries = assigned_entries(prepared.evaluator, model.couplings, Budget())
+    factors = prepared.evaluator.elimination.factorize(
+        entries.face, entries.scale, entries.signs, wide=True
+    )
     uncut, residual = factors.uncut()
     agree = entries.spins[model.edges[:, 0]] == entries.spins[model.edges[:, 1]]
     exact = np.where(agree, uncut[: model.num_edges], 1 - uncut[: model.num_edges])
@@ -368,7 +370,7 @@ def test_progress_can_stop_an_elimination(rng: np.random.Generator) -> None:
 
     model = spin_glass(200, rng)
     prepared = plan(model)
-    _ = prepared._elimination
+    _ = prepared.evaluator.elimination
     with pytest.raises(Stop):
         prepared.marginals(model.couplings, progress=stop)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -161,31 +162,6 @@ class Elimination:
         )
         return LogPfaffian.of(found)
 
-    def log_pfaffians(
-        self,
-        face: FloatArray,
-        join: FloatArray,
-        signs: Int8Array,
-        *,
-        marginals: bool = False,
-        budget: Budget = ALONE,
-    ) -> tuple[list[LogPfaffian], FloatArray, FloatArray]:
-        """Eliminate one matrix per row of ``face``, each on a thread of its own if they are small.
-
-        With ``marginals`` the probabilities that edges are not cut follow, one row per matrix,
-        and the residual of every row; otherwise two empty arrays.
-        """
-        found, uncut, residual = self._core.log_pfaffians(
-            np.ascontiguousarray(face),
-            join,
-            signs,
-            0.1,
-            budget.workers(),
-            marginals,
-            budget.poller(),
-        )
-        return [LogPfaffian.of(each) for each in found], uncut, residual
-
     def factorize(
         self,
         face: FloatArray,
@@ -212,6 +188,114 @@ class Elimination:
             budget.poller(),
         )
         return Factorization(core)
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """What was found for every model of a batch.
+
+    Attributes
+    ----------
+    route : numpy.ndarray
+        1, 2, 3: how it was found; 0: not at all, and the rest of the row is NaN.
+    log_sum, constant : numpy.ndarray
+        Logarithms of the sum over cuts and of the weight of the gauge state.
+    size : numpy.ndarray
+        Sum of the sizes of all numbers that were exponentiated.
+    error : numpy.ndarray
+        Estimated error of ``log_sum``; with marginals the largest residual of the inverse.
+    equal : numpy.ndarray
+        P(s_u = s_v), one row per model; empty without marginals.
+    complete : bool
+        False if the time was over before all rows were tried.
+    """
+
+    route: Int8Array
+    log_sum: FloatArray
+    constant: FloatArray
+    size: FloatArray
+    error: FloatArray
+    equal: FloatArray
+    complete: bool = True
+
+    @classmethod
+    def none(cls, rows: int, edges: int, marginals: bool) -> ModelRows:
+        """Return rows of which nothing is known."""
+        log_sum, constant, size, error = np.full((4, rows), math.nan)
+        equal = np.full((rows if marginals else 0, edges), math.nan)
+        return cls(np.zeros(rows, dtype=np.int8), log_sum, constant, size, error, equal)
+
+    @classmethod
+    def joined(cls, parts: list[ModelRows]) -> ModelRows:
+        """Return the rows of all parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        names = ("route", "log_sum", "constant", "size", "error", "equal")
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+        }
+        return cls(**arrays, complete=all(part.complete for part in parts))
+
+
+class PlaneModels:
+    """Many models on one plane graph, in one call. Immutable; threads may share it.
+
+    Parameters
+    ----------
+    elimination : Elimination
+        Of the graph with chords.
+    num_faces : int
+        Faces of the graph without chords.
+    dual_edges : int array, shape (m, 2)
+        The two faces beside every edge.
+    absorbing : int array
+        One face per component.
+    face_of_piece : int array
+        The face that each face of the graph with chords is a piece of.
+    """
+
+    def __init__(
+        self,
+        elimination: Elimination,
+        num_faces: int,
+        dual_edges: IntArray,
+        absorbing: IntArray,
+        face_of_piece: IntArray,
+    ) -> None:
+        self._core = _core.PlaneModels(
+            elimination._core, num_faces, dual_edges, absorbing, face_of_piece
+        )
+        self.work: float = self._core.work
+        """Multiplications of an elimination, about."""
+
+    def evaluate(self, couplings: FloatArray, *, marginals: bool, budget: Budget) -> ModelRows:
+        """Return log Z, or marginals, of every row of couplings.
+
+        Every thread takes memory of its own; there are as many as fit.
+        """
+        fitting = int(budget.bytes() // max(self._core.bytes(marginals), 1))
+        threads = max(1, min(budget.workers(), fitting, len(couplings)))
+        found = self._core.evaluate(
+            np.ascontiguousarray(couplings), marginals, threads, budget.poller()
+        )
+        return ModelRows(
+            found.route,
+            found.log_sum,
+            found.constant,
+            found.size,
+            found.error,
+            found.equal,
+            found.complete,
+        )
+
+    def ground_states(
+        self, couplings: FloatArray, *, budget: Budget
+    ) -> tuple[Int8Array, FloatArray]:
+        """Return a ground state of every row of couplings, and its energy."""
+        found = self._core.ground_states(
+            np.ascontiguousarray(couplings), budget.workers(), budget.poller()
+        )
+        return found.spins, found.energy
 
 
 class Factorization:

@@ -1,82 +1,270 @@
-"""Batches of coupling vectors: those that need no gauge are eliminated in one compiled call."""
+"""Batches of coupling vectors of one plan: checked, streamed in chunks, evaluated in the core.
+
+A batch of one is evaluated by the same operations, so that the digits of a result depend on its
+couplings alone.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.pfaffian import LogPfaffian
-from planaris.planar.attempts import WEAK_COUPLING
-from planaris.planar.estimate import EPSILON, calm_error, elimination_stats, is_calm, is_sound
-from planaris.planar.evaluate import (
-    MARGINAL_ERROR,
-    log_partition_from,
+from planaris.errors import ModelError
+from planaris.kernels.pfaffian import ModelRows
+from planaris.models.arrays import as_real
+from planaris.planar.estimate import EPSILON, SAFETY
+from planaris.planar.evaluator import PfaffianEvaluator
+from planaris.planar.single_model import (
+    around,
+    bounds_of,
+    certificate_of,
     log_partition_of,
-    marginals_from,
     marginals_of,
 )
 from planaris.result import LogPartition, Marginals
-from planaris.typing import FloatArray, LongArray
+from planaris.typing import ArrayLike, FloatArray
 
-if TYPE_CHECKING:
-    from planaris.planar.plan import Plan
+T = TypeVar("T", bound=LogPartition | Marginals)
 
+CHUNK_BYTES = 2**25
+"""Couplings of so many bytes are handed to the core at a time."""
 
-def log_partitions(plan: Plan, couplings: FloatArray, budget: Budget) -> list[LogPartition]:
-    """Return log Z of every row; the values are those of the rows on their own."""
-    weak = _weak_rows(plan, couplings)
-    done: dict[int, LogPartition | None] = {}
-    if len(weak):
-        found, _, _ = _eliminate(plan, couplings[weak], budget, marginals=False)
-        sizes = 2 * np.abs(couplings[weak]).sum(1)
-        for k, one, size in zip(weak.tolist(), found, sizes.tolist(), strict=True):
-            if is_sound(one, wide=False, ordered=False) and is_calm(one, cold=False):
-                constant = _constant(plan, couplings[k])
-                stats = elimination_stats(one, wide=False)
-                error = calm_error(one)
-                value = one.log_magnitude
-                done[k] = log_partition_from(plan, value, error, constant, size, stats)
-    return [done.get(k) or log_partition_of(plan, row, budget) for k, row in enumerate(couplings)]
+GAUGES = ("", "spin flips", "ground state", "ground state, ordered")
+"""How ``stats`` name the gauge state behind a value."""
 
 
-def marginals(plan: Plan, couplings: FloatArray, budget: Budget) -> list[Marginals]:
-    """Return the edge marginals of every row."""
-    weak = _weak_rows(plan, couplings)
-    done: dict[int, Marginals] = {}
-    if len(weak):
-        found, uncut, residual = _eliminate(plan, couplings[weak], budget, marginals=True)
-        agree = np.ones(plan.num_edges, dtype=np.bool_)
-        rounding = EPSILON * np.abs(couplings).max(1, initial=0.0)
-        for k, one, row, error in zip(weak.tolist(), found, uncut, residual.tolist(), strict=True):
-            if is_sound(one, wide=False, ordered=False) and error <= MARGINAL_ERROR:
-                value = _constant(plan, couplings[k]) + one.log_magnitude
-                error += float(rounding[k])
-                done[k] = marginals_from(plan, row, error, value, agree, wide=False)
-    return [done.get(k) or marginals_of(plan, row, budget) for k, row in enumerate(couplings)]
+def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
+    """Return couplings as rows of finite numbers, one per edge; a number is that of all edges.
+
+    >>> as_couplings(0.5, 2).tolist()
+    [[0.5, 0.5]]
+    """
+    values = as_real("couplings", couplings)
+    if values.ndim == 0:
+        values = np.full(num_edges, values)
+    if values.ndim > 2 or values.shape[-1] != num_edges:
+        msg = f"`couplings` must have shape ({num_edges},) or (k, {num_edges}), got {values.shape}"
+        raise ModelError(msg)
+    rows = np.atleast_2d(values)
+    for first, part in _chunks(rows):
+        if not np.isfinite(part).all():
+            row, edge = (int(k) for k in np.argwhere(~np.isfinite(part))[0])
+            where = f"edge {edge}" if values.ndim == 1 else f"edge {edge} of row {first + row}"
+            msg = f"`couplings` must be finite, got {part[row, edge]} at {where}"
+            raise ModelError(msg, index=edge, row=first + row)
+    return rows
 
 
-def _weak_rows(plan: Plan, couplings: FloatArray) -> LongArray:
-    if plan.genus or len(couplings) < 2:
-        return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(np.abs(couplings).max(1, initial=0.0) <= WEAK_COUPLING)
+def as_one_vector(couplings: ArrayLike, num_edges: int) -> FloatArray:
+    """Return couplings where only one per edge is meant.
+
+    >>> as_one_vector([1, 2], 2).tolist()
+    [1.0, 2.0]
+    """
+    values = as_couplings(couplings, num_edges)
+    if np.ndim(couplings) > 1:
+        msg = f"`couplings` must be one vector here, got shape {np.shape(couplings)}"
+        raise ModelError(msg)
+    one: FloatArray = values[0]
+    return one
 
 
-def _eliminate(
-    plan: Plan,
+def _chunks(couplings: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Yield parts of a batch that fit in memory, each with the index of its first row."""
+    rows = max(1, CHUNK_BYTES // max(8 * couplings.shape[1], 1))
+    for first in range(0, len(couplings), rows):
+        yield first, couplings[first : first + rows]
+
+
+class _Results(Sequence[T], Generic[T]):
+    """Results of a batch; each is made when it is asked for."""
+
+    def __init__(self, length: int, make: Callable[[int], T]) -> None:
+        self._length, self._make = length, make
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return one result, or a list of some."""
+        if isinstance(index, slice):
+            return [self._make(k) for k in range(*index.indices(self._length))]
+        k = index + self._length if index < 0 else index
+        if not 0 <= k < self._length:
+            msg = f"the batch has {self._length} rows, there is no row {index}"
+            raise IndexError(msg)
+        return self._make(k)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._length} rows)"
+
+
+class LogPartitions(_Results[LogPartition]):
+    """log Z of every row of a batch: a sequence of :class:`~planaris.LogPartition`.
+
+    Attributes
+    ----------
+    values, lower, upper : numpy.ndarray
+        The values and the ends of their intervals, one per row.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> found = pl.plan((2, [(0, 1)])).log_partition([[0.0], [1.0]])
+    >>> found.values.round(6).tolist(), found[1].exact
+    ([1.386294, 1.820064], True)
+    """
+
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+class MarginalsBatch(_Results[Marginals]):
+    """Marginals of every row of a batch: a sequence of :class:`~planaris.Marginals`.
+
+    Attributes
+    ----------
+    edges : numpy.ndarray
+        P(s_u = s_v), one row per model.
+    log_z : numpy.ndarray
+        log Z of every model.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> found = pl.plan((2, [(0, 1)])).marginals([[0.0], [1.0]])
+    >>> found.edges.round(6).tolist(), found.log_z.round(6).tolist()
+    ([[0.5], [0.880797]], [1.386294, 1.820064])
+    """
+
+    edges: FloatArray
+    log_z: FloatArray
+
+
+def _evaluate(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget, *, marginals: bool
+) -> ModelRows:
+    """Return what the core finds, all chunks together."""
+    models = evaluator.models
+    parts: list[ModelRows] = []
+    for _, part in _chunks(couplings):
+        if models is None or (parts and not parts[-1].complete):
+            parts.append(ModelRows.none(len(part), part.shape[1], marginals))
+            parts[-1] = replace(parts[-1], complete=models is None)
+        else:
+            parts.append(models.evaluate(part, marginals=marginals, budget=budget))
+    return ModelRows.joined(parts or [ModelRows.none(0, couplings.shape[1], marginals)])
+
+
+def log_partitions(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> LogPartitions:
+    """Return log Z of every row; an interval where time did not suffice."""
+    found = _evaluate(evaluator, couplings, budget, marginals=False)
+    singles: dict[int, LogPartition] = {}
+    for k in np.flatnonzero(found.route == 0).tolist():
+        singles[k] = _single(evaluator, couplings[k], budget, found.complete)
+    return _as_log_partitions(evaluator, couplings, found, singles)
+
+
+def _as_log_partitions(
+    evaluator: PfaffianEvaluator,
     couplings: FloatArray,
-    budget: Budget,
-    *,
-    marginals: bool,
-) -> tuple[list[LogPfaffian], FloatArray, FloatArray]:
-    legs = 2 * plan._split.num_edges
-    face = np.zeros((len(couplings), legs))
-    face[:, : 2 * plan.num_edges] = -np.repeat(couplings, 2, axis=1)
-    e = plan._elimination
-    return e.log_pfaffians(face, np.zeros(legs), e.signs, marginals=marginals, budget=budget)
+    rows: ModelRows,
+    singles: dict[int, LogPartition],
+) -> LogPartitions:
+    log_2 = evaluator.embedding.num_components * math.log(2.0)
+    values = rows.log_sum + (rows.constant + log_2)
+    errors = SAFETY * rows.error + EPSILON * (rows.size + 8.0 + np.abs(values))
+
+    def make(k: int) -> LogPartition:
+        if k in singles:
+            return singles[k]
+        route = int(rows.route[k])
+        return around(
+            evaluator,
+            float(values[k]),
+            float(errors[k]),
+            {"precision": "double", "gauge": GAUGES[route]},
+            certificate=certificate_of(evaluator, couplings[k]),
+            excess=float(rows.log_sum[k]) + log_2 if route > 1 else None,
+        )
+
+    results = LogPartitions(len(couplings), make)
+    results.values = values
+    results.lower = np.nextafter(values - errors, -np.inf)
+    results.upper = np.nextafter(values + errors, np.inf)
+    for k, one in singles.items():
+        results.values[k], results.lower[k], results.upper[k] = one.value, one.lower, one.upper
+    return results
 
 
-def _constant(plan: Plan, couplings: FloatArray) -> float:
-    return plan.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
+def _single(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget, in_time: bool
+) -> LogPartition:
+    """Return log Z of a row that the core has not evaluated."""
+    if in_time:
+        try:
+            return log_partition_of(evaluator, couplings, budget)
+        except TimeoutError:
+            pass
+    return _late(evaluator, couplings)
+
+
+def _late(evaluator: PfaffianEvaluator, couplings: FloatArray) -> LogPartition:
+    """Return what the state of all spins up says: it needs no elimination."""
+    lower = evaluator.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
+    return replace(bounds_of(evaluator, couplings, lower, {}), status="time_limit")
+
+
+def late(evaluator: PfaffianEvaluator, couplings: FloatArray) -> LogPartitions:
+    """Return what is known of every row without any elimination."""
+    none = ModelRows.none(len(couplings), couplings.shape[1], marginals=False)
+    singles = {k: _late(evaluator, row) for k, row in enumerate(couplings)}
+    return _as_log_partitions(evaluator, couplings, none, singles)
+
+
+def marginals(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> MarginalsBatch:
+    """Return the edge marginals of every row."""
+    rows = _evaluate(evaluator, couplings, budget, marginals=True)
+    if not rows.complete:
+        raise TimeoutError
+    singles = {
+        k: marginals_of(evaluator, couplings[k], budget)
+        for k in np.flatnonzero(rows.route == 0).tolist()
+    }
+    log_2 = evaluator.embedding.num_components * math.log(2.0)
+    log_z = rows.log_sum + (rows.constant + log_2)
+    doubts = SAFETY * rows.error + EPSILON * (8.0 + np.abs(log_z) + evaluator.num_edges)
+
+    def make(k: int) -> Marginals:
+        if k in singles:
+            return singles[k]
+        return Marginals(
+            nodes=np.full(evaluator.num_spins, 0.5),
+            edges=rows.equal[k],
+            error=4 * float(rows.error[k]) + 4 * EPSILON,
+            log_partition=around(evaluator, float(log_z[k]), float(doubts[k]), {}),
+            method="planar",
+            proved=False,
+            certificate=certificate_of(evaluator, couplings[k]),
+            stats={"precision": "double", "gauge": GAUGES[int(rows.route[k])]},
+        )
+
+    results = MarginalsBatch(len(couplings), make)
+    results.edges, results.log_z = rows.equal, log_z
+    for k, one in singles.items():
+        results.edges[k], results.log_z[k] = one.edges, one.log_z
+    return results

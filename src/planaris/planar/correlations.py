@@ -11,13 +11,13 @@ from planaris.budget import Budget
 from planaris.errors import ModelError, PrecisionError
 from planaris.models.arrays import as_array
 from planaris.models.tables import as_integers
-from planaris.planar.attempts import assigned_entries
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import SignedSum
+from planaris.planar.precision_ladder import assigned_entries
 from planaris.typing import ArrayLike, FloatArray, LongArray
 
 if TYPE_CHECKING:
-    from planaris.planar.plan import Plan
+    from planaris.planar.evaluator import PfaffianEvaluator
 
 ACCURACY = 1e-9
 """Absolute; beyond it correlations are computed in double-double."""
@@ -27,20 +27,20 @@ SAME_SUM = 1e-6
 
 
 def spin_correlations(
-    plan: Plan, couplings: FloatArray, source: int, budget: Budget
+    evaluator: PfaffianEvaluator, couplings: FloatArray, source: int, budget: Budget
 ) -> tuple[FloatArray, float]:
     """Return ⟨s_source s_v⟩ for every spin v and an estimate of its largest error.
 
     Spins of other components are independent: zero.
     """
-    if not 0 <= source < plan.num_spins:
-        msg = f"`spin` must be one of 0 to {plan.num_spins - 1}, got {source}"
+    if not 0 <= source < evaluator.num_spins:
+        msg = f"`spin` must be one of 0 to {evaluator.num_spins - 1}, got {source}"
         raise ModelError(msg)
-    entries = assigned_entries(plan, couplings, budget)
+    entries = assigned_entries(evaluator, couplings, budget)
     for wide in (False, True):
         if not wide and not entries.in_double_range:
             continue
-        values, error = _sweep(plan, entries, source, wide=wide, budget=budget)
+        values, error = _sweep(evaluator, entries, source, wide=wide, budget=budget)
         if error <= ACCURACY and np.abs(values).max() <= 1 + ACCURACY:
             gauge = entries.spins * entries.spins[source]
             return np.clip(values, -1.0, 1.0) * gauge, error
@@ -49,15 +49,15 @@ def spin_correlations(
 
 
 def _sweep(
-    plan: Plan, entries: Entries, source: int, *, wide: bool, budget: Budget
+    evaluator: PfaffianEvaluator, entries: Entries, source: int, *, wide: bool, budget: Budget
 ) -> tuple[FloatArray, float]:
     """Sum the flipped Pfaffians of all sign structures and divide by the sum of the others."""
     total = SignedSum()
-    ways = np.zeros((plan.num_spins, 2))  # along two paths each
+    ways = np.zeros((evaluator.num_spins, 2))  # along two paths each
     reference = math.nan
-    for flips in plan._flips:
+    for flips in evaluator.flips:
         turned = entries.with_signs(flips)
-        factors = plan._elimination.factorize(
+        factors = evaluator.elimination.factorize(
             turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, budget=budget
         )
         found = factors.log_pfaffian
@@ -69,11 +69,11 @@ def _sweep(
         size = -math.inf if found.left_over else found.log_magnitude
         total.add(size, found.sign * parity, 0.0)
         ways += parity * factors.spins(
-            plan._split.edges, plan.num_spins, source, reference, budget=budget
+            evaluator.split.edges, evaluator.num_spins, source, reference, budget=budget
         )
     own = float(ways[source, 0])
     if math.isnan(own):  # the spin has no edges
-        return np.where(np.arange(plan.num_spins) == source, 1.0, 0.0), 0.0
+        return np.where(np.arange(evaluator.num_spins) == source, 1.0, 0.0), 0.0
     # The spin's own value is the sum itself, with the same rounding of a large reference.
     expected = math.exp(min(max(total.log_value - reference, -700.0), 700.0))
     if not own > 0 or abs(own / expected - 1.0) > SAME_SUM:
@@ -85,7 +85,7 @@ def _sweep(
 
 
 def pair_correlations(
-    plan: Plan, couplings: FloatArray, pairs: ArrayLike, budget: Budget
+    evaluator: PfaffianEvaluator, couplings: FloatArray, pairs: ArrayLike, budget: Budget
 ) -> FloatArray:
     """Return ⟨s_u s_v⟩ for every row (u, v) of ``pairs``; see :meth:`Plan.correlations`."""
     given = as_array("pairs", pairs)
@@ -93,17 +93,17 @@ def pair_correlations(
         msg = f"`pairs` must have shape (k, 2), got {given.shape}"
         raise ModelError(msg)
     chosen = as_integers("pairs", given).reshape(-1, 2)
-    wrong = ((chosen < 0) | (chosen >= plan.num_spins)).any(1)
+    wrong = ((chosen < 0) | (chosen >= evaluator.num_spins)).any(1)
     if wrong.any():
         first = tuple(chosen[wrong][0].tolist())
-        msg = f"`pairs` must name spins 0 to {plan.num_spins - 1}, got {first}"
+        msg = f"`pairs` must name spins 0 to {evaluator.num_spins - 1}, got {first}"
         raise ModelError(msg)
     result = np.zeros(len(chosen))
-    component = plan.embedding.component_of
+    component = evaluator.embedding.component_of
     left = np.flatnonzero(component[chosen[:, 0]] == component[chosen[:, 1]])
     while left.size:
         source = _most_frequent(chosen[left])
-        values, _ = spin_correlations(plan, couplings, source, budget=budget)
+        values, _ = spin_correlations(evaluator, couplings, source, budget=budget)
         here = (chosen[left] == source).any(1)
         ends = chosen[left[here]]
         result[left[here]] = values[np.where(ends[:, 0] == source, ends[:, 1], ends[:, 0])]

@@ -7,40 +7,22 @@ becomes the mean of 4^h signed ones. See docs/theory/pfaffian.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from planaris.budget import UNLIMITED, Budget, TimeLimit
-from planaris.embed import Embedding, embed, split_faces
-from planaris.embed.homology import sign_structures
-from planaris.errors import MethodError, ModelError, TimeLimitError
-from planaris.kernels.pfaffian import Elimination
+from planaris.budget import Budget, TimeLimit
+from planaris.embed import Embedding, embed
+from planaris.errors import TimeLimitError
 from planaris.models.arrays import as_count, as_rng
-from planaris.planar.arguments import as_couplings, as_one_vector
-from planaris.planar.batch import log_partitions, marginals
-from planaris.planar.draws import draw
-from planaris.planar.evaluate import bounds_of
-from planaris.planar.faces import face_centres, face_of_pieces
+from planaris.planar.batch import as_couplings, as_one_vector, late, log_partitions, marginals
+from planaris.planar.evaluator import PfaffianEvaluator
+from planaris.planar.sampling import draw
 from planaris.progress import ProgressOption
-from planaris.result import LogPartition
 from planaris.show import many
-from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, Rng
-
-FACE_LENGTH = 8
-"""Longer faces are split by chords of coupling zero."""
-
-BYTES = {"log Z": 30.0, "marginals": 100.0, "correlations": 110.0, "samples": 110.0}
-"""Memory per edge and per bit of their number: separators of m edges are of size sqrt(m).
-Measured on lattices of 200² and 400², with half as much again to spare."""
-
-MAX_GENUS = 6
-"""4^6 = 4096 eliminations."""
+from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
 
 def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
@@ -85,60 +67,8 @@ class Plan:
     """
 
     def __init__(self, embedding: Embedding, *, positions: ArrayLike | None = None) -> None:
-        if embedding.genus > MAX_GENUS:
-            msg = (
-                f"`embedding` must have genus at most {MAX_GENUS}, got {embedding.genus}: "
-                f"4^{embedding.genus} Pfaffians would be needed"
-            )
-            raise MethodError(msg, genus=embedding.genus)
         self.embedding = embedding
-        self._split = split_faces(embedding, FACE_LENGTH)
-        spots = None if positions is None else np.asarray(positions, dtype=np.float64)
-        if spots is not None and spots.shape != (embedding.num_vertices, 2):
-            msg = f"`positions` must have shape ({embedding.num_vertices}, 2), got {spots.shape}"
-            raise ModelError(msg)
-        self._centres = face_centres(self._split, spots)
-
-    @cached_property
-    def _elimination(self) -> Elimination:
-        return self._dissect(UNLIMITED)
-
-    def _dissect(self, budget: Budget) -> Elimination:
-        s = self._split
-        return Elimination(s.edges, s.rotation, s.offsets, self._centres, budget=budget)
-
-    def _prepare(self, budget: Budget) -> None:
-        """Dissect now, so that it may be stopped."""
-        if "_elimination" not in self.__dict__:
-            self.__dict__["_elimination"] = self._dissect(budget)
-
-    def _late(self, couplings: FloatArray) -> LogPartition:
-        """Return what the state of all spins up says: it needs no elimination."""
-        lower = self.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
-        return replace(bounds_of(self, couplings, lower, {}), status="time_limit")
-
-    def _check_memory(self, task: str, budget: Budget) -> None:
-        """Refuse what the fronts of the elimination would not leave room for."""
-        m = max(self._split.num_edges, 2)
-        needed = BYTES[task] * m * math.log2(m)
-        if task == "samples":
-            needed *= 4.0**self.genus
-        instead = "use planaris.ground_state or bounds, or a machine with more memory"
-        budget.check_memory(needed, f"{task} of {self.num_spins} spins", instead)
-
-    @cached_property
-    def _face_of_piece(self) -> IntArray:
-        return face_of_pieces(self.embedding, self._split)
-
-    @cached_property
-    def _flips(self) -> Int8Array:
-        """Sign flips of all structures, shape (4^genus, edges and chords)."""
-        if self.genus == 0:
-            return np.ones((1, self._split.num_edges), dtype=np.int8)
-        return sign_structures(self._split)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_elimination", "_flips")}
+        self.evaluator = PfaffianEvaluator(embedding, positions)
 
     @property
     def num_spins(self) -> int:
@@ -157,6 +87,14 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"Plan({many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')})"
+
+    @contextmanager
+    def _working(self, task: str, budget: Budget) -> Iterator[Budget]:
+        """Refuse what does not fit, dissect, and yield what stops a kernel when time is over."""
+        self.evaluator.check_memory(task, budget)
+        with budget.watch(task) as watched, budget.required(f"the {task} were not computed"):
+            self.evaluator.prepare(watched)
+            yield watched
 
     # -- log Z --------------------------------------------------------------------------------
 
@@ -196,9 +134,9 @@ class Plan:
         )
         try:
             with self._working("log Z", budget) as watched:
-                found = log_partitions(self, values, watched)
-        except TimeLimitError:
-            found = [self._late(row) for row in values]
+                found = log_partitions(self.evaluator, values, watched)
+        except TimeLimitError:  # before the first elimination
+            found = late(self.evaluator, values)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- marginals ----------------------------------------------------------------------------
@@ -240,7 +178,7 @@ class Plan:
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress
         )
         with self._working("marginals", budget) as watched:
-            found = marginals(self, values, watched)
+            found = marginals(self.evaluator, values, watched)
         return found[0] if np.ndim(couplings) <= 1 else found
 
     def correlations(
@@ -282,7 +220,7 @@ class Plan:
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress
         )
         with self._working("correlations", budget) as watched:
-            return pair_correlations(self, values, pairs, budget=watched)
+            return pair_correlations(self.evaluator, values, pairs, budget=watched)
 
     def spin_correlations(
         self,
@@ -323,7 +261,7 @@ class Plan:
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress
         )
         with self._working("correlations", budget) as watched:
-            return spin_correlations(self, values, source, budget=watched)[0]
+            return spin_correlations(self.evaluator, values, source, budget=watched)[0]
 
     # -- samples ------------------------------------------------------------------------------
 
@@ -377,15 +315,5 @@ class Plan:
         with self._working("samples", budget) as watched:
             found = np.empty((len(values), size, self.num_spins), dtype=np.int8)
             for states, J in zip(found, values, strict=True):
-                states[:] = draw(self, J, size, rng, budget=watched)
+                states[:] = draw(self.evaluator, J, size, rng, budget=watched)
         return found[0] if np.ndim(couplings) <= 1 else found
-
-    # -- what they share ----------------------------------------------------------------------
-
-    @contextmanager
-    def _working(self, task: str, budget: Budget) -> Iterator[Budget]:
-        """Refuse what does not fit, dissect, and yield what stops a kernel when time is over."""
-        self._check_memory(task, budget)
-        with budget.watch(task) as watched, budget.required(f"the {task} were not computed"):
-            self._prepare(watched)
-            yield watched

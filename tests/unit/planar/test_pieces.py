@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.planar.attempts import _of_pieces
 from planaris.planar.gauge import gauge_spins
+from planaris.planar.precision_ladder import _of_pieces
 from planaris.planar.tjoin import frustrated_faces
 from planaris.verify import check_tjoin
 
@@ -28,7 +28,7 @@ GRAPHS = {
 @pytest.mark.parametrize("name", GRAPHS)
 def test_packings_of_faces_prove_the_same_of_their_pieces(name: str) -> None:
     plan = pl.plan(GRAPHS[name])
-    split, m = plan._split, plan.num_edges
+    split, m = plan.evaluator.split, plan.num_edges
     assert split.num_edges > m
     rng = np.random.default_rng(3)
     for couplings in (rng.standard_normal(m), rng.choice([-1.0, 1.0], m)):
@@ -37,7 +37,9 @@ def test_packings_of_faces_prove_the_same_of_their_pieces(name: str) -> None:
         u, v = split.edges.T
         unsatisfied = np.flatnonzero((spins[u] != spins[v]) ^ (padded < 0)).astype(np.int32)
         assert unsatisfied[unsatisfied < m].tolist() == sorted(found.join.tolist())
-        pieces = replace(found, join=unsatisfied, certificate=_of_pieces(plan, found.certificate))
+        pieces = replace(
+            found, join=unsatisfied, certificate=_of_pieces(plan.evaluator, found.certificate)
+        )
         # Any piece of the outer face may absorb a parity: the sets of the proof avoid them all.
         outer = plan.embedding.outer_faces
         absorbing = np.flatnonzero(np.isin(plan._face_of_piece, outer[outer >= 0]))

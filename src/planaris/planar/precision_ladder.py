@@ -17,7 +17,7 @@ from planaris.planar.gauge import gauge_spins
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
-    from planaris.planar.plan import Plan
+    from planaris.planar.evaluator import PfaffianEvaluator
 
 WEAK_COUPLING = 3.0
 """Up to here no gauge is tried first: entries are of one size, more or less."""
@@ -32,7 +32,9 @@ MOAT_SLACK = 1.0
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
 
 
-def attempts(plan: Plan, couplings: FloatArray, budget: Budget) -> Iterator[tuple[Entries, bool]]:
+def attempts(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
@@ -44,23 +46,23 @@ def attempts(plan: Plan, couplings: FloatArray, budget: Budget) -> Iterator[tupl
     if largest >= LARGEST_WIDE:
         return
     if largest <= WEAK_COUPLING:
-        yield _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8)), False
-    if plan.genus:
-        spins, _ = gauge_spins(plan.embedding, couplings, budget=budget)
-        entries = _entries(plan, couplings, spins)
+        yield _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8)), False
+    if evaluator.genus:
+        spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
+        entries = _entries(evaluator, couplings, spins)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
-        entries = _assigned(plan, entries, budget)
+        entries = _assigned(evaluator, entries, budget)
     else:
-        spins, unsatisfied = gauge_spins(plan.embedding, couplings, budget=budget)
-        entries = replace(_entries(plan, couplings, spins), packing=unsatisfied.certificate)
+        spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
+        entries = replace(_entries(evaluator, couplings, spins), packing=unsatisfied.certificate)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
         # Chords are satisfied where their ends agree; no set of the packing parts a face.
-        u, v = plan._split.edges[plan.num_edges :].T
-        chords = plan.num_edges + np.flatnonzero(spins[u] != spins[v])
-        scale, order, deepest = plan._elimination.order_by_moats(
-            _of_pieces(plan, unsatisfied.certificate),
+        u, v = evaluator.split.edges[evaluator.num_edges :].T
+        chords = evaluator.num_edges + np.flatnonzero(spins[u] != spins[v])
+        scale, order, deepest = evaluator.elimination.order_by_moats(
+            _of_pieces(evaluator, unsatisfied.certificate),
             entries.gauged,
             np.concatenate([unsatisfied.join, chords]).astype(np.int32),
             MOAT_SLACK,
@@ -72,14 +74,16 @@ def attempts(plan: Plan, couplings: FloatArray, budget: Budget) -> Iterator[tupl
         yield entries, True
 
 
-def assigned_entries(plan: Plan, couplings: FloatArray, budget: Budget) -> Entries:
+def assigned_entries(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> Entries:
     """Return entries whose joins may change their signs: scaled by an assignment, no order."""
     largest = np.abs(couplings).max(initial=0.0)
     if largest <= UNSCALED_COUPLING:
-        return _entries(plan, couplings, np.ones(plan.num_spins, dtype=np.int8))
+        return _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8))
     if largest < LARGEST_WIDE:
-        spins, _ = gauge_spins(plan.embedding, couplings, budget=budget)
-        entries = _assigned(plan, _entries(plan, couplings, spins), budget)
+        spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
+        entries = _assigned(evaluator, _entries(evaluator, couplings, spins), budget)
         if entries.in_wide_range:
             return entries
     msg = (
@@ -89,18 +93,18 @@ def assigned_entries(plan: Plan, couplings: FloatArray, budget: Budget) -> Entri
     raise PrecisionError(msg)
 
 
-def _entries(plan: Plan, couplings: FloatArray, spins: Int8Array) -> Entries:
+def _entries(evaluator: PfaffianEvaluator, couplings: FloatArray, spins: Int8Array) -> Entries:
     """Return the entries relative to a gauge state, rows not scaled."""
-    relative = np.where(agreements(plan, spins), couplings, -couplings)
-    gauged = np.concatenate([relative, np.zeros(plan._split.num_edges - plan.num_edges)])
-    return Entries(spins, gauged, np.zeros(2 * len(gauged)), plan._elimination.signs)
+    relative = np.where(agreements(evaluator, spins), couplings, -couplings)
+    gauged = np.concatenate([relative, np.zeros(evaluator.split.num_edges - evaluator.num_edges)])
+    return Entries(spins, gauged, np.zeros(2 * len(gauged)), evaluator.elimination.signs)
 
 
-def _of_pieces(plan: Plan, packing: CutPacking) -> CutPacking:
+def _of_pieces(evaluator: PfaffianEvaluator, packing: CutPacking) -> CutPacking:
     """Return a packing of faces as one of the pieces that chords split them into."""
-    whole = plan._face_of_piece
+    whole = evaluator.face_of_piece
     pieces = np.argsort(whole, kind="stable").astype(np.int32)
-    ends = np.cumsum(np.bincount(whole, minlength=plan.embedding.num_faces))
+    ends = np.cumsum(np.bincount(whole, minlength=evaluator.embedding.num_faces))
     begin = np.concatenate([[0], ends[:-1]])[packing.order]
     sizes = ends[packing.order] - begin
     place = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
@@ -113,16 +117,16 @@ def _of_pieces(plan: Plan, packing: CutPacking) -> CutPacking:
     )
 
 
-def _assigned(plan: Plan, entries: Entries, budget: Budget) -> Entries:
-    return replace(entries, scale=plan._elimination.scaling(entries.gauged, budget=budget))
+def _assigned(evaluator: PfaffianEvaluator, entries: Entries, budget: Budget) -> Entries:
+    return replace(entries, scale=evaluator.elimination.scaling(entries.gauged, budget=budget))
 
 
-def agreements(plan: Plan, spins: Int8Array) -> BoolArray:
+def agreements(evaluator: PfaffianEvaluator, spins: Int8Array) -> BoolArray:
     """Return which edges join equal spins."""
-    u, v = plan.embedding.edges[:, 0], plan.embedding.edges[:, 1]
+    u, v = evaluator.embedding.edges[:, 0], evaluator.embedding.edges[:, 1]
     return np.asarray(spins[u] == spins[v])
 
 
-def log_constant(plan: Plan, entries: Entries) -> float:
+def log_constant(evaluator: PfaffianEvaluator, entries: Entries) -> float:
     """Return log Z - log Pf: the gauge state and the flips of every component."""
-    return plan.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())
+    return evaluator.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())

@@ -11,13 +11,13 @@ from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.graph import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
-from planaris.planar.attempts import assigned_entries, attempts
 from planaris.planar.entries import Entries
-from planaris.planar.evaluate import factorize, sum_pfaffians
+from planaris.planar.precision_ladder import assigned_entries, attempts
+from planaris.planar.single_model import factorize, sum_pfaffians
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
-    from planaris.planar.plan import Plan
+    from planaris.planar.evaluator import PfaffianEvaluator
 
 CutSampler = Callable[[FloatArray], tuple[Array, BoolArray]]
 """From rows of one number in [0, 1) per edge to a cut per row, and which of them rounding may have
@@ -36,30 +36,36 @@ CHUNK = 1 << 20
 
 
 def draw(
-    plan: Plan, couplings: FloatArray, size: int, rng: np.random.Generator, budget: Budget
+    evaluator: PfaffianEvaluator,
+    couplings: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    budget: Budget,
 ) -> Int8Array:
     """Return ``size`` independent samples; see :meth:`planaris.planar.Plan.sample`."""
-    drawers = _Kept(_drawers(plan, couplings, budget=budget))
-    result = np.empty((size, plan.num_spins), dtype=np.int8)
-    component, num_edges = plan.embedding.component_of, plan._split.num_edges
-    width = num_edges + plan.embedding.num_components
+    drawers = _Kept(_drawers(evaluator, couplings, budget=budget))
+    result = np.empty((size, evaluator.num_spins), dtype=np.int8)
+    component, num_edges = evaluator.embedding.component_of, evaluator.split.num_edges
+    width = num_edges + evaluator.embedding.num_components
     rows = max(1, CHUNK // max(width, 1))
     for first in range(0, size, rows):
         chunk = result[first : first + rows]
         uniform = rng.random((len(chunk), width))  # the first samples do not depend on `size`
-        _draw_chunk(plan, drawers, np.ascontiguousarray(uniform[:, :num_edges]), chunk)
+        _draw_chunk(evaluator, drawers, np.ascontiguousarray(uniform[:, :num_edges]), chunk)
         chunk *= np.where(uniform[:, num_edges:] < 0.5, 1, -1).astype(np.int8)[:, component]
     return result
 
 
-def _draw_chunk(plan: Plan, drawers: _Kept, uniform: FloatArray, result: Int8Array) -> None:
+def _draw_chunk(
+    evaluator: PfaffianEvaluator, drawers: _Kept, uniform: FloatArray, result: Int8Array
+) -> None:
     """Turn rows of random numbers into spins, those in doubt by the next drawer again."""
     left = np.arange(len(uniform))
     for spins, drawer in drawers:
         cuts, doubtful = drawer(uniform[left])
         # Edges around a face are cut an even number of times: a contradiction shows that
         # rounding has decided an edge.
-        turned, contradicts = spins_of_cuts(plan.num_spins, plan._split.edges, cuts)
+        turned, contradicts = spins_of_cuts(evaluator.num_spins, evaluator.split.edges, cuts)
         result[left] = turned * spins
         left = left[contradicts | doubtful]
         if not len(left):
@@ -86,54 +92,58 @@ class _Kept:
 
 
 def _drawers(
-    plan: Plan, couplings: FloatArray, budget: Budget
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> Iterator[tuple[Int8Array, CutSampler]]:
     """Yield gauge states and what samples cuts relative to them, the quickest first.
 
     All decide edge by edge in the order of one dissection: but for rounding, they turn the same
     numbers into the same cut.
     """
-    for entries, wide in _ways(plan, couplings, budget):
-        drawer = _cut_sampler(plan, entries, wide=wide, budget=budget)
+    for entries, wide in _ways(evaluator, couplings, budget):
+        drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
         if drawer is not None:
             yield entries.spins, drawer
 
 
-def _ways(plan: Plan, couplings: FloatArray, budget: Budget) -> Iterator[tuple[Entries, bool]]:
+def _ways(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     On planes the order of the ground state is right for almost all; where a sample shows that it
     has lost a front, other scalings and a search for pivots do.
     """
-    if plan.genus == 0:
+    if evaluator.genus == 0:
         last: Entries | None = None
-        for last, wide in attempts(plan, couplings, budget):
+        for last, wide in attempts(evaluator, couplings, budget):
             yield last, wide
         if last is not None:
             free = last.searched()
             for other in (free, free.unscaled(), last.shaken()):
                 yield other, True
-    entries = assigned_entries(plan, couplings, budget)
-    if entries.in_double_range and plan.genus:
+    entries = assigned_entries(evaluator, couplings, budget)
+    if entries.in_double_range and evaluator.genus:
         yield entries, False
     yield entries, True
 
 
-def _cut_sampler(plan: Plan, entries: Entries, *, wide: bool, budget: Budget) -> CutSampler | None:
+def _cut_sampler(
+    evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
+) -> CutSampler | None:
     """Return what turns one random number per edge into a cut; None out of range."""
-    if plan.genus == 0:
-        factors = factorize(plan, entries, wide=wide, for_samples=True, budget=budget)
+    if evaluator.genus == 0:
+        factors = factorize(evaluator, entries, wide=wide, for_samples=True, budget=budget)
         if factors is None:
             return None
         total = factors.log_pfaffian.log_magnitude
         return _checked(lambda uniform: factors.sample(uniform, budget=budget), entries, total)
-    draw_cut = _surface_sampler(plan, entries, wide=wide, budget=budget)
+    draw_cut = _surface_sampler(evaluator, entries, wide=wide, budget=budget)
     if draw_cut is not None and entries.is_cold:
-        draw_again = _surface_sampler(plan, entries.shaken(), wide=wide, budget=budget)
+        draw_again = _surface_sampler(evaluator, entries.shaken(), wide=wide, budget=budget)
         draw_cut = None if draw_again is None else _agreeing(draw_cut, draw_again)
     if draw_cut is None or not entries.is_strong:
         return None if draw_cut is None else _checked(draw_cut, entries, None)
-    signed, _ = sum_pfaffians(plan, entries, wide=wide, budget=budget)
+    signed, _ = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
     known = signed.log_value if signed.error <= DOUBT / 4 else None
     return _checked(draw_cut, entries, known)
 
@@ -156,13 +166,13 @@ def _checked(draw_cuts: RawSampler, entries: Entries, total: float | None) -> Cu
 
 
 def _surface_sampler(
-    plan: Plan, entries: Entries, *, wide: bool, budget: Budget
+    evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
 ) -> RawSampler | None:
     structures = [
-        plan._elimination.factorize(
+        evaluator.elimination.factorize(
             turned.face, turned.scale, turned.signs, wide=wide, for_samples=True, budget=budget
         )
-        for turned in map(entries.with_signs, plan._flips)
+        for turned in map(entries.with_signs, evaluator.flips)
     ]
     if not wide and min(f.log_pfaffian.smallest_exponent for f in structures) < -900:
         return None

@@ -1,4 +1,4 @@
-"""log Z and edge marginals of one vector of couplings."""
+"""log Z and edge marginals of one vector of couplings: surfaces, and what is too cold or large."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
-from planaris.planar.attempts import agreements, attempts, log_constant
 from planaris.planar.certificates import CutSumCertificate
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import (
@@ -24,11 +23,12 @@ from planaris.planar.estimate import (
     precision_name,
 )
 from planaris.planar.gauge import gauge_spins
+from planaris.planar.precision_ladder import WEAK_COUPLING, agreements, attempts, log_constant
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from planaris.planar.plan import Plan
+    from planaris.planar.evaluator import PfaffianEvaluator
 
 SIGNED_SUM_ERROR = 1e-9
 """Error of log Z up to which a sum of signed Pfaffians is still taken for exact."""
@@ -40,53 +40,59 @@ STRUCTURE_RESIDUAL = 1e-3
 """Residual above which the inverse of one of several structures is no inverse."""
 
 
-def log_partition_of(plan: Plan, couplings: FloatArray, budget: Budget) -> LogPartition:
+def log_partition_of(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     stats: Stats = {}
-    for entries, wide in attempts(plan, couplings, budget):
-        total, stats = sum_pfaffians(plan, entries, wide=wide, budget=budget)
+    for entries, wide in attempts(evaluator, couplings, budget):
+        total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
-        constant = log_constant(plan, entries)
+        constant = log_constant(evaluator, entries)
         # What cancels in a signed sum is lost in any precision.
-        enough = SIGNED_SUM_ERROR if wide and plan.genus else 0.0
+        enough = SIGNED_SUM_ERROR if wide and evaluator.genus else 0.0
         found = log_partition_from(
-            plan, total.log_value, total.error, constant, size, stats, enough=enough
+            evaluator, total.log_value, total.error, constant, size, stats, enough=enough
         )
         if found is not None:
-            return replace(found, certificate=certificate_of(plan, entries))
-    return _around_gauge(plan, couplings, stats, budget)
+            return replace(found, certificate=certificate_of(evaluator, couplings))
+    return _around_gauge(evaluator, couplings, stats, budget)
 
 
-def certificate_of(plan: Plan, entries: Entries) -> CutSumCertificate | None:
+def certificate_of(evaluator: PfaffianEvaluator, couplings: FloatArray) -> CutSumCertificate | None:
     """Return what it takes to add up anew; nothing for warm plane models, which need no help."""
-    if plan.genus == 0 and entries.packing is None:
+    if evaluator.genus == 0 and np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
         return None
-    return CutSumCertificate(plan.embedding, entries.spins, entries.packing)
+    return CutSumCertificate(evaluator.embedding, couplings.copy())
 
 
-def _around_gauge(plan: Plan, couplings: FloatArray, stats: Stats, budget: Budget) -> LogPartition:
+def _around_gauge(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, stats: Stats, budget: Budget
+) -> LogPartition:
     """Return what the gauge state says: on a plane no state weighs more.
 
     With couplings so large that 2^n makes no difference that is all there is to know.
     """
-    spins, _ = gauge_spins(plan.embedding, couplings, budget=budget)
-    relative = np.where(agreements(plan, spins), couplings, -couplings)
+    spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
+    relative = np.where(agreements(evaluator, spins), couplings, -couplings)
     best = math.fsum(relative.tolist())
-    lower = plan.embedding.num_components * math.log(2.0) + best
-    if plan.genus:
-        return bounds_of(plan, couplings, lower, stats)
-    width = (plan.num_spins - plan.embedding.num_components) * math.log(2.0)
+    lower = evaluator.embedding.num_components * math.log(2.0) + best
+    if evaluator.genus:
+        return bounds_of(evaluator, couplings, lower, stats)
+    width = (evaluator.num_spins - evaluator.embedding.num_components) * math.log(2.0)
     value = lower + width / 2
-    error = width / 2 + EPSILON * (abs(value) + plan.num_spins)
-    return _around(plan, value, error, stats)
+    error = width / 2 + EPSILON * (abs(value) + evaluator.num_spins)
+    return around(evaluator, value, error, stats)
 
 
-def _around(plan: Plan, value: float, error: float, stats: Stats, **details: Any) -> LogPartition:
+def around(
+    evaluator: PfaffianEvaluator, value: float, error: float, stats: Stats, **details: Any
+) -> LogPartition:
     """Return log Z with its estimated error."""
     return LogPartition.around(
         value,
         error,
-        num_variables=plan.num_spins,
+        num_variables=evaluator.num_spins,
         method="planar",
         proved=False,
         stats={**stats, "error": error},
@@ -95,7 +101,7 @@ def _around(plan: Plan, value: float, error: float, stats: Stats, **details: Any
 
 
 def log_partition_from(
-    plan: Plan,
+    evaluator: PfaffianEvaluator,
     log_sum: float,
     error: float,
     constant: float,
@@ -111,54 +117,56 @@ def log_partition_from(
     """
     value = log_sum + constant
     # The gauge state itself has weight one, so the sum is at least one.
-    possible = math.isfinite(log_sum) and log_sum >= -error - 1e-9 * plan.num_edges
-    if not possible or not error <= max(1e-13 * (abs(value) + plan.num_edges) + 1e-12, enough):
+    possible = math.isfinite(log_sum) and log_sum >= -error - 1e-9 * evaluator.num_edges
+    if not possible or not error <= max(1e-13 * (abs(value) + evaluator.num_edges) + 1e-12, enough):
         return None
     error = SAFETY * error + EPSILON * (size + 8.0 + abs(value))
     # log Z minus the log weight of the gauge state, without their cancellation.
-    excess = log_sum + plan.embedding.num_components * math.log(2.0)
-    return _around(plan, value, error, stats, excess=excess)
+    excess = log_sum + evaluator.embedding.num_components * math.log(2.0)
+    return around(evaluator, value, error, stats, excess=excess)
 
 
 def sum_pfaffians(
-    plan: Plan, entries: Entries, *, wide: bool, budget: Budget
+    evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
 ) -> tuple[SignedSum, Stats]:
     """Return the sum over cuts as the signed sum of the Pfaffians of all structures."""
     total = SignedSum()
     stats: Stats = {}
-    for flips in plan._flips:
+    for flips in evaluator.flips:
         turned = entries.with_signs(flips)
         found, error, stats = estimate_log_pfaffian(
-            plan._elimination, turned, signed=plan.genus > 0, wide=wide, budget=budget
+            evaluator.elimination, turned, signed=evaluator.genus > 0, wide=wide, budget=budget
         )
         # Signs are counted relative to the term of the empty cut, the product of all joins.
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        total.add(found.log_magnitude, sign if plan.genus else 1, error, found.magnitude)
-    return total.scaled(4.0**plan.genus), stats
+        total.add(found.log_magnitude, sign if evaluator.genus else 1, error, found.magnitude)
+    return total.scaled(4.0**evaluator.genus), stats
 
 
-def bounds_of(plan: Plan, couplings: FloatArray, lower: float, stats: Stats) -> LogPartition:
+def bounds_of(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, lower: float, stats: Stats
+) -> LogPartition:
     """Return what holds without elimination: one state below, all states above."""
-    upper = float(np.abs(couplings).sum()) + plan.num_spins * math.log(2.0)
-    slack = EPSILON * (float(np.abs(couplings).sum()) + plan.num_spins)
+    upper = float(np.abs(couplings).sum()) + evaluator.num_spins * math.log(2.0)
+    slack = EPSILON * (float(np.abs(couplings).sum()) + evaluator.num_spins)
     return LogPartition.between(
         lower - slack,
         upper + slack,
         value=lower,
-        num_variables=plan.num_spins,
+        num_variables=evaluator.num_spins,
         method="planar",
         stats={**stats, "error": upper - lower},
     )
 
 
-def marginals_of(plan: Plan, couplings: FloatArray, budget: Budget) -> Marginals:
+def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Marginals:
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
     error = math.inf
-    for entries, wide in attempts(plan, couplings, budget):
-        uncut, error, log_sum = _uncut(plan, entries, wide=wide, budget=budget)
-        if error <= MARGINAL_ERROR and plan.genus and entries.is_strong:
+    for entries, wide in attempts(evaluator, couplings, budget):
+        uncut, error, log_sum = _uncut(evaluator, entries, wide=wide, budget=budget)
+        if error <= MARGINAL_ERROR and evaluator.genus and entries.is_strong:
             # Without an order, the inverse may lose what its residual does not show.
-            again, _, _ = _uncut(plan, entries.shaken(), wide=wide, budget=budget)
+            again, _, _ = _uncut(evaluator, entries.shaken(), wide=wide, budget=budget)
             error += float(np.abs(again - uncut).max()) if len(again) else math.inf
         if error <= MARGINAL_ERROR:
             break
@@ -168,16 +176,16 @@ def marginals_of(plan: Plan, couplings: FloatArray, budget: Budget) -> Marginals
             "`log_partition` still bounds their partition function"
         )
         raise PrecisionError(msg, error=error)
-    log_partition = log_constant(plan, entries) + log_sum
+    log_partition = log_constant(evaluator, entries) + log_sum
     # The entries are exponentials of rounded numbers.
     error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
-    agree = agreements(plan, entries.spins)
-    found = marginals_from(plan, uncut, error, log_partition, agree, wide=wide)
-    return replace(found, certificate=certificate_of(plan, entries))
+    agree = agreements(evaluator, entries.spins)
+    found = marginals_from(evaluator, uncut, error, log_partition, agree, wide=wide)
+    return replace(found, certificate=certificate_of(evaluator, couplings))
 
 
 def marginals_from(
-    plan: Plan,
+    evaluator: PfaffianEvaluator,
     uncut: FloatArray,
     error: float,
     log_partition: float,
@@ -186,14 +194,14 @@ def marginals_from(
     wide: bool,
 ) -> Marginals:
     """Return marginals from the probabilities that edges are not cut relative to a state."""
-    uncut = np.clip(uncut[: plan.num_edges], 0.0, 1.0)
+    uncut = np.clip(uncut[: evaluator.num_edges], 0.0, 1.0)
     edges = np.where(agree, uncut, 1.0 - uncut)
-    doubt = SAFETY * error + EPSILON * (8.0 + abs(log_partition) + plan.num_edges)
+    doubt = SAFETY * error + EPSILON * (8.0 + abs(log_partition) + evaluator.num_edges)
     return Marginals(
-        nodes=np.full(plan.num_spins, 0.5),
+        nodes=np.full(evaluator.num_spins, 0.5),
         edges=edges,
         error=4 * error + 4 * EPSILON,
-        log_partition=_around(plan, log_partition, doubt, {}),
+        log_partition=around(evaluator, log_partition, doubt, {}),
         method="planar",
         proved=False,
         stats={"precision": precision_name(wide)},
@@ -201,25 +209,25 @@ def marginals_from(
 
 
 def _uncut(
-    plan: Plan, entries: Entries, *, wide: bool, budget: Budget
+    evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
 ) -> tuple[FloatArray, float, float]:
     """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
     parts, residuals, total = [], [], SignedSum()
-    if plan.genus and wide:
+    if evaluator.genus and wide:
         entries = entries.unrounded()
-    for flips in plan._flips:
+    for flips in evaluator.flips:
         turned = entries.with_signs(flips)
-        factors = factorize(plan, turned, wide=wide, budget=budget)
+        factors = factorize(evaluator, turned, wide=wide, budget=budget)
         if factors is None:
             return np.zeros(0), math.inf, 0.0
         uncut, residual = factors.uncut(budget=budget)
         found = factors.log_pfaffian
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        size = found.magnitude if plan.genus else Fraction(0)
-        total.add(found.log_magnitude, sign if plan.genus else 1, residual, size)
+        size = found.magnitude if evaluator.genus else Fraction(0)
+        total.add(found.log_magnitude, sign if evaluator.genus else 1, residual, size)
         parts.append(uncut)
         residuals.append(residual)
-    if plan.genus == 0:
+    if evaluator.genus == 0:
         return parts[0], total.error, total.log_value
     # Nothing may be left of the signed sum; and the inverse of a cold structure may leave the
     # range, so that its share is lost however small its weight is.
@@ -228,14 +236,19 @@ def _uncut(
         return np.zeros(0), math.inf, 0.0
     weights = total.weights()
     error = total.error + EPSILON * float(np.abs(weights).sum())
-    return weights @ np.array(parts), error, total.scaled(4.0**plan.genus).log_value
+    return weights @ np.array(parts), error, total.scaled(4.0**evaluator.genus).log_value
 
 
 def factorize(
-    plan: Plan, entries: Entries, *, wide: bool, budget: Budget, for_samples: bool = False
+    evaluator: PfaffianEvaluator,
+    entries: Entries,
+    *,
+    wide: bool,
+    budget: Budget,
+    for_samples: bool = False,
 ) -> Factorization | None:
     """Return the factors, or None where double has too narrow a range."""
-    factors = plan._elimination.factorize(
+    factors = evaluator.elimination.factorize(
         entries.face,
         entries.scale,
         entries.signs,

@@ -1,0 +1,110 @@
+#include <nanobind/stl/shared_ptr.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "base/arrays.hpp"
+#include "pfaffian/model_batch.hpp"
+#include "pfaffian/pfaffian_plan.hpp"
+
+namespace planaris::bindings {
+
+namespace {
+
+// Many models of one plane graph. Immutable, so threads may share it.
+class PlaneModels {
+ public:
+  PlaneModels(std::shared_ptr<const PfaffianPlan> plan, int32_t num_faces, In2<int32_t> dual_edges,
+              In1<int32_t> absorbing, In1<int32_t> face_of_piece)
+      : plan_(std::move(plan)), num_faces_(num_faces), dual_edges_(copied(flat(dual_edges))),
+        absorbing_(copied(flat(absorbing))), face_of_piece_(copied(flat(face_of_piece))) {
+    const auto in_range = [&](const std::vector<int32_t>& faces) {
+      for (const int32_t f : faces) {
+        if (f < 0 || f >= num_faces_) return false;
+      }
+      return true;
+    };
+    if (dual_edges_.size() > plan_->edges.size() ||
+        face_of_piece_.size() + 1 != plan_->faces.offsets.size() || !in_range(dual_edges_) ||
+        !in_range(absorbing_) || !in_range(face_of_piece_)) {
+      throw std::invalid_argument("the faces do not fit the plan");
+    }
+  }
+
+  ModelBatch evaluate(In2<double> couplings, bool marginals, int threads,
+                      const Progress& progress) const {
+    check(couplings);
+    Control control = make_control(progress);
+    nb::gil_scoped_release release;
+    return evaluate_batch(plane(), flat(couplings), {marginals, threads}, control);
+  }
+
+  GroundStateBatch ground_states(In2<double> couplings, int threads,
+                                 const Progress& progress) const {
+    check(couplings);
+    Control control = make_control(progress);
+    nb::gil_scoped_release release;
+    return ground_state_batch(plane(), flat(couplings), threads, control);
+  }
+
+  size_t bytes(bool marginals) const { return batch_bytes(plane(), marginals); }
+  double work() const { return plan_->tree.num_nodes() == 0 ? 0.0 : plan_->tree.work.back(); }
+
+ private:
+  static std::vector<int32_t> copied(std::span<const int32_t> numbers) {
+    return {numbers.begin(), numbers.end()};
+  }
+  void check(const In2<double>& couplings) const {
+    if (couplings.shape(1) != dual_edges_.size() / 2) {
+      throw std::invalid_argument("couplings must hold one number per edge");
+    }
+  }
+  PlaneGraph plane() const {
+    return {plan_->tree,  plan_->faces, plan_->graph(), plan_->signs,
+            num_faces_,   dual_edges_,  absorbing_,     face_of_piece_};
+  }
+
+  std::shared_ptr<const PfaffianPlan> plan_;
+  int32_t num_faces_;
+  std::vector<int32_t> dual_edges_, absorbing_, face_of_piece_;
+};
+
+// A member with one row of numbers per model.
+template <class Struct, typename T>
+auto rows_of(std::vector<T> Struct::*member, std::vector<double> Struct::*one_each) {
+  return [member, one_each](nb::handle_t<Struct> self) {
+    auto& found = nb::cast<Struct&>(self);
+    auto& values = found.*member;
+    const size_t rows = (found.*one_each).size();
+    return Out2<T>(values.data(), {rows, rows == 0 ? 0 : values.size() / rows}, self);
+  };
+}
+
+}  // namespace
+
+void bind_model_batch(nb::module_& m) {
+  nb::class_<ModelBatch>(m, "ModelBatch")
+      .def_ro("complete", &ModelBatch::complete)
+      .def_prop_ro("route", array_of(&ModelBatch::route))
+      .def_prop_ro("log_sum", array_of(&ModelBatch::log_sum))
+      .def_prop_ro("constant", array_of(&ModelBatch::constant))
+      .def_prop_ro("size", array_of(&ModelBatch::size))
+      .def_prop_ro("error", array_of(&ModelBatch::error))
+      .def_prop_ro("equal", rows_of(&ModelBatch::equal, &ModelBatch::log_sum));
+  nb::class_<GroundStateBatch>(m, "GroundStateBatch")
+      .def_prop_ro("energy", array_of(&GroundStateBatch::energy))
+      .def_prop_ro("spins", rows_of(&GroundStateBatch::spins, &GroundStateBatch::energy));
+  nb::class_<PlaneModels>(m, "PlaneModels")
+      .def(nb::init<std::shared_ptr<const PfaffianPlan>, int32_t, In2<int32_t>, In1<int32_t>,
+                    In1<int32_t>>(),
+           nb::arg("plan"), nb::arg("num_faces"), nb::arg("dual_edges").noconvert(),
+           nb::arg("absorbing").noconvert(), nb::arg("face_of_piece").noconvert())
+      .def("evaluate", &PlaneModels::evaluate, nb::arg("couplings").noconvert(),
+           nb::arg("marginals"), nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("ground_states", &PlaneModels::ground_states, nb::arg("couplings").noconvert(),
+           nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("bytes", &PlaneModels::bytes, nb::arg("marginals"))
+      .def_prop_ro("work", &PlaneModels::work);
+}
+
+}  // namespace planaris::bindings

@@ -1,0 +1,241 @@
+#include "pfaffian/model_batch.hpp"
+
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "pfaffian/lane_kernels.hpp"
+#include "third_party/doctest/doctest.h"
+
+using namespace planaris;
+
+namespace {
+
+// A graph drawn in the plane, edges around a vertex sorted by angle; no chords.
+struct Drawn {
+  std::vector<int32_t> edges, rotation, offsets{0}, dual, absorbing, piece;
+  std::vector<int8_t> signs;
+  Faces faces;
+  FrontTree tree;
+  int32_t num_faces = 0;
+
+  Drawn(const std::vector<std::pair<double, double>>& spots,
+        const std::vector<std::pair<int, int>>& pairs, int leaf) {
+    for (const auto& [u, v] : pairs) edges.insert(edges.end(), {u, v});
+    for (int v = 0; v < static_cast<int>(spots.size()); ++v) {
+      std::vector<std::pair<double, int32_t>> around;
+      for (int32_t h = 0; h < static_cast<int32_t>(edges.size()); ++h) {
+        if (edges[h] != v) continue;
+        const auto& [x, y] = spots[edges[h ^ 1]];
+        // Parallel edges lie beside each other, in opposite orders at the two ends.
+        const double aside = 1e-6 * (h / 2) * (v < edges[h ^ 1] ? 1 : -1);
+        around.emplace_back(std::atan2(y - spots[v].second, x - spots[v].first) + aside, h);
+      }
+      std::sort(around.begin(), around.end());
+      for (const auto& at : around) rotation.push_back(at.second);
+      offsets.push_back(static_cast<int32_t>(rotation.size()));
+    }
+    const RotationView view{edges, rotation, offsets};
+    faces = trace_faces(view);
+    num_faces = static_cast<int32_t>(faces.offsets.size()) - 1;
+    Control control;
+    tree = dissect_faces(faces, {}, leaf, control);
+    signs = kasteleyn_signs(view, faces);
+    dual = faces.face_of;
+    // Any face of a component may absorb.
+    std::vector<int32_t> component = connected_components(static_cast<int32_t>(spots.size()), edges);
+    std::vector<char> seen(spots.size(), 0);
+    for (int32_t f = 0; f < num_faces; ++f) {
+      const int32_t c = component[edges[faces.walk[faces.offsets[f]]]];
+      if (!seen[c]) absorbing.push_back(f);
+      seen[c] = 1;
+      piece.push_back(f);
+    }
+  }
+
+  PlaneGraph plane() const {
+    return {tree, faces, {edges, rotation, offsets}, signs, num_faces, dual, absorbing, piece};
+  }
+};
+
+struct Summed {
+  double log_z = 0.0, lowest = 0.0;
+  std::vector<double> equal;
+};
+
+Summed enumerate(const Drawn& g, const double* couplings) {
+  const auto n = static_cast<int>(g.offsets.size()) - 1, m = static_cast<int>(g.edges.size() / 2);
+  std::vector<double> energy(size_t(1) << n);
+  double lowest = 1e300;
+  for (size_t state = 0; state < energy.size(); ++state) {
+    for (int e = 0; e < m; ++e) {
+      const bool agree = ((state >> g.edges[2 * e]) & 1) == ((state >> g.edges[2 * e + 1]) & 1);
+      energy[state] += agree ? -couplings[e] : couplings[e];
+    }
+    lowest = std::min(lowest, energy[state]);
+  }
+  long double sum = 0.0L;
+  std::vector<long double> equal(m, 0.0L);
+  for (size_t state = 0; state < energy.size(); ++state) {
+    const long double weight = std::exp(static_cast<long double>(lowest - energy[state]));
+    sum += weight;
+    for (int e = 0; e < m; ++e) {
+      if (((state >> g.edges[2 * e]) & 1) == ((state >> g.edges[2 * e + 1]) & 1)) equal[e] += weight;
+    }
+  }
+  Summed found{static_cast<double>(std::log(sum)) - lowest, lowest, {}};
+  for (const long double share : equal) found.equal.push_back(static_cast<double>(share / sum));
+  return found;
+}
+
+Drawn grid(int rows, int columns, int leaf, bool diagonals) {
+  std::vector<std::pair<double, double>> spots;
+  std::vector<std::pair<int, int>> pairs;
+  for (int y = 0; y < rows; ++y) {
+    for (int x = 0; x < columns; ++x) {
+      const int v = y * columns + x;
+      spots.emplace_back(x, y);
+      if (x + 1 < columns) pairs.emplace_back(v, v + 1);
+      if (y + 1 < rows) pairs.emplace_back(v, v + columns);
+      if (diagonals && x + 1 < columns && y + 1 < rows) pairs.emplace_back(v, v + columns + 1);
+    }
+  }
+  return {spots, pairs, leaf};
+}
+
+std::vector<Drawn> graphs() {
+  std::vector<Drawn> all;
+  all.push_back(grid(3, 4, 1, false));
+  all.push_back(grid(3, 3, 4, true));
+  all.push_back(grid(1, 6, 2, false));  // a path: bridges only, one face
+  // A square with a tail and a double edge, apart from a triangle.
+  all.push_back({{{0, 0}, {1, 0}, {1, 1}, {0, 1}, {-1, -1}, {5, 0}, {6, 0}, {5, 1}},
+                 {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 2}, {5, 6}, {6, 7}, {7, 5}},
+                 1});
+  return all;
+}
+
+std::vector<double> random_rows(const Drawn& g, int rows, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  std::vector<double> couplings(size_t(rows) * g.edges.size() / 2);
+  const double betas[] = {0.0, 0.3, 1.0, 3.0, 10.0, 30.0};
+  for (size_t k = 0; k < couplings.size(); ++k) {
+    const size_t row = k / (g.edges.size() / 2);
+    const double beta = betas[row % 6];
+    // Every other row of few values: ties, and ground states that are not unique.
+    couplings[k] = row % 4 < 2 ? beta * normal(random) : beta * (random() % 2 ? 1.0 : -1.0);
+  }
+  return couplings;
+}
+
+}  // namespace
+
+TEST_CASE("rows of a batch equal sums over all states") {
+  std::mt19937 random(3);
+  for (const Drawn& g : graphs()) {
+    const size_t m = g.edges.size() / 2;
+    const int rows = 36;
+    const std::vector<double> couplings = random_rows(g, rows, random);
+    Control control;
+    const ModelBatch sums = evaluate_batch(g.plane(), couplings, {false, 1}, control);
+    const ModelBatch marginals = evaluate_batch(g.plane(), couplings, {true, 1}, control);
+    const GroundStateBatch lowest = ground_state_batch(g.plane(), couplings, 1, control);
+    double components = 0.0;
+    for (size_t k = 0; k < g.absorbing.size(); ++k) components += std::log(2.0);
+    for (int k = 0; k < rows; ++k) {
+      const Summed expected = enumerate(g, couplings.data() + k * m);
+      const double size = 1.0 + std::fabs(expected.log_z);
+      REQUIRE(sums.route[k] != 0);
+      REQUIRE(marginals.route[k] != 0);
+      CHECK(std::fabs(sums.log_sum[k] + sums.constant[k] + components - expected.log_z) <
+            1e-12 * size + 16 * sums.error[k]);
+      CHECK(std::fabs(lowest.energy[k] - expected.lowest) < 1e-12 * size);
+      for (size_t e = 0; e < m; ++e) {
+        CHECK(std::fabs(marginals.equal[k * m + e] - expected.equal[e]) < 1e-9);
+      }
+    }
+  }
+}
+
+TEST_CASE("results do not depend on the batch, its threads or lanes") {
+  std::mt19937 random(5);
+  const Drawn g = grid(7, 6, 2, true);
+  const size_t m = g.edges.size() / 2;
+  const int rows = 41;
+  const std::vector<double> couplings = random_rows(g, rows, random);
+  for (const bool marginals : {false, true}) {
+    Control control;
+    const ModelBatch whole = evaluate_batch(g.plane(), couplings, {marginals, 1}, control);
+    const ModelBatch shared = evaluate_batch(g.plane(), couplings, {marginals, 3}, control);
+    CHECK(whole.route == shared.route);
+    CHECK(whole.log_sum == shared.log_sum);
+    CHECK(whole.error == shared.error);
+    CHECK(whole.equal == shared.equal);
+    for (const int width : {1, 2, 5}) {
+      for (int first = 0; first + width <= rows; first += width) {
+        const std::span<const double> part{couplings.data() + first * m, width * m};
+        const ModelBatch few = evaluate_batch(g.plane(), part, {marginals, 1}, control);
+        for (int k = 0; k < width; ++k) {
+          CHECK(few.route[k] == whole.route[first + k]);
+          CHECK(few.log_sum[k] == whole.log_sum[first + k]);
+          CHECK(few.constant[k] == whole.constant[first + k]);
+          CHECK(few.error[k] == whole.error[first + k]);
+          for (size_t e = 0; marginals && e < m; ++e) {
+            CHECK(few.equal[k * m + e] == whole.equal[(first + k) * m + e]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels of all instruction sets agree") {
+  std::mt19937 random(7);
+  const Drawn g = grid(9, 9, 4, false);
+  const size_t m = g.edges.size() / 2;
+  std::normal_distribution<double> normal;
+  std::vector<std::vector<double>> rows(19, std::vector<double>(m));
+  std::vector<const double*> couplings;
+  std::vector<std::vector<double>> equal(19, std::vector<double>(m));
+  std::vector<double*> where;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    for (double& x : rows[k]) x = normal(random);
+    couplings.push_back(rows[k].data());
+    where.push_back(equal[k].data());
+  }
+  const LaneProblem problem{g.tree, g.plane().graph, g.signs, lane_sizes(g.tree),
+                            static_cast<int32_t>(m)};
+  std::vector<double> expected;
+  for (const LaneKernels& kernels : all_lane_kernels()) {
+    LaneMemory memory;
+    for (int first = 0; first < 19; first += kernels.most) {
+      const int count = std::min(kernels.most, 19 - first);
+      std::vector<LaneOutcome> found(count);
+      kernels.run(problem, {count, couplings.data() + first, nullptr, found.data(), nullptr},
+                  memory);
+      for (int k = 0; k < count; ++k) {
+        CHECK(found[k].sound);
+        CHECK(found[k].deviation < 1e-2);
+        const double value =
+            found[k].exponent * std::log(2.0) + std::log(found[k].mantissa) + found[k].total;
+        if (expected.size() < 19) {
+          expected.push_back(value);
+        } else {
+          CHECK(std::fabs(value - expected[first + k]) < 1e-11);
+        }
+      }
+      kernels.run(problem, {count, couplings.data() + first, nullptr, found.data(), where.data() + first},
+                  memory);
+      for (int k = 0; k < count; ++k) CHECK(found[k].residual < 1e-11);
+    }
+  }
+}
+
+TEST_CASE("rows are counted by the edges of the graph") {
+  const Drawn g = grid(2, 2, 1, false);
+  Control control;
+  const std::vector<double> five(5, 1.0), none;
+  CHECK_THROWS_AS(evaluate_batch(g.plane(), five, {}, control), std::invalid_argument);
+  CHECK(evaluate_batch(g.plane(), none, {}, control).route.empty());
+  CHECK(ground_state_batch(g.plane(), none, 2, control).energy.empty());
+}

@@ -1,0 +1,166 @@
+"""The Pfaffian evaluator behind a plan: a graph on a surface, split and dissected once."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from planaris.budget import UNLIMITED, Budget
+from planaris.embed import Embedding, split_faces
+from planaris.embed.homology import sign_structures
+from planaris.errors import MethodError, ModelError
+from planaris.kernels.graph import connected_components
+from planaris.kernels.pfaffian import Elimination, PlaneModels
+from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
+
+FACE_LENGTH = 8
+"""Longer faces are split by chords of coupling zero."""
+
+BYTES = {"log Z": 30.0, "marginals": 100.0, "correlations": 110.0, "samples": 110.0}
+"""Memory per edge and per bit of their number: separators of m edges are of size sqrt(m).
+Measured on lattices of 200² and 400², with half as much again to spare."""
+
+MAX_GENUS = 6
+"""4^6 = 4096 eliminations."""
+
+MOST_WORK = 2e8
+"""Multiplications, about, above which the threads share one model instead of one model each."""
+
+
+class PfaffianEvaluator:
+    """The symbolic part of all Pfaffians of a graph; couplings come later.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        A rotation system of genus at most 6.
+    positions : array_like of float, shape (n, 2), optional
+        Coordinates of the vertices, to find good separators; NaN where there is none.
+
+    Attributes
+    ----------
+    embedding, split : Embedding
+        The surface, as given and with long faces split by chords, which come after the edges.
+    """
+
+    def __init__(self, embedding: Embedding, positions: ArrayLike | None) -> None:
+        if embedding.genus > MAX_GENUS:
+            msg = (
+                f"`embedding` must have genus at most {MAX_GENUS}, got {embedding.genus}: "
+                f"4^{embedding.genus} Pfaffians would be needed"
+            )
+            raise MethodError(msg, genus=embedding.genus)
+        self.embedding = embedding
+        self.split = split_faces(embedding, FACE_LENGTH)
+        spots = None if positions is None else np.asarray(positions, dtype=np.float64)
+        if spots is not None and spots.shape != (embedding.num_vertices, 2):
+            msg = f"`positions` must have shape ({embedding.num_vertices}, 2), got {spots.shape}"
+            raise ModelError(msg)
+        self._centres = face_centres(self.split, spots)
+
+    @property
+    def num_spins(self) -> int:
+        """Number of spins."""
+        return self.embedding.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """Number of couplings."""
+        return self.embedding.num_edges
+
+    @property
+    def genus(self) -> int:
+        """Genus of the embedding."""
+        return self.embedding.genus
+
+    @cached_property
+    def elimination(self) -> Elimination:
+        """The dissection of the faces."""
+        return self._dissect(UNLIMITED)
+
+    def _dissect(self, budget: Budget) -> Elimination:
+        s = self.split
+        return Elimination(s.edges, s.rotation, s.offsets, self._centres, budget=budget)
+
+    def prepare(self, budget: Budget) -> None:
+        """Dissect now, so that it may be stopped."""
+        if "elimination" not in self.__dict__:
+            self.__dict__["elimination"] = self._dissect(budget)
+
+    @cached_property
+    def models(self) -> PlaneModels | None:
+        """What evaluates many models at once; None for surfaces, and for graphs too large."""
+        if self.genus or not self.num_edges:
+            return None
+        outer = self.embedding.outer_faces
+        models = PlaneModels(
+            self.elimination,
+            self.embedding.num_faces,
+            self.embedding.dual_edges,
+            outer[outer >= 0],
+            self.face_of_piece,
+        )
+        return models if models.work <= MOST_WORK else None
+
+    @cached_property
+    def face_of_piece(self) -> IntArray:
+        """The face that every face of the split embedding is a piece of."""
+        return face_of_pieces(self.embedding, self.split)
+
+    @cached_property
+    def flips(self) -> Int8Array:
+        """Sign flips of all structures, shape (4^genus, edges and chords)."""
+        if self.genus == 0:
+            return np.ones((1, self.split.num_edges), dtype=np.int8)
+        return sign_structures(self.split)
+
+    def check_memory(self, task: str, budget: Budget) -> None:
+        """Refuse what the fronts of the elimination would not leave room for."""
+        m = max(self.split.num_edges, 2)
+        needed = BYTES[task] * m * math.log2(m)
+        if task == "samples":
+            needed *= 4.0**self.genus
+        instead = "use planaris.ground_state or bounds, or a machine with more memory"
+        budget.check_memory(needed, f"{task} of {self.num_spins} spins", instead)
+
+    def __getstate__(self) -> dict[str, Any]:
+        again = ("elimination", "flips", "models")
+        return {k: v for k, v in self.__dict__.items() if k not in again}
+
+
+def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArray:
+    """Return two coordinates per face: the mean of its corners; none without positions.
+
+    Corners without a position (NaN: a bias spin lies nowhere) do not count.
+
+    Examples
+    --------
+    >>> k4 = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    >>> face_centres(Embedding.from_graph(k4, num_vertices=4), None).shape
+    (0, 2)
+    """
+    if positions is None:
+        return np.zeros((0, 2))
+    corners = positions[embedding.tails[embedding.face_walk]]
+    if not len(corners):
+        return np.zeros((0, 2))
+    known = np.asarray(np.isfinite(corners).all(1))
+    starts = embedding.face_offsets[:-1]
+    total = np.add.reduceat(np.nan_to_num(corners), starts, axis=0)
+    count = np.add.reduceat(known.astype(np.float64), starts)
+    return np.asarray(total / np.maximum(count, 1.0)[:, None])
+
+
+def face_of_pieces(embedding: Embedding, split: Embedding) -> IntArray:
+    """Return the face that every face of an embedding with chords is a piece of.
+
+    The chords of ``split`` come after the edges of ``embedding``; they join the pieces.
+    """
+    half_edges = 2 * embedding.num_edges
+    group = connected_components(split.num_faces, split.dual_edges[embedding.num_edges :])
+    face_of_group = np.zeros(split.num_faces, dtype=np.int32)
+    face_of_group[group[split.face_of[:half_edges]]] = embedding.face_of
+    return face_of_group[group]
