@@ -48,6 +48,15 @@ class PlaneModels {
   }
 
   size_t bytes(bool marginals) const { return batch_bytes(plane(), marginals); }
+  int64_t largest_front() const { return lane_sizes(plan_->tree).rows; }
+  double multiplications() const {
+    double sum = 0.0;
+    for (int32_t node = 0; node < plan_->tree.num_nodes(); ++node) {
+      const double n = plan_->tree.rows(node), b = plan_->tree.boundary_rows(node);
+      sum += n * n * n - b * b * b;
+    }
+    return sum / 6;
+  }
   double work() const { return plan_->tree.num_nodes() == 0 ? 0.0 : plan_->tree.work.back(); }
 
  private:
@@ -104,6 +113,8 @@ void bind_model_batch(nb::module_& m) {
       .def("ground_states", &PlaneModels::ground_states, nb::arg("couplings").noconvert(),
            nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("bytes", &PlaneModels::bytes, nb::arg("marginals"))
+      .def_prop_ro("largest_front", &PlaneModels::largest_front)
+      .def_prop_ro("multiplications", &PlaneModels::multiplications)
       .def_prop_ro("work", &PlaneModels::work);
 }
 

@@ -266,7 +266,11 @@ class PlaneModels:
             elimination._core, num_faces, dual_edges, absorbing, face_of_piece
         )
         self.work: float = self._core.work
-        """Multiplications of an elimination, about."""
+        """Multiplications of an elimination, about, and what small fronts cost besides."""
+        self.multiplications: float = self._core.multiplications
+        """Multiplications of an elimination."""
+        self.largest_front: int = self._core.largest_front
+        """Rows of the largest front."""
 
     def evaluate(self, couplings: FloatArray, *, marginals: bool, budget: Budget) -> ModelRows:
         """Return log Z, or marginals, of every row of couplings.

@@ -26,7 +26,7 @@ from planaris.planar.single_model import (
     log_partition_of,
     marginals_of,
 )
-from planaris.result import LogPartition, Marginals
+from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import ArrayLike, FloatArray
 
 T = TypeVar("T", bound=LogPartition | Marginals)
@@ -187,6 +187,14 @@ def _as_log_partitions(
     values = rows.log_sum + (rows.constant + log_2)
     errors = SAFETY * rows.error + EPSILON * (rows.size + 8.0 + np.abs(values))
 
+    models = evaluator.models
+    stats: Stats = {"precision": "double"}
+    if models is not None:
+        stats |= {
+            "largest_front": models.largest_front,
+            "multiplications": models.multiplications,
+        }
+
     def make(k: int) -> LogPartition:
         if k in singles:
             return singles[k]
@@ -195,7 +203,7 @@ def _as_log_partitions(
             evaluator,
             float(values[k]),
             float(errors[k]),
-            {"precision": "double", "gauge": GAUGES[route]},
+            {**stats, "gauge": GAUGES[route]},
             certificate=certificate_of(evaluator, couplings[k]),
             excess=float(rows.log_sum[k]) + log_2 if route > 1 else None,
         )

@@ -42,7 +42,7 @@ def test_packings_of_faces_prove_the_same_of_their_pieces(name: str) -> None:
         )
         # Any piece of the outer face may absorb a parity: the sets of the proof avoid them all.
         outer = plan.embedding.outer_faces
-        absorbing = np.flatnonzero(np.isin(plan._face_of_piece, outer[outer >= 0]))
+        absorbing = np.flatnonzero(np.isin(plan.evaluator.face_of_piece, outer[outer >= 0]))
         odd = np.setdiff1d(frustrated_faces(split, padded), absorbing)
         check_tjoin(
             split.num_faces, split.dual_edges, np.abs(padded), odd, pieces, boundary=absorbing
