@@ -14,8 +14,16 @@ namespace planaris {
 
 namespace {
 
-constexpr int kSweeps = 8;  // of single spin flips, for a gauge state
+constexpr int kSweeps = 8, kSingleSweeps = 2;  // of spin flips, for a gauge state
 constexpr double kLeastPivot = 1.0 - 1e-6;
+
+// -1, 0 or 1, by chance.
+double last_digit(uint64_t edge, uint64_t draw) {
+  uint64_t z = (edge * 8 + draw) * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return static_cast<double>((z ^ (z >> 31)) % 3) - 1.0;
+}
 
 // While it lives, numbers too small for full precision count as zero: they would be slow.
 class FlushToZero {

@@ -43,12 +43,15 @@ struct LaneOutcome {
 
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
+// Otherwise the model is eliminated `draws` times in single precision: the first time as it is,
+// then with weights moved by their last digit. The largest deviation counts.
 struct LaneRows {
   int count;
   const double* const* couplings;
   const int8_t* const* spins;
   LaneOutcome* found;
   double* const* equal;
+  int draws = 1;
 };
 
 // Aligned memory that grows, kept from group to group.

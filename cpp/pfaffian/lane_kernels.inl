@@ -406,28 +406,47 @@ struct Rows {
   using V = DoubleVector;
   using I = VectorOf<double>::I;
 
-  // Flips single spins while that lowers the energy.
+  // J s s of all edges at v but those to `other`, summed up: what flipping v costs, halved.
+  LANES_TARGET static V held(const RotationView& graph, const V* couplings, const V* spins,
+                             int32_t v, int32_t other) {
+    V field = V{};
+    for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
+      const int32_t h = graph.rotation[k], w = graph.head(h);
+      if (w != v && w != other) field = fused(couplings[h >> 1], spins[w], field);
+    }
+    return field * spins[v];
+  }
+
+  LANES_TARGET static bool any(I mask) {
+    int64_t found = 0;
+    for (int k = 0; k < kDoubles; ++k) found |= mask[k];
+    return found != 0;
+  }
+
+  // Flips single spins, then pairs of neighbours as well, while that lowers the energy.
   LANES_TARGET static void descend(const RotationView& graph, const V* couplings, int sweeps,
                                    V* spins) {
     const int32_t n = graph.num_vertices();
-    const V zero = V{}, up = V{} + 1.0;
-    for (int32_t v = 0; v < n; ++v) spins[v] = up;
+    const auto m = static_cast<int32_t>(graph.rotation.size() / 2);
+    for (int32_t v = 0; v < n; ++v) spins[v] = V{} + 1.0;
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       I changed = I{};
       for (int32_t v = 0; v < n; ++v) {
-        V field = zero;
-        for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
-          const int32_t h = graph.rotation[k], other = graph.head(h);
-          if (other != v) field = fused(couplings[h >> 1], spins[other], field);
-        }
-        const V old = spins[v];
-        const V flipped = field * old < zero ? -old : old;
-        changed |= (I)(flipped != old);
-        spins[v] = flipped;
+        const I flip = (I)(held(graph, couplings, spins, v, v) < V{});
+        spins[v] = flip ? -spins[v] : spins[v];
+        changed |= flip;
       }
-      int64_t any = 0;
-      for (int k = 0; k < kDoubles; ++k) any |= changed[k];
-      if (any == 0) break;
+      if (any(changed) && sweep < kSingleSweeps) continue;
+      for (int32_t e = 0; e < m; ++e) {
+        const int32_t u = graph.edges[2 * e], v = graph.edges[2 * e + 1];
+        if (u == v) continue;
+        const V cost = held(graph, couplings, spins, u, v) + held(graph, couplings, spins, v, u);
+        const I flip = (I)(cost < V{});
+        spins[u] = flip ? -spins[u] : spins[u];
+        spins[v] = flip ? -spins[v] : spins[v];
+        changed |= flip;
+      }
+      if (!any(changed)) break;
     }
   }
 
@@ -559,16 +578,16 @@ LANES_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows,
 
 // The same elimination in single precision, to see what rounding does.
 LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
-                                  const bool in_lanes[2]) {
+                                  bool in_lanes, int draw) {
   const auto m = static_cast<int32_t>(p.signs.size());
-  const FlushToZero flush;
   for (int32_t e = 0; e < m; ++e) {
+    const double moved = draw == 0 ? 1.0 : 1.0 + last_digit(e, draw) * 0x1p-23;
     for (int lane = 0; lane < kFloats; ++lane) {
       const int half = lane < kDoubles || rows.count <= kDoubles ? 0 : 1;
-      g.float_weight[e][lane] = static_cast<float>(g.weight[half][e][lane % kDoubles]);
+      g.float_weight[e][lane] = static_cast<float>(g.weight[half][e][lane % kDoubles] * moved);
     }
   }
-  if (in_lanes[0]) {
+  if (in_lanes) {
     Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.sizes, g.scratch,
                             g.float_pivots, nullptr);
   } else {
@@ -584,7 +603,8 @@ LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gr
     const DoubleVector apart =
         Rows::deviation(m, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
     for (int lane = 0; lane < std::min(kDoubles, rows.count - k); ++lane) {
-      rows.found[k + lane].deviation = apart[lane];
+      double& largest = rows.found[k + lane].deviation;
+      if (!(apart[lane] <= largest)) largest = apart[lane];  // NaN counts, and stays
     }
   }
 }
@@ -594,7 +614,6 @@ LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemo
   const bool marginals = rows.equal != nullptr;
   Group g(p, memory, marginals);
   const auto m = static_cast<int32_t>(p.signs.size());
-  const bool twin = !marginals;
   bool in_lanes[2] = {false, false};
   for (int half = 0; half < 2; ++half) {
     const int first = half * kDoubles, live = std::min(kDoubles, rows.count - first);
@@ -632,5 +651,7 @@ LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemo
                                sound[k] != 0};
     }
   }
-  if (twin) run_twin(p, rows, g, in_lanes);
+  if (marginals) return;
+  const FlushToZero flush;
+  for (int draw = 0; draw < rows.draws; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
 }

@@ -18,6 +18,8 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-52;
 constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
+constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
+constexpr int kDraws = 4;      // eliminations in single precision of what is not as calm
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
 constexpr double kMoatSlack = 1.0;
@@ -176,10 +178,29 @@ class Batch {
   }
 
   void run_lanes(const std::vector<int64_t>& rows, Route route) {
+    std::vector<LaneOutcome> found = run_groups(rows, route, 1);
+    if (options_.marginals) {
+      for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], route);
+      return;
+    }
+    // Where rounding is felt, one elimination in single precision may hide it by luck.
+    std::vector<int64_t> felt;
+    for (size_t k = 0; k < rows.size(); ++k) {
+      if (kSingleToDouble * found[k].deviation <= kCalm * rounding()) {
+        take(rows[k], found[k], route);
+      } else if (found[k].sound && found[k].deviation < 1e3) {
+        felt.push_back(rows[k]);
+      }
+    }
+    found = run_groups(felt, route, kDraws);
+    for (size_t k = 0; k < felt.size(); ++k) take(felt[k], found[k], route);
+  }
+
+  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
     const LaneKernels& kernels = lane_kernels();
-    // Equal shares, so that no thread waits for the last group.
     const auto most = static_cast<size_t>(kernels.most);
     const size_t groups = (rows.size() + most - 1) / most;
+    std::vector<LaneOutcome> found(rows.size());
     team_.work(groups, [&](int worker, int task) {
       team_.check(worker, double(task) / double(groups));
       const size_t first = task * most, count = std::min(most, rows.size() - first);
@@ -191,25 +212,26 @@ class Batch {
         if (route == Route::ground) spins.push_back(gauges_[rows[k]].spins.data());
         if (options_.marginals) equal.push_back(result_.equal.data() + rows[k] * m_);
       }
-      std::vector<LaneOutcome> found(count);
       kernels.run(lanes_,
                   {static_cast<int>(count), couplings.data(),
-                   route == Route::ground ? spins.data() : nullptr, found.data(),
-                   options_.marginals ? equal.data() : nullptr},
+                   route == Route::ground ? spins.data() : nullptr, found.data() + first,
+                   options_.marginals ? equal.data() : nullptr, draws},
                   memory_[worker]);
-      for (size_t k = 0; k < count; ++k) take(rows[first + k], found[k], route);
     });
+    return found;
   }
+
+  // One rounding per pivot.
+  double rounding() const { return kEpsilon * static_cast<double>(plane_.signs.size()); }
 
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
     const double log_sum = static_cast<double>(
         static_cast<long double>(found.exponent) * 0.693147180559945309417232L +
         std::log(static_cast<long double>(found.mantissa)));
-    const double rounding = kEpsilon * static_cast<double>(plane_.signs.size());
     const double error =
         options_.marginals ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
-                           : kSingleToDouble * found.deviation + rounding;
+                           : kSingleToDouble * found.deviation + rounding();
     accept(k, route, log_sum, found.total, 2 * found.size, error);
   }
 
