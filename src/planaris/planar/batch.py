@@ -26,10 +26,10 @@ from planaris.planar.single_model import (
     log_partition_of,
     marginals_of,
 )
-from planaris.result import LogPartition, Marginals, Stats
-from planaris.typing import ArrayLike, FloatArray
+from planaris.result import GroundState, LogPartition, Marginals, Stats
+from planaris.typing import ArrayLike, FloatArray, Int8Array
 
-T = TypeVar("T", bound=LogPartition | Marginals)
+T = TypeVar("T", bound=LogPartition | Marginals | GroundState)
 
 CHUNK_BYTES = 2**25
 """Couplings of so many bytes are handed to the core at a time."""
@@ -149,6 +149,30 @@ class MarginalsBatch(_Results[Marginals]):
 
     edges: FloatArray
     log_z: FloatArray
+
+
+class GroundStates(_Results[GroundState]):
+    """A ground state of every row of a batch: a sequence of :class:`~planaris.GroundState`.
+
+    The proof of a state is found when its result is asked for.
+
+    Attributes
+    ----------
+    spins : numpy.ndarray
+        int8, one state per row.
+    energies : numpy.ndarray
+        Their energies.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> found = pl.plan((3, [(0, 1), (1, 2), (0, 2)])).ground_states([[1, 1, 1], [1, 1, -2]])
+    >>> found.energies.tolist(), found[1].exact
+    ([-3.0, -2.0], True)
+    """
+
+    spins: Int8Array
+    energies: FloatArray
 
 
 def _evaluate(
@@ -275,4 +299,22 @@ def marginals(
     results.edges, results.log_z = rows.equal, log_z
     for k, one in singles.items():
         results.edges[k], results.log_z[k] = one.edges, one.log_z
+    return results
+
+
+def ground_states(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> GroundStates:
+    """Return a ground state of every row."""
+    models = evaluator.models
+    embedding = evaluator.embedding
+
+    def make(k: int) -> GroundState:
+        model = IsingModel(embedding.edges, couplings[k], num_spins=evaluator.num_spins)
+        return ground_state(model, embedding=embedding)
+
+    results = GroundStates(len(couplings), make)
+    if models is None:
+        single = [make(k) for k in range(len(couplings))]
+    ...
     return results

@@ -1,0 +1,196 @@
+"""Batches of coupling vectors: the rows of one call, against sums over all states and each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.budget import use_clock
+from planaris.errors import ModelError, TimeLimitError
+from planaris.planar import batch as batches
+from planaris.planar.precision_ladder import attempts
+from planaris.typing import FloatArray
+
+TREE = [(0, 1), (1, 2), (1, 3), (3, 4), (3, 5), (0, 6)]
+PARALLEL = [(0, 1), (0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (2, 0)]
+BRIDGED = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)]
+APART = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 3), (7, 8)]
+
+GRAPHS = {
+    "square": pl.generate.square_lattice(3),
+    "triangular": pl.generate.triangular_lattice(3),
+    "tree": (7, TREE),
+    "parallel edges": (4, PARALLEL),
+    "bridge": (6, BRIDGED),
+    "apart": (10, APART),  # and a spin without edges
+    "random": pl.generate.random_planar_graph(9, 14, np.random.default_rng(4)),
+}
+BETAS = (0.0, 0.2, 1.0, 3.0, 9.0, 40.0)
+
+
+def rows_of(plan: pl.Plan, count: int, seed: int) -> FloatArray:
+    """Cold rows among warm ones, Gaussian and of two values in turn."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, plan.num_edges))
+    rows[1::2] = np.sign(rows[1::2])
+    return rows * np.resize(BETAS, count)[:, None]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_row_is_the_sum_over_all_states(name: str) -> None:
+    plan = pl.plan(GRAPHS[name])
+    n, edges = plan.num_spins, plan.embedding.edges
+    states = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    agree = states[:, edges[:, 0]] == states[:, edges[:, 1]]
+    couplings = rows_of(plan, 13, 1)
+    energies = -np.where(agree, 1.0, -1.0) @ couplings.T
+    found, edge_marginals = plan.log_partition(couplings), plan.marginals(couplings)
+    for k, energy in enumerate(energies.T):
+        weight = np.exp(energy.min() - energy)
+        log_z = np.log(weight.sum()) - energy.min()
+        assert found.lower[k] - 1e-12 * abs(log_z) <= log_z <= found.upper[k] + 1e-12 * abs(log_z)
+        assert found[k].exact
+        expected = weight @ agree / weight.sum()
+        assert np.abs(edge_marginals.edges[k] - expected).max(initial=0.0) < 1e-9
+        assert edge_marginals.log_z[k] == pytest.approx(log_z, rel=1e-11)
+
+
+def test_digits_depend_on_the_row_alone() -> None:
+    plan = pl.plan(pl.generate.triangular_lattice(9))
+    couplings = rows_of(plan, 37, 2)
+    whole, edges = plan.log_partition(couplings), plan.marginals(couplings, threads=1)
+    for threads in (1, 3):
+        again = plan.log_partition(couplings[::-1], threads=threads)
+        assert np.array_equal(again.values[::-1], whole.values)
+        assert np.array_equal(again.upper[::-1], whole.upper)
+        backwards = plan.marginals(couplings[::-1], threads=threads)
+        assert np.array_equal(backwards.edges[::-1], edges.edges)
+    for k, row in enumerate(couplings):
+        alone = plan.log_partition(row)
+        assert (alone.value, alone.lower, alone.upper) == (
+            whole.values[k],
+            whole.lower[k],
+            whole.upper[k],
+        )
+        assert alone.stats == whole[k].stats
+        assert np.array_equal(plan.marginals(row).edges, edges[k].edges)
+
+
+@pytest.mark.parametrize("beta", [0.3, 1.0, 1.7, 3.0, 10.0])
+def test_intervals_hold_in_double_double(beta: float) -> None:
+    # Eliminated with twice the digits, in the order of the packing: no step in common but the
+    # dissection.
+    plan = pl.plan(pl.generate.square_lattice(12))
+    couplings = beta * np.random.default_rng(7).standard_normal((8, plan.num_edges))
+    found = plan.log_partition(couplings)
+    for k, row in enumerate(couplings):
+        *_, (entries, wide) = attempts(plan.evaluator, row, pl.budget.UNLIMITED)
+        assert wide
+        sure = plan.evaluator.elimination.log_pfaffian(
+            entries.face, entries.scale, entries.signs, order=entries.order, wide=True
+        )
+        value = sure.log_magnitude + float(np.sum(entries.gauged, dtype=np.longdouble)) + np.log(2)
+        assert found.lower[k] <= value <= found.upper[k]
+        assert found.upper[k] - found.lower[k] < 1e-7
+
+
+def test_a_row_that_is_no_number_is_named() -> None:
+    plan = pl.plan(pl.generate.square_lattice(3))
+    couplings = np.zeros((5, plan.num_edges))
+    couplings[3, 7] = np.nan
+    for ask in (plan.log_partition, plan.marginals, plan.ground_states):
+        with pytest.raises(ModelError, match="got nan at edge 7 of row 3") as caught:
+            ask(couplings)
+        assert caught.value.row == 3
+
+
+def test_rows_too_cold_for_digits_are_intervals_and_others_are_not() -> None:
+    plan = pl.plan(pl.generate.square_lattice(4))
+    rng = np.random.default_rng(0)
+    couplings = rng.standard_normal((4, plan.num_edges))
+    couplings[2] *= 1e18
+    found = plan.log_partition(couplings)
+    assert [one.exact for one in found] == [True, True, False, True]
+    # On a plane the ground state is known, and no more than 2^n states.
+    assert found.upper[2] - found.lower[2] >= (plan.num_spins - 1) * np.log(2)
+    energy = plan.ground_states(couplings)[2].energy
+    assert found.lower[2] <= -energy <= found.upper[2]
+
+
+def test_batches_are_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = pl.plan(pl.generate.square_lattice(4))
+    couplings = rows_of(plan, 25, 3)
+    whole, edges = plan.log_partition(couplings), plan.marginals(couplings)
+    monkeypatch.setattr(batches, "CHUNK_BYTES", 3 * 8 * plan.num_edges)
+    assert np.array_equal(plan.log_partition(couplings).values, whole.values)
+    assert np.array_equal(plan.marginals(couplings).edges, edges.edges)
+
+
+def test_rows_on_disk_are_read_as_they_are_needed(tmp_path) -> None:
+    plan = pl.plan(pl.generate.square_lattice(4))
+    couplings = rows_of(plan, 9, 3)
+    np.save(tmp_path / "rows.npy", couplings)
+    stored = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert np.array_equal(plan.log_partition(stored).values, plan.log_partition(couplings).values)
+
+
+def test_rows_that_time_does_not_suffice_for_are_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = pl.plan(pl.generate.square_lattice(4))
+    couplings = rows_of(plan, 12, 3)
+    whole = plan.log_partition(couplings)
+    monkeypatch.setattr(batches, "CHUNK_BYTES", 4 * 8 * plan.num_edges)
+    met = 0
+    for looks in range(1, 40):
+        ticks = iter(range(10**6))
+        with use_clock(lambda ticks=ticks: float(next(ticks))):
+            found = plan.log_partition(couplings, time_limit=float(looks), threads=1)
+        late = np.array([one.status == "time_limit" for one in found])
+        assert np.array_equal(found.values[~late], whole.values[~late])
+        assert (found.lower <= whole.values + 1e-9).all()
+        assert (found.upper >= whole.values - 1e-9).all()
+        met += 0 < late.sum() < len(late)
+    assert met  # rows that were done are kept when time ends between chunks
+    ticks = iter(range(10**6))
+    with use_clock(lambda: float(next(ticks))), pytest.raises(TimeLimitError):
+        plan.marginals(couplings, time_limit=3.0)
+
+
+def test_results_are_a_sequence() -> None:
+    plan = pl.plan((2, [(0, 1)]))
+    found = plan.log_partition([[0.0], [1.0], [2.0]])
+    assert len(found) == 3
+    assert found[-1].value == found[2].value == found.values[2]
+    assert [one.value for one in found[1:]] == found.values[1:].tolist()
+    assert repr(found) == "LogPartitions(3 rows)"
+    with pytest.raises(IndexError):
+        found[3]
+
+
+def test_ground_states_of_a_batch() -> None:
+    for name in ("triangular", "apart", "parallel edges", "tree"):
+        plan = pl.plan(GRAPHS[name])
+        couplings = rows_of(plan, 11, 5)
+        found = plan.ground_states(couplings, threads=2)
+        for k, row in enumerate(couplings):
+            edges = plan.embedding.edges
+            model = pl.IsingModel(edges, row, num_spins=plan.num_spins)
+            single = pl.planar.ground_state(model, embedding=plan.embedding)
+            assert found[k].energy == single.energy == found.energies[k]
+            assert found[k].exact
+            assert np.array_equal(found.spins[k], found[k].spins)
+            assert pl.verify.check_certificate(model, found[k])
+    assert len(plan.ground_states(couplings[:0])) == 0
+    assert plan.ground_states(couplings[0]).energy == found.energies[0]
+
+
+def test_certificates_of_rows_are_checked_like_those_of_models() -> None:
+    lattice = pl.generate.square_lattice(4)
+    plan = pl.plan(lattice)
+    couplings = 6.0 * np.random.default_rng(1).standard_normal((2, plan.num_edges))
+    for row, one in zip(couplings, plan.log_partition(couplings), strict=True):
+        model = pl.IsingModel(lattice.edges, row)
+        proof = one.certificate.as_proof()
+        assert model.energy(proof.spins) == pytest.approx(pl.ground_state(model).energy)
