@@ -288,7 +288,7 @@ class PlaneModels:
             found.constant,
             found.size,
             found.error,
-            found.equal,
+            found.equal if marginals else np.zeros((0, couplings.shape[1])),
             found.complete,
         )
 

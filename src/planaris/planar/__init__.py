@@ -1,6 +1,6 @@
 """Exact inference on plane (and low-genus) graphs."""
 
-from planaris.planar.batch import LogPartitions, MarginalsBatch
+from planaris.planar.batch import GroundStates, LogPartitions, MarginalsBatch
 from planaris.planar.fields import planar_marginals
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
@@ -8,6 +8,7 @@ from planaris.planar.plan import Plan, plan
 from planaris.planar.thermodynamics import Thermodynamics, ground_state_entropy, thermodynamics
 
 __all__ = [
+    "GroundStates",
     "LogPartitions",
     "MarginViolator",
     "MarginalsBatch",

@@ -14,11 +14,13 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.errors import ModelError
+from planaris.errors import MethodError, ModelError
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
+from planaris.models.tolerance import energy_tolerance
 from planaris.planar.estimate import EPSILON, SAFETY
 from planaris.planar.evaluator import PfaffianEvaluator
+from planaris.planar.ground_state import PlanarCertificate
 from planaris.planar.single_model import (
     around,
     bounds_of,
@@ -26,6 +28,7 @@ from planaris.planar.single_model import (
     log_partition_of,
     marginals_of,
 )
+from planaris.planar.tjoin import least_unsatisfied
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.typing import ArrayLike, FloatArray, Int8Array
 
@@ -121,7 +124,7 @@ class LogPartitions(_Results[LogPartition]):
     >>> import planaris as pl
     >>> found = pl.plan((2, [(0, 1)])).log_partition([[0.0], [1.0]])
     >>> found.values.round(6).tolist(), found[1].exact
-    ([1.386294, 1.820064], True)
+    ([1.386294, 1.820075], True)
     """
 
     values: FloatArray
@@ -144,7 +147,7 @@ class MarginalsBatch(_Results[Marginals]):
     >>> import planaris as pl
     >>> found = pl.plan((2, [(0, 1)])).marginals([[0.0], [1.0]])
     >>> found.edges.round(6).tolist(), found.log_z.round(6).tolist()
-    ([[0.5], [0.880797]], [1.386294, 1.820064])
+    ([[0.5], [0.880797]], [1.386294, 1.820075])
     """
 
     edges: FloatArray
@@ -179,7 +182,7 @@ def _evaluate(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget, *, marginals: bool
 ) -> ModelRows:
     """Return what the core finds, all chunks together."""
-    models = evaluator.models
+    models = evaluator.models if evaluator.in_batches else None
     parts: list[ModelRows] = []
     for _, part in _chunks(couplings):
         if models is None or (parts and not parts[-1].complete):
@@ -306,15 +309,36 @@ def ground_states(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> GroundStates:
     """Return a ground state of every row."""
-    models = evaluator.models
-    embedding = evaluator.embedding
+    embedding, models = evaluator.embedding, evaluator.models
+    if evaluator.genus:
+        msg = "`ground_states` needs a plane graph; `planaris.ground_state` bounds the others"
+        raise MethodError(msg, genus=evaluator.genus)
+    found = (
+        []
+        if models is None
+        else [models.ground_states(part, budget=budget) for _, part in _chunks(couplings)]
+    )
+    spins = np.ones((len(couplings), evaluator.num_spins), dtype=np.int8)
+    energies = np.zeros(len(couplings))
+    if found:
+        np.concatenate([states for states, _ in found], out=spins)
+        np.concatenate([sums for _, sums in found], out=energies)
 
     def make(k: int) -> GroundState:
-        model = IsingModel(embedding.edges, couplings[k], num_spins=evaluator.num_spins)
-        return ground_state(model, embedding=embedding)
+        u, v = embedding.edges.T
+        signed = np.where(spins[k, u] == spins[k, v], couplings[k], -couplings[k])
+        energy = 0.0 - math.fsum(signed.tolist())
+        return GroundState(
+            spins=spins[k],
+            assignment=(spins[k] > 0).astype(np.int32),
+            energy=energy,
+            lower=energy,
+            upper=energy,
+            tolerance=energy_tolerance(np.abs(couplings[k])),
+            method="planar",
+            certificate=PlanarCertificate(embedding, least_unsatisfied(embedding, couplings[k])),
+        )
 
     results = GroundStates(len(couplings), make)
-    if models is None:
-        single = [make(k) for k in range(len(couplings))]
-    ...
+    results.spins, results.energies = spins, energies
     return results

@@ -92,18 +92,22 @@ class PfaffianEvaluator:
 
     @cached_property
     def models(self) -> PlaneModels | None:
-        """What evaluates many models at once; None for surfaces, and for graphs too large."""
+        """What evaluates many models at once; None for surfaces, and for graphs without edges."""
         if self.genus or not self.num_edges:
             return None
         outer = self.embedding.outer_faces
-        models = PlaneModels(
+        return PlaneModels(
             self.elimination,
             self.embedding.num_faces,
             self.embedding.dual_edges,
             outer[outer >= 0],
             self.face_of_piece,
         )
-        return models if models.work <= MOST_WORK else None
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether models are so small that each is eliminated by one thread."""
+        return self.models is not None and self.models.work <= MOST_WORK
 
     @cached_property
     def face_of_piece(self) -> IntArray:

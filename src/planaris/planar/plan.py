@@ -17,7 +17,14 @@ from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import TimeLimitError
 from planaris.models.arrays import as_count, as_rng
-from planaris.planar.batch import as_couplings, as_one_vector, late, log_partitions, marginals
+from planaris.planar.batch import (
+    as_couplings,
+    as_one_vector,
+    ground_states,
+    late,
+    log_partitions,
+    marginals,
+)
 from planaris.planar.evaluator import PfaffianEvaluator
 from planaris.planar.sampling import draw
 from planaris.progress import ProgressOption
@@ -125,7 +132,9 @@ class Plan:
         Returns
         -------
         LogPartition
-            Or a list of them for a batch. ``stats["error"]`` is the estimated rounding error;
+            Or, for a batch, :class:`LogPartitions`: a sequence of them, with arrays ``values``,
+            ``lower`` and ``upper``. The digits of a row do not depend on the batch, its order or
+            the number of threads. ``stats["error"]`` is the estimated rounding error;
             a value that cannot be trusted comes as an interval with ``exact=False``.
         """
         values = as_couplings(couplings, self.num_edges)
@@ -164,7 +173,8 @@ class Plan:
         Returns
         -------
         Marginals
-            Or a list of them for a batch. Without fields every spin is +1 with probability ½.
+            Or, for a batch, :class:`MarginalsBatch`: a sequence of them, with arrays ``edges`` and
+            ``log_z``. Without fields every spin is +1 with probability ½.
             ``stats["error"]`` says how far rounding may have moved a marginal.
 
         Examples
@@ -262,6 +272,49 @@ class Plan:
         )
         with self._working("correlations", budget) as watched:
             return spin_correlations(self.evaluator, values, source, budget=watched)[0]
+
+    # -- ground states ------------------------------------------------------------------------
+
+    def ground_states(
+        self,
+        couplings: ArrayLike,
+        *,
+        threads: int | None = None,
+        time_limit: TimeLimit = None,
+        progress: ProgressOption = None,
+    ) -> Any:
+        """Find a ground state of a plane model, or of every row of a batch.
+
+        Parameters
+        ----------
+        couplings : array_like of float, shape (m,) or (k, m)
+            One coupling per edge of the embedding.
+        threads, progress
+            As for :meth:`log_partition`.
+        time_limit : float, optional
+            Seconds for all of it; then a :class:`~planaris.errors.TimeLimitError` is raised.
+
+        Returns
+        -------
+        GroundState
+            Or, for a batch, :class:`GroundStates`: a sequence of them, with arrays ``spins`` and
+            ``energies``.
+
+        Examples
+        --------
+        >>> triangle = plan((3, [(0, 1), (1, 2), (0, 2)]))
+        >>> triangle.ground_states([[1.0, 1.0, 1.0], [1.0, 1.0, -3.0]]).energies.tolist()
+        [-3.0, -3.0]
+        """
+        values = as_couplings(couplings, self.num_edges)
+        budget = Budget.of(time_limit, threads=threads, progress=progress)
+        with (
+            budget.watch("matching") as watched,
+            budget.required("the ground states were not found"),
+        ):
+            self.evaluator.prepare(watched)
+            found = ground_states(self.evaluator, values, watched)
+        return found[0] if np.ndim(couplings) <= 1 else found
 
     # -- samples ------------------------------------------------------------------------------
 
