@@ -3,10 +3,12 @@ from planaris import cuts as cuts
 from planaris import embed as embed
 from planaris import generate as generate
 from planaris import io as io
+from planaris import matching as matching
 from planaris import models as models
 from planaris import planar as planar
 from planaris import reference as reference
 from planaris import relax as relax
+from planaris import result as result
 from planaris import treewidth as treewidth
 from planaris import verify as verify
 from planaris.embed import Embedding as Embedding

@@ -12,7 +12,7 @@ from planaris.cuts.submodular import require_ising
 from planaris.kernels import graph as kernel
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption
-from planaris.result import Flow, GroundState
+from planaris.result import Flow, GroundState, Proof
 from planaris.typing import FloatArray
 
 LATE = "the minimum cut was not found"
@@ -20,7 +20,7 @@ LATE = "the minimum cut was not found"
 
 
 @dataclass(frozen=True, eq=False)
-class FlowCertificate:
+class FlowCertificate(Proof):
     """Numbers ``|flow_e| <= |J_e|`` that prove a lower bound on the energy.
 
     For every edge, ``|J| (1 - sign(J) s_u s_v) >= flow (s_u - sign(J) s_v)``; adding this up

@@ -10,13 +10,13 @@ import numpy as np
 from planaris.embed import Embedding
 from planaris.kernels.tjoin import CutPacking
 from planaris.planar.gauge import gauge_spins
-from planaris.result import CutSum
+from planaris.result import CutSum, Proof
 from planaris.show import one_line
 from planaris.typing import FloatArray, Int8Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class CutSumCertificate:
+class CutSumCertificate(Proof):
     """The faces, the state and the order of a sum over cuts, found when they are asked for.
 
     Attributes

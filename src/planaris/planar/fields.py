@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.embed import join_bias_spin
 from planaris.models import IsingModel
+from planaris.planar.certificates import CutSumCertificate
 from planaris.planar.plan import Plan, plan
 from planaris.result import Marginals
 from planaris.typing import FloatArray
@@ -46,7 +47,9 @@ def planar_marginals(model: IsingModel, *, nodes: bool = True, **options: Any) -
         with_bias = prepared.spin_correlations(couplings, model.num_spins, **options)
         rest = np.isnan(probability)
         probability[rest] = (1.0 + with_bias[:-1][rest]) / 2
-    certificate = found.certificate and found.certificate.without_bias()
+    certificate = found.certificate
+    if isinstance(certificate, CutSumCertificate):
+        certificate = certificate.without_bias()
     edges = edges[: model.num_edges]
     return replace(found, nodes=probability, edges=edges, certificate=certificate)
 

@@ -17,12 +17,12 @@ from planaris.models import IsingModel
 from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.progress import ProgressOption
-from planaris.result import GroundState, TJoinProof
+from planaris.result import GroundState, Proof, TJoinProof
 from planaris.show import one_line
 
 
 @dataclass(frozen=True, eq=False)
-class PlanarCertificate:
+class PlanarCertificate(Proof):
     """Proof that no state leaves less ``|J|`` unsatisfied: face walks and a packing of cuts.
 
     Attributes

@@ -13,7 +13,7 @@ from planaris.budget import Budget
 from planaris.reductions.correlations import FromRoot, correlations_with_bias
 from planaris.reductions.parts import Split, num_components
 from planaris.relax.cut_form import energy_quantum
-from planaris.result import GroundState, LogPartition, Marginals, PartProof, Stats
+from planaris.result import GroundState, LogPartition, Marginals, PartProof, PartProofs, Stats
 from planaris.typing import Array, Int8Array
 
 LOG2 = math.log(2.0)
@@ -33,10 +33,10 @@ def join_ground_states(split: Split, results: Sequence[GroundState], budget: Bud
         split.original,
         spins,
         _total_lower(split, results, float(split.original.energy(spins))),
-        certificate=[
+        certificate=PartProofs(
             PartProof(part.edges, r.lower, r.certificate)
             for part, r in zip(split.parts, results, strict=True)
-        ],
+        ),
         **_shared(split, results, budget),
     )
 

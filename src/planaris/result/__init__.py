@@ -10,6 +10,7 @@ from planaris.result.answers import (
     Stats,
 )
 from planaris.result.files import load_result
+from planaris.result.proof import Proof, ProvedInterval
 from planaris.result.proofs import (
     AsIsing,
     CutTree,
@@ -18,6 +19,7 @@ from planaris.result.proofs import (
     LabelTree,
     NotPlanar,
     PartProof,
+    PartProofs,
     Plane,
     SemidefiniteTree,
     SplitProof,
@@ -64,7 +66,10 @@ __all__ = [
     "Mixture",
     "NotPlanar",
     "PartProof",
+    "PartProofs",
     "Plane",
+    "Proof",
+    "ProvedInterval",
     "Pseudomarginals",
     "SemidefiniteTree",
     "SplitProof",

@@ -11,6 +11,7 @@ import numpy as np
 
 from planaris.errors import MethodError
 from planaris.result.files import save_result
+from planaris.result.proof import Proof
 from planaris.show import one_line
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
@@ -107,7 +108,7 @@ class Answer:
     status: str = ""
     rounds: int = 0
     trace: Trace = field(default_factory=list)
-    certificate: Any = None
+    certificate: Proof | None = None
     stats: Stats = field(default_factory=dict)
 
     __repr__ = one_line

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import FileFormatError
-from planaris.result.proofs import PROOFS
+from planaris.result.proof import Proof
+from planaris.result.proofs import PROOFS, NotPlanar, PartProofs, Plane
 from planaris.typing import Array
 from planaris.writing import open_whole
 
@@ -33,8 +34,6 @@ ANSWERS = {
     "GroundState": "ground-state",
     "LogPartition": "log-partition",
     "Marginals": "marginals",
-    "NotPlanar": "planarity",
-    "Plane": "planarity",
 }
 
 _SHARED = {"answer", "certificate", "exact", "method", "proved"}
@@ -43,6 +42,7 @@ FIELDS = {
     "log-partition": {*_SHARED, "value", "lower", "upper", "tolerance"},
     "marginals": {*_SHARED, "error", *TABLES},
     "planarity": {"answer", "certificate"},
+    "proof": {"answer", "certificate"},
 }
 """What the body of a file holds; all of it is read, so nothing else may stand there."""
 
@@ -59,7 +59,7 @@ def save_result(result: Any, path: str | os.PathLike[str]) -> None:
     >>> load_result(path).energy
     -4.0
     """
-    body = {"answer": ANSWERS[type(result).__name__], **_body(result)}
+    body = _body(result)
     document = {"format": FORMAT, "version": VERSION, "sha256": digest(body), "body": body}
     text = json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
     with open_whole(path) as file:
@@ -108,6 +108,28 @@ def load_result(path: str | os.PathLike[str]) -> Any:
         _refuse(path, f"{type(error).__name__}: {error}")
 
 
+def load_proof(path: str | os.PathLike[str]) -> Proof:
+    """Read a proof that :meth:`planaris.result.Proof.save` wrote, or that of a saved result.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import planaris as pl
+    >>> found = pl.ground_state(pl.IsingModel([(0, 1)], [-2.0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.certificate.save(f"{folder}/proof.json")
+    ...     proof = load_proof(f"{folder}/proof.json")
+    >>> proof.size == found.certificate.size
+    True
+    """
+    found = load_result(path)
+    proof = found if isinstance(found, Proof) else found.certificate
+    if not isinstance(proof, Proof):
+        _refuse(path, "it holds no proof")
+    assert isinstance(proof, Proof), "refused otherwise"
+    return proof
+
+
 def _refuse(path: Any, what: str) -> Any:
     msg = f"{os.fspath(path)} is no result of planaris: {what}"
     raise FileFormatError(msg, path=os.fspath(path), line=None)
@@ -134,9 +156,11 @@ def digest(body: Any) -> str:
 
 
 def _body(result: Any) -> dict[str, Any]:
-    if type(result).__name__ in ("NotPlanar", "Plane"):
-        return {"certificate": _encode(result)}
+    if isinstance(result, Proof):
+        answer = "planarity" if isinstance(result, Plane | NotPlanar) else "proof"
+        return {"answer": answer, "certificate": _encode(result)}
     shared: dict[str, Any] = {
+        "answer": ANSWERS[type(result).__name__],
         "exact": bool(result.exact),
         "proved": bool(result.proved),
         "method": str(result.method),
@@ -166,15 +190,16 @@ def _number(value: Any) -> Any:
 
 def _encode(value: Any) -> Any:
     """Return a proof as JSON values; None where there is nothing that a checker could use."""
-    if hasattr(value, "as_proof"):
-        return _encode(value.as_proof())
     if isinstance(value, np.ndarray):
         return value.astype(np.int64).tolist() if value.dtype.kind == "b" else value.tolist()
     if isinstance(value, list | tuple):
         return [_encode(entry) for entry in value]
-    kind = getattr(value, "KIND", None)
-    if kind is not None:
-        return {"kind": kind, **{f.name: _encode(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Proof):
+        plain: Any = value.as_proof()
+        return {
+            "kind": plain.KIND,
+            **{f.name: _encode(getattr(plain, f.name)) for f in fields(plain)},
+        }
     if isinstance(value, np.integer | int):
         return int(value)
     return _number(value) if isinstance(value, np.floating | float) else None
@@ -187,16 +212,18 @@ def _answer(body: dict[str, Any]) -> Any:
     if set(body) != FIELDS.get(answer, set(body)):
         msg = f"{answer!r} must hold {', '.join(sorted(FIELDS[answer]))}, and nothing else"
         raise ValueError(msg)
-    if answer == "planarity":
-        proof = _decode(body["certificate"])
-        if getattr(proof, "KIND", "") not in ("plane", "not-planar"):
-            msg = "`certificate` must be of kind 'plane' or 'not-planar'"
-            raise ValueError(msg)
+    proof = _decode(body["certificate"])
+    if isinstance(proof, list):
+        proof = PartProofs(proof)
+    if answer == "planarity" and not isinstance(proof, Plane | NotPlanar):
+        msg = "`certificate` must be of kind 'plane' or 'not-planar'"
+        raise ValueError(msg)
+    if answer in ("planarity", "proof"):
         return proof
     shared: dict[str, Any] = {
         "method": _is(body["method"], str),
         "proved": _is(body["proved"], bool),
-        "certificate": _decode(body["certificate"]),
+        "certificate": proof,
     }
     found: GroundState | LogPartition | Marginals
     if answer == "marginals":
@@ -312,6 +339,7 @@ def _decode(value: Any, depth: int = 0) -> Any:
         "Array": _array,
         "int": _whole,
         "float": _float,
-        "Any": lambda entry: _decode(entry, depth + 1),
+        "Proof | None": lambda entry: _decode(entry, depth + 1),
+        "Sequence[Proof | None]": lambda entry: _decode(entry, depth + 1),
     }
     return kind(**{f.name: readers[str(f.type)](value[f.name]) for f in fields(kind)})

@@ -7,9 +7,11 @@ spin, in the order of the spins.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from planaris.result.proof import Proof
 from planaris.result.sums import (
     Bounds,
     CutsetSum,
@@ -30,7 +32,7 @@ from planaris.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
-class TJoinProof:
+class TJoinProof(Proof):
     """No state leaves less ``|J|`` unsatisfied: closed walks and a packing of T-cuts.
 
     Attributes
@@ -60,7 +62,7 @@ class TJoinProof:
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class Flow(Proof):
     """Numbers ``|flow_e| <= |J_e|``, one per edge of the model, that bound every energy.
 
     For every edge, ``|J| (1 - sign(J) s_u s_v) >= flow (s_u - sign(J) s_v)``; added up, this
@@ -74,7 +76,7 @@ class Flow:
 
 
 @dataclass(frozen=True, eq=False)
-class CutTree:
+class CutTree(Proof):
     """Branch and cut: a tree of decisions on edges, with multipliers of cycles at its leaves.
 
     Every set of edges that meets each vertex an even number of times meets every cut evenly;
@@ -106,7 +108,7 @@ class CutTree:
 
 
 @dataclass(frozen=True, eq=False)
-class SemidefiniteTree:
+class SemidefiniteTree(Proof):
     """Branch and bound over pairs of spins, with semidefinite multipliers at the leaves.
 
     Spins with couplings are groups of one spin at the root. A decision joins two groups, equal
@@ -141,7 +143,7 @@ class SemidefiniteTree:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelTree:
+class LabelTree(Proof):
     """Branch and bound over labels: a tree of excluded labels, with messages at its leaves.
 
     Attributes
@@ -171,7 +173,7 @@ class LabelTree:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelCycles:
+class LabelCycles(Proof):
     """Messages, and multipliers of cycles of projections of the labels.
 
     For sets A and B of labels, ``P([x_i in A] != [x_j in B])`` is a linear function of the
@@ -191,7 +193,7 @@ class LabelCycles:
     """
 
     KIND: ClassVar[str] = "label-cycles"
-    messages: Any
+    messages: Proof | None
     row_offsets: Array
     row_edges: Array
     odd: Array
@@ -203,7 +205,7 @@ class LabelCycles:
 
 
 @dataclass(frozen=True, eq=False)
-class PartProof:
+class PartProof(Proof):
     """Proof of a lower bound on the energy of some of the edges of a model.
 
     Attributes
@@ -219,13 +221,17 @@ class PartProof:
     KIND: ClassVar[str] = "part"
     edges: Array
     lower: float
-    proof: Any
+    proof: Proof | None
 
     __repr__ = one_line
 
 
+class PartProofs(list[PartProof], Proof):
+    """No state has less energy than the parts together: proofs that cover every edge once."""
+
+
 @dataclass(frozen=True, eq=False)
-class SplitProof:
+class SplitProof(Proof):
     """No state has less energy than the pieces together, when their couplings add up to it.
 
     Attributes
@@ -241,23 +247,23 @@ class SplitProof:
     piece_offsets: Array
     edges: Array
     couplings: Array
-    proofs: Any
+    proofs: Sequence[Proof | None]
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
-class AsIsing:
+class AsIsing(Proof):
     """A proof about the Ising model that a Markov random field of two labels is."""
 
     KIND: ClassVar[str] = "as-ising"
-    proof: Any
+    proof: Proof | None
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
-class NotPlanar:
+class NotPlanar(Proof):
     """Edges of the bare graph that form a subdivision of K5 or K3,3."""
 
     KIND: ClassVar[str] = "not-planar"
@@ -267,7 +273,7 @@ class NotPlanar:
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class Plane(Proof):
     """A plane rotation system of the bare graph: the half-edges around every vertex."""
 
     KIND: ClassVar[str] = "plane"

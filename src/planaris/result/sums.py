@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from planaris.result.proof import Proof
 from planaris.show import one_line
 from planaris.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
+class Decomposition(Proof):
     """log Z <= Σ weights[k] log Z(piece k), when the weighted pieces add up to the model.
 
     Attributes
@@ -32,7 +33,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanField:
+class MeanField(Proof):
     """log Z >= mean log weight + entropy of a distribution q of independent clusters.
 
     q keeps the couplings of some edges of the model and has fields of its own; its clusters are
@@ -54,7 +55,7 @@ class MeanField:
 
 
 @dataclass(frozen=True, eq=False)
-class HeavyState:
+class HeavyState(Proof):
     """log Z >= the log weight of one state, plus log 2 for each component without fields."""
 
     KIND: ClassVar[str] = "state"
@@ -64,18 +65,18 @@ class HeavyState:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class Bounds(Proof):
     """Proofs of both ends of an interval; None where an end has none."""
 
     KIND: ClassVar[str] = "bounds"
-    lower: Any
-    upper: Any
+    lower: Proof | None
+    upper: Proof | None
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
-class CutSum:
+class CutSum(Proof):
     """How to add up log Z on a surface at any temperature: over cuts, relative to a state.
 
     Attributes
@@ -106,7 +107,7 @@ class CutSum:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldSpin:
+class HeldSpin(Proof):
     """A proof about the model with one spin held at +1, which has half of the weight.
 
     The model has no fields; the other spins keep their order.
@@ -114,23 +115,23 @@ class HeldSpin:
 
     KIND: ClassVar[str] = "held-spin"
     spin: int
-    proof: Any
+    proof: Proof | None
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
-class LowestEnergy:
+class LowestEnergy(Proof):
     """log Z <= n log 2 - the least energy; ``proof`` bounds that from below."""
 
     KIND: ClassVar[str] = "lowest-energy"
-    proof: Any
+    proof: Proof | None
 
     __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianEntropyBound:
+class GaussianEntropyBound(Proof):
     """log Z <= θ·z + H(z) at the best moments z, H the entropy of a Gaussian with these moments.
 
     Moments are ``E s`` of the spins, then ``E s s`` of the pairs. H is concave, so it lies below
@@ -179,7 +180,7 @@ class TreeEntropyBound(GaussianEntropyBound):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelTrees:
+class LabelTrees(Proof):
     """log Z <= Σ weights[k] log Z(forest k) of a pairwise Markov random field.
 
     Messages u move energy from edges to variables. With ρ_e the weight of the forests that hold
@@ -209,7 +210,7 @@ class LabelTrees:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelField:
+class LabelField(Proof):
     """log Z >= mean log weight + entropy of independent labels.
 
     Attributes
@@ -225,7 +226,7 @@ class LabelField:
 
 
 @dataclass(frozen=True, eq=False)
-class CutsetSum:
+class CutsetSum(Proof):
     """log Z >= log of the weights of all states that agree with one of some assignments.
 
     Attributes
@@ -244,7 +245,7 @@ class CutsetSum:
 
 
 @dataclass(frozen=True, eq=False)
-class MiniBuckets:
+class MiniBuckets(Proof):
     """log Z <= what elimination gives if tables of a variable that goes are summed in groups.
 
     Hölder's inequality: Σ_x Π f_j <= Π (Σ_x f_j^g)^(1/g) for g groups. Before that the groups

@@ -3,6 +3,7 @@
 from planaris.verify.claims import check_ground_state, check_log_partition
 from planaris.verify.embedding import check_plane
 from planaris.verify.findings import CheckReport, Finding
+from planaris.verify.proofs.any_proof import check_proof
 from planaris.verify.proofs.ground_state import check_certificate
 from planaris.verify.proofs.kuratowski import check_kuratowski
 from planaris.verify.proofs.tjoin import check_perfect_matching, check_tjoin
@@ -17,6 +18,7 @@ __all__ = [
     "check_log_partition",
     "check_perfect_matching",
     "check_plane",
+    "check_proof",
     "check_result",
     "check_tjoin",
 ]

@@ -8,7 +8,6 @@ that is found false raises.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,8 +24,8 @@ from planaris.result import (
     Marginals,
     NotPlanar,
     Plane,
+    Proof,
 )
-from planaris.typing import Array
 from planaris.verify.claims import (
     MAX_ENUMERATED,
     check_log_partition,
@@ -34,12 +33,12 @@ from planaris.verify.claims import (
     check_state,
     check_tolerance,
 )
-from planaris.verify.conversions import BareModel, as_labels, as_spins
-from planaris.verify.embedding import check_plane
+from planaris.verify.conversions import as_labels, as_spins
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import CheckReport, Finding
 from planaris.verify.marginals import check_marginals
 from planaris.verify.proof_arrays import require
+from planaris.verify.proofs.any_proof import check_planarity
 from planaris.verify.proofs.ground_state import (
     beyond,
     check_certificate,
@@ -48,7 +47,6 @@ from planaris.verify.proofs.ground_state import (
     proved_bound,
     require_lower,
 )
-from planaris.verify.proofs.kuratowski import check_kuratowski
 from planaris.verify.proofs.label_bounds import label_bound, label_cycle_bound
 from planaris.verify.proofs.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import Recomputed, least_energy
@@ -155,8 +153,8 @@ def _check_certain(model: Model, result: GroundState, recompute: bool) -> Findin
 def _kinds(certificate: Any) -> str:
     parts: list[Any] = certificate if isinstance(certificate, list) else [certificate]
     proofs: list[Any] = [getattr(part, "proof", part) for part in parts]
-    proofs = [proof.as_proof() if hasattr(proof, "as_proof") else proof for proof in proofs]
-    return ", ".join(sorted({getattr(proof, "KIND", "none") for proof in proofs}))
+    plain = [proof.as_proof() if isinstance(proof, Proof) else proof for proof in proofs]
+    return ", ".join(sorted({getattr(proof, "KIND", "none") for proof in plain}))
 
 
 def _check_bound(model: Model, result: GroundState) -> tuple[bool, str]:
@@ -238,27 +236,5 @@ def _is_inside(model: Model, result: LogPartition, again: Recomputed) -> bool:
     return nothing or inside or again.slack <= log_partition_tolerance(model)
 
 
-# -- planarity -----------------------------------------------------------------------------------
-
-
 def _check_planarity(model: Model, proof: Plane | NotPlanar, recompute: bool) -> list[Finding]:
-    if not isinstance(model, IsingModel):
-        spins = as_spins(model)
-        require(spins is not None, "the model has two labels and no zeros")
-        assert spins is not None, "checked"
-        model = spins.model
-    bare = BareModel.of(model)
-    count = bare.num_vertices if model.has_fields else model.num_spins
-    if isinstance(proof, NotPlanar):
-        kind = check_kuratowski(count, bare.edges, proof.edges)
-        return [Finding("not planar", "proved", f"a subdivision of {kind}")]
-    faces = check_plane(_Rotation(count, bare.edges, proof.rotation, proof.offsets))
-    return [Finding("planar", "proved", f"a rotation system with {faces} faces")]
-
-
-@dataclass(frozen=True)
-class _Rotation:
-    num_vertices: int
-    edges: Array
-    rotation: Array
-    offsets: Array
+    return [check_planarity(model, proof)]

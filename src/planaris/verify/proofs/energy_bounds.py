@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.result import CutTree, Flow, SemidefiniteTree, TJoinProof
+from planaris.result import CutTree, Flow, Proof, SemidefiniteTree, TJoinProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
 from planaris.verify.embedding import closed_walks
@@ -64,7 +64,7 @@ def energy_bound(model: BareModel, proof: Any, allowed: float) -> EnergyBound | 
     VerificationError
         When the proof is broken.
     """
-    if hasattr(proof, "as_proof"):
+    if isinstance(proof, Proof):
         proof = proof.as_proof()
     if isinstance(proof, TJoinProof):
         return _by_tjoin(model, proof)

@@ -76,6 +76,7 @@ def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles, allowed: flo
     """Return a lower bound on all energies from messages and cycles of projections."""
     tree = proof.messages
     require(isinstance(tree, LabelTree), "there are messages")
+    assert isinstance(tree, LabelTree), "checked"
     field = model if model.is_pairwise else as_pairwise(model)
     require(np.array_equal(np.asarray(tree.branch_variable).ravel(), [-1]), "there is one leaf")
     messages, weights = _messages(tree, 0), real_row(proof.multipliers, "multipliers")

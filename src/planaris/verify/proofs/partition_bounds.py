@@ -24,6 +24,7 @@ from planaris.result import (
     LowestEnergy,
     MeanField,
     MiniBuckets,
+    Proof,
     TreeEntropyBound,
 )
 from planaris.verify.conversions import BareModel, as_labels, as_spins, hold_spin
@@ -47,18 +48,47 @@ Model = IsingModel | MarkovRandomField
 
 def check_interval(model: Model, result: LogPartition) -> list[Finding]:
     """Return what the certificate proves of ``[lower, upper]``, as findings."""
-    certificate, rounding = result.certificate, 0.0
-    if isinstance(model, MarkovRandomField) and isinstance(certificate, AsIsing):
+    model, bounds, rounding = _bounds_of(model, result.certificate)
+    if bounds is None:
+        return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
+    ends = (bounds.lower, 1.0, result.lower), (bounds.upper, -1.0, result.upper)
+    return [_check_end(model, *end, rounding) for end in ends]
+
+
+def proved_ends(model: Model, proof: Proof) -> tuple[float, float]:
+    """Return the ends of an interval around log Z that a proof gives, infinite where it does not.
+
+    Sums by determinants, whose rounding is estimated, prove nothing.
+    """
+    model, bounds, rounding = _bounds_of(model, proof)
+    ends = [-math.inf, math.inf]
+    if bounds is not None:
+        for k, (end, sign) in enumerate([(bounds.lower, 1.0), (bounds.upper, -1.0)]):
+            found = _end_bound(model, end, sign)
+            if found is not None and not found.estimated:
+                ends[k] = found.value - sign * (found.slack + rounding)
+    return ends[0], ends[1]
+
+
+def _bounds_of(model: Model, proof: Proof | None) -> tuple[Model, Bounds | None, float]:
+    """Return the model that proofs of both ends are about, these, and its rounding."""
+    rounding = 0.0
+    if isinstance(model, MarkovRandomField) and isinstance(proof, AsIsing):
         spins = as_spins(model)
         require(spins is not None, "the model has two labels and no zeros")
         assert spins is not None, "checked"
-        model, certificate, rounding = spins.model, certificate.proof, spins.rounding
-    if isinstance(certificate, HeldSpin) and isinstance(model, IsingModel):
-        model, certificate = hold_spin(model, certificate.spin), certificate.proof
-    if not isinstance(certificate, Bounds):
-        return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
-    ends = (certificate.lower, 1.0, result.lower), (certificate.upper, -1.0, result.upper)
-    return [_check_end(model, *end, rounding) for end in ends]
+        model, proof, rounding = spins.model, proof.proof, spins.rounding
+    if isinstance(proof, HeldSpin) and isinstance(model, IsingModel):
+        model, proof = hold_spin(model, proof.spin), proof.proof
+    return model, proof if isinstance(proof, Bounds) else None, rounding
+
+
+def _end_bound(model: Model, proof: Proof | None, sign: float) -> Recomputed | None:
+    """Return what the proof of one end gives, the lower one if ``sign`` is positive."""
+    claim = "lower end" if sign > 0 else "upper end"
+    prove = _PROVERS[claim, isinstance(model, IsingModel)].get(type(proof))
+    found: Recomputed | None = None if prove is None else prove(model, proof)
+    return found
 
 
 def _check_end(model: Model, proof: Any, sign: float, claimed: float, rounding: float) -> Finding:
@@ -68,8 +98,7 @@ def _check_end(model: Model, proof: Any, sign: float, claimed: float, rounding: 
         return Finding(claim, "proved", "nothing is claimed")
     if sign < 0 and claimed >= _plain_upper(model) + rounding:
         return Finding(claim, "proved", "the sizes of all potentials")
-    prove = _PROVERS[claim, isinstance(model, IsingModel)].get(type(proof))
-    found = None if prove is None else prove(model, proof)
+    found = _end_bound(model, proof, sign)
     if found is None:
         return Finding(claim, "unproved", "no proof, or too wide to recompute")
     # Numbers far beyond those of the model would hide any claim in their rounding.

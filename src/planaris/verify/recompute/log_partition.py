@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.result import AsIsing, CutSum
+from planaris.result import AsIsing, CutSum, Proof
 from planaris.verify.conversions import BareModel, as_spins
 from planaris.verify.recompute.cut_sums import log_partition_by_cuts
 from planaris.verify.recompute.determinant import is_warm, log_partition_by_determinant
@@ -19,7 +18,7 @@ LARGE = 1000
 
 
 def log_partition_anew(
-    model: IsingModel | MarkovRandomField, certificate: Any = None
+    model: IsingModel | MarkovRandomField, certificate: Proof | None = None
 ) -> list[Recomputed]:
     """Return log Z, computed by what fits: nothing if nothing does.
 
@@ -49,11 +48,11 @@ def _on_surface(model: IsingModel, *, recipe: CutSum | None) -> Recomputed | Non
     return log_partition_by_cuts(model, recipe) if found is None else found
 
 
-def cut_sum_of(certificate: Any) -> CutSum | None:
+def cut_sum_of(certificate: Proof | None) -> CutSum | None:
     """Return the recipe of a sum over cuts in a certificate, if there is one."""
     if isinstance(certificate, AsIsing):
         certificate = certificate.proof
-    if hasattr(certificate, "as_proof"):
+    if certificate is not None:
         certificate = certificate.as_proof()
     return certificate if isinstance(certificate, CutSum) else None
 

@@ -1,0 +1,55 @@
+"""What type checkers infer for code that uses the package: ``mypy --strict`` reads this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+
+import planaris as pl
+from planaris.result import (
+    GroundState,
+    LogPartition,
+    Marginals,
+    Proof,
+    ProvedInterval,
+    Pseudomarginals,
+)
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
+
+
+def test_types_of_a_ground_state(tmp_path: Path) -> None:
+    model = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0])
+    found = pl.ground_state(model)
+    assert_type(found, GroundState)
+    assert_type(found.spins, Int8Array)
+    assert_type(found.assignment, IntArray)
+    assert_type(found.certain, BoolArray | None)
+    assert_type(found.exact, bool)
+    proof = found.certificate
+    assert_type(proof, Proof | None)
+    assert proof is not None
+    proof.save(tmp_path / "proof.json")
+    again = Proof.load(tmp_path / "proof.json")
+    assert_type(again, Proof)
+    assert_type(again.size, int)
+    proved = again.check(model)
+    assert_type(proved, ProvedInterval)
+    assert_type(proved.lower, float)
+    assert proved.lower == found.energy
+
+
+def test_types_of_sums() -> None:
+    mrf = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [5.0, 4.0]])])
+    z = pl.log_partition(mrf)
+    assert_type(z, LogPartition)
+    assert_type(z.value, float)
+    assert_type(z.proved, bool)
+    assert_type(z.pseudomarginals, Pseudomarginals | None)
+    marginals = pl.marginals(mrf)
+    assert_type(marginals, Marginals)
+    assert_type(marginals.nodes, FloatArray | list[FloatArray])
+    assert_type(marginals.nodes_lower, FloatArray | list[FloatArray] | None)
+    assert_type(marginals.log_partition, LogPartition | None)
+    assert np.isclose(z.value, np.log(12.0))
