@@ -3,6 +3,7 @@
 #include "embedding/chords.hpp"
 #include "embedding/drawing.hpp"
 #include "embedding/kuratowski.hpp"
+#include "embedding/planar_subgraph.hpp"
 #include "embedding/planarity.hpp"
 #include "graph/biconnected.hpp"
 
@@ -37,6 +38,21 @@ bool is_planar_of(int32_t num_vertices, In2<int32_t> edges) {
   Control control = make_control({});
   nb::gil_scoped_release release;
   return LeftRight(num_vertices, flat(edges), control).test();
+}
+
+Out1<uint8_t> maximal_planar_of(int32_t num_vertices, In2<int32_t> edges, In1<int64_t> order,
+                                int64_t max_tests, Progress progress, double seconds) {
+  const int64_t count = static_cast<int64_t>(edges.shape(0));
+  for (const int64_t e : flat(order)) {
+    if (e < 0 || e >= count) throw std::invalid_argument("`order` names an edge out of range");
+  }
+  Control control = make_control(progress, seconds);
+  std::vector<uint8_t> chosen;
+  {
+    nb::gil_scoped_release release;
+    chosen = maximal_planar(num_vertices, flat(edges), flat(order), max_tests, control);
+  }
+  return to_numpy(std::move(chosen));
 }
 
 std::tuple<bool, Out1<int32_t>> find_kuratowski_of(int32_t num_vertices, In2<int32_t> edges) {
@@ -98,6 +114,9 @@ void bind_planarity(nb::module_& m) {
         nb::arg("positions").noconvert());
   m.def("embed_planar", &embed_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert());
   m.def("is_planar", &is_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert());
+  m.def("maximal_planar", &maximal_planar_of, nb::arg("num_vertices"),
+        nb::arg("edges").noconvert(), nb::arg("order").noconvert(), nb::arg("max_tests"),
+        nb::arg("progress").none(), nb::arg("seconds"));
   m.def("find_kuratowski", &find_kuratowski_of, nb::arg("num_vertices"),
         nb::arg("edges").noconvert());
   m.def("split_faces", &split_faces_of, nb::arg("edges").noconvert(),

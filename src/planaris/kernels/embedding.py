@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import _core
-from planaris.typing import BoolArray, FloatArray, IntArray
+from planaris.budget import Budget, control
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
 """What can be wrong with a drawing, by the number the core gives it."""
@@ -33,6 +34,23 @@ def embed_planar(num_vertices: int, edges: IntArray) -> tuple[bool, IntArray, In
 def is_planar(num_vertices: int, edges: IntArray) -> bool:
     """Tell whether a graph is planar, without embedding it."""
     return _core.is_planar(num_vertices, edges)
+
+
+def maximal_planar(
+    num_vertices: int, edges: IntArray, order: LongArray, *, max_tests: int, budget: Budget
+) -> BoolArray:
+    """Mark edges of a planar subgraph, taken in the given order while it stays planar.
+
+    Groups of edges that do not fit are halved. Ends when the time is over, or after
+    ``max_tests`` planarity tests, with a planar graph that may not be maximal.
+
+    >>> from planaris.budget import UNLIMITED
+    >>> k5 = np.array([(u, v) for u in range(5) for v in range(u)], dtype=np.int32)
+    >>> maximal_planar(5, k5, np.arange(10), max_tests=99, budget=UNLIMITED).tolist()
+    [True, True, True, True, True, True, True, True, True, False]
+    """
+    chosen = _core.maximal_planar(num_vertices, edges, order, max_tests, *control(budget))
+    return chosen.view(np.bool_)
 
 
 def find_kuratowski(num_vertices: int, edges: IntArray) -> tuple[str, IntArray]:

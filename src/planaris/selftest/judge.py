@@ -25,6 +25,7 @@ JUDGED = {
         *("edges", "edges_lower", "edges_upper"),
     ),
     "planarity": (),
+    "proof": (),
 }
 """Fields that are judged, by the kind of answer."""
 

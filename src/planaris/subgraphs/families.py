@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.embedding import maximal_planar
 from planaris.subgraphs.bias_model import Bare
 from planaris.subgraphs.partitions import grow_clusters
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
@@ -144,13 +144,14 @@ def planar_family(
     they are not found in time.
     """
     family: list[LongArray] = []
+    tests = PLANARITY_BUDGET // max(bare.num_edges, 1) + 1
     count = np.zeros(bare.num_edges)
     weight = np.abs(bare.couplings)
     weight = weight / max(float(weight.max(initial=0.0)), 1e-300)
     while len(family) < most and (len(family) < least or not count.all()):
         noise = rng.random(bare.num_edges)
         order = np.argsort(count - 0.3 * weight - 0.3 * noise, kind="stable")
-        chosen = maximal_planar(bare.num_spins, bare.edges, order, budget=budget)
+        chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
         budget.check()
         family.append(np.flatnonzero(chosen))
         count += chosen
@@ -158,41 +159,6 @@ def planar_family(
         # What is left goes into forests, which always fit.
         family += tree_family(bare, np.flatnonzero(count == 0), budget=budget)
     return family
-
-
-def maximal_planar(
-    num_spins: int,
-    edges: IntArray,
-    order: LongArray,
-    *,
-    max_tested: int = PLANARITY_BUDGET,
-    budget: Budget = UNLIMITED,
-) -> BoolArray:
-    """Add edges in the given order while the graph stays planar, halving groups that fail.
-
-    Ends when the time is over, or after tests of ``max_tested`` edges in all, with a planar graph
-    that may not be maximal.
-    """
-    chosen = np.zeros(len(edges), dtype=bool)
-    groups = [order]
-    tests = max_tested // max(len(edges), 1) + 1
-    while groups and tests > 0 and not budget.expired():
-        group = groups.pop()
-        trial = chosen.copy()
-        trial[group] = True
-        count = int(np.count_nonzero(trial))
-        tests -= 1
-        fits = count < 9 or (
-            count <= max(3 * num_spins - 6, 3)
-            and is_planar(num_spins, np.ascontiguousarray(edges[trial]))
-        )
-        if fits:
-            chosen = trial
-        elif len(group) > 1:
-            groups += [group[len(group) // 2 :], group[: len(group) // 2]]
-    if not chosen.any() and len(order):
-        chosen[order[:8]] = True
-    return chosen
 
 
 # -- trees ----------------------------------------------------------------------------------

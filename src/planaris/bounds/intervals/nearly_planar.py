@@ -16,11 +16,11 @@ from planaris.bounds.best_interval import Enclosure
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import embedding_with_handles
 from planaris.errors import MethodError, TimeLimitError
+from planaris.kernels.embedding import maximal_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.result import Decomposition, LogPartition, MeanField
 from planaris.subgraphs.bias_model import EPSILON, Bare, as_bare
-from planaris.subgraphs.families import maximal_planar
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 NAME = "edges left out"
@@ -173,7 +173,8 @@ def planar_rest(bare: Bare, *, budget: Budget = UNLIMITED) -> tuple[LongArray, L
     alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]])
     weight = np.where(field, -np.abs(bare.couplings[members]), 0.0)
     order = members[np.lexsort([np.arange(len(members)), weight, alone, field])]
-    chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tested=MAX_TESTED, budget=budget)
+    tests = MAX_TESTED // max(bare.num_edges, 1) + 1
+    chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
     return np.flatnonzero(chosen), np.setdiff1d(members, np.flatnonzero(chosen))
 
 
