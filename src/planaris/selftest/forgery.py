@@ -262,7 +262,7 @@ def _changes(old: Any, where: tuple[Any, ...]) -> list[Any]:
         return [*near, *far, None, str(old), "inf", "-inf", "nan", [old], True]
     if isinstance(old, str):
         kinds = list(PROOFS) if where[-1] == "kind" else []
-        answers = ["ground-state", "log-partition", "marginals", "planarity"]
+        answers = ["ground-state", "log-partition", "marginals", "planarity", "proof"]
         others = answers if where[-1] == "answer" else []
         return ["", "inf", "-inf", "nan", old + "x", None, 0, [old], *kinds, *others]
     if isinstance(old, list):
