@@ -11,11 +11,11 @@ import pytest
 import planaris as pl
 from helpers.exact_models import ball_log_partition, random_model, rational_logs
 from planaris import IsingModel
-from planaris.bounds.intervals.intersection import from_ground_state, intersect, is_cold
+from planaris.bounds.best_interval import from_ground_state, intersect, is_cold
 from planaris.budget import Budget
 from planaris.embed import Embedding, torus_lattice
 from planaris.errors import InfeasibleError
-from planaris.methods.cold import with_ground_state
+from planaris.methods.bounds import with_ground_state
 from planaris.verify.proofs.partition_bounds import check_interval
 
 

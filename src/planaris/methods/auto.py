@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris import cuts, relax, treewidth
-from planaris.bounds.intervals.intersection import intersect
+from planaris.bounds.best_interval import intersect
 from planaris.budget import Budget
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods import planar

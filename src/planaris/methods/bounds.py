@@ -9,12 +9,37 @@ from typing import Any
 import numpy as np
 
 from planaris import bounds, treewidth
+from planaris.bounds.best_interval import from_ground_state, intersect, is_cold
 from planaris.budget import Budget
-from planaris.errors import MethodError
-from planaris.methods.cold import with_ground_state
-from planaris.methods.registry import Method, Model, Question, Takes, Task
+from planaris.errors import InfeasibleError, MethodError
+from planaris.methods.registry import Method, Model, Question, Takes, Task, methods
 from planaris.models import MarkovRandomField
 from planaris.result import LogPartition, Marginals
+
+SHARE = 0.4
+"""Of the time for an interval, spent on the ground state of a cold model."""
+
+LEAST_SECONDS = 0.25
+"""With less time than this, ground states are not looked for."""
+
+
+def with_ground_state(
+    model: Model, budget: Budget, enclose: Callable[[], LogPartition]
+) -> LogPartition:
+    """Return the interval that ``enclose`` gives, cut down by bounds on the least energy.
+
+    Where numbers are large beside log 2 per spin, log Z is the least energy and little else.
+    """
+    mine = budget.share(SHARE).quiet()
+    if mine.remaining() < LEAST_SECONDS or not is_cold(model):
+        return enclose()
+    try:
+        best = methods()["auto"].tasks["ground_state"].run(Question(model, mine))
+    except InfeasibleError:
+        return enclose()
+    lower, upper, proof = from_ground_state(model, best)
+    return intersect(enclose(), lower, upper, proof=proof, by="ground-state")
+
 
 PATIENCE_SECONDS = 60.0
 """Spent on relaxations of what no exact method fits, when no time limit is given."""

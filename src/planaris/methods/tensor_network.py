@@ -10,8 +10,7 @@ from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLarg
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import MarkovRandomField
 from planaris.result import LogPartition, Marginals
-from planaris.tensor.network import to_network
-from planaris.tensor.sweep import plan_sweep
+from planaris.tensor.network import plan_sweep, to_network
 from planaris.typing import Array
 
 NAME = "tensor-network"

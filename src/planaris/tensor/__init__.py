@@ -8,6 +8,6 @@ tensor-network.md). Results are estimates with a stated error.
 from __future__ import annotations
 
 from planaris.tensor.inference import Draws, log_partition, marginals, sample
-from planaris.tensor.sweep import Sweep, plan_sweep
+from planaris.tensor.network import Sweep, plan_sweep
 
 __all__ = ["Draws", "Sweep", "log_partition", "marginals", "plan_sweep", "sample"]

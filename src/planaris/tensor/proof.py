@@ -9,7 +9,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.kernels import tensor
 from planaris.models import IsingModel
-from planaris.tensor.sweep import grid_shape
+from planaris.tensor.network import grid_shape
 from planaris.typing import FloatArray
 
 BONDS = (32, 64)

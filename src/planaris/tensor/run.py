@@ -15,9 +15,16 @@ from planaris.kernels import tensor
 from planaris.kernels.tensor import Accuracy, Contraction
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Stats
-from planaris.tensor.network import Model, Network, edge_tables, node_tables, to_network
+from planaris.tensor.network import (
+    Model,
+    Network,
+    Sweep,
+    edge_tables,
+    node_tables,
+    plan_sweep,
+    to_network,
+)
 from planaris.tensor.proof import prove
-from planaris.tensor.sweep import Sweep, plan_sweep
 from planaris.typing import Array, FloatArray
 
 METHOD = "tensor-network"

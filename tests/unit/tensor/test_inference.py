@@ -13,8 +13,7 @@ from planaris.kernels import tensor as kernel
 from planaris.kernels.tensor import Accuracy
 from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
-from planaris.tensor.network import to_network
-from planaris.tensor.sweep import grid_shape, plan_sweep
+from planaris.tensor.network import grid_shape, plan_sweep, to_network
 
 STRONG = ("huge and tiny", "far apart")
 

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris.bounds.decomposition.results import bound_result, out_of_time, trivial
+from planaris.bounds.decomposition.results import bound_result, solve_easy
 from planaris.bounds.decomposition.trees import trw
-from planaris.budget import UNLIMITED, Budget, TimeLimit
-from planaris.kernels.embedding import is_planar
+from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
-from planaris.planar.plan import plan
 from planaris.result import LogPartition
-from planaris.subgraphs.bias_model import EPSILON, Bare, as_bare
+from planaris.subgraphs.bias_model import as_bare
 from planaris.subgraphs.convex_combination import Callback, Decomposition
 from planaris.subgraphs.families import planar_subgraphs
 from planaris.typing import ArrayLike
@@ -85,33 +83,3 @@ def pdc(
         found = trw(model, time_limit=budget)
         return replace(found, method="pdc", status="time_limit")
     return bound_result(model, state, "pdc", status=status, seconds=time.monotonic() - started)
-
-
-def solve_easy(
-    model: IsingModel, bare: Bare, method: str, *, budget: Budget = UNLIMITED
-) -> LogPartition | None:
-    """Return the result for trivial models, and the exact one for planar models.
-
-    An interval where the exact one is not there in time.
-    """
-    if (found := trivial(model, bare, method)) is not None:
-        return found
-    members = np.flatnonzero(bare.couplings)
-    edges = np.ascontiguousarray(bare.edges[members])
-    if not is_planar(bare.num_spins, edges):
-        return None
-    exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
-        bare.couplings[members], time_limit=budget
-    )
-    if exact.status == "time_limit":
-        return out_of_time(model, bare, method, time.monotonic())
-    slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
-    return replace(
-        exact,
-        value=exact.value + bare.constant,
-        lower=exact.lower + bare.constant - slack,
-        upper=exact.upper + bare.constant + slack,
-        method=method,
-        status="planar",
-        certificate=None,
-    )

@@ -8,10 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from planaris.bounds.decomposition.planar import PLANAR_STEPS, solve_easy
-from planaris.bounds.decomposition.results import bound_result, out_of_time
-from planaris.bounds.decomposition.tree_messages import MAX_ROUNDS
-from planaris.bounds.decomposition.trees import MAX_GROWN, TREE_STEPS, tree_decomposition
+from planaris.bounds.decomposition.planar import PLANAR_STEPS
+from planaris.bounds.decomposition.results import bound_result, out_of_time, solve_easy
+from planaris.bounds.decomposition.trees import (
+    MAX_GROWN,
+    MAX_ROUNDS,
+    TREE_STEPS,
+    tree_decomposition,
+)
 from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import Decomposition as Proof

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from planaris.bounds.structured_mean_field import mean_field
+from planaris.budget import UNLIMITED, Budget
+from planaris.kernels.embedding import is_planar
 from planaris.models import IsingModel
+from planaris.planar.plan import plan
 from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats
 from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, Bare
 from planaris.subgraphs.convex_combination import Decomposition
@@ -33,6 +37,36 @@ def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
             -math.inf, upper, num_variables=n, method=method, status="too large"
         )
     return None
+
+
+def solve_easy(
+    model: IsingModel, bare: Bare, method: str, *, budget: Budget = UNLIMITED
+) -> LogPartition | None:
+    """Return the result for trivial models, and the exact one for planar models.
+
+    An interval where the exact one is not there in time.
+    """
+    if (found := trivial(model, bare, method)) is not None:
+        return found
+    members = np.flatnonzero(bare.couplings)
+    edges = np.ascontiguousarray(bare.edges[members])
+    if not is_planar(bare.num_spins, edges):
+        return None
+    exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
+        bare.couplings[members], time_limit=budget
+    )
+    if exact.status == "time_limit":
+        return out_of_time(model, bare, method, time.monotonic())
+    slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
+    return replace(
+        exact,
+        value=exact.value + bare.constant,
+        lower=exact.lower + bare.constant - slack,
+        upper=exact.upper + bare.constant + slack,
+        method=method,
+        status="planar",
+        certificate=None,
+    )
 
 
 def _independent_lower(model: IsingModel) -> float:

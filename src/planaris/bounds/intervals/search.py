@@ -10,8 +10,7 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.bounds.best_interval import Enclosure
-from planaris.bounds.decomposition.planar import solve_easy
-from planaris.bounds.decomposition.results import shared_marginals
+from planaris.bounds.decomposition.results import shared_marginals, solve_easy
 from planaris.bounds.decomposition.trees import MAX_GROWN, tree_decomposition
 from planaris.bounds.entropy.bounds import shares_of
 from planaris.bounds.intervals.nearly_planar import enclose_by_rest, planar_rest
@@ -49,6 +48,9 @@ ORDER_SECONDS = 5e-6
 
 PROVED_EDGES = 2000
 """Larger models are not asked for a proof of their lowest energy: it takes time to write down."""
+
+FEW_EDGES = 0.1
+"""A planar subgraph that leaves out less than this of its size is tried before trees."""
 
 DENSE_DEGREE = 8.0
 """Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
@@ -124,16 +126,19 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=bare.crude_upper())
-    rest = planar_rest(bare, budget=clock.share(0.2))
-    if (found := enclose_by_rest(model, bare, *rest, clock)) is not None:
+    kept, left = planar_rest(bare, budget=clock.share(0.2))
+    nearly_planar = len(left) <= FEW_EDGES * len(kept)
+    if nearly_planar and (found := enclose_by_rest(model, bare, kept, left, clock)) is not None:
         return found
-    _from_ground_state(model, clock)
     _raise_lower(model, clock, rng, "spins", 1)
     try:
         search = _Search(bare, clock, rng)
     except TimeoutError:  # not even trees were found
         half = Pseudomarginals(np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5))
         return clock.result("interval", model.num_spins, pseudomarginals=half)
+    if not nearly_planar:  # helps if the edges left out weigh less than the interval is wide
+        enclose_by_rest(model, bare, kept, left, clock, max_handles=0)
+    _from_ground_state(model, clock, search.state)
     if model.num_edges >= DENSE_DEGREE / 2 * model.num_spins:
         _over_cycles(model, clock, search.state)
     for stage in _stages(bare):
@@ -185,10 +190,22 @@ def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generato
     )
 
 
-def _from_ground_state(model: IsingModel, clock: Enclosure) -> None:
-    """Bound log Z by a bound on the largest weight: tight at low temperature."""
+def _from_ground_state(model: IsingModel, clock: Enclosure, trees: Decomposition) -> None:
+    """Bound log Z by a state of large weight and a bound on all weights: tight when cold.
+
+    The bound is at least n log 2 plus the log weight of any state. Where this is no improvement
+    for the state that the marginals of the trees point to, no better one is looked for.
+    """
     from planaris.relax import mplp
 
+    nodes, _ = shared_marginals(model, trees)
+    spins = np.where(nodes >= 0.5, 1, -1).astype(np.int8)
+    weight = -float(model.energy(spins))
+    size = np.abs(model.couplings).sum() + np.abs(model.fields).sum() + abs(model.offset)
+    slack = 64 * EPSILON * (float(size) + 1)
+    clock.offer("a state", lower=weight - slack, proof=lambda: HeavyState(spins))
+    if model.num_spins * LOG2 + weight >= clock.upper:
+        return
     prove = model.num_edges <= PROVED_EDGES
     found = mplp(model, time_limit=replace(clock.share(0.05), prove=prove))
     upper = model.num_spins * LOG2 - found.lower

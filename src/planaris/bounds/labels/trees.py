@@ -1,6 +1,6 @@
 """Tree-reweighted upper bounds for pairwise models with any number of labels.
 
-As for spins (:mod:`planaris.bounds.decomposition.tree_messages`), with a table per message:
+As for spins (:mod:`planaris.bounds.decomposition.trees`), with a table per message:
 whatever the messages, tree T with edge tables θ_e / ρ_e and vertex tables
 b_v - Σ_{w: vw in T} u_{w→v} is a
 split of the model whose mean over the trees is the model.

@@ -9,8 +9,7 @@ from helpers.clocks import TickClock
 from planaris import IsingModel, plan
 from planaris import log_partition as pl_log_partition
 from planaris.bounds import clamped_marginals, interval, map_bound, mean_field, pdc, trw
-from planaris.bounds.decomposition.tree_messages import TreeMixture
-from planaris.bounds.decomposition.trees import grow_trees, tree_decomposition
+from planaris.bounds.decomposition.trees import TreeMixture, grow_trees, tree_decomposition
 from planaris.bounds.mean_field_clusters import PlanarCore, planar_clusters
 from planaris.budget import use_clock
 from planaris.errors import MethodError
