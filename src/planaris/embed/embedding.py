@@ -164,18 +164,30 @@ class Embedding:
         >>> Embedding.from_graph(k4, num_vertices=4).num_faces
         4
         """
-        n, pairs = _as_graph(edges, num_vertices)
-        is_planar, rotation, offsets = kernel.embed_planar(n, pairs)
-        if not is_planar:
-            kind, found = kernel.find_kuratowski(n, pairs)
+        found = cls.if_planar(edges, num_vertices=num_vertices)
+        if found is None:
+            n, pairs = _as_graph(edges, num_vertices)
+            kind, subgraph = kernel.find_kuratowski(n, pairs)
             msg = (
-                f"`edges` must form a planar graph, but {len(found)} of the {len(pairs)} edges "
+                f"`edges` must form a planar graph, but {len(subgraph)} of the {len(pairs)} edges "
                 f"are a subdivided {kind} (see `kuratowski_edges`); `ground_state` and "
                 "`log_partition` take any model, `torus_lattice` and `embedding_with_handles` "
                 "embed in other surfaces"
             )
-            raise NotPlanarError(msg, kuratowski_edges=found, kind=kind)
-        return cls(n, pairs, rotation, offsets)
+            raise NotPlanarError(msg, kuratowski_edges=subgraph, kind=kind)
+        return found
+
+    @classmethod
+    def if_planar(cls, edges: ArrayLike, *, num_vertices: int) -> Embedding | None:
+        """Find a plane rotation system as :meth:`from_graph` does; None if there is none.
+
+        >>> k5 = [(u, v) for u in range(5) for v in range(u)]
+        >>> Embedding.if_planar(k5, num_vertices=5) is None
+        True
+        """
+        n, pairs = _as_graph(edges, num_vertices)
+        is_planar, rotation, offsets = kernel.embed_planar(n, pairs)
+        return cls(n, pairs, rotation, offsets) if is_planar else None
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Embedding:

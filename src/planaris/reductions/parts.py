@@ -8,6 +8,7 @@ each part may be solved by whatever fits it (SK08 section 6).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from planaris.embed import Embedding, embed, join_bias_spin
-from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
+from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.graph import (
     biconnected_components,
     connected_components,
@@ -118,10 +119,10 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
 @once_per_model
 def _split(model: IsingModel) -> Split:
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
-    try:
-        return Split(model, bare, inverse, [_whole(bare, _embed(bare))])
-    except NotPlanarError:
-        return Split(model, bare, inverse, _blocks(bare, inverse is not None, model.positions))
+    embedding = _embed(bare)
+    if embedding is not None:
+        return Split(model, bare, inverse, [_whole(bare, embedding)])
+    return Split(model, bare, inverse, _blocks(bare, inverse is not None, model.positions))
 
 
 def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
@@ -169,27 +170,23 @@ def _restrict(
 ) -> Part:
     spins, renumbered = np.unique(model.edges[members], return_inverse=True)
     part = IsingModel(renumbered.reshape(-1, 2), model.couplings[members], num_spins=len(spins))
-    try:
-        embedding = _embed(part)
-    except NotPlanarError:
-        embedding = None
     at = np.flatnonzero(spins == bias)
     return Part(
         part,
         members,
         spins,
-        embedding,
+        _embed(part),
         bias=int(at[0]) if at.size else -1,
         positions=None if positions is None else positions[spins],
     )
 
 
-def _embed(model: IsingModel) -> Embedding:
-    """Embed by the positions, or by the planarity test where they cross."""
-    try:
-        return embed(model)
-    except CrossingError:
-        return embed((model.num_spins, model.edges))
+def _embed(model: IsingModel) -> Embedding | None:
+    """Embed by the positions, or by the planarity test where they cross; None if not planar."""
+    if model.positions is not None:
+        with suppress(CrossingError):
+            return embed(model)
+    return Embedding.if_planar(model.edges, num_vertices=model.num_spins)
 
 
 def _check_fits(embedding: Any, bare: IsingModel) -> None:
