@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris import cuts, relax, treewidth
+from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect
 from planaris.budget import Budget
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
@@ -41,6 +42,9 @@ QUICK_SECONDS = 0.5
 
 ENCLOSING_SHARE = 0.6
 """Of the time, for the interval around log Z; the rest is for an estimate inside it."""
+
+ENDS_SHARE = 0.4
+"""Of the time that is then left, for ends of marginals."""
 
 ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
@@ -190,12 +194,20 @@ def _marginals(asked: Question) -> Marginals:
         # Nothing exact fits: estimates, marked as such, with the interval for log Z.
         limited = budget.or_within(PATIENCE_SECONDS)
         guess = tensor_marginals(model, limited.share(1.0 - ENCLOSING_SHARE))
-        found = estimate_marginals(model, interval, limited)
-        if guess is None or found.exact:
+        found = estimate_marginals(model, interval, limited.share(1.0 - ENDS_SHARE))
+        if found.exact:
             return found
-        return replace(guess, log_partition=found.log_partition, seconds=budget.seconds())
+        if guess is not None:
+            found = replace(guess, log_partition=found.log_partition)
+        return _with_ends(found, model, limited)
     except PrecisionError:  # a surface that is too cold, and too wide to eliminate
-        return _estimate(asked, "trw")
+        return _with_ends(_estimate(asked, "trw"), model, budget.or_within(PATIENCE_SECONDS))
+
+
+def _with_ends(found: Marginals, model: IsingModel, budget: Budget) -> Marginals:
+    """Return an estimate with ends that hold."""
+    ends = marginal_ends(model, time_limit=budget)
+    return replace(ends.around(found), seconds=budget.seconds())
 
 
 def _estimate(asked: Question, name: str) -> Marginals:
