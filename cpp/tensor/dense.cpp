@@ -2,67 +2,84 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace planaris::tensor {
 
 namespace {
 
-constexpr int kTileRows = 4;
-constexpr int kTileColumns = 8;
+constexpr int kLanes = 8;
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
-// A full tile of c, its sums held in registers.
+inline __attribute__((always_inline)) Lanes load(const double* from, int width) {
+  Lanes out{};
+  if (width == kLanes) {
+    std::memcpy(&out, from, sizeof(out));
+  } else {
+    for (int j = 0; j < width; ++j) out[j] = from[j];
+  }
+  return out;
+}
+
+// A tile of c of so many rows and vectors, its sums held in registers; the last vector of a row has
+// `width` entries.
+template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void tile(const double* a, int a_row, int a_step,
                                                 const double* b, double* c, int depth,
-                                                int columns) {
-  double sum[kTileRows][kTileColumns] = {};
+                                                int columns, int width) {
+  Lanes sum[kRows][kVectors] = {};
   for (int k = 0; k < depth; ++k) {
     const double* row = b + static_cast<size_t>(k) * columns;
-    for (int i = 0; i < kTileRows; ++i) {
+    Lanes y[kVectors];
+    for (int j = 0; j < kVectors; ++j) {
+      y[j] = load(row + j * kLanes, j + 1 == kVectors ? width : kLanes);
+    }
+    for (int i = 0; i < kRows; ++i) {
       const double x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
-      for (int j = 0; j < kTileColumns; ++j) sum[i][j] += x * row[j];
+      for (int j = 0; j < kVectors; ++j) sum[i][j] += x * y[j];
     }
   }
-  for (int i = 0; i < kTileRows; ++i) {
-    for (int j = 0; j < kTileColumns; ++j) c[static_cast<size_t>(i) * columns + j] = sum[i][j];
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kVectors; ++j) {
+      const int entries = j + 1 == kVectors ? width : kLanes;
+      std::memcpy(c + static_cast<size_t>(i) * columns + j * kLanes, &sum[i][j],
+                  static_cast<size_t>(entries) * sizeof(double));
+    }
   }
 }
 
-inline __attribute__((always_inline)) void edge(const double* a, int a_row, int a_step,
-                                                const double* b, double* c, int rows, int depth,
-                                                int columns, int width) {
-  for (int i = 0; i < rows; ++i) {
-    double sum[kTileColumns] = {};
-    for (int k = 0; k < depth; ++k) {
-      const double x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
-      const double* row = b + static_cast<size_t>(k) * columns;
-      for (int j = 0; j < width; ++j) sum[j] += x * row[j];
-    }
-    for (int j = 0; j < width; ++j) c[static_cast<size_t>(i) * columns + j] = sum[j];
+template <int kVectors>
+inline __attribute__((always_inline)) void strip(const double* a, int a_row, int a_step,
+                                                 const double* b, double* c, int rows, int depth,
+                                                 int columns, int width) {
+  int i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    tile<4, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b,
+                      c + static_cast<size_t>(i) * columns, depth, columns, width);
+  }
+  for (; i < rows; ++i) {
+    tile<1, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b,
+                      c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
 }
 
 inline __attribute__((always_inline)) void product(const double* a, int a_row, int a_step,
                                                    const double* b, double* c, int rows,
                                                    int depth, int columns) {
-  for (int j = 0; j < columns; j += kTileColumns) {
-    const int width = std::min(kTileColumns, columns - j);
-    int i = 0;
-    if (width == kTileColumns) {
-      for (; i + kTileRows <= rows; i += kTileRows) {
-        tile(a + static_cast<size_t>(i) * a_row, a_row, a_step, b + j,
-             c + static_cast<size_t>(i) * columns + j, depth, columns);
-      }
-    }
-    edge(a + static_cast<size_t>(i) * a_row, a_row, a_step, b + j,
-         c + static_cast<size_t>(i) * columns + j, rows - i, depth, columns, width);
+  int j = 0;
+  for (; j + 2 * kLanes <= columns; j += 2 * kLanes) {
+    strip<2>(a, a_row, a_step, b + j, c + j, rows, depth, columns, kLanes);
   }
+  for (; j + kLanes <= columns; j += kLanes) {
+    strip<1>(a, a_row, a_step, b + j, c + j, rows, depth, columns, kLanes);
+  }
+  if (j < columns) strip<1>(a, a_row, a_step, b + j, c + j, rows, depth, columns, columns - j);
 }
 
 // row -= factor * pivot; returns the largest |entry| of the new row.
 inline __attribute__((always_inline)) double update(double* row, const double* pivot,
                                                     double factor, int size) {
-  constexpr int kLanes = 8;
   double lanes[kLanes] = {};
   int j = 0;
   for (; j + kLanes <= size; j += kLanes) {

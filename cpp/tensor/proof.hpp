@@ -7,34 +7,24 @@
 //   h_{i-1} - h_i = x_{i-1} (T_i[:k, s_i, k:] y_i[k:] + R_i[:k, s_i] yraw_i),
 // so |log(new state / exact row)| <= Σ_i -log(1 - δ_i) if |h_{i-1} - h_i| <= δ_i h_i for every
 // configuration. x and y are enclosed by boxes in the chart x[0] = 1, over all configurations at
-// once: exact words of a few spins next to the bond, hulls of everything farther away. See
+// once: exact words of the spins next to the bond, hulls of everything farther away. See
 // docs/theory/tensor-network.md for the proof; every quantity below is rounded towards safety.
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/control.hpp"
+#include "tensor/enclosure.hpp"
 #include "tensor/row_state.hpp"
 
 namespace planaris::tensor {
 
-// Factors of the terms of the bound, all one. Tests lower them, to see that each is needed, and
-// inject errors of known size into what is bounded.
-struct Terms {
-  double tau = 1, residual = 1, raw = 1, tail = 1, radius = 1, word = 1, cut = 1, last = 1;
-  double inject = 0;  // into the row applied to the state, as if it were rounding
-  double turn = 0;    // into the cores, which may be anything
-  double coarse = 0;  // into words, as if it were rounding
-  int pattern = 0;
-};
-
 struct ProofOptions {
-  int max_bond = 32;
+  int max_bond = 48;
   double tolerance = 1e-15;
-  // (boxes, letters) to try for a row, until its bound is below `target`.
-  std::vector<std::pair<int, int>> effort = {{1, 4}, {1, 6}, {8, 5}};
+  // To try for a row, in turn, until its bound is below `target`.
+  std::vector<Effort> efforts = {{4, 8}, {8, 24}, {16, 48}};
   double target = 1e-11;
   Terms terms;
 };

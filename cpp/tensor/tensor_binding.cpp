@@ -135,11 +135,11 @@ void bind_tensor(nb::module_& m) {
       .def_rw("tau", &Terms::tau)
       .def_rw("residual", &Terms::residual)
       .def_rw("raw", &Terms::raw)
-      .def_rw("tail", &Terms::tail)
       .def_rw("radius", &Terms::radius)
       .def_rw("word", &Terms::word)
       .def_rw("cut", &Terms::cut)
       .def_rw("last", &Terms::last)
+      .def_rw("added", &Terms::added)
       .def_rw("inject", &Terms::inject)
       .def_rw("turn", &Terms::turn)
       .def_rw("coarse", &Terms::coarse)
@@ -162,11 +162,12 @@ void bind_tensor(nb::module_& m) {
             down.size() != static_cast<size_t>(rows - 1) * columns || max_bond < 1) {
           throw std::invalid_argument("shapes of a grid do not fit each other");
         }
-        for (const auto& [boxes, letters] : effort) {
-          if (boxes < 1 || (boxes & (boxes - 1)) != 0 || letters < 1 || letters > 12) {
-            throw std::invalid_argument("boxes must be a power of two, letters in 1 … 12");
-          }
+        std::vector<Effort> efforts;
+        for (const auto& [boxes, words] : effort) {
+          if (boxes < 1 || words < 2) throw std::invalid_argument("an effort needs boxes and words");
+          efforts.push_back({boxes, words});
         }
+        if (efforts.empty()) throw std::invalid_argument("no effort");
         const GridView grid{rows,
                             columns,
                             {fields.data(), fields.size()},
@@ -174,7 +175,7 @@ void bind_tensor(nb::module_& m) {
                             {down.data(), down.size()}};
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return prove_grid(grid, {max_bond, tolerance, effort, target, terms}, control);
+        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms}, control);
       },
       nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
       nb::arg("max_bond"), nb::arg("tolerance"), nb::arg("effort"), nb::arg("target"),

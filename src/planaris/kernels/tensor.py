@@ -17,8 +17,8 @@ ProvedGrid = _core.ProvedGrid
 ProofTerms = _core.ProofTerms
 bounded_exp = _core.bounded_exp
 
-EFFORT = ((1, 4), (1, 6), (8, 5))
-"""(boxes, letters) that a row of a proof is tried with, in turn."""
+EFFORT = ((4, 8), (8, 24), (16, 48))
+"""(boxes, words) that a row of a proof is tried with, in turn."""
 
 
 class NetworkArrays(NamedTuple):
@@ -112,7 +112,7 @@ def prove_grid(
     right: FloatArray,
     down: FloatArray,
     *,
-    max_bond: int = 32,
+    max_bond: int = 48,
     tolerance: float = 1e-15,
     effort: Sequence[tuple[int, int]] = EFFORT,
     target: float = 1e-11,

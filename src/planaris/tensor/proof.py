@@ -12,7 +12,7 @@ from planaris.models import IsingModel
 from planaris.tensor.network import grid_shape
 from planaris.typing import FloatArray
 
-BONDS = (32, 64)
+BONDS = (48, 64)
 """Bond dimensions that a proof is tried with, until it holds."""
 
 

@@ -1,0 +1,35 @@
+// The bound of one row: how far, relative to every component, the compressed state may be from the
+// exact row applied to the state before. See proof.hpp for the theorem.
+#pragma once
+
+#include <vector>
+
+#include "tensor/enclosure.hpp"
+#include "tensor/row_state.hpp"
+
+namespace planaris::tensor {
+
+// Boxes of vectors seen from a bond to its right, with the letter beside it (-1: none).
+struct Seen {
+  int dim = 1;
+  std::vector<int8_t> letters;
+  Vector centre, radius;
+};
+
+struct RowBound {
+  double width = 0;  // Σ -log(1 - δ)
+  double cut = 0;    // the part that truncation has in it
+  std::vector<Seen> seen;  // per bond, for the next row
+};
+
+// |yraw| <= ybar (w · yraw), for yraw in the cone of e^{J t s} ⊗ y, y in a box with letter s.
+Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Terms& terms);
+
+// Tries efforts in turn, from `start` on, until the bound is below `target`; throws Lost when none
+// gave one. `start` is left at the last one, where the next row may start. `before`: what the row
+// before has seen.
+RowBound bound_row(const RowState& row, const GridView& grid, int r,
+                   const std::vector<Seen>& before, const std::vector<Effort>& efforts,
+                   size_t* start, double target, const Terms& terms);
+
+}  // namespace planaris::tensor
