@@ -142,11 +142,11 @@ Encloser::Encloser(const std::vector<Letters>& steps, const std::vector<Vector>&
   measure(0);
 }
 
-double Encloser::width(const double* c, const double* r, int position) {
+double Encloser::width(const double* c, const double* r, int position, Vector& work) const {
   const int dim = steps_[position - 1].to;
   const int count = static_cast<int>(duals_[position].size()) / dim;
-  work_.resize(static_cast<size_t>(2) * count);
-  return width_of(c, r, duals_[position].data(), count, dim, work_.data());
+  work.resize(static_cast<size_t>(2) * count);
+  return width_of(c, r, duals_[position].data(), count, dim, work.data());
 }
 
 // Hulls of a position as matrices, and what the step after it needs of them.
@@ -276,8 +276,7 @@ void Encloser::refine(int position, const Vector& dual) {
     more.push_back(dual[k]);
   }
   duals_[position] = std::move(more);
-  found_[position] = grow(position);
-  measure(position);
+  found_[position] = grow(position);  // its hulls stay as they were: others may be using them
 }
 
 // What words need to know of a step.
@@ -306,7 +305,8 @@ void Encloser::prepare(int step, const Vector& errors) {
   }
 }
 
-Enclosure Encloser::grow(int position) {
+Enclosure Encloser::grow(int position) const {
+  Vector work;
   const int step = position - 1;
   const Letters& t = steps_[step];
   struct Leaf {
@@ -329,7 +329,7 @@ Enclosure Encloser::grow(int position) {
     if (image(leaf.word, position - length, leaf.centre, leaf.radius)) {
       widest = 0;
       for (size_t k = 0; k < leaf.centre.size(); k += t.to) {
-        widest = std::max(widest, width(leaf.centre.data() + k, leaf.radius.data() + k, position));
+        widest = std::max(widest, width(leaf.centre.data() + k, leaf.radius.data() + k, position, work));
       }
     } else {
       leaf.centre.clear();
@@ -420,7 +420,7 @@ Enclosure Encloser::grow(int position) {
   }
   // Hulls: the widest node is replaced by its children while there is room.
   std::priority_queue<std::pair<double, int32_t>> wide;
-  wide.emplace(width(out.c(0), out.r(0), position), 0);
+  wide.emplace(width(out.c(0), out.r(0), position, work), 0);
   out.hulls.clear();
   while (!wide.empty()) {
     const int32_t node = wide.top().second;
@@ -432,7 +432,7 @@ Enclosure Encloser::grow(int position) {
       continue;
     }
     for (int k = 0; k < n.count; ++k) {
-      wide.emplace(width(out.c(n.first + k), out.r(n.first + k), position), n.first + k);
+      wide.emplace(width(out.c(n.first + k), out.r(n.first + k), position, work), n.first + k);
     }
   }
   return out;

@@ -68,18 +68,19 @@ class Encloser {
   // The next position. `errors` (2 × to): bound, per letter, of what is added by the step that
   // leads to it to the image of a vector with first component one; empty: nothing.
   const Enclosure& advance(const Vector& errors);
-  // Encloses a position again, with one more vector of the other side to judge widths by.
+  // Encloses a position again, with one more vector of the other side to judge widths by. Different
+  // positions may be refined at the same time.
   void refine(int position, const Vector& dual);
 
  private:
   struct Word;
   void prepare(int step, const Vector& errors);
-  Enclosure grow(int position);
+  Enclosure grow(int position) const;
   void measure(int position);
   bool image(Word& word, int from, Vector& centre, Vector& radius) const;
   Word letter(int step, int s) const;
   Word longer(const Word& word, int step, int s) const;
-  double width(const double* c, const double* r, int position);
+  double width(const double* c, const double* r, int position, Vector& work) const;
 
   const std::vector<Letters>& steps_;
   std::vector<Vector> duals_;
@@ -91,7 +92,6 @@ class Encloser {
   // Per step and letter: errors, sizes times |T|, and the largest first component of an image.
   std::vector<Vector> errors_[2], carried_[2];
   std::vector<double> most_[2];
-  Vector work_;
 };
 
 // Small helpers of bounds.

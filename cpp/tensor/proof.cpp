@@ -16,9 +16,10 @@ namespace {
 // Not inlined: nothing of it may be moved out of the scope of its rounding.
 __attribute__((noinline)) double bound_next(const RowState& row, const GridView& grid, int r,
                                             const ProofOptions& options, std::vector<Seen>& seen,
-                                            size_t* start, double* cut) {
+                                            size_t* start, double* cut, Team& team) {
   const RoundUp up;
-  RowBound found = bound_row(row, grid, r, seen, options.efforts, start, options.target, options.terms);
+  RowBound found = bound_row(row, grid, r, seen, options.efforts, start, options.target,
+                             options.terms, team);
   seen = std::move(found.seen);
   *cut += found.cut;
   return found.width;
@@ -145,6 +146,7 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
   std::vector<Seen> seen(n + 1, Seen{1, {0, 1}, {1.0, 1.0}, {0.0, 0.0}});
   int64_t exponent = 0;
   size_t start = 0;
+  Team team(options.threads, control);
   bool lost = !keeps_subnormals();
   auto lose = [&](int r) {
     if (!lost) out.lost_row = r;
@@ -162,7 +164,7 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     exponent += row.exponent;
     if (!lost) {
       try {
-        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut);
+        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut, team);
         out.rows.push_back(width);
       } catch (const Lost&) {
         lose(r);

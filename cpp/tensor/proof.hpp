@@ -27,6 +27,7 @@ struct ProofOptions {
   std::vector<Effort> efforts = {{4, 8}, {8, 24}, {16, 48}};
   double target = 1e-11;
   Terms terms;
+  int threads = 1;
 };
 
 struct ProvedGrid {

@@ -1,6 +1,7 @@
 #include "tensor/row_bound.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <queue>
@@ -13,8 +14,8 @@ namespace planaris::tensor {
 namespace {
 
 constexpr int kSamples = 16;      // vectors by which widths are judged
-constexpr int kAttempts = 24;     // to enclose the neighbours of a site
-constexpr double kSafe = 0.5;     // largest relative error of a site
+constexpr int kAttempts = 24;   // to enclose the neighbours of a site
+constexpr double kSafe = 0.5;   // largest relative error of a site
 constexpr int kMostPairs = 4000;  // of nodes, per site
 
 Vector turned(const Vector& a, int rows, int columns) {
@@ -244,26 +245,48 @@ class RowProof {
     }
   }
 
-  RowBound bound(const Effort& effort, double target) {
+  RowBound bound(const Effort& effort, double target, Team& team) const {
     Encloser right(all_back_, all_cloud_, effort, terms_);  // position p is bond n - p
-    for (int i = n_ - 1; i >= 0; --i) right.advance(errors_[i]);
     Encloser left(ahead_, right_cloud_, effort, terms_);
+    Encloser state(back_, left_cloud_, effort, terms_);
+    all_of(team, 3, [&](int task, const auto& check) {
+      for (int i = 0; i < n_; ++i, check()) {
+        if (task == 0) right.advance(errors_[n_ - 1 - i]);
+        if (task == 1) left.advance({});
+        if (task == 2) state.advance({});
+      }
+    });
+    std::vector<double> deltas(n_), cuts(n_);
+    all_of(team, n_, [&](int i, const auto& check) {
+      deltas[i] = site(i, left, right, target / n_, &cuts[i]);
+      check();
+    });
     RowBound out;
     for (int i = 0; i < n_; ++i) {
-      double cut = 0;
-      const double delta = site(i, left, right, target / n_, &cut);
-      out.width += delta / -(delta - 1);
-      out.cut += cut;
-      if (i + 1 < n_) left.advance({});
+      out.width += deltas[i] / -(deltas[i] - 1);
+      out.cut += cuts[i];
     }
-    Encloser state(back_, left_cloud_, effort, terms_);
-    for (int i = n_ - 1; i >= 0; --i) state.advance({});
-    out.seen.resize(n_ + 1);
-    for (int i = 0; i <= n_; ++i) out.seen[i] = seen_from(state.at(n_ - i));
+    for (int i = 0; i <= n_; ++i) out.seen.push_back(seen_from(state.at(n_ - i)));
     return out;
   }
 
  private:
+  // Runs tasks on all threads, each rounding up; throws Lost when one has.
+  template <class Run>
+  static void all_of(Team& team, int count, const Run& run) {
+    std::atomic<bool> lost = false;
+    team.work(static_cast<size_t>(count), [&](int worker, int task) {
+      const RoundUp up;
+      if (lost) return;
+      try {
+        run(task, [&] { team.check(worker); });
+      } catch (const Lost&) {
+        lost = true;
+      }
+    });
+    if (lost) throw Lost();
+  }
+
   static Seen seen_from(const Enclosure& e) {
     Seen out;
     out.dim = e.dim;
@@ -362,13 +385,13 @@ Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Term
 
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
-                   size_t* start, double target, const Terms& terms) {
+                   size_t* start, double target, const Terms& terms, Team& team) {
   RowProof proof(row, grid, r, before, terms);
   RowBound best;
   best.width = std::numeric_limits<double>::infinity();
   for (; *start < efforts.size(); ++*start) {
     try {
-      RowBound found = proof.bound(efforts[*start], target);
+      RowBound found = proof.bound(efforts[*start], target, team);
       if (found.width < best.width) best = std::move(found);
     } catch (const Lost&) {
       continue;

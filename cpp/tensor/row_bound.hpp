@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/team.hpp"
 #include "tensor/enclosure.hpp"
 #include "tensor/row_state.hpp"
 
@@ -30,6 +31,6 @@ Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Term
 // before has seen.
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
-                   size_t* start, double target, const Terms& terms);
+                   size_t* start, double target, const Terms& terms, Team& team);
 
 }  // namespace planaris::tensor

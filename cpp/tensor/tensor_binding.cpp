@@ -154,7 +154,7 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "prove_grid",
       [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
-         std::vector<std::pair<int, int>> effort, double target, const Terms& terms,
+         std::vector<std::pair<int, int>> effort, double target, const Terms& terms, int threads,
          Progress progress, double seconds) {
         const auto rows = static_cast<int>(fields.shape(0));
         const auto columns = static_cast<int>(fields.shape(1));
@@ -175,11 +175,11 @@ void bind_tensor(nb::module_& m) {
                             {down.data(), down.size()}};
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms}, control);
+        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms, threads}, control);
       },
       nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
       nb::arg("max_bond"), nb::arg("tolerance"), nb::arg("effort"), nb::arg("target"),
-      nb::arg("terms"), nb::arg("progress").none(), nb::arg("seconds"));
+      nb::arg("terms"), nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("bounded_exp", &bounded_exp, nb::arg("x"));
 }
 

@@ -117,6 +117,7 @@ def prove_grid(
     effort: Sequence[tuple[int, int]] = EFFORT,
     target: float = 1e-11,
     terms: ProofTerms | None = None,
+    threads: int = 1,
     budget: Budget | None = None,
 ) -> ProvedGrid:
     """Return log Z of an Ising grid and a proved bound of its error, infinite when it was lost.
@@ -132,5 +133,6 @@ def prove_grid(
         list(effort),
         target,
         ProofTerms() if terms is None else terms,
+        threads,
         *control(budget),
     )

@@ -55,7 +55,11 @@ def prove(model: IsingModel, target: float, budget: Budget) -> tensor.ProvedGrid
     for bond in BONDS:
         try:
             found = tensor.prove_grid(
-                *arrays, max_bond=bond, target=target / len(arrays[0]), budget=budget
+                *arrays,
+                max_bond=bond,
+                target=target / len(arrays[0]),
+                threads=budget.workers(),
+                budget=budget,
             )
         except (OverflowError, TimeoutError):
             break
