@@ -106,9 +106,7 @@ def test_rows_are_bounded_over_all_configurations():
     assert np.median([x for x in ratios if x]) > 0.5  # and not by much more than needed
 
 
-@pytest.mark.parametrize(
-    "factors", [{"coarse": 0.3, "word": 0.0}, {"radius": 0.0}, {"cut": 0.8}]
-)
+@pytest.mark.parametrize("factors", [{"coarse": 0.3, "word": 0.0}, {"radius": 0.0}, {"cut": 0.8}])
 def test_every_term_is_needed_for_some_configuration(factors):
     assert any(probe(seed, **factors) > 1.0 for seed in range(40))
 
@@ -125,7 +123,7 @@ def test_the_exponential_keeps_its_bound():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "width"), [(0.5, 0.5, 1e-11), (1.0, 0.3, 1e-10), (1.0, 1.0, 1e-9)]
+    ("a", "b", "width"), [(0.5, 0.5, 1e-11), (1.0, 0.3, 1e-10), (1.0, 1.0, 1e-10), (2.0, 0.5, 1e-8)]
 )
 def test_wide_grids_are_enclosed_tightly(a, b, width):
     rng = np.random.default_rng(3)
@@ -138,6 +136,13 @@ def test_wide_grids_are_enclosed_tightly(a, b, width):
     assert found.gap < 2 * width
     assert found.lower <= exact.upper
     assert exact.lower <= found.upper
+
+
+def test_threads_do_not_change_a_proof():
+    arrays = random_grid("uniform", 6, 9, np.random.default_rng(8))
+    one, two = (prove_grid(*arrays, threads=threads) for threads in (1, 2))
+    assert np.isfinite(one.half_width)
+    assert (one.log_partition, one.rows) == (two.log_partition, two.rows)
 
 
 def test_what_cannot_be_proved_is_an_estimate():
