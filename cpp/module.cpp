@@ -8,6 +8,7 @@ namespace nb = nanobind;
 namespace planaris::bindings {
 void bind_coupling_from_the_past(nb::module_& m);
 void bind_cuts(nb::module_& m);
+void bind_decoding(nb::module_& m);
 void bind_elimination(nb::module_& m);
 void bind_embedding(nb::module_& m);
 void bind_forest(nb::module_& m);
@@ -41,6 +42,7 @@ NB_MODULE(_core, m) {
         "Whether the environment asks for kernels without vector instructions.");
   planaris::bindings::bind_coupling_from_the_past(m);
   planaris::bindings::bind_cuts(m);
+  planaris::bindings::bind_decoding(m);
   planaris::bindings::bind_elimination(m);
   planaris::bindings::bind_embedding(m);
   planaris::bindings::bind_forest(m);

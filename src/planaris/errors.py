@@ -70,6 +70,16 @@ class NotPlanarError(PlanarisError):
     kuratowski_edges: Any
 
 
+class NotMatchableError(PlanarisError):
+    """A detector error model is no graph: ``mechanisms`` flip too many detectors.
+
+    ``instructions`` holds them as text. Also raised for an observable that winds around a hole.
+    """
+
+    mechanisms: Any
+    instructions: Any
+
+
 class MethodError(PlanarisError):
     """The requested method does not fit the model; ``evidence`` says why."""
 
@@ -95,6 +105,13 @@ class TimeLimitError(PlanarisError, TimeoutError):
 
 class InfeasibleError(PlanarisError):
     """A combinatorial problem has no solution; the evidence names the part at fault."""
+
+
+class ImpossibleShotError(InfeasibleError):
+    """No error of the model has the syndrome of ``shot``; ``detectors`` names those at fault."""
+
+    shot: int
+    detectors: Any
 
 
 class FileFormatError(PlanarisError):

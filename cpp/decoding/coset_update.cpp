@@ -1,0 +1,195 @@
+#include "decoding/coset_update.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/plain_kernels.hpp"
+
+namespace planaris {
+
+namespace {
+
+constexpr int kWidth = 8;   // doubles of a vector
+constexpr int kBlock = 4;   // pairs of rows that are eliminated together
+typedef double Vector __attribute__((vector_size(kWidth * sizeof(double)), aligned(8)));
+
+// Strict upper triangle, row-major; entries below it hold anything.
+struct Rows {
+  double* a;
+  int64_t stride;
+  int32_t pairs;     // all
+  double* mass;      // by pair: sum of the sizes of all that was added to its diagonal entry
+  double* coefficients;
+};
+
+#define PLANARIS_INLINE [[gnu::always_inline]] inline
+
+PLANARIS_INLINE Vector load(const double* from) { return *reinterpret_cast<const Vector*>(from); }
+PLANARIS_INLINE void store(double* to, Vector value) { *reinterpret_cast<Vector*>(to) = value; }
+
+// Rows r, r + 1 gain Σ_q v_q[r] / d_q u_q - u_q[r] / d_q v_q over `Count` eliminated pairs.
+template <int Count>
+PLANARIS_INLINE void update_pair(const Rows& m, int32_t first, int32_t r, const double* inverse) {
+  const int64_t n = 2 * int64_t(m.pairs);
+  double c0[2 * Count], c1[2 * Count];
+  double mass = 0.0;
+  for (int q = 0; q < Count; ++q) {
+    const double *u = m.a + (2 * int64_t(first) + 2 * q) * m.stride, *v = u + m.stride;
+    c0[2 * q] = v[r] * inverse[q];
+    c0[2 * q + 1] = -u[r] * inverse[q];
+    c1[2 * q] = v[r + 1] * inverse[q];
+    c1[2 * q + 1] = -u[r + 1] * inverse[q];
+    mass += std::fabs(c0[2 * q] * u[r + 1]) + std::fabs(c0[2 * q + 1] * v[r + 1]);
+  }
+  m.mass[r / 2] += mass;
+  double *row0 = m.a + r * m.stride, *row1 = row0 + m.stride;
+  const double* from = m.a + 2 * int64_t(first) * m.stride;
+  for (int64_t c = r / kWidth * kWidth; c < n; c += kWidth) {
+    Vector x0 = load(row0 + c), x1 = load(row1 + c);
+    for (int q = 0; q < 2 * Count; ++q) {
+      const Vector y = load(from + q * m.stride + c);
+      x0 += c0[q] * y;
+      x1 += c1[q] * y;
+    }
+    store(row0 + c, x0);
+    store(row1 + c, x1);
+  }
+}
+
+PLANARIS_INLINE void eliminate_pairs(const Rows& m, int32_t count) {
+  double inverse[kBlock];
+  for (int32_t first = 0; first < count; first += kBlock) {
+    const int32_t last = std::min(count, first + kBlock);
+    for (int32_t i = first; i < last; ++i) {
+      inverse[i - first] = 1.0 / m.a[2 * i * m.stride + 2 * i + 1];
+      for (int32_t j = i + 1; j < last; ++j) update_pair<1>(m, i, 2 * j, inverse + (i - first));
+    }
+    if (last - first == kBlock) {
+      for (int32_t j = last; j < m.pairs; ++j) update_pair<kBlock>(m, first, 2 * j, inverse);
+    } else {
+      for (int32_t i = first; i < last; ++i) {
+        for (int32_t j = last; j < m.pairs; ++j) update_pair<1>(m, i, 2 * j, inverse + (i - first));
+      }
+    }
+  }
+}
+
+void eliminate_plain(const Rows& m, int32_t count) { eliminate_pairs(m, count); }
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2,fma"))) void eliminate_avx2(const Rows& m, int32_t count) {
+  eliminate_pairs(m, count);
+}
+__attribute__((target("avx512f,fma"))) void eliminate_avx512(const Rows& m, int32_t count) {
+  eliminate_pairs(m, count);
+}
+#endif
+
+using Eliminate = void (*)(const Rows&, int32_t);
+
+Eliminate choose_eliminate() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  static const Eliminate chosen = [] {
+    if (plain_kernels()) return &eliminate_plain;
+    if (__builtin_cpu_supports("avx512f")) return &eliminate_avx512;
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return has_avx2 ? &eliminate_avx2 : &eliminate_plain;
+  }();
+  return chosen;
+#else
+  return &eliminate_plain;
+#endif
+}
+
+}  // namespace
+
+void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical) {
+  const auto k = static_cast<int32_t>(changes.size());
+  pairs_ = k + (logical >= 0);
+  stride_ = (2 * int64_t(pairs_) + kWidth - 1) / kWidth * kWidth;
+  if (a_.size() < size_t(2 * pairs_ * stride_)) a_.resize(2 * pairs_ * stride_);
+  if (mass_.size() < size_t(pairs_)) mass_.resize(pairs_);
+  for (int32_t i = 0; i < pairs_; ++i) {
+    const int32_t e = i < k ? changes[i].edge : logical;
+    double *row0 = &a_[2 * i * stride_], *row1 = row0 + stride_;
+    mass_[i] = row0[2 * i + 1] = (i < k ? changes[i].ratio : 0.0) + inverse_->diagonal[e];
+    const double* blocks = inverse_->blocks.data() + 4 * (int64_t(inverse_->place(e, e + 1)) - e - 1);
+    for (int32_t j = i + 1; j < pairs_; ++j) {
+      const double* block = blocks + 4 * int64_t(j < k ? changes[j].edge : logical);
+      row0[2 * j] = block[0];
+      row0[2 * j + 1] = block[1];
+      row1[2 * j] = block[2];
+      row1[2 * j + 1] = block[3];
+    }
+    std::fill(row0 + 2 * pairs_, row0 + stride_, 0.0);
+    std::fill(row1 + 2 * pairs_, row1 + stride_, 0.0);
+    const int64_t below = 2 * i / kWidth * kWidth;
+    std::fill(row0 + below, row0 + 2 * i + 1, 0.0);
+    std::fill(row1 + below, row1 + 2 * i + 2, 0.0);
+  }
+}
+
+CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logical) {
+  CosetWeight result;
+  const auto k = static_cast<int32_t>(changes.size());
+  gather(changes, logical);
+  choose_eliminate()({a_.data(), stride_, pairs_, mass_.data(), nullptr}, k);
+  double product = 1.0;
+  for (int32_t i = 0; i < pairs_; ++i) {
+    const double pivot = a_[2 * i * stride_ + 2 * i + 1];
+    if (i < k) {
+      product *= pivot;
+      if (product < 1e-150) {
+        result.log_pivots += std::log(product);
+        product = 1.0;
+      }
+    } else {
+      result.other = pivot;
+    }
+    if (!(pivot > 0.0) && !(i == k && pivot == 0.0 && mass_[i] == 0.0)) {
+      result.doubt = std::numeric_limits<double>::infinity();
+    } else if (mass_[i] > 0.0) {
+      result.doubt += mass_[i] / pivot;
+    }
+  }
+  result.log_pivots += std::log(product);
+  return result;
+}
+
+bool CosetUpdate::invert(std::span<const JoinChange> changes, std::vector<double>& inverse) {
+  gather(changes, -1);
+  const int64_t n = 2 * int64_t(pairs_);
+  inverse.resize(n * n);
+  for (int64_t r = 0; r < n; ++r) {
+    inverse[r * n + r] = 0.0;
+    for (int64_t c = r + 1; c < n; ++c) {
+      inverse[r * n + c] = a_[r * stride_ + c];
+      inverse[c * n + r] = -a_[r * stride_ + c];
+    }
+  }
+  // Gauss and Jordan with pivots of two rows, in place.
+  for (int64_t p = 0; p < n; p += 2) {
+    const double d = inverse[p * n + p + 1];
+    if (!(d > 0.0)) return false;
+    double *u = &inverse[p * n], *v = u + n;
+    for (int64_t c = 0; c < n; ++c) {  // [[0, -1/d], [1/d, 0]] times the two rows
+      const double x = u[c], y = v[c];
+      u[c] = -y / d;
+      v[c] = x / d;
+    }
+    u[p] = v[p + 1] = 0.0;
+    u[p + 1] = -1.0 / d;
+    v[p] = 1.0 / d;
+    for (int64_t r = 0; r < n; ++r) {
+      if (r == p || r == p + 1) continue;
+      double* row = &inverse[r * n];
+      const double cu = row[p], cv = row[p + 1];
+      row[p] = row[p + 1] = 0.0;
+      for (int64_t c = 0; c < n; ++c) row[c] -= cu * u[c] + cv * v[c];
+    }
+  }
+  return true;
+}
+
+}  // namespace planaris

@@ -1,0 +1,51 @@
+// The weight of one syndrome relative to no syndrome, as a small Pfaffian.
+//
+// An error with the syndrome is taken as reference. Flipping its k edges changes k joins of the
+// Kasteleyn matrix, hence Pf K' / Pf K is a Pfaffian of 2k rows of B⁻¹ + K⁻¹. Eliminated edge by
+// edge every pivot is a ratio of two sums of positive weights. With the logical edge as last pair
+// of rows, what is left of it is the probability of the other logical class.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "decoding/edge_inverse.hpp"
+
+namespace planaris {
+
+struct CosetWeight {
+  double log_pivots = 0.0;  // Σ log of all pivots but that of the logical edge
+  double other = 0.0;       // what is left of the logical edge: P(other class), up to rounding
+  // Estimated relative error of `other`, and error of log_pivots, in units of the rounding of a
+  // double: what was added up over what was left. Infinite if a pivot was not positive.
+  double doubt = 0.0;
+};
+
+// Edges whose join was multiplied by t, as t / (1 - t); ascending.
+struct JoinChange {
+  int32_t edge;
+  double ratio;
+};
+
+class CosetUpdate {
+ public:
+  explicit CosetUpdate(const EdgeInverse& inverse) : inverse_(&inverse) {}
+
+  // `logical`: the logical edge, larger than all others, or -1.
+  CosetWeight weigh(std::span<const JoinChange> changes, int32_t logical);
+
+  // The inverse of the matrix of 2k rows, full and row by row, for gradients; false if a pivot
+  // vanished.
+  bool invert(std::span<const JoinChange> changes, std::vector<double>& inverse);
+
+ private:
+  void gather(std::span<const JoinChange> changes, int32_t logical);
+
+  const EdgeInverse* inverse_;
+  std::vector<double> a_, mass_, coefficients_;
+  int32_t pairs_ = 0;
+  int64_t stride_ = 0;
+};
+
+}  // namespace planaris

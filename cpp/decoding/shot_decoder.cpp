@@ -1,0 +1,424 @@
+#include "decoding/shot_decoder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "base/team.hpp"
+
+namespace planaris {
+
+namespace {
+
+constexpr int64_t kChunk = 64;  // shots of a task
+
+// Rounds to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest weight
+// or less, for graphs of up to a million edges.
+TJoinWeights rounded_weights(std::span<const double> weight) {
+  double largest = 0.0;
+  for (const double w : weight) {
+    if (!(w >= 0.0) || std::isinf(w)) throw std::invalid_argument("weights must be finite and >= 0");
+    largest = std::max(largest, w);
+  }
+  const int bits = 59 - int(std::bit_width(weight.size()));
+  TJoinWeights result;
+  result.mantissas.resize(weight.size(), 0);
+  if (largest == 0.0) return result;
+  result.exponent = std::ilogb(largest) + 1 - bits;
+  for (size_t e = 0; e < weight.size(); ++e) {
+    result.mantissas[e] = std::llround(std::ldexp(weight[e], -result.exponent));
+  }
+  return result;
+}
+
+template <class Visit>
+void each_bit(const uint8_t* bits, int64_t bytes, Visit&& visit) {
+  for (int64_t at = 0; at < bytes; at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bits + at, size_t(std::min<int64_t>(8, bytes - at)));
+    for (; word != 0; word &= word - 1) visit(int32_t(8 * at + std::countr_zero(word)));
+  }
+}
+
+bool parity_of(const uint8_t* a, const uint8_t* b, int64_t bytes) {
+  uint64_t folded = 0;
+  for (int64_t at = 0; at < bytes; at += 8) {
+    uint64_t x = 0, y = 0;
+    const auto size = size_t(std::min<int64_t>(8, bytes - at));
+    std::memcpy(&x, a + at, size);
+    std::memcpy(&y, b + at, size);
+    folded ^= x & y;
+  }
+  return std::popcount(folded) & 1;
+}
+
+}  // namespace
+
+class ShotMatcher::Worker {
+ public:
+  Worker(const DecodingEdges& edges, const TJoinWeights& weights)
+      : edges_(edges), weights_(weights), solver_(prepare_tjoins(problem(weights))) {}
+
+  // The lightest error of a shot, in `join`; returns -1, or a vertex that cannot be joined.
+  int32_t find(const ShotRows& shots, int64_t shot, int observable) {
+    const uint8_t* row = shots.bits + shot * shots.bytes;
+    odd_.clear();
+    each_bit(row, shots.bytes, [this](int32_t v) { odd_.push_back(v); });
+    potential_ = !edges_.potential.empty() && parity_of(row, edges_.potential.data(), shots.bytes);
+    if (observable >= 0 && (observable != 0) != potential_) odd_.push_back(edges_.parity_vertex);
+    join.clear();
+    const std::span<const int32_t> erased = shots.erased(shot);
+    if (erased.empty()) {
+      digits_.clear();
+      return solver_->solve(odd_, quiet_, join, digits_);
+    }
+    TJoinWeights changed = weights_;
+    for (const int32_t e : erased) changed.mantissas[e] = 0;
+    TJoinProblem p = problem(changed);
+    p.odd = odd_;
+    TJoinSolution found = minimum_tjoin(p, nullptr, quiet_);
+    join = std::move(found.join);
+    return found.infeasible;
+  }
+
+  double weight(std::span<const int32_t> erased) const {
+    double sum = 0.0;
+    for (const int32_t e : join) {
+      if (!std::binary_search(erased.begin(), erased.end(), e)) sum += edges_.weight[e];
+    }
+    return sum;
+  }
+
+  void flips(uint8_t* to) const {
+    const int32_t width = edges_.mask_bytes;
+    std::fill(to, to + width, uint8_t(0));
+    for (const int32_t e : join) {
+      for (int32_t b = 0; b < width; ++b) to[b] ^= edges_.mask[size_t(e) * width + b];
+    }
+    if (potential_) to[0] ^= 1;
+  }
+
+  std::vector<int32_t> join;
+  std::vector<JoinChange> changes;
+
+ private:
+  TJoinProblem problem(const TJoinWeights& weights) const {
+    return {edges_.num_vertices, edges_.ends, &weights, {}, edges_.boundary};
+  }
+
+  const DecodingEdges& edges_;
+  const TJoinWeights& weights_;
+  std::unique_ptr<TJoinSolver> solver_;
+  Control quiet_;
+  std::vector<int32_t> odd_;
+  std::vector<int64_t> digits_;
+  bool potential_ = false;
+};
+
+ShotMatcher::ShotMatcher(DecodingEdges edges)
+    : edges_(std::move(edges)), weights_(rounded_weights(edges_.weight)) {
+  give(take());  // broken graphs are refused here
+}
+ShotMatcher::~ShotMatcher() = default;
+
+std::unique_ptr<ShotMatcher::Worker> ShotMatcher::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto worker = std::move(idle_.back());
+      idle_.pop_back();
+      return worker;
+    }
+  }
+  return std::make_unique<Worker>(edges_, weights_);
+}
+
+void ShotMatcher::give(std::unique_ptr<Worker> worker) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(worker));
+}
+
+namespace {
+
+// Runs body(worker, matcher's worker, shot) over all shots. A body returns a vertex that cannot
+// be joined, or -1; the first shot with one is returned.
+template <class Body>
+Impossible for_shots(ShotMatcher& matcher, int64_t count, int threads, Control& control,
+                     Body&& body) {
+  const int64_t chunks = (count + kChunk - 1) / kChunk;
+  Team team(int(std::min<int64_t>(threads, std::max<int64_t>(chunks, 1))), control);
+  std::vector<Impossible> found(chunks);
+  std::vector<std::unique_ptr<ShotMatcher::Worker>> workers(team.threads());
+  for (auto& worker : workers) worker = matcher.take();
+  team.work(size_t(chunks), [&](int worker, int chunk) {
+    team.check(worker, double(chunk) / double(chunks));
+    const int64_t end = std::min(count, (chunk + 1) * kChunk);
+    for (int64_t shot = chunk * kChunk; shot < end; ++shot) {
+      const int32_t vertex = body(worker, *workers[worker], shot);
+      if (vertex < 0) continue;
+      found[chunk] = {shot, vertex};
+      break;
+    }
+  });
+  for (auto& worker : workers) matcher.give(std::move(worker));
+  for (const Impossible& each : found) {
+    if (each.shot >= 0) return each;
+  }
+  return {};
+}
+
+// Edges of the reference error and erased ones as changes of joins; what they multiply P with.
+double list_changes(const DecodingEdges& edges, const CosetEdges& coset,
+                    std::span<const int32_t> join, std::span<const int32_t> erased,
+                    std::vector<JoinChange>& changes) {
+  double log_factor = 0.0;
+  changes.clear();
+  const auto is_erased = [&](int32_t e) {
+    return std::binary_search(erased.begin(), erased.end(), e);
+  };
+  for (const int32_t e : join) {
+    const double w = edges.weight[e];
+    if (w == 0.0 || (!erased.empty() && is_erased(e))) continue;  // flipping changes nothing
+    if (coset.place[e] < 0) {
+      log_factor -= w;
+      continue;
+    }
+    // t = exp(-2 w): the join is multiplied by it, the weight by (1 - t) / sqrt(t).
+    const double rest = -std::expm1(-2 * w);
+    log_factor += std::log(rest) + w;
+    changes.push_back({coset.place[e], std::exp(-2 * w) / rest});
+  }
+  for (const int32_t e : erased) {
+    const double w = edges.weight[e];
+    // Of P = Π (1 - p) …, 1 - p became ½.
+    log_factor += std::log1p(std::exp(-w)) - 0.6931471805599453;
+    if (w == 0.0 || coset.place[e] < 0) continue;
+    const double rest = -std::expm1(-w);  // t = exp(-w)
+    log_factor += std::log(rest) + w;
+    changes.push_back({coset.place[e], std::exp(-w) / rest});
+  }
+  const auto before = [](const JoinChange& a, const JoinChange& b) { return a.edge < b.edge; };
+  if (!std::is_sorted(changes.begin(), changes.end(), before)) {
+    std::sort(changes.begin(), changes.end(), before);
+  }
+  return log_factor;
+}
+
+}  // namespace
+
+Matches ShotMatcher::match(const ShotRows& shots, int observable, bool keep_edges, int threads,
+                           Control& control) {
+  Matches result;
+  const int32_t width = edges_.mask_bytes;
+  result.flips.resize(size_t(shots.count) * width);
+  result.weight.resize(shots.count);
+  std::vector<std::vector<int32_t>> kept(keep_edges ? shots.count : 0);
+  result.impossible = for_shots(*this, shots.count, threads, control,
+                                [&](int, Worker& worker, int64_t shot) {
+                                  const int32_t vertex = worker.find(shots, shot, observable);
+                                  if (vertex >= 0) return vertex;
+                                  worker.flips(&result.flips[size_t(shot) * width]);
+                                  result.weight[shot] = worker.weight(shots.erased(shot));
+                                  if (keep_edges) kept[shot] = worker.join;
+                                  return -1;
+                                });
+  if (keep_edges) {
+    result.offsets.push_back(0);
+    for (const auto& join : kept) {
+      result.edges.insert(result.edges.end(), join.begin(), join.end());
+      result.offsets.push_back(int64_t(result.edges.size()));
+    }
+  }
+  return result;
+}
+
+ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
+                           const CosetEdges& coset, const ShotRows& shots, int threads,
+                           Control& control) {
+  ClassWeights result;
+  const DecodingEdges& edges = matcher.edges();
+  result.flips.resize(size_t(shots.count) * edges.mask_bytes);
+  result.other.resize(shots.count);
+  result.log_weight.resize(shots.count);
+  result.doubt.resize(shots.count);
+  result.num_changes.resize(shots.count);
+  std::vector<CosetUpdate> updates(size_t(std::max(threads, 1)), CosetUpdate(inverse));
+  result.impossible = for_shots(
+      matcher, shots.count, threads, control,
+      [&](int number, ShotMatcher::Worker& worker, int64_t shot) {
+        const int32_t vertex = worker.find(shots, shot, -1);
+        if (vertex >= 0) return vertex;
+        worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
+        const double factor =
+            list_changes(edges, coset, worker.join, shots.erased(shot), worker.changes);
+        result.num_changes[shot] = int32_t(worker.changes.size());
+        if (result.num_changes[shot] > coset.most_changes) {
+          result.doubt[shot] = std::numeric_limits<double>::quiet_NaN();
+          return -1;
+        }
+        const CosetWeight found = updates[number].weigh(worker.changes, coset.logical);
+        result.other[shot] = found.other;
+        result.log_weight[shot] = factor + found.log_pivots;
+        result.doubt[shot] = found.doubt;
+        return -1;
+      });
+  return result;
+}
+
+namespace {
+
+// For a changed edge: P(part of the error), and what the sum over `pairs` takes it for.
+struct ChangedEdge {
+  double probability, counted;
+};
+
+ChangedEdge changed_edge(const EdgeInverse& inverse, const JoinChange& change, double alpha) {
+  const double q = inverse.diagonal[change.edge];
+  const double beta = 1.0 + change.ratio;  // 1 / (1 - t)
+  const double a = change.ratio + q;
+  return {-change.ratio * (1.0 + beta * alpha), q - a + 2 * beta + beta * beta * alpha};
+}
+
+}  // namespace
+
+MechanismSums sum_mechanisms(ShotMatcher& matcher, const EdgeInverse& inverse,
+                             const CosetEdges& coset, const ShotRows& shots,
+                             std::span<const double> counts, int threads, Control& control,
+                             Impossible& impossible) {
+  const DecodingEdges& edges = matcher.edges();
+  const size_t m = size_t(inverse.num_edges), legs = 2 * m;
+  MechanismSums result;
+  result.direct.assign(m, 0.0);
+  result.pairs.assign(legs * legs, 0.0);
+  result.bridges.assign(edges.weight.size(), 0.0);
+  constexpr int64_t kRound = 1024;
+  struct Inverted {
+    std::vector<JoinChange> changes;
+    std::vector<double> inverse;
+    std::vector<int32_t> bridges;
+    double log_weight = 0.0;
+    bool sound = true;
+  };
+  std::vector<Inverted> round(size_t(std::min(kRound, shots.count)));
+  std::vector<CosetUpdate> updates(size_t(std::max(threads, 1)), CosetUpdate(inverse));
+  for (int64_t begin = 0; begin < shots.count; begin += kRound) {
+    const int64_t size = std::min(kRound, shots.count - begin);
+    impossible = for_shots(matcher, size, threads, control,
+                           [&](int number, ShotMatcher::Worker& worker, int64_t at) {
+                             Inverted& to = round[at];
+                             const int32_t vertex = worker.find(shots, begin + at, -1);
+                             if (vertex >= 0) return vertex;
+                             const double factor = list_changes(edges, coset, worker.join, {},
+                                                                to.changes);
+                             to.bridges.clear();
+                             for (const int32_t e : worker.join) {
+                               if (coset.place[e] < 0) to.bridges.push_back(e);
+                             }
+                             const CosetWeight found = updates[number].weigh(to.changes, -1);
+                             to.log_weight = factor + found.log_pivots;
+                             to.sound = std::isfinite(found.doubt) &&
+                                        updates[number].invert(to.changes, to.inverse);
+                             return -1;
+                           });
+    if (impossible.shot >= 0) {
+      impossible.shot += begin;
+      return result;
+    }
+    for (int64_t at = 0; at < size; ++at) {  // in order, whoever inverted them
+      const Inverted& from = round[at];
+      const double count = counts[begin + at];
+      if (!from.sound) {
+        ++result.failed;
+        continue;
+      }
+      result.log_weight += count * from.log_weight;
+      for (const int32_t e : from.bridges) result.bridges[e] += count;
+      const size_t k = from.changes.size();
+      for (size_t i = 0; i < k; ++i) {
+        const size_t leg = 2 * size_t(from.changes[i].edge);
+        const double* rows = &from.inverse[2 * i * 2 * k];
+        for (size_t j = 0; j < k; ++j) {
+          double* to = &result.pairs[leg * legs + 2 * size_t(from.changes[j].edge)];
+          to[0] += count * rows[2 * j];
+          to[1] += count * rows[2 * j + 1];
+          to[legs] += count * rows[2 * k + 2 * j];
+          to[legs + 1] += count * rows[2 * k + 2 * j + 1];
+        }
+        const ChangedEdge own = changed_edge(inverse, from.changes[i], rows[2 * i + 1]);
+        result.direct[from.changes[i].edge] += count * (own.probability - own.counted);
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<double> mechanism_probabilities(ShotMatcher& matcher, const EdgeInverse& inverse,
+                                            const CosetEdges& coset, const ShotRows& shots,
+                                            int threads, Control& control,
+                                            Impossible& impossible) {
+  const DecodingEdges& edges = matcher.edges();
+  const size_t m = size_t(inverse.num_edges);
+  std::vector<double> result(size_t(shots.count) * m);
+  struct Scratch {
+    CosetUpdate update;
+    std::vector<double> inverse, even, odd, product;
+  };
+  std::vector<Scratch> scratch(size_t(std::max(threads, 1)), Scratch{CosetUpdate(inverse), {}, {}, {}, {}});
+  impossible = for_shots(
+      matcher, shots.count, threads, control,
+      [&](int number, ShotMatcher::Worker& worker, int64_t shot) {
+        Scratch& s = scratch[number];
+        const int32_t vertex = worker.find(shots, shot, -1);
+        if (vertex >= 0) return vertex;
+        list_changes(edges, coset, worker.join, {}, worker.changes);
+        double* row = &result[size_t(shot) * m];
+        const size_t k = worker.changes.size(), n = 2 * k;
+        if (!s.update.invert(worker.changes, s.inverse)) {
+          std::fill(row, row + m, std::numeric_limits<double>::quiet_NaN());
+          return -1;
+        }
+        // Columns S_R,2e and S_R,2e+1 of all edges, side by side.
+        s.even.assign(n * m, 0.0);
+        s.odd.assign(n * m, 0.0);
+        for (size_t i = 0; i < k; ++i) {
+          const int32_t r = worker.changes[i].edge;
+          double *e0 = &s.even[2 * i * m], *e1 = e0 + m, *o0 = &s.odd[2 * i * m], *o1 = o0 + m;
+          for (int32_t f = 0; f < int32_t(m); ++f) {
+            if (f == r) continue;
+            const double* b = inverse.block(std::min(r, f), std::max(r, f));
+            e0[f] = r < f ? b[0] : -b[0];
+            e1[f] = r < f ? b[2] : -b[1];
+            o0[f] = r < f ? b[1] : -b[2];
+            o1[f] = r < f ? b[3] : -b[3];
+          }
+        }
+        std::copy(inverse.diagonal.begin(), inverse.diagonal.end(), row);
+        s.product.resize(m);
+        for (size_t i = 0; i < n; ++i) {
+          std::fill(s.product.begin(), s.product.end(), 0.0);
+          for (size_t j = 0; j < n; ++j) {
+            const double c = s.inverse[i * n + j];
+            const double* from = &s.odd[j * m];
+            for (size_t f = 0; f < m; ++f) s.product[f] += c * from[f];
+          }
+          // S_2e,i = -S_i,2e
+          const double* even = &s.even[i * m];
+          for (size_t f = 0; f < m; ++f) row[f] += even[f] * s.product[f];
+        }
+        for (size_t i = 0; i < k; ++i) {
+          row[worker.changes[i].edge] =
+              changed_edge(inverse, worker.changes[i], s.inverse[2 * i * n + 2 * i + 1]).probability;
+        }
+        for (const int32_t e : worker.join) {  // odds one: flipped, but no change of the matrix
+          const int32_t at = coset.place[e];
+          if (at >= 0 && edges.weight[e] == 0.0) row[at] = 1.0 - row[at];
+        }
+        return -1;
+      });
+  return result;
+}
+
+}  // namespace planaris

@@ -1,0 +1,259 @@
+"""Weights of the two logical classes of a syndrome, for one observable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from planaris.budget import Budget
+from planaris.decode.graph import DecodingGraph, split_graph
+from planaris.decode.model import ErrorModel
+from planaris.decode.planar_form import PlanarForm, planar_form
+from planaris.embed import split_faces
+from planaris.errors import NotPlanarError, PrecisionError
+from planaris.kernels.decoding import NO_ERASURES, EdgeInverse, Erasures, ShotMatcher, packed_bits
+from planaris.planar import Plan
+from planaris.typing import Array, BoolArray, FloatArray
+
+FACE_LENGTH = 8
+"""Longer faces of the dual, detectors of many mechanisms and boundaries, are split by chords."""
+
+INVERSE_BYTES = 2**29
+"""Largest inverse that is kept; larger models are eliminated anew for every syndrome."""
+
+MOST_CHANGES = 160
+"""Reference errors with more edges are left to sparse elimination, where that is faster."""
+
+LARGEST_DOUBT = 1e4
+"""Cancellation, relative to the rounding of a double, up to which a small Pfaffian is trusted."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassWeights:
+    """What is known of a batch of syndromes.
+
+    Attributes
+    ----------
+    flips : numpy.ndarray
+        bool: the more likely observable.
+    log_ratio : numpy.ndarray
+        log P(this class) - log P(other class), at least 0 up to rounding.
+    log_probability : numpy.ndarray
+        log P(syndrome).
+    slow : numpy.ndarray
+        bool: shots that took two sparse eliminations.
+    """
+
+    flips: BoolArray
+    log_ratio: FloatArray
+    log_probability: FloatArray
+    slow: BoolArray
+
+
+class CosetModel:
+    """One observable of an error model: matching, inverse and sparse elimination.
+
+    Parameters
+    ----------
+    model : ErrorModel
+        Mechanisms of at most two detectors, with a planar split graph.
+    observable : int or None
+        Which one; None if only the syndrome matters.
+    """
+
+    def __init__(self, model: ErrorModel, observable: int | None) -> None:
+        self.model, self.observable = model, observable
+        self.graph: DecodingGraph = split_graph(model, observable)
+        try:
+            self.form: PlanarForm | None = planar_form(model, self.graph, joined=True)
+        except NotPlanarError:
+            self.apart  # noqa: B018  # refused there too, unless only the logical edge is too much
+            self.form = None
+
+    # -- parts, made when first needed ----------------------------------------------------------
+
+    @cached_property
+    def apart(self) -> PlanarForm:
+        """The form without the logical edge: each class on its own."""
+        return planar_form(self.model, self.graph, joined=False)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """For sparse elimination of one class."""
+        return Plan(self.apart.dual)
+
+    def _matcher(self, boundary: list[int]) -> ShotMatcher:
+        g = self.graph
+        return ShotMatcher(
+            g.num_detectors,
+            g.num_vertices,
+            g.edges,
+            np.array(boundary, dtype=np.int32),
+            g.weights,
+            packed_bits(g.mask),
+            packed_bits(g.potential),
+            g.num_detectors + 1,
+        )
+
+    @cached_property
+    def matcher(self) -> ShotMatcher:
+        """Lightest errors of any class."""
+        n = self.graph.num_detectors
+        return self._matcher([n, n + 1])
+
+    @cached_property
+    def class_matcher(self) -> ShotMatcher:
+        """Lightest errors of a given class."""
+        return self._matcher([self.graph.num_detectors])
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the syndrome alone decides the observable: no chain joins the boundaries."""
+        return self.form is not None and self.form.logical < 0
+
+    @property
+    def inverse_bytes(self) -> float:
+        """Bytes of the inverse, were it made."""
+        edges = 0 if self.form is None else self.form.dual.num_edges
+        return 16.0 * edges * edges
+
+    def inverse(self, budget: Budget) -> EdgeInverse | None:
+        """Return the inverse without a syndrome, or None if it is too large."""
+        if self.form is None or self.inverse_bytes > min(INVERSE_BYTES, budget.bytes()):
+            return None
+        if "_inverse" not in self.__dict__:
+            self.__dict__["_inverse"] = make_inverse(self.form, self.graph, budget)
+        found: EdgeInverse = self.__dict__["_inverse"]
+        return found
+
+    def __getstate__(self) -> tuple[ErrorModel, int | None]:
+        return self.model, self.observable
+
+    def __setstate__(self, state: tuple[ErrorModel, int | None]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    # -- answers --------------------------------------------------------------------------------
+
+    def weigh(
+        self,
+        shots: Array,
+        budget: Budget,
+        *,
+        erasures: Erasures = NO_ERASURES,
+        sharp: bool = True,
+    ) -> ClassWeights:
+        """Return the weights of both classes of every syndrome.
+
+        ``shots`` are rows of bits. With ``sharp`` ratios keep their digits where they are huge;
+        without, they are right wherever a probability differs from 0 and 1.
+        """
+        inverse = self.inverse(budget)
+        if inverse is None or self.form is None:
+            return self._eliminate(shots, erasures, budget)
+        found = self.matcher.weigh(
+            inverse,
+            self.form.place,
+            self.form.logical,
+            MOST_CHANGES,
+            shots,
+            erasures=erasures,
+            budget=budget,
+        )
+        flips = (found.flips & 1).astype(np.bool_)
+        doubt = np.asarray(found.doubt)
+        other = np.asarray(found.other)
+        trusted = doubt <= LARGEST_DOUBT
+        if not sharp:  # an absolute error is what counts
+            trusted |= np.isfinite(doubt) & (other < 1e-9)
+        if self.is_decided:
+            ratio = np.full(len(other), np.inf)
+        else:
+            held = np.clip(other, 0.0, 1.0)
+            with np.errstate(divide="ignore"):
+                ratio = np.log1p(-held) - np.log(held)
+        log_probability = self.graph.log_absent + inverse.log_pfaffian + found.log_weight
+        slow = ~trusted
+        result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
+        if slow.any():
+            again = self._eliminate(shots[slow], _some(erasures, slow), budget)
+            result.flips[slow] = again.flips
+            result.log_ratio[slow] = again.log_ratio
+            result.log_probability[slow] = again.log_probability
+        return result
+
+    def _eliminate(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
+        """Return the same by one sparse elimination for each class."""
+        logs = np.full((len(shots), 2), -np.inf)
+        if self.is_decided:
+            found = self.matcher.match(shots, erasures=erasures, keep_edges=True, budget=budget)
+            sums = self._class_sums(found.offsets, found.edges, erasures, budget)
+            flips = (np.asarray(found.flips) & 1).astype(np.int64)
+            logs[np.arange(len(shots)), flips] = sums
+        else:
+            for c in (0, 1):
+                found = self.class_matcher.match(
+                    shots, erasures=erasures, observable=c, keep_edges=True, budget=budget
+                )
+                logs[:, c] = self._class_sums(found.offsets, found.edges, erasures, budget)
+        flips = logs[:, 1] > logs[:, 0]
+        top = logs.max(1)
+        with np.errstate(invalid="ignore"):
+            ratio = np.abs(logs[:, 0] - logs[:, 1])
+        return ClassWeights(
+            flips, ratio, top + np.log1p(np.exp(-ratio)), np.ones(len(shots), dtype=np.bool_)
+        )
+
+    def _class_sums(
+        self, offsets: Array, edges: Array, erasures: Erasures, budget: Budget
+    ) -> FloatArray:
+        """Return log P(syndrome, class of the reference error)."""
+        g, place = self.graph, self.apart.place
+        count, w = len(offsets) - 1, g.weights
+        reference = np.zeros((count, len(w)), dtype=np.bool_)
+        reference[np.repeat(np.arange(count), np.diff(offsets)), edges] = True
+        weights = np.broadcast_to(w, reference.shape)
+        absent = np.full(count, g.log_absent)
+        if len(erasures.offsets):
+            erased = np.zeros_like(reference)
+            shot = np.repeat(np.arange(count), np.diff(erasures.offsets))
+            erased[shot, erasures.edges] = True
+            weights = np.where(erased, 0.0, weights)
+            absent += (erased * (-math.log(2.0) - np.log1p(-g.probability))).sum(1)
+        live = place >= 0
+        couplings = np.where(reference, -weights, weights)[:, live] / 2
+        bridges = np.where(reference, weights, 0.0)[:, ~live].sum(1)
+        found = self.plan.log_partition(couplings, time_limit=budget)
+        for each in found:
+            if not each.exact:
+                msg = (
+                    "the weights of a logical class cannot be computed to twelve digits: "
+                    f"log Z lies in [{each.lower}, {each.upper}]; use method=\"matching\""
+                )
+                raise PrecisionError(msg)
+        sums = np.array([each.value for each in found])
+        # Z counts every cut twice per component, relative to exp(-|J|) for what is not cut.
+        constant = self.plan.embedding.num_components * math.log(2.0)
+        return np.asarray(absent + sums - constant - weights[:, live].sum(1) / 2 - bridges)
+
+
+def make_inverse(form: PlanarForm, graph: DecodingGraph, budget: Budget) -> EdgeInverse:
+    """Return the inverse of the Kasteleyn matrix without a syndrome."""
+    pieces = split_faces(form.dual, FACE_LENGTH)
+    odds = np.zeros(form.dual.num_edges)
+    live = form.place >= 0
+    odds[form.place[live]] = -graph.weights[live]
+    return EdgeInverse(pieces.edges, pieces.rotation, pieces.offsets, odds, budget=budget)
+
+
+def _some(erasures: Erasures, chosen: BoolArray) -> Erasures:
+    """Return the erasures of the chosen shots."""
+    if not len(erasures.offsets):
+        return erasures
+    sizes = np.diff(erasures.offsets)
+    kept = np.repeat(chosen, sizes)
+    return Erasures(
+        np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64), erasures.edges[kept]
+    )

@@ -1,0 +1,126 @@
+"""Mechanisms of a detector error model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from planaris.errors import ModelError, NotMatchableError
+from planaris.show import many
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One error of a detector error model: what it flips, and with what probability.
+
+    Examples
+    --------
+    >>> print(Mechanism(0.01, (0, 3), (0,)))
+    error(0.01) D0 D3 L0
+    """
+
+    probability: float
+    detectors: tuple[int, ...]
+    observables: tuple[int, ...]
+
+    def __str__(self) -> str:
+        targets = [f"D{d}" for d in self.detectors] + [f"L{k}" for k in self.observables]
+        return " ".join([f"error({self.probability:.15g})", *targets])
+
+
+@dataclass(frozen=True)
+class ErrorModel:
+    """Independent mechanisms that flip detectors and observables.
+
+    Attributes
+    ----------
+    mechanisms : tuple of Mechanism
+        In the order of the flattened detector error model.
+    num_detectors, num_observables : int
+        Sizes; more than the mechanisms name where the model declares more.
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    num_detectors: int
+    num_observables: int
+
+    @classmethod
+    def from_stim(cls, dem: Any, *, split: bool = False) -> ErrorModel:
+        """Read a ``stim.DetectorErrorModel``.
+
+        Parameters
+        ----------
+        dem : stim.DetectorErrorModel
+            Repetitions and shifts are unrolled.
+        split : bool
+            Take the parts of a decomposed mechanism (``error(p) D0 D1 ^ D2``) as independent
+            mechanisms, as matching decoders do. Otherwise only what the whole flips counts.
+        """
+        mechanisms: list[Mechanism] = []
+        for number, instruction in enumerate(dem.flattened()):
+            if instruction.type != "error":
+                continue
+            (probability,) = instruction.args_copy()
+            if not 0.0 <= probability <= 1.0:
+                msg = (
+                    f"instruction {number} of `dem`, {instruction}, must have a probability "
+                    f"in [0, 1], got {probability}"
+                )
+                raise ModelError(msg, instruction=number)
+            targets = instruction.targets_copy()
+            parts = _parts(targets) if split else [targets]
+            mechanisms += [_mechanism(probability, part) for part in parts]
+        return cls(tuple(mechanisms), dem.num_detectors, dem.num_observables)
+
+    def require_matchable(self) -> None:
+        """Refuse mechanisms that flip more than two detectors."""
+        wide = [k for k, m in enumerate(self.mechanisms) if len(m.detectors) > 2]
+        if not wide:
+            return
+        shown = "; ".join(str(self.mechanisms[k]) for k in wide[:3]) + ("; …" if wide[3:] else "")
+        msg = (
+            f"`dem` must flip at most two detectors per mechanism, but "
+            f"{many(len(wide), 'mechanism')} flip more (see `mechanisms`): {shown}; "
+            'method="matching" takes models decomposed by stim '
+            "(circuit.detector_error_model(decompose_errors=True))"
+        )
+        raise NotMatchableError(
+            msg, mechanisms=wide, instructions=[str(self.mechanisms[k]) for k in wide]
+        )
+
+    def silent_detectors(self) -> list[int]:
+        """Return the detectors that no mechanism of positive probability flips."""
+        heard = {d for m in self.mechanisms if m.probability > 0 for d in m.detectors}
+        return [d for d in range(self.num_detectors) if d not in heard]
+
+
+def _parts(targets: Iterable[Any]) -> list[list[Any]]:
+    parts: list[list[Any]] = [[]]
+    for target in targets:
+        if target.is_separator():
+            parts.append([])
+        else:
+            parts[-1].append(target)
+    return parts
+
+
+def _mechanism(probability: float, targets: Iterable[Any]) -> Mechanism:
+    """Cancel what is named twice."""
+    detectors: set[int] = set()
+    observables: set[int] = set()
+    for target in targets:
+        if target.is_relative_detector_id():
+            detectors ^= {target.val}
+        elif target.is_logical_observable_id():
+            observables ^= {target.val}
+    return Mechanism(probability, tuple(sorted(detectors)), tuple(sorted(observables)))
+
+
+def either(p: float, q: float) -> float:
+    """Return the probability that exactly one of two independent events happens.
+
+    >>> either(0.5, 0.1), either(0.0, 1e-9)
+    (0.5, 1e-09)
+    """
+    return p * (1.0 - q) + q * (1.0 - p)

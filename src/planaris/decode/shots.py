@@ -1,0 +1,81 @@
+"""Detection events as rows of bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planaris.decode.graph import DecodingGraph
+from planaris.errors import ImpossibleShotError, ModelError
+from planaris.kernels.decoding import ImpossibleSyndromeError, packed_bits
+from planaris.kernels.embedding import connected_components
+from planaris.typing import Array
+
+
+def as_packed(shots: Any, num_detectors: int, *, bit_packed: bool) -> Array:
+    """Return detection events as bytes, a row per shot, lowest bit first.
+
+    Parameters
+    ----------
+    shots : array_like
+        bool (or 0 and 1), shape (k, num_detectors); with ``bit_packed`` uint8, shape
+        (k, ceil(num_detectors / 8)), as stim writes them. One shot may come without its axis.
+    num_detectors : int
+        Number of detectors.
+    bit_packed : bool
+        Whether eight detectors share a byte.
+    """
+    given = np.asarray(shots)
+    rows = given[None] if given.ndim == 1 else given
+    width = (num_detectors + 7) // 8 if bit_packed else num_detectors
+    if rows.ndim != 2 or rows.shape[1] != width:
+        bits = f"{width} bytes (bit_packed=True)" if bit_packed else f"{width} detectors"
+        msg = f"`shots` must have shape (k, {width}), for {bits}, got {given.shape}"
+        raise ModelError(msg)
+    if bit_packed:
+        if rows.dtype != np.uint8:
+            msg = f"bit-packed `shots` must be uint8, got {rows.dtype}"
+            raise ModelError(msg)
+        packed = np.ascontiguousarray(rows)
+        spare = 0xFF << (num_detectors % 8) & 0xFF if num_detectors % 8 else 0
+        if spare and width and (packed[:, -1] & spare).any():
+            at = int(np.flatnonzero(packed[:, -1] & spare)[0])
+            msg = (
+                f"`shots` of {num_detectors} detectors must leave the last "
+                f"{8 - num_detectors % 8} bits of a row zero, but shot {at} does not"
+            )
+            raise ModelError(msg, shot=at)
+        return packed
+    if rows.dtype != np.bool_:
+        wrong = (rows != 0) & (rows != 1) if rows.dtype.kind in "iuf" else None
+        if wrong is None or wrong.any():
+            got = rows.dtype if wrong is None else rows[wrong][0]
+            msg = f"`shots` must hold bools, or 0 and 1, got {got}"
+            raise ModelError(msg)
+        rows = rows.astype(np.bool_)
+    return packed_bits(rows)
+
+
+def impossible_shot(
+    error: ImpossibleSyndromeError, graph: DecodingGraph, packed: Array, silent: list[int]
+) -> ImpossibleShotError:
+    """Return the error that names the detection events which no mechanisms explain."""
+    n = graph.num_detectors
+    row = np.unpackbits(packed[error.shot], bitorder="little", count=n).astype(np.bool_)
+    component = connected_components(graph.num_vertices, graph.edges)
+    members = np.flatnonzero(component[:n] == component[error.vertex])
+    events = members[row[members]]
+    shown = ", ".join(f"D{d}" for d in events[:8].tolist()) + (", …" if len(events) > 8 else "")
+    if error.vertex in silent:
+        why = f"no mechanism of positive probability flips D{error.vertex}"
+    else:
+        why = (
+            f"the mechanisms around D{error.vertex} join {len(members)} detectors in pairs and do "
+            f"not reach the boundary, but {len(events)} of these have fired: {shown}"
+        )
+    flipped = graph.detector_flips
+    if flipped.any():
+        why += " (after mechanisms that are more likely than not were taken as present)"
+    msg = f"shot {error.shot} of `shots` has a syndrome that no error of the model has: {why}"
+    return ImpossibleShotError(msg, shot=error.shot, detectors=events, vertices=members)
