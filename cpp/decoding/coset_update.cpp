@@ -20,7 +20,6 @@ struct Rows {
   int64_t stride;
   int32_t pairs;     // all
   double* mass;      // by pair: sum of the sizes of all that was added to its diagonal entry
-  double* coefficients;
 };
 
 #define PLANARIS_INLINE [[gnu::always_inline]] inline
@@ -104,18 +103,30 @@ Eliminate choose_eliminate() {
 
 }  // namespace
 
-void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical) {
+void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, bool reverse) {
   const auto k = static_cast<int32_t>(changes.size());
   pairs_ = k + (logical >= 0);
   stride_ = (2 * int64_t(pairs_) + kWidth - 1) / kWidth * kWidth;
   if (a_.size() < size_t(2 * pairs_ * stride_)) a_.resize(2 * pairs_ * stride_);
   if (mass_.size() < size_t(pairs_)) mass_.resize(pairs_);
   for (int32_t i = 0; i < pairs_; ++i) {
-    const int32_t e = i < k ? changes[i].edge : logical;
+    const bool last = i == k;
+    const int32_t at = reverse ? k - 1 - i : i, e = last ? logical : changes[at].edge;
     double *row0 = &a_[2 * i * stride_], *row1 = row0 + stride_;
-    mass_[i] = row0[2 * i + 1] = (i < k ? changes[i].ratio : 0.0) + inverse_->diagonal[e];
-    const double* blocks = inverse_->blocks.data() + 4 * (int64_t(inverse_->place(e, e + 1)) - e - 1);
-    for (int32_t j = i + 1; j < pairs_; ++j) {
+    mass_[i] = row0[2 * i + 1] = (last ? 0.0 : changes[at].ratio) + inverse_->diagonal[e];
+    if (reverse) {
+      for (int32_t j = i + 1; j < k; ++j) {
+        const double* block = inverse_->block(changes[k - 1 - j].edge, e);
+        row0[2 * j] = -block[0];
+        row0[2 * j + 1] = -block[2];
+        row1[2 * j] = -block[1];
+        row1[2 * j + 1] = -block[3];
+      }
+    }
+    // Blocks of e < f lie one after the other.
+    const double* blocks =
+        inverse_->blocks.data() + 4 * (int64_t(inverse_->place(e, e + 1)) - e - 1);
+    for (int32_t j = reverse ? std::max(k, i + 1) : i + 1; j < pairs_; ++j) {
       const double* block = blocks + 4 * int64_t(j < k ? changes[j].edge : logical);
       row0[2 * j] = block[0];
       row0[2 * j + 1] = block[1];
@@ -130,11 +141,12 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical) {
   }
 }
 
-CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logical) {
+CosetWeight CosetUpdate::eliminate(std::span<const JoinChange> changes, int32_t logical,
+                                   bool reverse) {
   CosetWeight result;
   const auto k = static_cast<int32_t>(changes.size());
-  gather(changes, logical);
-  choose_eliminate()({a_.data(), stride_, pairs_, mass_.data(), nullptr}, k);
+  gather(changes, logical, reverse);
+  choose_eliminate()({a_.data(), stride_, pairs_, mass_.data()}, k);
   double product = 1.0;
   for (int32_t i = 0; i < pairs_; ++i) {
     const double pivot = a_[2 * i * stride_ + 2 * i + 1];
@@ -157,8 +169,24 @@ CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logi
   return result;
 }
 
+CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logical,
+                               bool careful) {
+  CosetWeight result = eliminate(changes, logical, false);
+  if (!careful || changes.size() < 2 || !std::isfinite(result.doubt)) return result;
+  const CosetWeight again = eliminate(changes, logical, true);
+  constexpr double kRounding = std::numeric_limits<double>::epsilon();
+  // Logarithms themselves are rounded.
+  const double logs = std::max(0.0, std::fabs(again.log_pivots - result.log_pivots) -
+                                        4 * kRounding * std::fabs(result.log_pivots));
+  result.doubt = std::max(result.doubt, again.doubt) + logs / kRounding;
+  if (result.other > 0.0) {
+    result.doubt += std::fabs(again.other - result.other) / (kRounding * result.other);
+  }
+  return result;
+}
+
 bool CosetUpdate::invert(std::span<const JoinChange> changes, std::vector<double>& inverse) {
-  gather(changes, -1);
+  gather(changes, -1, false);
   const int64_t n = 2 * int64_t(pairs_);
   inverse.resize(n * n);
   for (int64_t r = 0; r < n; ++r) {

@@ -32,18 +32,21 @@ class CosetUpdate {
  public:
   explicit CosetUpdate(const EdgeInverse& inverse) : inverse_(&inverse) {}
 
-  // `logical`: the logical edge, larger than all others, or -1.
-  CosetWeight weigh(std::span<const JoinChange> changes, int32_t logical);
+  // `logical`: the logical edge, larger than all others, or -1. Careful: eliminates in the reverse
+  // order as well, and counts the difference as doubt. At low noise entries off the diagonal may
+  // cancel, which the pivots do not show.
+  CosetWeight weigh(std::span<const JoinChange> changes, int32_t logical, bool careful = false);
 
   // The inverse of the matrix of 2k rows, full and row by row, for gradients; false if a pivot
   // vanished.
   bool invert(std::span<const JoinChange> changes, std::vector<double>& inverse);
 
  private:
-  void gather(std::span<const JoinChange> changes, int32_t logical);
+  void gather(std::span<const JoinChange> changes, int32_t logical, bool reverse);
+  CosetWeight eliminate(std::span<const JoinChange> changes, int32_t logical, bool reverse);
 
   const EdgeInverse* inverse_;
-  std::vector<double> a_, mass_, coefficients_;
+  std::vector<double> a_, mass_;
   int32_t pairs_ = 0;
   int64_t stride_ = 0;
 };

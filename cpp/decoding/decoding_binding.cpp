@@ -111,22 +111,23 @@ Matches match(ShotMatcher& matcher, In2<uint8_t> shots, In1<int64_t> erased_offs
 }
 
 CosetEdges coset_edges(const ShotMatcher& matcher, const EdgeInverse& inverse,
-                       const In1<int32_t>& place, int32_t logical, int32_t most_changes) {
+                       const In1<int32_t>& place, int32_t logical, int32_t most_changes,
+                       bool careful = false) {
   bool fits = place.size() == matcher.edges().weight.size() && logical < inverse.num_edges;
   const int32_t last = logical < 0 ? inverse.num_edges : logical;
   for (size_t e = 0; fits && e < place.size(); ++e) fits = place.data()[e] < last;
   if (!fits || (logical >= 0 && logical + 1 != inverse.num_edges)) {
     throw std::invalid_argument("place and logical must fit the graph and the inverse");
   }
-  return {copied(place), logical, most_changes};
+  return {copied(place), logical, most_changes, careful};
 }
 
 ClassWeights weigh(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place,
-                   int32_t logical, int32_t most_changes, In2<uint8_t> shots,
+                   int32_t logical, int32_t most_changes, bool careful, In2<uint8_t> shots,
                    In1<int64_t> erased_offsets, In1<int32_t> erased_edges, int threads,
                    const Progress& progress, double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, erased_offsets, erased_edges);
-  const CosetEdges coset = coset_edges(matcher, inverse, place, logical, most_changes);
+  const CosetEdges coset = coset_edges(matcher, inverse, place, logical, most_changes, careful);
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return weigh_classes(matcher, inverse, coset, rows, threads, control);
@@ -224,7 +225,7 @@ void bind_decoding(nb::module_& m) {
            nb::arg("erased_edges").noconvert(), nb::arg("observable"), nb::arg("keep_edges"),
            nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"))
       .def("weigh", &weigh, nb::arg("inverse"), nb::arg("place").noconvert(), nb::arg("logical"),
-           nb::arg("most_changes"), nb::arg("shots").noconvert(),
+           nb::arg("most_changes"), nb::arg("careful"), nb::arg("shots").noconvert(),
            nb::arg("erased_offsets").noconvert(), nb::arg("erased_edges").noconvert(),
            nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"))
       .def("sum_mechanisms", &sum, nb::arg("inverse"), nb::arg("place").noconvert(),

@@ -259,7 +259,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
           result.doubt[shot] = std::numeric_limits<double>::quiet_NaN();
           return -1;
         }
-        const CosetWeight found = updates[number].weigh(worker.changes, coset.logical);
+        const CosetWeight found = updates[number].weigh(worker.changes, coset.logical, coset.careful);
         result.other[shot] = found.other;
         result.log_weight[shot] = factor + found.log_pivots;
         result.doubt[shot] = found.doubt;

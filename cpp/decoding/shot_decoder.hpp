@@ -87,6 +87,7 @@ struct CosetEdges {
   int32_t logical = -1;        // place of the logical edge, or -1 if there is none
   // More changes are left to others: doubt is NaN then.
   int32_t most_changes = 1 << 30;
+  bool careful = false;  // see CosetUpdate::weigh
 };
 
 // Weights of both classes of every shot.

@@ -27,7 +27,10 @@ INVERSE_BYTES = 2**29
 MOST_CHANGES = 160
 """Reference errors with more edges are left to sparse elimination, where that is faster."""
 
-LARGEST_DOUBT = 1e4
+QUIET = 1e-3
+"""Probability of a mechanism below which elimination is done twice, in two orders."""
+
+LARGEST_DOUBT = 1e3
 """Cancellation, relative to the rounding of a double, up to which a small Pfaffian is trusted."""
 
 
@@ -110,6 +113,10 @@ class CosetModel:
         return self._matcher([self.graph.num_detectors])
 
     @property
+    def _is_quiet(self) -> bool:
+        return bool(self.graph.probability.min(initial=1.0) < QUIET)
+
+    @property
     def is_decided(self) -> bool:
         """Whether the syndrome alone decides the observable: no chain joins the boundaries."""
         return self.form is not None and self.form.logical < 0
@@ -160,6 +167,7 @@ class CosetModel:
             MOST_CHANGES,
             shots,
             erasures=erasures,
+            careful=sharp and self._is_quiet,
             budget=budget,
         )
         flips = (found.flips & 1).astype(np.bool_)

@@ -129,6 +129,7 @@ class ShotMatcher:
         shots: Array,
         *,
         erasures: Erasures = NO_ERASURES,
+        careful: bool = False,
         budget: Budget,
     ) -> _core.ClassWeights:
         """Return the probability of the other class and the log weight of every shot."""
@@ -137,6 +138,7 @@ class ShotMatcher:
             place,
             logical,
             most_changes,
+            careful,
             shots,
             erasures.offsets,
             erasures.edges,
