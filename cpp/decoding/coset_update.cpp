@@ -14,6 +14,8 @@ constexpr int kWidth = 8;   // doubles of a vector
 constexpr int kBlock = 4;   // pairs of rows that are eliminated together
 typedef double Vector __attribute__((vector_size(kWidth * sizeof(double)), aligned(8)));
 
+constexpr double kShake = 0x1p-40;  // relative change of entries that shows what cancels
+
 // Strict upper triangle, row-major; entries below it hold anything.
 struct Rows {
   double* a;
@@ -109,24 +111,33 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
   stride_ = (2 * int64_t(pairs_) + kWidth - 1) / kWidth * kWidth;
   if (a_.size() < size_t(2 * pairs_ * stride_)) a_.resize(2 * pairs_ * stride_);
   if (mass_.size() < size_t(pairs_)) mass_.resize(pairs_);
+  uint64_t shake = 88172645463325252u;
   for (int32_t i = 0; i < pairs_; ++i) {
     const bool last = i == k;
     const int32_t at = reverse ? k - 1 - i : i, e = last ? logical : changes[at].edge;
     double *row0 = &a_[2 * i * stride_], *row1 = row0 + stride_;
     mass_[i] = row0[2 * i + 1] = (last ? 0.0 : changes[at].ratio) + inverse_->diagonal[e];
     if (reverse) {
-      for (int32_t j = i + 1; j < k; ++j) {
-        const double* block = inverse_->block(changes[k - 1 - j].edge, e);
-        row0[2 * j] = -block[0];
-        row0[2 * j + 1] = -block[2];
-        row1[2 * j] = -block[1];
-        row1[2 * j + 1] = -block[3];
+      const auto shaken = [&shake](double value) {
+        shake = shake * 6364136223846793005u + 1442695040888963407u;
+        return value * (1.0 + kShake * (double(int64_t(shake) >> 11) * 0x1p-52));
+      };
+      row0[2 * i + 1] = shaken(row0[2 * i + 1]);
+      for (int32_t j = i + 1; j < pairs_; ++j) {
+        // Pairs come in falling order, the logical edge after all.
+        const double* block = j == k ? inverse_->block(e, logical)
+                                     : inverse_->block(changes[k - 1 - j].edge, e);
+        const double turn = j == k ? 1.0 : -1.0;
+        row0[2 * j] = shaken(turn * block[0]);
+        row0[2 * j + 1] = shaken(turn * block[j == k ? 1 : 2]);
+        row1[2 * j] = shaken(turn * block[j == k ? 2 : 1]);
+        row1[2 * j + 1] = shaken(turn * block[3]);
       }
     }
     // Blocks of e < f lie one after the other.
     const double* blocks =
         inverse_->blocks.data() + 4 * (int64_t(inverse_->place(e, e + 1)) - e - 1);
-    for (int32_t j = reverse ? std::max(k, i + 1) : i + 1; j < pairs_; ++j) {
+    for (int32_t j = reverse ? pairs_ : i + 1; j < pairs_; ++j) {
       const double* block = blocks + 4 * int64_t(j < k ? changes[j].edge : logical);
       row0[2 * j] = block[0];
       row0[2 * j + 1] = block[1];
@@ -174,13 +185,10 @@ CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logi
   CosetWeight result = eliminate(changes, logical, false);
   if (!careful || changes.size() < 2 || !std::isfinite(result.doubt)) return result;
   const CosetWeight again = eliminate(changes, logical, true);
-  constexpr double kRounding = std::numeric_limits<double>::epsilon();
-  // Logarithms themselves are rounded.
-  const double logs = std::max(0.0, std::fabs(again.log_pivots - result.log_pivots) -
-                                        4 * kRounding * std::fabs(result.log_pivots));
-  result.doubt = std::max(result.doubt, again.doubt) + logs / kRounding;
+  result.doubt = std::max(result.doubt, again.doubt);
+  result.doubt += std::fabs(again.log_pivots - result.log_pivots) / kShake;
   if (result.other > 0.0) {
-    result.doubt += std::fabs(again.other - result.other) / (kRounding * result.other);
+    result.doubt += std::fabs(again.other - result.other) / (kShake * result.other);
   }
   return result;
 }

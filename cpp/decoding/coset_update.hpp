@@ -33,8 +33,8 @@ class CosetUpdate {
   explicit CosetUpdate(const EdgeInverse& inverse) : inverse_(&inverse) {}
 
   // `logical`: the logical edge, larger than all others, or -1. Careful: eliminates in the reverse
-  // order as well, and counts the difference as doubt. At low noise entries off the diagonal may
-  // cancel, which the pivots do not show.
+  // order as well, with entries that are changed a little at random, and counts the difference as
+  // doubt. At low noise entries off the diagonal may cancel, which the pivots do not show.
   CosetWeight weigh(std::span<const JoinChange> changes, int32_t logical, bool careful = false);
 
   // The inverse of the matrix of 2k rows, full and row by row, for gradients; false if a pivot

@@ -30,8 +30,11 @@ MOST_CHANGES = 160
 QUIET = 1e-3
 """Probability of a mechanism below which elimination is done twice, in two orders."""
 
-LARGEST_DOUBT = 1e3
+LARGEST_DOUBT = 100.0
 """Cancellation, relative to the rounding of a double, up to which a small Pfaffian is trusted."""
+
+QUIET_DOUBT = 2.0
+"""The same where elimination is done twice, beyond the one that every pivot comes with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +163,7 @@ class CosetModel:
         inverse = self.inverse(budget)
         if inverse is None or self.form is None:
             return self._eliminate(shots, erasures, budget)
+        careful = sharp and self._is_quiet
         found = self.matcher.weigh(
             inverse,
             self.form.place,
@@ -167,13 +171,14 @@ class CosetModel:
             MOST_CHANGES,
             shots,
             erasures=erasures,
-            careful=sharp and self._is_quiet,
+            careful=careful,
             budget=budget,
         )
         flips = (found.flips & 1).astype(np.bool_)
         doubt = np.asarray(found.doubt)
         other = np.asarray(found.other)
-        trusted = doubt <= LARGEST_DOUBT
+        largest = found.num_changes + 1 + QUIET_DOUBT if careful else LARGEST_DOUBT
+        trusted = doubt <= largest
         if not sharp:  # an absolute error is what counts
             trusted |= np.isfinite(doubt) & (other < 1e-9)
         if self.is_decided:

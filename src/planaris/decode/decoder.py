@@ -1,0 +1,370 @@
+"""Decoders of detector error models: most likely logical class, or most likely error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from planaris.budget import Budget, TimeLimit
+from planaris.decode.coset import CosetModel
+from planaris.decode.drop import Dropped, drop_smallest
+from planaris.decode.erasures import edges_of_erasures
+from planaris.decode.graph import DecodingGraph, matching_graph
+from planaris.decode.model import ErrorModel, either
+from planaris.decode.shots import as_packed, impossible_shot
+from planaris.errors import MethodError
+from planaris.kernels.decoding import (
+    Erasures,
+    ImpossibleSyndromeError,
+    ShotMatcher,
+    packed_bits,
+)
+from planaris.show import many
+from planaris.typing import Array, BoolArray, FloatArray
+
+Method = Literal["ml", "matching"]
+METHODS = ("ml", "matching")
+DROPS = ("never", "smallest")
+
+
+class PlanarDecoder:
+    """Decodes shots of an error model; see :class:`planaris.interop.stim.Decoder`.
+
+    Parameters
+    ----------
+    model : ErrorModel
+        What flips detectors and observables.
+    method : {"ml", "matching"}
+        The most likely logical class, or the class of a most likely error.
+    drop : {"never", "smallest"}
+        Whether mechanisms may be left out to make the decoding graph planar.
+    threads : int, optional
+        Default: the processors this process may use.
+
+    Examples
+    --------
+    >>> from planaris.decode.model import ErrorModel, Mechanism
+    >>> chain = [Mechanism(0.1, (0,), (0,)), Mechanism(0.1, (0, 1), ()), Mechanism(0.1, (1,), ())]
+    >>> decoder = PlanarDecoder(ErrorModel(tuple(chain), 2, 1))
+    >>> decoder.decode([[0, 0], [1, 0], [0, 1]]).ravel().tolist()
+    [False, True, False]
+    >>> decoder.posterior([[1, 0]]).round(6).tolist()
+    [[0.9]]
+    """
+
+    def __init__(
+        self,
+        model: ErrorModel,
+        *,
+        method: Method = "ml",
+        drop: Literal["never", "smallest"] = "never",
+        threads: int | None = None,
+    ) -> None:
+        if method not in METHODS:
+            msg = f"`method` must be one of {METHODS}, got {method!r}"
+            raise MethodError(msg)
+        if drop not in DROPS:
+            msg = f"`drop` must be one of {DROPS}, got {drop!r}"
+            raise MethodError(msg)
+        self.method, self.threads = method, threads
+        Budget(threads=threads)  # checks the number
+        self.stated = model
+        self.dropped: Dropped | None = None
+        if drop == "smallest" and method == "ml":
+            self.dropped = drop_smallest(model)
+            model = self.dropped.model
+        self.model = model
+        self._silent = model.silent_detectors()
+        if method == "ml":
+            # One observable at a time: each is moved to the boundary by a potential of its own.
+            self._cosets = [CosetModel(model, o) for o in range(model.num_observables)]
+
+    # -- sizes ----------------------------------------------------------------------------------
+
+    @property
+    def num_detectors(self) -> int:
+        """Number of detectors."""
+        return self.model.num_detectors
+
+    @property
+    def num_observables(self) -> int:
+        """Number of observables."""
+        return self.model.num_observables
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weight log((1 - p) / p) of every edge of the matching graph."""
+        return self._matching[0].weights
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({many(self.num_detectors, 'detector')}, "
+            f"{many(len(self.model.mechanisms), 'mechanism')}, method={self.method!r})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_matching", "_syndromes")}
+
+    @cached_property
+    def _matching(self) -> tuple[DecodingGraph, ShotMatcher]:
+        """The graph with one boundary, and lightest errors on it."""
+        graph = matching_graph(self.model)
+        n = graph.num_detectors
+        matcher = ShotMatcher(
+            n,
+            graph.num_vertices,
+            graph.edges,
+            np.array([n], dtype=np.int32),
+            graph.weights,
+            packed_bits(graph.mask),
+            np.zeros(0, dtype=np.uint8),
+            -1,
+        )
+        return graph, matcher
+
+    @cached_property
+    def _syndromes(self) -> CosetModel:
+        """For probabilities of syndromes, whatever the observables are."""
+        return self._cosets[0] if self._cosets else CosetModel(self.model, None)
+
+    # -- answers --------------------------------------------------------------------------------
+
+    def decode(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        bit_packed_predictions: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> Array:
+        """Predict the observables of every shot.
+
+        Parameters
+        ----------
+        shots : array_like
+            Detection events: bool, shape (k, num_detectors), or with ``bit_packed`` uint8 of
+            shape (k, ceil(num_detectors / 8)), as stim writes them.
+        erasures : array_like of bool, optional
+            Shape (k, num_mechanisms): mechanisms that are known, in that shot, to have acted
+            with probability one half, in the order of the flattened model.
+        bit_packed : bool
+            Eight detectors share a byte of ``shots``.
+        bit_packed_predictions : bool
+            Return observables in the same way.
+        time_limit : float, optional
+            Seconds, after which :class:`~planaris.errors.TimeLimitError` is raised.
+
+        Returns
+        -------
+        numpy.ndarray
+            bool, shape (k, num_observables); or uint8, packed.
+        """
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            if self.method == "matching":
+                graph, matcher = self._matching
+                found = self._guarded(graph, packed, erasures, matcher.match, budget)
+                bits = found.flips.reshape(len(packed), -1)
+                bits = bits ^ packed_bits(graph.observable_flips)
+                if bit_packed_predictions:
+                    return bits
+                return _unpacked(bits, self.num_observables)
+            flips = [c.flips for c in self._classes(packed, erasures, budget, sharp=False)]
+            predictions = np.array(flips, dtype=np.bool_).reshape(-1, len(packed)).T
+        return packed_bits(predictions) if bit_packed_predictions else predictions
+
+    def posterior(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> FloatArray:
+        """Return P(observable is flipped | detection events), shape (k, num_observables).
+
+        Parameters are those of :meth:`decode`.
+        """
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            found = self._ratios(packed, erasures, budget, sharp=False)
+        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(found, 700.0))))
+
+    def llr(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> FloatArray:
+        """Return log P(not flipped) - log P(flipped), given the detection events.
+
+        Exact where probabilities round to 0 or 1, too. Parameters are those of :meth:`decode`.
+        """
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            return self._ratios(packed, erasures, budget, sharp=True)
+
+    def log_likelihood(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> FloatArray:
+        """Return the natural logarithm of the probability of each syndrome, shape (k,).
+
+        Parameters are those of :meth:`decode`.
+        """
+        self._require_ml("log_likelihood")
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            coset = self._syndromes
+            listed = edges_of_erasures(self.model, coset.graph, erasures, len(packed))
+            with self._explained(coset.graph, packed):
+                rows = packed ^ packed_bits(coset.graph.detector_flips)
+                return coset.weigh(rows, budget, erasures=listed).log_probability
+
+    def gap(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> FloatArray:
+        """Return how much heavier the lightest error of the other class is, by matching.
+
+        The complementary gap, shape (k, num_observables); infinite where there is no other
+        class. Parameters are those of :meth:`decode`.
+        """
+        self._require_ml("gap")
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            columns = [self._gap(c, packed, erasures, budget) for c in self._cosets]
+        return np.array(columns).reshape(-1, len(packed)).T
+
+    def minimum_weights(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> FloatArray:
+        """Return the weight of a most likely error of each shot, shape (k,).
+
+        Weights are rounded to 2^-40 of the largest for the search, at the coarsest.
+        Parameters are those of :meth:`decode`.
+        """
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            graph, matcher = self._matching
+            return self._guarded(graph, packed, erasures, matcher.match, budget).weight
+
+    # -- what they share ------------------------------------------------------------------------
+
+    def _require_ml(self, what: str) -> None:
+        if self.method != "ml":
+            msg = f'`{what}` needs method="ml", got method={self.method!r}'
+            raise MethodError(msg)
+
+    @contextmanager
+    def _rows(
+        self, shots: Any, bit_packed: bool, time_limit: TimeLimit
+    ) -> Iterator[tuple[Array, Budget]]:
+        packed = as_packed(shots, self.num_detectors, bit_packed=bit_packed)
+        budget = Budget.of(time_limit, threads=self.threads)
+        with budget.required("not all shots were decoded"):
+            yield packed, budget
+
+    @contextmanager
+    def _explained(self, graph: DecodingGraph, packed: Array) -> Iterator[None]:
+        try:
+            yield
+        except ImpossibleSyndromeError as error:
+            raise impossible_shot(error, graph, packed, self._silent) from None
+
+    def _guarded(
+        self, graph: DecodingGraph, packed: Array, erasures: Any, match: Any, budget: Budget
+    ) -> Any:
+        listed = edges_of_erasures(self.model, graph, erasures, len(packed))
+        with self._explained(graph, packed):
+            rows = packed ^ packed_bits(graph.detector_flips)
+            return match(rows, erasures=listed, budget=budget)
+
+    def _classes(
+        self, packed: Array, erasures: Any, budget: Budget, *, sharp: bool
+    ) -> Iterator[Any]:
+        """Yield flips and log ratios of every observable, in terms of the stated model."""
+        self._require_ml("posteriors")
+        for coset in self._cosets:
+            g = coset.graph
+            listed = edges_of_erasures(self.model, g, erasures, len(packed))
+            with self._explained(g, packed):
+                rows = packed ^ packed_bits(g.detector_flips)
+                found = coset.weigh(rows, budget, erasures=listed, sharp=sharp)
+            if g.observable_flips[0]:
+                found.flips[:] ^= True
+            free = self._free_flips(coset, erasures, len(packed))
+            _mix(found.flips, found.log_ratio, free)
+            yield found
+
+    def _free_flips(self, coset: CosetModel, erasures: Any, count: int) -> FloatArray:
+        """Return P(mechanisms without detectors flip the observable), by shot."""
+        free = np.full(count, coset.graph.free_flips[0])
+        if erasures is not None and coset.observable is not None:
+            given = np.atleast_2d(np.asarray(erasures, dtype=np.bool_))
+            alone = [
+                k
+                for k, m in enumerate(self.model.mechanisms)
+                if not m.detectors and coset.observable in m.observables
+            ]
+            free[given[:, alone].any(1)] = 0.5
+        return free
+
+    def _ratios(
+        self, packed: Array, erasures: Any, budget: Budget, *, sharp: bool
+    ) -> FloatArray:
+        columns = [
+            np.where(c.flips, -c.log_ratio, c.log_ratio)
+            for c in self._classes(packed, erasures, budget, sharp=sharp)
+        ]
+        return np.array(columns).reshape(-1, len(packed)).T
+
+    def _gap(self, coset: CosetModel, packed: Array, erasures: Any, budget: Budget) -> FloatArray:
+        if coset.is_decided:
+            return np.full(len(packed), np.inf)
+        g = coset.graph
+        listed: Erasures = edges_of_erasures(self.model, g, erasures, len(packed))
+        rows = packed ^ packed_bits(g.detector_flips)
+        with self._explained(g, packed):
+            weights = [
+                coset.class_matcher.match(rows, erasures=listed, observable=c, budget=budget).weight
+                for c in (0, 1)
+            ]
+        return np.abs(weights[1] - weights[0])
+
+
+def _mix(flips: BoolArray, log_ratio: FloatArray, free: FloatArray) -> None:
+    """Let an independent event of probability ``free`` flip the observable as well."""
+    some = free > 0.0
+    if not some.any():
+        return
+    with np.errstate(over="ignore"):
+        other = 1.0 / (1.0 + np.exp(log_ratio[some]))
+    mixed = either_of(other, free[some])
+    with np.errstate(divide="ignore"):
+        ratio = np.log1p(-mixed) - np.log(mixed)
+    log_ratio[some] = np.abs(ratio)
+    flips[some] ^= ratio < 0
+
+
+def either_of(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Return :func:`~planaris.decode.model.either` of arrays."""
+    return either(p, q)  # type: ignore[arg-type, return-value]
+
+
+def _unpacked(bits: Array, count: int) -> BoolArray:
+    return np.unpackbits(bits, axis=1, bitorder="little", count=count).astype(np.bool_)

@@ -1,0 +1,98 @@
+"""Mechanisms left out of a model so that its decoding graph becomes planar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planaris.decode.graph import split_graph
+from planaris.decode.model import ErrorModel
+from planaris.decode.planar_form import planar_form
+from planaris.errors import NotPlanarError
+from planaris.show import one_line
+
+
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """A model with a planar decoding graph, and what it lacks.
+
+    Attributes
+    ----------
+    model : ErrorModel
+        The same mechanisms, those left out with probability 0: their numbers stay.
+    mechanisms : tuple of int
+        Which were left out.
+    instructions : tuple of str
+        The same, as text.
+    bound : float
+        Probability that any of them acts. No event, a logical error of this decoder or of the
+        best one, has a probability that differs by more between the two models.
+    """
+
+    model: ErrorModel
+    mechanisms: tuple[int, ...]
+    instructions: tuple[str, ...]
+    bound: float
+
+    __repr__ = one_line
+
+
+def drop_smallest(model: ErrorModel) -> Dropped:
+    """Leave out mechanisms, the least likely of a Kuratowski subgraph first, until all is planar.
+
+    Mechanisms of more than two detectors are left out first. The choice is greedy: fewer may do.
+
+    Parameters
+    ----------
+    model : ErrorModel
+        Any error model.
+
+    Examples
+    --------
+    >>> from planaris.decode.model import Mechanism
+    >>> pairs = [(u, v) for v in range(5) for u in range(v)]
+    >>> k5 = [Mechanism(0.01 + 0.001 * u, (u, v), ()) for u, v in pairs]
+    >>> found = drop_smallest(ErrorModel(tuple(k5), 5, 0))
+    >>> found.instructions, found.bound
+    (('error(0.01) D0 D1',), 0.01)
+    """
+    present = np.array([m.probability for m in model.mechanisms])
+    gone = {k for k, m in enumerate(model.mechanisms) if len(m.detectors) > 2 and present[k] > 0}
+    observables: list[int | None] = [*range(model.num_observables)] or [None]
+    for observable in observables:
+        while True:
+            left = _without(model, gone)
+            graph = split_graph(left, observable)
+            try:
+                planar_form(left, graph, joined=True)
+            except NotPlanarError as error:
+                gone |= _least_likely(left, graph.sources, error)
+            else:
+                break
+    dropped = tuple(sorted(gone))
+    log_none = float(np.log1p(-np.minimum(present[list(dropped)], 1.0 - 1e-16)).sum())
+    return Dropped(
+        _without(model, gone),
+        dropped,
+        tuple(str(model.mechanisms[k]) for k in dropped),
+        round(-float(np.expm1(log_none)), 15),
+    )
+
+
+def _least_likely(
+    model: ErrorModel, sources: tuple[tuple[int, ...], ...], error: NotPlanarError
+) -> set[int]:
+    """Return the mechanisms of the edge of the subgraph that is least likely to act."""
+    edges = [e for e in np.asarray(error.kuratowski_edges).tolist() if e < len(sources)]
+    total = [sum(model.mechanisms[k].probability for k in sources[e]) for e in edges]
+    return set(sources[edges[int(np.argmin(total))]])
+
+
+def _without(model: ErrorModel, gone: set[int]) -> ErrorModel:
+    """Return the model with these mechanisms impossible; wide ones lose their detectors, too."""
+    mechanisms = tuple(
+        replace(m, probability=0.0, detectors=m.detectors[:2]) if k in gone else m
+        for k, m in enumerate(model.mechanisms)
+    )
+    return replace(model, mechanisms=mechanisms)
