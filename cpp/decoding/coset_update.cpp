@@ -14,7 +14,7 @@ constexpr int kWidth = 8;   // doubles of a vector
 constexpr int kBlock = 4;   // pairs of rows that are eliminated together
 typedef double Vector __attribute__((vector_size(kWidth * sizeof(double)), aligned(8)));
 
-constexpr double kShake = 0x1p-40;  // relative change of entries that shows what cancels
+constexpr double kShake = 0x1p-46;  // relative change of entries that shows what cancels
 
 // Strict upper triangle, row-major; entries below it hold anything.
 struct Rows {
@@ -169,12 +169,10 @@ CosetWeight CosetUpdate::eliminate(std::span<const JoinChange> changes, int32_t 
       }
     } else {
       result.other = pivot;
+      result.other_error = mass_[i];
+      break;
     }
-    if (!(pivot > 0.0) && !(i == k && pivot == 0.0 && mass_[i] == 0.0)) {
-      result.doubt = std::numeric_limits<double>::infinity();
-    } else if (mass_[i] > 0.0) {
-      result.doubt += mass_[i] / pivot;
-    }
+    result.doubt += pivot > 0.0 ? mass_[i] / pivot : std::numeric_limits<double>::infinity();
   }
   result.log_pivots += std::log(product);
   return result;
@@ -187,9 +185,8 @@ CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logi
   const CosetWeight again = eliminate(changes, logical, true);
   result.doubt = std::max(result.doubt, again.doubt);
   result.doubt += std::fabs(again.log_pivots - result.log_pivots) / kShake;
-  if (result.other > 0.0) {
-    result.doubt += std::fabs(again.other - result.other) / (kShake * result.other);
-  }
+  result.other_error = std::max(result.other_error, again.other_error);
+  result.other_error += std::fabs(again.other - result.other) / kShake;
   return result;
 }
 

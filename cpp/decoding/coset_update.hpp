@@ -17,9 +17,9 @@ namespace planaris {
 struct CosetWeight {
   double log_pivots = 0.0;  // Σ log of all pivots but that of the logical edge
   double other = 0.0;       // what is left of the logical edge: P(other class), up to rounding
-  // Estimated relative error of `other`, and error of log_pivots, in units of the rounding of a
-  // double: what was added up over what was left. Infinite if a pivot was not positive.
-  double doubt = 0.0;
+  // Estimated errors of log_pivots and of `other`, in units of the rounding of a double: what was
+  // added up, over what was left. Infinite if a pivot was not positive.
+  double doubt = 0.0, other_error = 0.0;
 };
 
 // Edges whose join was multiplied by t, as t / (1 - t); ascending.

@@ -110,7 +110,16 @@ Matches match(ShotMatcher& matcher, In2<uint8_t> shots, In1<int64_t> erased_offs
   return matcher.match(rows, observable, keep_edges, threads, control);
 }
 
-CosetEdges coset_edges(const ShotMatcher& matcher, const EdgeInverse& inverse,
+WideInverse make_wide(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
+                      In1<double> log_odds, int threads, const Progress& progress) {
+  const RotationView view{flat(edges), flat(rotation), flat(offsets)};
+  Control control = make_control(progress);
+  nb::gil_scoped_release release;
+  return wide_inverse(view, flat(log_odds), threads, control);
+}
+
+template <class Inverse>
+CosetEdges coset_edges(const ShotMatcher& matcher, const Inverse& inverse,
                        const In1<int32_t>& place, int32_t logical, int32_t most_changes,
                        bool careful = false) {
   bool fits = place.size() == matcher.edges().weight.size() && logical < inverse.num_edges;
@@ -131,6 +140,17 @@ ClassWeights weigh(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return weigh_classes(matcher, inverse, coset, rows, threads, control);
+}
+
+ClassWeights weigh_in_wide(ShotMatcher& matcher, const WideInverse& inverse, In1<int32_t> place,
+                           int32_t logical, In2<uint8_t> shots, In1<int64_t> erased_offsets,
+                           In1<int32_t> erased_edges, int threads, const Progress& progress,
+                           double seconds) {
+  const ShotRows rows = checked_rows(matcher, shots, erased_offsets, erased_edges);
+  const CosetEdges coset = coset_edges(matcher, inverse, place, logical, 1 << 30);
+  Control control = make_control(progress, seconds);
+  nb::gil_scoped_release release;
+  return weigh_classes_wide(matcher, inverse, coset, rows, threads, control);
 }
 
 struct Sums {
@@ -179,6 +199,12 @@ void bind_decoding(nb::module_& m) {
       .def_ro("log_pfaffian", &EdgeInverse::log_pfaffian)
       .def_prop_ro("diagonal", array_of(&EdgeInverse::diagonal))
       .def("dense", &dense);
+  nb::class_<WideInverse>(m, "WideInverse")
+      .def(nb::new_(&make_wide), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
+           nb::arg("offsets").noconvert(), nb::arg("log_odds").noconvert(), nb::arg("threads"),
+           nb::arg("progress") = nb::none())
+      .def("rounded", &rounded, nb::call_guard<nb::gil_scoped_release>())
+      .def_ro("log_pfaffian", &WideInverse::log_pfaffian);
   const auto of = [](auto member) {
     return [member](const auto& r) { return r.impossible.*member; };
   };
@@ -194,6 +220,8 @@ void bind_decoding(nb::module_& m) {
       .def_prop_ro("other", array_of(&ClassWeights::other))
       .def_prop_ro("log_weight", array_of(&ClassWeights::log_weight))
       .def_prop_ro("doubt", array_of(&ClassWeights::doubt))
+      .def_prop_ro("other_error", array_of(&ClassWeights::other_error))
+      .def_prop_ro("log_ratio", array_of(&ClassWeights::log_ratio))
       .def_prop_ro("num_changes", array_of(&ClassWeights::num_changes))
       .def_prop_ro("impossible_shot", [of](const ClassWeights& r) { return of(&Impossible::shot)(r); })
       .def_prop_ro("impossible_vertex",
@@ -228,6 +256,10 @@ void bind_decoding(nb::module_& m) {
            nb::arg("most_changes"), nb::arg("careful"), nb::arg("shots").noconvert(),
            nb::arg("erased_offsets").noconvert(), nb::arg("erased_edges").noconvert(),
            nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"))
+      .def("weigh_wide", &weigh_in_wide, nb::arg("inverse"), nb::arg("place").noconvert(),
+           nb::arg("logical"), nb::arg("shots").noconvert(), nb::arg("erased_offsets").noconvert(),
+           nb::arg("erased_edges").noconvert(), nb::arg("threads"), nb::arg("progress").none(),
+           nb::arg("seconds"))
       .def("sum_mechanisms", &sum, nb::arg("inverse"), nb::arg("place").noconvert(),
            nb::arg("shots").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"),
            nb::arg("progress").none(), nb::arg("seconds"))

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/double_double.hpp"
 #include "base/team.hpp"
+#include "decoding/wide_inverse.hpp"
 #include "fronts/front_tree.hpp"
 #include "pfaffian/pfaffian.hpp"
 
@@ -16,29 +18,27 @@ constexpr int32_t kLeafFaces = 4;
 constexpr int kLanes = 16;  // columns that are solved for at once: the two of eight edges
 
 // Solves K z = r along the fronts of an elimination that refused no row.
+template <class T>
 class FrontSolver {
  public:
-  FrontSolver(const Faces& faces, const FrontTree& tree, const Factors<double>& factors,
-              std::span<const double> root, std::span<const int8_t> sign)
+  FrontSolver(const Faces& faces, const FrontTree& tree, const Factors<T>& factors,
+              std::span<const T> root, std::span<const int8_t> sign)
       : faces_(faces), tree_(tree), factors_(factors), root_(root), sign_(sign) {
     const size_t legs = root.size();
     place_in_face_.resize(legs);
     for (size_t k = 0; k < faces.walk.size(); ++k) place_in_face_[faces.walk[k]] = int32_t(k);
-    position_.resize(legs / 2);
     node_of_.resize(legs / 2);
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
       for (int32_t k = tree.own[node]; k < tree.own[node + 1]; ++k) {
-        position_[tree.edge_order[k]] = k;
         node_of_[tree.edge_order[k]] = node;
       }
     }
   }
 
-  int32_t position(int32_t edge) const { return position_[edge]; }
   int32_t node_of(int32_t edge) const { return node_of_[edge]; }
 
   struct Work {
-    std::vector<double> z;      // legs × kLanes
+    std::vector<T> z;           // legs × kLanes
     std::vector<int32_t> legs;  // of the front's rows
   };
 
@@ -46,13 +46,13 @@ class FrontSolver {
   int32_t add_column(Work& w, int32_t leg, int lane) const {
     const int32_t twin = leg ^ 1, face = faces_.face_of[twin], at = place_in_face_[twin];
     // J⁻¹ e_2e = sign e_2e+1, J⁻¹ e_2e+1 = -sign e_2e.
-    const double factor = (leg & 1) == 0 ? -sign_[leg >> 1] : sign_[leg >> 1];
+    const int factor = (leg & 1) == 0 ? -sign_[leg >> 1] : sign_[leg >> 1];
     int32_t first = tree_.num_nodes();
     for (int32_t k = faces_.offsets[face]; k < faces_.offsets[face + 1]; ++k) {
       if (k == at) continue;
       const int32_t other = faces_.walk[k];
-      const double value = root_[other] * root_[twin];
-      w.z[size_t(other) * kLanes + lane] += k < at ? factor * value : -factor * value;
+      const T value = root_[other] * root_[twin];
+      w.z[size_t(other) * kLanes + lane] += (k < at) == (factor > 0) ? value : -value;
       first = std::min(first, node_of_[other >> 1]);
     }
     return first;
@@ -65,8 +65,8 @@ class FrontSolver {
   }
 
  private:
-  const FrontFactor<double>& open(Work& w, int32_t node) const {
-    const FrontFactor<double>& f = factors_[node];
+  const FrontFactor<T>& open(Work& w, int32_t node) const {
+    const FrontFactor<T>& f = factors_[node];
     w.legs.resize(f.rows);
     for (int32_t row = 0; row < f.rows; ++row) {
       const int32_t leg = row < f.eliminated
@@ -78,43 +78,43 @@ class FrontSolver {
   }
 
   void forward(Work& w, int32_t node) const {
-    const FrontFactor<double>& f = open(w, node);
-    double pair[2 * kLanes];
+    const FrontFactor<T>& f = open(w, node);
+    T pair[2 * kLanes];
     for (int32_t k = 0; k < f.eliminated; k += 2) {
-      const double *y0 = &w.z[size_t(w.legs[k]) * kLanes], *y1 = &w.z[size_t(w.legs[k + 1]) * kLanes];
+      const T *y0 = &w.z[size_t(w.legs[k]) * kLanes], *y1 = &w.z[size_t(w.legs[k + 1]) * kLanes];
       bool zero = true;
       for (int l = 0; l < kLanes; ++l) {
         pair[l] = y0[l];
         pair[kLanes + l] = y1[l];
-        zero = zero && y0[l] == 0.0 && y1[l] == 0.0;
+        zero = zero && is_zero(y0[l]) && is_zero(y1[l]);
       }
       if (zero) continue;
-      const double *l0 = &f.lower[size_t(k) * f.rows], *l1 = l0 + f.rows;
+      const T *l0 = &f.lower[size_t(k) * f.rows], *l1 = l0 + f.rows;
       for (int32_t i = k + 2; i < f.rows; ++i) {
-        const double a = l0[i], b = l1[i];
-        double* to = &w.z[size_t(w.legs[i]) * kLanes];
-        for (int l = 0; l < kLanes; ++l) to[l] -= a * pair[l] + b * pair[kLanes + l];
+        const T a = l0[i], b = l1[i];
+        T* to = &w.z[size_t(w.legs[i]) * kLanes];
+        for (int l = 0; l < kLanes; ++l) to[l] += -(a * pair[l] + b * pair[kLanes + l]);
       }
     }
   }
 
   void backward(Work& w, int32_t node) const {
-    const FrontFactor<double>& f = open(w, node);
+    const FrontFactor<T>& f = open(w, node);
     for (int32_t k = f.eliminated - 2; k >= 0; k -= 2) {
-      const double *l0 = &f.lower[size_t(k) * f.rows], *l1 = l0 + f.rows;
-      const double inverse = 1.0 / l0[k + 1];
-      double *z0 = &w.z[size_t(w.legs[k]) * kLanes], *z1 = &w.z[size_t(w.legs[k + 1]) * kLanes];
-      double s0[kLanes], s1[kLanes];
+      const T *l0 = &f.lower[size_t(k) * f.rows], *l1 = l0 + f.rows;
+      const T inverse = T(1.0) / l0[k + 1];
+      T *z0 = &w.z[size_t(w.legs[k]) * kLanes], *z1 = &w.z[size_t(w.legs[k + 1]) * kLanes];
+      T s0[kLanes], s1[kLanes];
       for (int l = 0; l < kLanes; ++l) {
-        s0[l] = -z1[l] * inverse;
+        s0[l] = -(z1[l] * inverse);
         s1[l] = z0[l] * inverse;
       }
       for (int32_t i = k + 2; i < f.rows; ++i) {
-        const double a = l0[i], b = l1[i];
-        const double* from = &w.z[size_t(w.legs[i]) * kLanes];
+        const T a = l0[i], b = l1[i];
+        const T* from = &w.z[size_t(w.legs[i]) * kLanes];
         for (int l = 0; l < kLanes; ++l) {
-          s0[l] -= a * from[l];
-          s1[l] -= b * from[l];
+          s0[l] += -(a * from[l]);
+          s1[l] += -(b * from[l]);
         }
       }
       for (int l = 0; l < kLanes; ++l) {
@@ -126,41 +126,41 @@ class FrontSolver {
 
   const Faces& faces_;
   const FrontTree& tree_;
-  const Factors<double>& factors_;
-  std::span<const double> root_;
+  const Factors<T>& factors_;
+  std::span<const T> root_;
   std::span<const int8_t> sign_;
-  std::vector<int32_t> place_in_face_, position_, node_of_;
+  std::vector<int32_t> place_in_face_, node_of_;
 };
 
-}  // namespace
-
-EdgeInverse edge_inverse(const RotationView& rotation, std::span<const double> log_odds,
-                         int threads, Control& control) {
+// Fills a result of numbers T: its diagonal, its blocks, the logarithm of the Pfaffian.
+template <class T, class Result>
+void fill_inverse(const RotationView& rotation, std::span<const double> log_odds, int threads,
+                  Control& control, Result& result) {
   const auto m = static_cast<int32_t>(log_odds.size());
   const int32_t legs = rotation.num_half_edges(), pieces = legs / 2;
   if (m > pieces) throw std::invalid_argument("log_odds must hold at most one number per edge");
-  EdgeInverse result;
   result.num_edges = m;
-  result.diagonal.assign(m, 0.0);
-  result.blocks.assign(size_t(m) * size_t(m > 0 ? m - 1 : 0) * 2, 0.0);
-  if (pieces == 0) return result;
+  result.diagonal.assign(m, T(0.0));
+  result.blocks.assign(size_t(m) * size_t(m > 0 ? m - 1 : 0) * 2, T(0.0));
+  if (pieces == 0) return;
 
   const Faces faces = trace_faces(rotation);
   const FrontTree tree = dissect_faces(faces, {}, kLeafFaces, control);
   const std::vector<int8_t> sign = kasteleyn_signs(rotation, faces);
-  std::vector<double> face(legs, 0.0), join(legs, 0.0), root(legs, 1.0);
+  std::vector<double> face(legs, 0.0), join(legs, 0.0);
+  std::vector<T> root(legs, T(1.0));
   for (int32_t leg = 0; leg < 2 * m; ++leg) {
     if (!(log_odds[leg >> 1] <= 0.0)) throw std::invalid_argument("log_odds must not be positive");
     face[leg] = log_odds[leg >> 1] / 2;
-    root[leg] = std::exp(face[leg]);
+    root[leg] = exponential<T>(face[leg]);
   }
   // No odds exceed one: every edge may be eliminated by its own join, in the order of the tree.
   const std::vector<int32_t> at_once(pieces, 0);
-  Factors<double> factors;
-  const LogPfaffian found = eliminate<double>(tree, {face, join, sign, at_once, at_once},
-                                              {0.1, threads}, control, &factors);
+  Factors<T> factors;
+  const LogPfaffian found = eliminate<T>(tree, {face, join, sign, at_once, at_once}, {0.1, threads},
+                                         control, &factors);
   result.log_pfaffian = found.log_magnitude;
-  const FrontSolver solver(faces, tree, factors, root, sign);
+  const FrontSolver<T> solver(faces, tree, factors, root, sign);
 
   std::vector<int32_t> order(m);  // as eliminated, so that lanes share their way up the tree
   for (int32_t e = 0, k = 0; e < pieces; ++e) {
@@ -169,11 +169,11 @@ EdgeInverse edge_inverse(const RotationView& rotation, std::span<const double> l
   constexpr int32_t kEdges = kLanes / 2;
   const int32_t chunks = (m + kEdges - 1) / kEdges;
   Team team(std::min(threads, std::max(chunks, 1)), control);
-  std::vector<FrontSolver::Work> work(team.threads());
+  std::vector<typename FrontSolver<T>::Work> work(team.threads());
   team.work(size_t(chunks), [&](int worker, int chunk) {
     team.check(worker, double(chunk) / chunks);
-    FrontSolver::Work& w = work[worker];
-    w.z.assign(size_t(legs) * kLanes, 0.0);
+    auto& w = work[worker];
+    w.z.assign(size_t(legs) * kLanes, T(0.0));
     const int32_t begin = chunk * kEdges, end = std::min(m, begin + kEdges);
     int32_t first = tree.num_nodes();
     for (int32_t k = begin; k < end; ++k) {
@@ -185,25 +185,38 @@ EdgeInverse edge_inverse(const RotationView& rotation, std::span<const double> l
     solver.solve(w, first, solver.node_of(order[begin]));
     for (int32_t k = begin; k < end; ++k) {
       const int32_t e = order[k];
-      const double* column = &w.z[2 * (k - begin)];
-      const auto z = [&](int32_t leg, int side) { return column[size_t(leg) * kLanes + side]; };
-      result.diagonal[e] = sign[e] * z(2 * e, 1);
+      const T* column = &w.z[2 * (k - begin)];
+      const auto z = [&](int32_t leg, int side) -> const T& {
+        return column[size_t(leg) * kLanes + side];
+      };
+      result.diagonal[e] = sign[e] > 0 ? z(2 * e, 1) : -z(2 * e, 1);
       for (int32_t j = k + 1; j < m; ++j) {
         const int32_t f = order[j];
-        double* to = &result.blocks[4 * result.place(std::min(e, f), std::max(e, f))];
+        T* to = &result.blocks[4 * result.place(std::min(e, f), std::max(e, f))];
         for (int b = 0; b < 2; ++b) {
           for (int a = 0; a < 2; ++a) {
-            const int turn = (a ? sign[e] : 1) * (b ? sign[f] : 1);
-            if (e < f) {
-              to[2 * a + b] = -turn * z(2 * f + b, a);
-            } else {
-              to[2 * b + a] = turn * z(2 * f + b, a);
-            }
+            const bool turned = ((a && sign[e] < 0) != (b && sign[f] < 0)) != (e < f);
+            to[e < f ? 2 * a + b : 2 * b + a] = turned ? -z(2 * f + b, a) : z(2 * f + b, a);
           }
         }
       }
     }
   });
+}
+
+}  // namespace
+
+EdgeInverse edge_inverse(const RotationView& rotation, std::span<const double> log_odds,
+                         int threads, Control& control) {
+  EdgeInverse result;
+  fill_inverse<double>(rotation, log_odds, threads, control, result);
+  return result;
+}
+
+WideInverse wide_inverse(const RotationView& rotation, std::span<const double> log_odds,
+                         int threads, Control& control) {
+  WideInverse result;
+  fill_inverse<DoubleDouble>(rotation, log_odds, threads, control, result);
   return result;
 }
 

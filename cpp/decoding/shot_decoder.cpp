@@ -244,6 +244,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
   result.other.resize(shots.count);
   result.log_weight.resize(shots.count);
   result.doubt.resize(shots.count);
+  result.other_error.resize(shots.count);
   result.num_changes.resize(shots.count);
   std::vector<CosetUpdate> updates(size_t(std::max(threads, 1)), CosetUpdate(inverse));
   result.impossible = for_shots(
@@ -261,6 +262,33 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
         }
         const CosetWeight found = updates[number].weigh(worker.changes, coset.logical, coset.careful);
         result.other[shot] = found.other;
+        result.log_weight[shot] = factor + found.log_pivots;
+        result.doubt[shot] = found.doubt;
+        result.other_error[shot] = found.other_error;
+        return -1;
+      });
+  return result;
+}
+
+ClassWeights weigh_classes_wide(ShotMatcher& matcher, const WideInverse& inverse,
+                                const CosetEdges& coset, const ShotRows& shots, int threads,
+                                Control& control) {
+  ClassWeights result;
+  const DecodingEdges& edges = matcher.edges();
+  result.flips.resize(size_t(shots.count) * edges.mask_bytes);
+  result.log_ratio.resize(shots.count);
+  result.log_weight.resize(shots.count);
+  result.doubt.resize(shots.count);
+  result.impossible = for_shots(
+      matcher, shots.count, threads, control,
+      [&](int, ShotMatcher::Worker& worker, int64_t shot) {
+        const int32_t vertex = worker.find(shots, shot, -1);
+        if (vertex >= 0) return vertex;
+        worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
+        const double factor =
+            list_changes(edges, coset, worker.join, shots.erased(shot), worker.changes);
+        const WideWeight found = weigh_wide(inverse, worker.changes, coset.logical);
+        result.log_ratio[shot] = found.log_same - found.log_other;
         result.log_weight[shot] = factor + found.log_pivots;
         result.doubt[shot] = found.doubt;
         return -1;

@@ -9,6 +9,7 @@
 
 #include "base/control.hpp"
 #include "decoding/coset_update.hpp"
+#include "decoding/wide_inverse.hpp"
 #include "tjoin/matching.hpp"
 
 namespace planaris {
@@ -77,6 +78,8 @@ struct ClassWeights {
   std::vector<double> other;       // probability of the other class
   std::vector<double> log_weight;  // log P(syndrome) - Σ log(1 - p) - log Pf
   std::vector<double> doubt;       // see CosetWeight
+  std::vector<double> other_error;  // of `other`, in units of the rounding of a double
+  std::vector<double> log_ratio;    // wide numbers only: log P(class) - log P(other class)
   std::vector<int32_t> num_changes;
   Impossible impossible;
 };
@@ -94,6 +97,11 @@ struct CosetEdges {
 ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
                            const CosetEdges& coset, const ShotRows& shots, int threads,
                            Control& control);
+
+// The same in wide numbers; doubt is what was added up over what was left, at worst.
+ClassWeights weigh_classes_wide(ShotMatcher& matcher, const WideInverse& inverse,
+                                const CosetEdges& coset, const ShotRows& shots, int threads,
+                                Control& control);
 
 struct MechanismSums {
   std::vector<double> direct;   // by edge of the inverse: what `pairs` does not hold

@@ -14,9 +14,16 @@ from planaris.decode.model import ErrorModel
 from planaris.decode.planar_form import PlanarForm, planar_form
 from planaris.embed import split_faces
 from planaris.errors import NotPlanarError, PrecisionError
-from planaris.kernels.decoding import NO_ERASURES, EdgeInverse, Erasures, ShotMatcher, packed_bits
+from planaris.kernels.decoding import (
+    NO_ERASURES,
+    EdgeInverse,
+    Erasures,
+    ShotMatcher,
+    WideInverse,
+    packed_bits,
+)
 from planaris.planar import Plan
-from planaris.typing import Array, BoolArray, FloatArray
+from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
 FACE_LENGTH = 8
 """Longer faces of the dual, detectors of many mechanisms and boundaries, are split by chords."""
@@ -27,14 +34,23 @@ INVERSE_BYTES = 2**29
 MOST_CHANGES = 160
 """Reference errors with more edges are left to sparse elimination, where that is faster."""
 
-QUIET = 1e-3
-"""Probability of a mechanism below which elimination is done twice, in two orders."""
+QUIET, VERY_QUIET = 1e-3, 1e-4
+"""Probability of a mechanism below which elimination is done twice, in two orders: for ratios,
+and where only probabilities are asked for."""
 
-LARGEST_DOUBT = 100.0
+LARGEST_DOUBT = 300.0
 """Cancellation, relative to the rounding of a double, up to which a small Pfaffian is trusted."""
 
-QUIET_DOUBT = 2.0
-"""The same where elimination is done twice, beyond the one that every pivot comes with."""
+QUIET_DOUBT, SHAKEN_DOUBT = 2.0, 30.0
+"""The same where elimination is done twice, relative to the change of entries: for ratios, and
+where only probabilities are asked for."""
+
+WIDE_DOUBT = 1e12
+"""The same for double-double numbers: at least fifteen digits are left."""
+
+ROUNDED_EDGES, WIDE_EDGES = 500, 1000
+"""Quiet models with at most so many edges are inverted in wide numbers from the start; models with
+more edges never."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +66,19 @@ class ClassWeights:
     log_probability : numpy.ndarray
         log P(syndrome).
     slow : numpy.ndarray
-        bool: shots that took two sparse eliminations.
+        bool: shots that took more than one small Pfaffian of doubles.
     """
 
     flips: BoolArray
     log_ratio: FloatArray
     log_probability: FloatArray
     slow: BoolArray
+
+    def put(self, chosen: BoolArray, other: ClassWeights) -> None:
+        """Replace the chosen syndromes."""
+        self.flips[chosen] = other.flips
+        self.log_ratio[chosen] = other.log_ratio
+        self.log_probability[chosen] = other.log_probability
 
 
 class CosetModel:
@@ -115,9 +137,9 @@ class CosetModel:
         """Lightest errors of a given class."""
         return self._matcher([self.graph.num_detectors])
 
-    @property
-    def _is_quiet(self) -> bool:
-        return bool(self.graph.probability.min(initial=1.0) < QUIET)
+    @cached_property
+    def _least(self) -> float:
+        return float(self.graph.probability.min(initial=1.0))
 
     @property
     def is_decided(self) -> bool:
@@ -135,8 +157,25 @@ class CosetModel:
         if self.form is None or self.inverse_bytes > min(INVERSE_BYTES, budget.bytes()):
             return None
         if "_inverse" not in self.__dict__:
-            self.__dict__["_inverse"] = make_inverse(self.form, self.graph, budget)
+            # At low noise small entries decide, and cancel: they are computed in wide numbers.
+            quiet = self._least < QUIET and self.form.dual.num_edges <= ROUNDED_EDGES
+            wide = self._wide(budget) if quiet else None
+            self.__dict__["_inverse"] = (
+                make_inverse(self.form, self.graph, budget)
+                if wide is None
+                else EdgeInverse.rounded(wide)
+            )
         found: EdgeInverse = self.__dict__["_inverse"]
+        return found
+
+    def _wide(self, budget: Budget) -> WideInverse | None:
+        if self.form is None or self.form.dual.num_edges > WIDE_EDGES:
+            return None
+        if "_wide_inverse" not in self.__dict__:
+            self.__dict__["_wide_inverse"] = WideInverse(
+                *_pieces(self.form, self.graph), budget=budget
+            )
+        found: WideInverse = self.__dict__["_wide_inverse"]
         return found
 
     def __getstate__(self) -> tuple[ErrorModel, int | None]:
@@ -163,7 +202,7 @@ class CosetModel:
         inverse = self.inverse(budget)
         if inverse is None or self.form is None:
             return self._eliminate(shots, erasures, budget)
-        careful = sharp and self._is_quiet
+        careful = self._least < (QUIET if sharp else VERY_QUIET)
         found = self.matcher.weigh(
             inverse,
             self.form.place,
@@ -175,26 +214,42 @@ class CosetModel:
             budget=budget,
         )
         flips = (found.flips & 1).astype(np.bool_)
-        doubt = np.asarray(found.doubt)
         other = np.asarray(found.other)
-        largest = found.num_changes + 1 + QUIET_DOUBT if careful else LARGEST_DOUBT
-        trusted = doubt <= largest
-        if not sharp:  # an absolute error is what counts
-            trusted |= np.isfinite(doubt) & (other < 1e-9)
+        # Every pivot comes with a doubt of one; an absolute error of a probability is allowed
+        # where the digits of a ratio do not matter.
+        most = (QUIET_DOUBT if sharp else SHAKEN_DOUBT) if careful else LARGEST_DOUBT
+        room = most * np.maximum(other, 0.0) if sharp else most
+        known = np.asarray(found.doubt <= found.num_changes + 1 + most)
+        trusted = known & (found.other_error <= room)
         if self.is_decided:
             ratio = np.full(len(other), np.inf)
+            trusted = known
         else:
             held = np.clip(other, 0.0, 1.0)
             with np.errstate(divide="ignore"):
                 ratio = np.log1p(-held) - np.log(held)
         log_probability = self.graph.log_absent + inverse.log_pfaffian + found.log_weight
-        slow = ~trusted
+        slow = np.asarray(~trusted)
         result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
         if slow.any():
-            again = self._eliminate(shots[slow], _some(erasures, slow), budget)
-            result.flips[slow] = again.flips
-            result.log_ratio[slow] = again.log_ratio
-            result.log_probability[slow] = again.log_probability
+            result.put(slow, self._again(shots[slow], _some(erasures, slow), budget))
+        return result
+
+    def _again(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
+        """Return the same in wide numbers, or by sparse elimination where these are too many."""
+        wide = self._wide(budget)
+        if wide is None or self.form is None:
+            return self._eliminate(shots, erasures, budget)
+        found = self.matcher.weigh_wide(
+            wide, self.form.place, self.form.logical, shots, erasures=erasures, budget=budget
+        )
+        ratio = np.full(len(shots), np.inf) if self.is_decided else np.asarray(found.log_ratio)
+        flips = (found.flips & 1).astype(np.bool_)
+        log_probability = self.graph.log_absent + wide.log_pfaffian + found.log_weight
+        slow = np.asarray(~(found.doubt <= WIDE_DOUBT))
+        result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
+        if slow.any():
+            result.put(slow, self._eliminate(shots[slow], _some(erasures, slow), budget))
         return result
 
     def _eliminate(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
@@ -254,11 +309,18 @@ class CosetModel:
 
 def make_inverse(form: PlanarForm, graph: DecodingGraph, budget: Budget) -> EdgeInverse:
     """Return the inverse of the Kasteleyn matrix without a syndrome."""
+    return EdgeInverse(*_pieces(form, graph), budget=budget)
+
+
+def _pieces(
+    form: PlanarForm, graph: DecodingGraph
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return the dual with chords, and the log odds of its edges."""
     pieces = split_faces(form.dual, FACE_LENGTH)
     odds = np.zeros(form.dual.num_edges)
     live = form.place >= 0
     odds[form.place[live]] = -graph.weights[live]
-    return EdgeInverse(pieces.edges, pieces.rotation, pieces.offsets, odds, budget=budget)
+    return pieces.edges, pieces.rotation, pieces.offsets, odds
 
 
 def _some(erasures: Erasures, chosen: BoolArray) -> Erasures:

@@ -174,7 +174,7 @@ class PlanarDecoder:
                     return bits
                 return _unpacked(bits, self.num_observables)
             flips = [c.flips for c in self._classes(packed, erasures, budget, sharp=False)]
-            predictions = np.array(flips, dtype=np.bool_).reshape(-1, len(packed)).T
+            predictions = np.array(flips, dtype=np.bool_).reshape(len(flips), len(packed)).T
         return packed_bits(predictions) if bit_packed_predictions else predictions
 
     def posterior(
@@ -244,7 +244,7 @@ class PlanarDecoder:
         self._require_ml("gap")
         with self._rows(shots, bit_packed, time_limit) as (packed, budget):
             columns = [self._gap(c, packed, erasures, budget) for c in self._cosets]
-        return np.array(columns).reshape(-1, len(packed)).T
+        return np.array(columns, dtype=np.float64).reshape(len(columns), len(packed)).T
 
     def minimum_weights(
         self,
@@ -331,7 +331,7 @@ class PlanarDecoder:
             np.where(c.flips, -c.log_ratio, c.log_ratio)
             for c in self._classes(packed, erasures, budget, sharp=sharp)
         ]
-        return np.array(columns).reshape(-1, len(packed)).T
+        return np.array(columns, dtype=np.float64).reshape(len(columns), len(packed)).T
 
     def _gap(self, coset: CosetModel, packed: Array, erasures: Any, budget: Budget) -> FloatArray:
         if coset.is_decided:

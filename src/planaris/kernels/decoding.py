@@ -48,13 +48,50 @@ class EdgeInverse:
         self._core = _core.EdgeInverse(
             edges, rotation, offsets, log_odds, budget.workers(), budget.poller()
         )
-        self.log_pfaffian: float = self._core.log_pfaffian
-        self.diagonal: FloatArray = self._core.diagonal
-        self.num_edges: int = self._core.num_edges
+
+    @classmethod
+    def rounded(cls, wide: WideInverse) -> EdgeInverse:
+        """Return an inverse in wide numbers with every entry rounded to a double."""
+        found = cls.__new__(cls)
+        found._core = wide._core.rounded()
+        return found
+
+    @property
+    def log_pfaffian(self) -> float:
+        """Logarithm of the sum over even sets of the product of their odds."""
+        return self._core.log_pfaffian
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """Probability that a random even set holds the edge."""
+        return self._core.diagonal
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, without chords."""
+        return self._core.num_edges
 
     def dense(self) -> FloatArray:
         """Return the inverse of all legs, shape (2m, 2m)."""
         return self._core.dense()
+
+
+class WideInverse:
+    """The same in double-double numbers, for syndromes whose weights cancel in double."""
+
+    def __init__(
+        self,
+        edges: IntArray,
+        rotation: IntArray,
+        offsets: IntArray,
+        log_odds: FloatArray,
+        *,
+        budget: Budget,
+    ) -> None:
+        self._core = _core.WideInverse(
+            edges, rotation, offsets, log_odds, budget.workers(), budget.poller()
+        )
+        self.log_pfaffian: float = self._core.log_pfaffian
 
 
 @dataclass(frozen=True)
@@ -139,6 +176,29 @@ class ShotMatcher:
             logical,
             most_changes,
             careful,
+            shots,
+            erasures.offsets,
+            erasures.edges,
+            *team(budget),
+        )
+        _refuse_impossible(found.impossible_shot, found.impossible_vertex)
+        return found
+
+    def weigh_wide(
+        self,
+        inverse: WideInverse,
+        place: IntArray,
+        logical: int,
+        shots: Array,
+        *,
+        erasures: Erasures = NO_ERASURES,
+        budget: Budget,
+    ) -> _core.ClassWeights:
+        """Return log ratios of the classes and the log weight of every shot, in wide numbers."""
+        found = self._core.weigh_wide(
+            inverse._core,
+            place,
+            logical,
             shots,
             erasures.offsets,
             erasures.edges,

@@ -30,6 +30,9 @@ def check_every_syndrome(dem, tolerance=1e-12, most=70_000, least=1e-280):
         total = np.log(table[:, numbers].sum(0))
         ratio = np.log(table[0, numbers]) - np.log(table[1, numbers])
     assert np.abs(decoder.log_likelihood(shots) - total).max() <= tolerance
+    if not dem.num_observables:
+        assert decoder.decode(shots).shape == (len(shots), 0)
+        return
     found = decoder.llr(shots)[:, 0]
     known = np.isfinite(ratio) & (table[:, numbers].min(0) > least)
     scale = np.maximum(1.0, np.abs(ratio[known]) / 10)
