@@ -258,8 +258,7 @@ class CosetModel:
         if self.is_decided:
             found = self.matcher.match(shots, erasures=erasures, keep_edges=True, budget=budget)
             sums = self._class_sums(found.offsets, found.edges, erasures, budget)
-            flips = (np.asarray(found.flips) & 1).astype(np.int64)
-            logs[np.arange(len(shots)), flips] = sums
+            logs[np.arange(len(shots)), np.asarray(found.flips) & 1] = sums
         else:
             for c in (0, 1):
                 found = self.class_matcher.match(
@@ -298,7 +297,7 @@ class CosetModel:
             if not each.exact:
                 msg = (
                     "the weights of a logical class cannot be computed to twelve digits: "
-                    f"log Z lies in [{each.lower}, {each.upper}]; use method=\"matching\""
+                    f'log Z lies in [{each.lower}, {each.upper}]; use method="matching"'
                 )
                 raise PrecisionError(msg)
         sums = np.array([each.value for each in found])

@@ -77,6 +77,7 @@ class PlanarDecoder:
         if drop == "smallest" and method == "ml":
             self.dropped = drop_smallest(model)
             model = self.dropped.model
+        model.require_matchable()
         self.model = model
         self._silent = model.silent_detectors()
         if method == "ml":
@@ -168,7 +169,7 @@ class PlanarDecoder:
             if self.method == "matching":
                 graph, matcher = self._matching
                 found = self._guarded(graph, packed, erasures, matcher.match, budget)
-                bits = found.flips.reshape(len(packed), -1)
+                bits: Array = found.flips.reshape(len(packed), -1)
                 bits = bits ^ packed_bits(graph.observable_flips)
                 if bit_packed_predictions:
                     return bits
@@ -261,7 +262,8 @@ class PlanarDecoder:
         """
         with self._rows(shots, bit_packed, time_limit) as (packed, budget):
             graph, matcher = self._matching
-            return self._guarded(graph, packed, erasures, matcher.match, budget).weight
+            found = self._guarded(graph, packed, erasures, matcher.match, budget)
+            return np.asarray(found.weight)
 
     # -- what they share ------------------------------------------------------------------------
 
@@ -324,9 +326,7 @@ class PlanarDecoder:
             free[given[:, alone].any(1)] = 0.5
         return free
 
-    def _ratios(
-        self, packed: Array, erasures: Any, budget: Budget, *, sharp: bool
-    ) -> FloatArray:
+    def _ratios(self, packed: Array, erasures: Any, budget: Budget, *, sharp: bool) -> FloatArray:
         columns = [
             np.where(c.flips, -c.log_ratio, c.log_ratio)
             for c in self._classes(packed, erasures, budget, sharp=sharp)

@@ -9,7 +9,7 @@ import numpy as np
 from planaris.decode.graph import split_graph
 from planaris.decode.model import ErrorModel
 from planaris.decode.planar_form import planar_form
-from planaris.errors import NotPlanarError
+from planaris.errors import NotMatchableError, NotPlanarError
 from planaris.show import one_line
 
 
@@ -41,7 +41,8 @@ class Dropped:
 def drop_smallest(model: ErrorModel) -> Dropped:
     """Leave out mechanisms, the least likely of a Kuratowski subgraph first, until all is planar.
 
-    Mechanisms of more than two detectors are left out first. The choice is greedy: fewer may do.
+    Mechanisms of more than two detectors are left out first, then those that let the observable
+    wind around a hole. The choice is greedy: fewer may do.
 
     Parameters
     ----------
@@ -61,15 +62,8 @@ def drop_smallest(model: ErrorModel) -> Dropped:
     gone = {k for k, m in enumerate(model.mechanisms) if len(m.detectors) > 2 and present[k] > 0}
     observables: list[int | None] = [*range(model.num_observables)] or [None]
     for observable in observables:
-        while True:
-            left = _without(model, gone)
-            graph = split_graph(left, observable)
-            try:
-                planar_form(left, graph, joined=True)
-            except NotPlanarError as error:
-                gone |= _least_likely(left, graph.sources, error)
-            else:
-                break
+        while more := _in_the_way(_without(model, gone), observable):
+            gone |= more
     dropped = tuple(sorted(gone))
     log_none = float(np.log1p(-np.minimum(present[list(dropped)], 1.0 - 1e-16)).sum())
     return Dropped(
@@ -80,13 +74,19 @@ def drop_smallest(model: ErrorModel) -> Dropped:
     )
 
 
-def _least_likely(
-    model: ErrorModel, sources: tuple[tuple[int, ...], ...], error: NotPlanarError
-) -> set[int]:
-    """Return the mechanisms of the edge of the subgraph that is least likely to act."""
-    edges = [e for e in np.asarray(error.kuratowski_edges).tolist() if e < len(sources)]
-    total = [sum(model.mechanisms[k].probability for k in sources[e]) for e in edges]
-    return set(sources[edges[int(np.argmin(total))]])
+def _in_the_way(model: ErrorModel, observable: int | None) -> set[int]:
+    """Return the mechanisms to leave out next, or nothing if the split graph is planar."""
+    try:
+        graph = split_graph(model, observable)
+    except NotMatchableError as error:  # a closed chain that flips the observable
+        return {min(error.mechanisms, key=lambda k: model.mechanisms[k].probability)}
+    try:
+        planar_form(model, graph, joined=True)
+    except NotPlanarError as error:
+        edges = [e for e in np.asarray(error.kuratowski_edges).tolist() if e < len(graph.sources)]
+        total = [sum(model.mechanisms[k].probability for k in graph.sources[e]) for e in edges]
+        return set(graph.sources[edges[int(np.argmin(total))]])
+    return set()
 
 
 def _without(model: ErrorModel, gone: set[int]) -> ErrorModel:

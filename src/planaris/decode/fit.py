@@ -180,7 +180,7 @@ class _Fit:
 
     def _standard_errors(self, p: FloatArray) -> FloatArray:
         """Invert the information that the scores of some syndromes estimate."""
-        graph, inverse, matcher = self._parts(p)
+        _graph, inverse, matcher = self._parts(p)
         place = self.coset.form.place  # type: ignore[union-attr]
         m = len(p)
         most = max(SCORED_SHOTS, 4 * m)

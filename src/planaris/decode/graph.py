@@ -75,7 +75,9 @@ def matching_graph(model: ErrorModel) -> DecodingGraph:
             for o in m.observables:
                 free[o] = either(free[o], m.probability)
             continue
-        keys[m.detectors[0], m.detectors[1] if len(m.detectors) == 2 else n, m.observables].append(k)
+        keys[m.detectors[0], m.detectors[1] if len(m.detectors) == 2 else n, m.observables].append(
+            k
+        )
     mask = np.zeros((len(keys), model.num_observables), dtype=np.bool_)
     for row, (_, _, observables) in zip(mask, keys, strict=True):
         row[list(observables)] = True

@@ -88,9 +88,7 @@ def _in_instructions(
     msg = (
         "`dem` must have a planar decoding graph for exact decoding, but "
         f"{len(listed)} of its edges form a subdivided {refusal.evidence['kind']} (see "
-        f"`instructions`): {shown}; method=\"matching\" takes any graph, and drop=\"smallest\" "
+        f'`instructions`): {shown}; method="matching" takes any graph, and drop="smallest" '
         "leaves out mechanisms until the graph is planar"
     )
-    return NotPlanarError(
-        msg, mechanisms=mechanisms, instructions=listed, **refusal.evidence
-    )
+    return NotPlanarError(msg, mechanisms=mechanisms, instructions=listed, **refusal.evidence)

@@ -122,9 +122,10 @@ class Decoder(PlanarDecoder):
     ...     error(0.1) D1
     ... ''')
     >>> decoder = Decoder(dem)
-    >>> decoder.decode([[True, False]]).tolist(), decoder.posterior([[True, False]]).round(3).tolist()
+    >>> shot = [[True, False]]
+    >>> decoder.decode(shot).tolist(), decoder.posterior(shot).round(3).tolist()
     ([[True]], [[0.9]])
-    >>> decoder.llr([[True, False]]).round(4).tolist(), decoder.gap([[True, False]]).round(4).tolist()
+    >>> decoder.llr(shot).round(4).tolist(), decoder.gap(shot).round(4).tolist()
     ([[-2.1972]], [[2.1972]])
     """
 
@@ -185,7 +186,7 @@ def fit(
     threads: int | None = None,
     time_limit: float | None = None,
 ) -> FittedNoise:
-    """Fit the probabilities of a detector error model to detection events, by maximum likelihood.
+    r"""Fit the probabilities of a detector error model to detection events, by maximum likelihood.
 
     Likelihood and gradient are exact: sums over all errors that explain a syndrome.
 
@@ -215,7 +216,7 @@ def fit(
     Examples
     --------
     >>> import numpy as np, stim
-    >>> dem = stim.DetectorErrorModel("error(0.2) D0\\nerror(0.2) D1 L0")
+    >>> dem = stim.DetectorErrorModel("error(0.2) D0\nerror(0.2) D1 L0")
     >>> shots = np.array([[1, 0]] * 30 + [[0, 1]] * 10 + [[0, 0]] * 60, dtype=bool)
     >>> fitted = fit(dem, shots)
     >>> fitted.probabilities.round(3).tolist(), fitted.standard_errors.round(3).tolist()

@@ -227,9 +227,7 @@ class ShotMatcher:
         self, inverse: EdgeInverse, place: IntArray, shots: Array, *, budget: Budget
     ) -> FloatArray:
         """Return P(edge is part of the error | syndrome), a row per shot."""
-        found, shot, vertex = self._core.probabilities(
-            inverse._core, place, shots, *team(budget)
-        )
+        found, shot, vertex = self._core.probabilities(inverse._core, place, shots, *team(budget))
         _refuse_impossible(shot, vertex)
         return found
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import stim
-from helpers.codes import changed, class_table, repetition, surface, syndromes, uneven
 
 import planaris.decode.coset as coset
+from helpers.codes import changed, class_table, repetition, surface, syndromes, uneven
 from planaris.interop.stim import Decoder
 
 FAMILIES = {
@@ -148,9 +148,12 @@ def test_erased_mechanisms_count_as_one_half(p):
             numbers = np.flatnonzero(table.sum(0) > 1e-250)
             shots = syndromes(dem, detectors, numbers)
             marks = np.tile(erased, (len(shots), 1))
-            assert np.abs(
-                decoder.log_likelihood(shots, erasures=marks) - np.log(table[:, numbers].sum(0))
-            ).max() < 1e-12
+            assert (
+                np.abs(
+                    decoder.log_likelihood(shots, erasures=marks) - np.log(table[:, numbers].sum(0))
+                ).max()
+                < 1e-12
+            )
             ratio = np.log(table[0, numbers]) - np.log(table[1, numbers])
             assert np.abs(decoder.llr(shots, erasures=marks)[:, 0] - ratio).max() < 1e-11
             exact = Decoder(other, method="matching")
