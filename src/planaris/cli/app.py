@@ -19,6 +19,8 @@ COMMANDS = {
     "sample": "sample:sample_states",
     "verify": "verify:verify",
     "denoise": "denoise:denoise",
+    "decode": "decode:decode",
+    "fit-noise": "fit_noise:fit_noise",
     "selftest": "selftest:selftest",
     "demo": "demo:demo",
     "play": "play:play",

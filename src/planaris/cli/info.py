@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -53,11 +54,17 @@ def info(
 
     Exact methods are those that fit the whole model; without one its parts may still be solved
     exactly, or answers are intervals. The certificate is a plane rotation system, or a
-    subdivision of K5 or K3,3; it is for models that are, or convert to, Ising models.
+    subdivision of K5 or K3,3; it is for models that are, or convert to, Ising models. Of a detector
+    error model (.dem, or a circuit, .stim) it says which decoders fit.
     """
     if method not in methods():
         msg = f"`--method` must be one of {', '.join(methods())}, got {method!r}"
         raise MethodError(msg)
+    if file.endswith((".dem", ".stim")) and format is None:
+        from planaris.cli.dem_info import describe_dem
+
+        _print_facts(describe_dem(Path(file)), json)
+        return
     model, _ = load(file, format, evidence)
     if certificate is not None:
         save_result(prove_planarity(_ising(model)), certificate)
@@ -67,6 +74,10 @@ def info(
         facts["method"], facts["fits"] = method, reason is None
         if reason is not None:
             facts["reason"] = reason
+    _print_facts(facts, json)
+
+
+def _print_facts(facts: dict[str, Any], json: bool) -> None:
     if json:
         print_json(facts)
         return

@@ -9,7 +9,7 @@ import numpy as np
 from planaris.decode.graph import DecodingGraph
 from planaris.errors import ImpossibleShotError, ModelError
 from planaris.kernels.decoding import ImpossibleSyndromeError, packed_bits
-from planaris.kernels.embedding import connected_components
+from planaris.kernels.graph import connected_components
 from planaris.typing import Array
 
 
