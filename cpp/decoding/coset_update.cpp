@@ -6,13 +6,17 @@
 
 #include "base/plain_kernels.hpp"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define PLANARIS_VECTORS 1
+#endif
+
 namespace planaris {
 
 namespace {
 
 constexpr int kWidth = 8;   // doubles of a vector
 constexpr int kBlock = 4;   // pairs of rows that are eliminated together
-typedef double Vector __attribute__((vector_size(kWidth * sizeof(double)), aligned(8)));
 
 constexpr double kShake = 0x1p-46;  // relative change of entries that shows what cancels
 
@@ -24,73 +28,76 @@ struct Rows {
   double* mass;      // by pair: sum of the sizes of all that was added to its diagonal entry
 };
 
-#define PLANARIS_INLINE [[gnu::always_inline]] inline
-
-PLANARIS_INLINE Vector load(const double* from) { return *reinterpret_cast<const Vector*>(from); }
-PLANARIS_INLINE void store(double* to, Vector value) { *reinterpret_cast<Vector*>(to) = value; }
-
-// Rows r, r + 1 gain Σ_q v_q[r] / d_q u_q - u_q[r] / d_q v_q over `Count` eliminated pairs.
-template <int Count>
-PLANARIS_INLINE void update_pair(const Rows& m, int32_t first, int32_t r, const double* inverse) {
-  const int64_t n = 2 * int64_t(m.pairs);
-  double c0[2 * Count], c1[2 * Count];
-  double mass = 0.0;
-  for (int q = 0; q < Count; ++q) {
-    const double *u = m.a + (2 * int64_t(first) + 2 * q) * m.stride, *v = u + m.stride;
-    c0[2 * q] = v[r] * inverse[q];
-    c0[2 * q + 1] = -u[r] * inverse[q];
-    c1[2 * q] = v[r + 1] * inverse[q];
-    c1[2 * q + 1] = -u[r + 1] * inverse[q];
-    mass += std::fabs(c0[2 * q] * u[r + 1]) + std::fabs(c0[2 * q + 1] * v[r + 1]);
+// Rows r, r + 1 gain Σ_q v_q[r] / d_q u_q - u_q[r] / d_q v_q over `Count` eliminated pairs, and
+// elimination by blocks of pairs. The same text for every kind of vector, as functions for one
+// processor cannot be made of templates for all: SET, LOAD, STORE and FMA are of WIDTH numbers.
+#define PLANARIS_ELIMINATE(NAME, TARGET, VECTOR, WIDTH, SET, LOAD, STORE, FMA)                      \
+  template <int Count>                                                                             \
+  TARGET inline void update_##NAME(const Rows& m, int32_t first, int32_t r,                        \
+                                   const double* inverse) {                                        \
+    VECTOR c0[2 * Count], c1[2 * Count];                                                           \
+    double mass = 0.0;                                                                             \
+    for (int q = 0; q < Count; ++q) {                                                              \
+      const double *u = m.a + (2 * int64_t(first) + 2 * q) * m.stride, *v = u + m.stride;          \
+      const double x = v[r] * inverse[q], y = -u[r] * inverse[q];                                  \
+      c0[2 * q] = SET(x);                                                                          \
+      c0[2 * q + 1] = SET(y);                                                                      \
+      c1[2 * q] = SET(v[r + 1] * inverse[q]);                                                      \
+      c1[2 * q + 1] = SET(-u[r + 1] * inverse[q]);                                                 \
+      mass += std::fabs(x * u[r + 1]) + std::fabs(y * v[r + 1]);                                   \
+    }                                                                                              \
+    m.mass[r / 2] += mass;                                                                         \
+    double *row0 = m.a + r * m.stride, *row1 = row0 + m.stride;                                    \
+    const double* from = m.a + 2 * int64_t(first) * m.stride;                                      \
+    for (int64_t c = r / WIDTH * WIDTH; c < 2 * int64_t(m.pairs); c += WIDTH) {                    \
+      VECTOR x0 = LOAD(row0 + c), x1 = LOAD(row1 + c);                                             \
+      _Pragma("GCC unroll 8") for (int q = 0; q < 2 * Count; ++q) {                                \
+        const VECTOR y = LOAD(from + q * m.stride + c);                                            \
+        x0 = FMA(c0[q], y, x0);                                                                    \
+        x1 = FMA(c1[q], y, x1);                                                                    \
+      }                                                                                            \
+      STORE(row0 + c, x0);                                                                         \
+      STORE(row1 + c, x1);                                                                         \
+    }                                                                                              \
+  }                                                                                                \
+                                                                                                   \
+  TARGET void eliminate_##NAME(const Rows& m, int32_t count) {                                     \
+    double inverse[kBlock];                                                                        \
+    for (int32_t first = 0; first < count; first += kBlock) {                                      \
+      const int32_t last = std::min(count, first + kBlock);                                        \
+      for (int32_t i = first; i < last; ++i) {                                                     \
+        inverse[i - first] = 1.0 / m.a[2 * i * m.stride + 2 * i + 1];                              \
+        for (int32_t j = i + 1; j < last; ++j) update_##NAME<1>(m, i, 2 * j, inverse + i - first); \
+      }                                                                                            \
+      if (last - first == kBlock) {                                                                \
+        for (int32_t j = last; j < m.pairs; ++j) update_##NAME<kBlock>(m, first, 2 * j, inverse);  \
+        continue;                                                                                  \
+      }                                                                                            \
+      for (int32_t i = first; i < last; ++i) {                                                     \
+        for (int32_t j = last; j < m.pairs; ++j) {                                                 \
+          update_##NAME<1>(m, i, 2 * j, inverse + i - first);                                      \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
   }
-  m.mass[r / 2] += mass;
-  double *row0 = m.a + r * m.stride, *row1 = row0 + m.stride;
-  const double* from = m.a + 2 * int64_t(first) * m.stride;
-  for (int64_t c = r / kWidth * kWidth; c < n; c += kWidth) {
-    Vector x0 = load(row0 + c), x1 = load(row1 + c);
-    for (int q = 0; q < 2 * Count; ++q) {
-      const Vector y = load(from + q * m.stride + c);
-      x0 += c0[q] * y;
-      x1 += c1[q] * y;
-    }
-    store(row0 + c, x0);
-    store(row1 + c, x1);
-  }
-}
 
-PLANARIS_INLINE void eliminate_pairs(const Rows& m, int32_t count) {
-  double inverse[kBlock];
-  for (int32_t first = 0; first < count; first += kBlock) {
-    const int32_t last = std::min(count, first + kBlock);
-    for (int32_t i = first; i < last; ++i) {
-      inverse[i - first] = 1.0 / m.a[2 * i * m.stride + 2 * i + 1];
-      for (int32_t j = i + 1; j < last; ++j) update_pair<1>(m, i, 2 * j, inverse + (i - first));
-    }
-    if (last - first == kBlock) {
-      for (int32_t j = last; j < m.pairs; ++j) update_pair<kBlock>(m, first, 2 * j, inverse);
-    } else {
-      for (int32_t i = first; i < last; ++i) {
-        for (int32_t j = last; j < m.pairs; ++j) update_pair<1>(m, i, 2 * j, inverse + (i - first));
-      }
-    }
-  }
-}
+inline double set_one(double x) { return x; }
+inline double load_one(const double* from) { return *from; }
+inline void store_one(double* to, double x) { *to = x; }
+inline double multiply_add_one(double a, double b, double c) { return a * b + c; }
 
-void eliminate_plain(const Rows& m, int32_t count) { eliminate_pairs(m, count); }
-
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2,fma"))) void eliminate_avx2(const Rows& m, int32_t count) {
-  eliminate_pairs(m, count);
-}
-__attribute__((target("avx512f,fma"))) void eliminate_avx512(const Rows& m, int32_t count) {
-  eliminate_pairs(m, count);
-}
+PLANARIS_ELIMINATE(plain, , double, 1, set_one, load_one, store_one, multiply_add_one)
+#ifdef PLANARIS_VECTORS
+PLANARIS_ELIMINATE(avx2, __attribute__((target("avx2,fma"))), __m256d, 4, _mm256_set1_pd,
+                   _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd)
+PLANARIS_ELIMINATE(avx512, __attribute__((target("avx512f"))), __m512d, 8, _mm512_set1_pd,
+                   _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd)
 #endif
 
 using Eliminate = void (*)(const Rows&, int32_t);
 
 Eliminate choose_eliminate() {
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef PLANARIS_VECTORS
   static const Eliminate chosen = [] {
     if (plain_kernels()) return &eliminate_plain;
     if (__builtin_cpu_supports("avx512f")) return &eliminate_avx512;
@@ -109,13 +116,16 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
   const auto k = static_cast<int32_t>(changes.size());
   pairs_ = k + (logical >= 0);
   stride_ = (2 * int64_t(pairs_) + kWidth - 1) / kWidth * kWidth;
-  if (a_.size() < size_t(2 * pairs_ * stride_)) a_.resize(2 * pairs_ * stride_);
+  const size_t size = size_t(2 * pairs_ * stride_) + kWidth;
+  if (a_.size() < size) a_.resize(size);
+  // Vectors lie in one cache line each.
+  rows_ = a_.data() + (-(reinterpret_cast<uintptr_t>(a_.data()) / sizeof(double))) % kWidth;
   if (mass_.size() < size_t(pairs_)) mass_.resize(pairs_);
   uint64_t shake = 88172645463325252u;
   for (int32_t i = 0; i < pairs_; ++i) {
     const bool last = i == k;
     const int32_t at = reverse ? k - 1 - i : i, e = last ? logical : changes[at].edge;
-    double *row0 = &a_[2 * i * stride_], *row1 = row0 + stride_;
+    double *row0 = rows_ + 2 * i * stride_, *row1 = row0 + stride_;
     mass_[i] = row0[2 * i + 1] = (last ? 0.0 : changes[at].ratio) + inverse_->diagonal[e];
     if (reverse) {
       const auto shaken = [&shake](double value) {
@@ -157,10 +167,10 @@ CosetWeight CosetUpdate::eliminate(std::span<const JoinChange> changes, int32_t 
   CosetWeight result;
   const auto k = static_cast<int32_t>(changes.size());
   gather(changes, logical, reverse);
-  choose_eliminate()({a_.data(), stride_, pairs_, mass_.data()}, k);
+  choose_eliminate()({rows_, stride_, pairs_, mass_.data()}, k);
   double product = 1.0;
   for (int32_t i = 0; i < pairs_; ++i) {
-    const double pivot = a_[2 * i * stride_ + 2 * i + 1];
+    const double pivot = rows_[2 * i * stride_ + 2 * i + 1];
     if (i < k) {
       product *= pivot;
       if (product < 1e-150) {
@@ -197,8 +207,8 @@ bool CosetUpdate::invert(std::span<const JoinChange> changes, std::vector<double
   for (int64_t r = 0; r < n; ++r) {
     inverse[r * n + r] = 0.0;
     for (int64_t c = r + 1; c < n; ++c) {
-      inverse[r * n + c] = a_[r * stride_ + c];
-      inverse[c * n + r] = -a_[r * stride_ + c];
+      inverse[r * n + c] = rows_[r * stride_ + c];
+      inverse[c * n + r] = -rows_[r * stride_ + c];
     }
   }
   // Gauss and Jordan with pivots of two rows, in place.

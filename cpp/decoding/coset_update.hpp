@@ -47,6 +47,7 @@ class CosetUpdate {
 
   const EdgeInverse* inverse_;
   std::vector<double> a_, mass_;
+  double* rows_ = nullptr;  // inside of a_
   int32_t pairs_ = 0;
   int64_t stride_ = 0;
 };

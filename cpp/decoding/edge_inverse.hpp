@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/control.hpp"
+#include "decoding/large_array.hpp"
 #include "embedding/embedding.hpp"
 
 namespace planaris {
@@ -21,7 +22,7 @@ struct EdgeInverse {
   std::vector<double> diagonal;  // by edge: probability that a random even set holds it
   // e < f: K⁻¹ of legs (2e, 2e + 1) × (2f, 2f + 1), row by row; legs 2e + 1 are multiplied by the
   // sign of their join, so that the signs appear nowhere else.
-  std::vector<double> blocks;
+  LargeArray blocks;
 
   size_t place(int32_t e, int32_t f) const {
     const int64_t m = num_edges, i = e;

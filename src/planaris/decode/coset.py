@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ FACE_LENGTH = 8
 INVERSE_BYTES = 2**29
 """Largest inverse that is kept; larger models are eliminated anew for every syndrome."""
 
-MOST_CHANGES = 160
+MOST_CHANGES = 300
 """Reference errors with more edges are left to sparse elimination, where that is faster."""
 
 QUIET, VERY_QUIET = 1e-3, 1e-4
@@ -40,6 +41,9 @@ and where only probabilities are asked for."""
 
 LARGEST_DOUBT = 300.0
 """Cancellation, relative to the rounding of a double, up to which a small Pfaffian is trusted."""
+
+FEW_CHANGES, LONG_DOUBT = 30, 1e5
+"""With more changes than these, probabilities of eleven digits are enough."""
 
 QUIET_DOUBT, SHAKEN_DOUBT = 2.0, 30.0
 """The same where elimination is done twice, relative to the change of entries: for ratios, and
@@ -217,7 +221,9 @@ class CosetModel:
         other = np.asarray(found.other)
         # Every pivot comes with a doubt of one; an absolute error of a probability is allowed
         # where the digits of a ratio do not matter.
-        most = (QUIET_DOUBT if sharp else SHAKEN_DOUBT) if careful else LARGEST_DOUBT
+        most: Any = (QUIET_DOUBT if sharp else SHAKEN_DOUBT) if careful else LARGEST_DOUBT
+        if not sharp and not careful:  # many digits are lost in long sums only
+            most = np.where(found.num_changes <= FEW_CHANGES, most, LONG_DOUBT)
         room = most * np.maximum(other, 0.0) if sharp else most
         known = np.asarray(found.doubt <= found.num_changes + 1 + most)
         trusted = known & (found.other_error <= room)
