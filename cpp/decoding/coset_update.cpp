@@ -20,6 +20,8 @@ constexpr int kBlock = 4;   // pairs of rows that are eliminated together
 
 constexpr double kShake = 0x1p-46;  // relative change of entries that shows what cancels
 
+constexpr double kMuchDoubt = 1e3;
+
 // Strict upper triangle, row-major; entries below it hold anything.
 struct Rows {
   double* a;
@@ -112,7 +114,8 @@ Eliminate choose_eliminate() {
 
 }  // namespace
 
-void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, bool reverse) {
+void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, bool reverse,
+                         double shake) {
   const auto k = static_cast<int32_t>(changes.size());
   pairs_ = k + (logical >= 0);
   stride_ = (2 * int64_t(pairs_) + kWidth - 1) / kWidth * kWidth;
@@ -121,16 +124,16 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
   // Vectors lie in one cache line each.
   rows_ = a_.data() + (-(reinterpret_cast<uintptr_t>(a_.data()) / sizeof(double))) % kWidth;
   if (mass_.size() < size_t(pairs_)) mass_.resize(pairs_);
-  uint64_t shake = 88172645463325252u;
+  uint64_t random = 88172645463325252u;
   for (int32_t i = 0; i < pairs_; ++i) {
     const bool last = i == k;
     const int32_t at = reverse ? k - 1 - i : i, e = last ? logical : changes[at].edge;
     double *row0 = rows_ + 2 * i * stride_, *row1 = row0 + stride_;
     mass_[i] = row0[2 * i + 1] = (last ? 0.0 : changes[at].ratio) + inverse_->diagonal[e];
     if (reverse) {
-      const auto shaken = [&shake](double value) {
-        shake = shake * 6364136223846793005u + 1442695040888963407u;
-        return value * (1.0 + kShake * (double(int64_t(shake) >> 11) * 0x1p-52));
+      const auto shaken = [&random, shake](double value) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        return value * (1.0 + shake * (double(int64_t(random) >> 11) * 0x1p-52));
       };
       row0[2 * i + 1] = shaken(row0[2 * i + 1]);
       for (int32_t j = i + 1; j < pairs_; ++j) {
@@ -163,10 +166,10 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
 }
 
 CosetWeight CosetUpdate::eliminate(std::span<const JoinChange> changes, int32_t logical,
-                                   bool reverse) {
+                                   bool reverse, double shake) {
   CosetWeight result;
   const auto k = static_cast<int32_t>(changes.size());
-  gather(changes, logical, reverse);
+  gather(changes, logical, reverse, shake);
   choose_eliminate()({rows_, stride_, pairs_, mass_.data()}, k);
   double product = 1.0;
   for (int32_t i = 0; i < pairs_; ++i) {
@@ -190,9 +193,14 @@ CosetWeight CosetUpdate::eliminate(std::span<const JoinChange> changes, int32_t 
 
 CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logical,
                                bool careful) {
-  CosetWeight result = eliminate(changes, logical, false);
+  CosetWeight result = eliminate(changes, logical, false, 0.0);
+  const auto doubt = [&](const CosetWeight& w) { return std::max(w.doubt, w.other_error); };
+  if (changes.size() >= 2 && !(doubt(result) < kMuchDoubt)) {  // another order may lose less
+    const CosetWeight other = eliminate(changes, logical, true, 0.0);
+    if (doubt(other) < doubt(result)) result = other;
+  }
   if (!careful || changes.size() < 2 || !std::isfinite(result.doubt)) return result;
-  const CosetWeight again = eliminate(changes, logical, true);
+  const CosetWeight again = eliminate(changes, logical, true, kShake);
   result.doubt = std::max(result.doubt, again.doubt);
   result.doubt += std::fabs(again.log_pivots - result.log_pivots) / kShake;
   result.other_error = std::max(result.other_error, again.other_error);
@@ -201,7 +209,7 @@ CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logi
 }
 
 bool CosetUpdate::invert(std::span<const JoinChange> changes, std::vector<double>& inverse) {
-  gather(changes, -1, false);
+  gather(changes, -1, false, 0.0);
   const int64_t n = 2 * int64_t(pairs_);
   inverse.resize(n * n);
   for (int64_t r = 0; r < n; ++r) {

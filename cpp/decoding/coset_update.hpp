@@ -42,8 +42,9 @@ class CosetUpdate {
   bool invert(std::span<const JoinChange> changes, std::vector<double>& inverse);
 
  private:
-  void gather(std::span<const JoinChange> changes, int32_t logical, bool reverse);
-  CosetWeight eliminate(std::span<const JoinChange> changes, int32_t logical, bool reverse);
+  void gather(std::span<const JoinChange> changes, int32_t logical, bool reverse, double shake);
+  CosetWeight eliminate(std::span<const JoinChange> changes, int32_t logical, bool reverse,
+                        double shake);
 
   const EdgeInverse* inverse_;
   std::vector<double> a_, mass_;

@@ -238,7 +238,9 @@ class CosetModel:
         slow = np.asarray(~trusted)
         result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
         if slow.any():
-            result.put(slow, self._again(shots[slow], _some(erasures, slow), budget))
+            few = int(found.num_changes[slow].max()) <= FEW_CHANGES
+            again = self._again if few else self._eliminate
+            result.put(slow, again(shots[slow], _some(erasures, slow), budget))
         return result
 
     def _again(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
