@@ -20,6 +20,7 @@ FIGURES = {
     "side-chains": "planaris.experiments.side_chains",
     "recovery": "planaris.experiments.recovery",
     "crf-noise": "planaris.experiments.crf_noise",
+    "decoding": "planaris.experiments.decoding",
 }
 """Name of a figure → its module, imported when it is asked for."""
 
