@@ -123,3 +123,9 @@ def checks(errors: np.ndarray, d: int) -> np.ndarray:
 def test_cylinders_have_the_edges_they_should():
     lattice = example("spin_glass").cylinder(3, 4)
     assert len(lattice.edges) == 3 * 4 + 2 * 4
+
+
+def test_repetition_code(tmp_path):
+    answers = run("repetition_code", tmp_path, distance=5, shots=5000)
+    assert answers["error rate"] == pytest.approx(answers["expected"], abs=0.02)
+    assert answers["by posterior"] <= answers["by gap"]

@@ -13,7 +13,17 @@ import pytest
 
 import planaris
 
-OPTIONAL = ("matplotlib", "dimod", "sklearn", "PIL", "torch", "dask", "distributed")
+OPTIONAL = (
+    "matplotlib",
+    "dimod",
+    "sklearn",
+    "PIL",
+    "torch",
+    "dask",
+    "distributed",
+    "stim",
+    "sinter",
+)
 HEAVY = ("numpy", "scipy", "networkx", "highspy", "joblib", "threadpoolctl", "typer", "rich")
 
 BLOCK = f"""
@@ -110,6 +120,8 @@ for module in pkgutil.walk_packages(planaris.__path__, "planaris.", onerror=lamb
         ("from planaris.experiments.reproduce import reproduce as f; f(['pdc'], path)", "plot"),
         ("from planaris.interop.torch import log_partition as f; f(0, (2, [(0, 1)]))", "torch"),
         ("from planaris.io.images import read_image; read_image('x.png')", "image"),
+        ("from planaris.interop.stim import Decoder; Decoder('model.dem')", "qec"),
+        ("from planaris.interop.stim import sinter_decoders; sinter_decoders()", "qec"),
     ],
 )
 def test_a_missing_package_is_one_line_with_its_extra(call, extra):

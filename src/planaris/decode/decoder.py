@@ -83,6 +83,8 @@ class PlanarDecoder:
         if method == "ml":
             # One observable at a time: each is moved to the boundary by a potential of its own.
             self._cosets = [CosetModel(model, o) for o in range(model.num_observables)]
+            # For probabilities of syndromes, whatever the observables are.
+            self._syndromes = self._cosets[0] if self._cosets else CosetModel(model, None)
 
     # -- sizes ----------------------------------------------------------------------------------
 
@@ -108,7 +110,7 @@ class PlanarDecoder:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_matching", "_syndromes")}
+        return {k: v for k, v in self.__dict__.items() if k != "_matching"}
 
     @cached_property
     def _matching(self) -> tuple[DecodingGraph, ShotMatcher]:
@@ -126,11 +128,6 @@ class PlanarDecoder:
             -1,
         )
         return graph, matcher
-
-    @cached_property
-    def _syndromes(self) -> CosetModel:
-        """For probabilities of syndromes, whatever the observables are."""
-        return self._cosets[0] if self._cosets else CosetModel(self.model, None)
 
     # -- answers --------------------------------------------------------------------------------
 

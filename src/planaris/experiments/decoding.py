@@ -70,10 +70,10 @@ def _run_soft(params: Params) -> Record:
     model, shots, flips = _sample(dem, params["shots"], rng)
     flipped, matched, gap = _decode(model, shots)
     place = np.digitize(flipped, BINS[1:-1])
+    spread = flipped * (1.0 - flipped)
     bins = [
-        [int(inside.sum()), float(flipped[inside].sum()), int(flips[inside].sum())]
-        + [float((flipped[inside] * (1 - flipped[inside])).sum())]
-        for inside in (place == k for k in range(len(BINS) - 1))
+        [int(x.sum()), float(flipped[x].sum()), int(flips[x].sum()), float(spread[x].sum())]
+        for x in (place == k for k in range(len(BINS) - 1))
     ]
     # The same predictions, so that only the order in which shots are discarded differs.
     wrong = (flipped > 0.5) != flips

@@ -61,7 +61,7 @@ def gathered(results: Sequence[Result], kind: str) -> dict[int, dict[float, Rate
     sums: dict[tuple[int, float], FloatArray] = {}
     for params, record in results:
         key = params["distance"], params["p"]
-        sums[key] = sums.get(key, np.zeros(3)) + [*record[kind], record["shots"]]
+        sums[key] = [*sums.get(key, np.zeros(3)), *record[kind], record["shots"]]
     rates: dict[int, dict[float, Rate]] = {}
     for (d, p), (total, squares, shots) in sorted(sums.items()):
         mean = total / shots
