@@ -61,7 +61,8 @@ def gathered(results: Sequence[Result], kind: str) -> dict[int, dict[float, Rate
     sums: dict[tuple[int, float], FloatArray] = {}
     for params, record in results:
         key = params["distance"], params["p"]
-        sums[key] = [*sums.get(key, np.zeros(3)), *record[kind], record["shots"]]
+        row: FloatArray = np.array([*record[kind], record["shots"]], dtype=np.float64)
+        sums[key] = sums[key] + row if key in sums else row
     rates: dict[int, dict[float, Rate]] = {}
     for (d, p), (total, squares, shots) in sorted(sums.items()):
         mean = total / shots
