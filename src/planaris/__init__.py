@@ -16,12 +16,15 @@ __all__ = [
     "MarkovRandomField",
     "Plan",
     "PlanarisError",
+    "domain_wall",
     "generate",
     "ground_state",
+    "ground_state_entropy",
     "log_partition",
     "marginals",
     "plan",
     "sample",
+    "thermodynamics",
 ]
 
 _HOME = {
@@ -30,11 +33,14 @@ _HOME = {
     "MarkovRandomField": "models",
     "Plan": "planar",
     "PlanarisError": "errors",
+    "domain_wall": "infer",
     "ground_state": "infer",
+    "ground_state_entropy": "infer",
     "log_partition": "infer",
     "marginals": "infer",
     "plan": "planar",
     "sample": "infer",
+    "thermodynamics": "infer",
 }
 
 

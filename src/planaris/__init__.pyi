@@ -13,10 +13,13 @@ from planaris import treewidth as treewidth
 from planaris import verify as verify
 from planaris.embed import Embedding as Embedding
 from planaris.errors import PlanarisError as PlanarisError
+from planaris.infer import domain_wall as domain_wall
 from planaris.infer import ground_state as ground_state
+from planaris.infer import ground_state_entropy as ground_state_entropy
 from planaris.infer import log_partition as log_partition
 from planaris.infer import marginals as marginals
 from planaris.infer import sample as sample
+from planaris.infer import thermodynamics as thermodynamics
 from planaris.models import IsingModel as IsingModel
 from planaris.models import MarkovRandomField as MarkovRandomField
 from planaris.planar import Plan as Plan

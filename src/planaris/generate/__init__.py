@@ -3,10 +3,12 @@
 from planaris.generate.glasses import image_grid, noisy_image, spin_glass
 from planaris.generate.lattices import (
     Lattice,
+    cylinder,
     honeycomb_lattice,
     random_planar_graph,
     random_triangulation,
     square_lattice,
+    torus,
     triangular_lattice,
 )
 from planaris.generate.masks import noisy_mask, pink_noise, shape_mask
@@ -15,6 +17,7 @@ from planaris.generate.side_chains import side_chain_model
 
 __all__ = [
     "Lattice",
+    "cylinder",
     "honeycomb_lattice",
     "image_grid",
     "noisy_image",
@@ -28,5 +31,6 @@ __all__ = [
     "side_chain_model",
     "spin_glass",
     "square_lattice",
+    "torus",
     "triangular_lattice",
 ]

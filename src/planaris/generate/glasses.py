@@ -14,8 +14,8 @@ from planaris.typing import ArrayLike, FloatArray, Rng
 
 
 def spin_glass(
-    lattice: Lattice | int | Any,
-    rng: Rng,
+    lattice: Lattice | int | tuple[int, int] | Any,
+    rng: Rng = None,
     *,
     disorder: str = "gaussian",
     negative: float = 0.5,
@@ -25,9 +25,10 @@ def spin_glass(
 
     Parameters
     ----------
-    lattice : Lattice, Embedding or int
-        A drawing, a graph on a surface (:func:`planaris.embed.torus_lattice`), or L for the
-        open L×L square lattice.
+    lattice : Lattice, Embedding, int or (int, int)
+        A drawing (:func:`cylinder`, :func:`torus`, …), a graph on a surface
+        (:func:`planaris.embed.torus_lattice`), L for the open L×L square lattice, or its rows
+        and columns.
     rng : numpy.random.Generator, int or None
         Source of the couplings.
     disorder : {"gaussian", "bimodal"}
@@ -41,12 +42,14 @@ def spin_glass(
     --------
     >>> spin_glass(10, np.random.default_rng(0), disorder="bimodal")
     IsingModel(100 spins, 180 edges, no fields)
+    >>> spin_glass((20, 30), 1)
+    IsingModel(600 spins, 1150 edges, no fields)
     """
     rng = np.random.default_rng(rng)
-    drawing: Any = square_lattice(int(lattice)) if isinstance(lattice, Integral) else lattice
+    drawing: Any = _drawing(lattice)
     if not (hasattr(drawing, "edges") and hasattr(drawing, "num_vertices")):
         msg = (
-            "`lattice` must be a size, a Lattice or an Embedding, got "
+            "`lattice` must be a size, a pair of sizes, a Lattice or an Embedding, got "
             f"{type(lattice).__name__}; square_lattice(rows, columns) makes a Lattice"
         )
         raise ModelError(msg)
@@ -62,6 +65,15 @@ def spin_glass(
     return IsingModel(
         drawing.edges, beta * couplings, num_spins=drawing.num_vertices, positions=positions
     )
+
+
+def _drawing(lattice: Any) -> Any:
+    if isinstance(lattice, Integral):
+        return square_lattice(int(lattice))
+    plain = isinstance(lattice, tuple | list) and not hasattr(lattice, "edges")
+    if plain and len(lattice) == 2 and all(isinstance(side, Integral) for side in lattice):
+        return square_lattice(int(lattice[0]), int(lattice[1]))
+    return lattice
 
 
 def noisy_image(

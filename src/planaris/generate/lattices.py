@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, TooLargeError
 from planaris.show import one_line
 from planaris.typing import FloatArray, IntArray, Rng
+
+MAX_VERTICES = 2**28
+"""Largest lattice that is made; edges are numbered in int32."""
 
 
 class Lattice(NamedTuple):
@@ -70,6 +73,59 @@ def honeycomb_lattice(rows: int, columns: int | None = None) -> Lattice:
     return Lattice(_join(_right(vertex), down), positions)
 
 
+def cylinder(rows: int, columns: int | None = None) -> Lattice:
+    """Return the square lattice that is periodic along its rows, drawn as rings.
+
+    Vertex ``r * columns + c`` as in :func:`square_lattice`. Edges along the rows come first, the
+    last of each row being the one that closes it; then edges down. It is planar. With two
+    columns or one nothing is left to close.
+
+    >>> lattice = cylinder(2, 3)
+    >>> lattice.edges.tolist()
+    [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [1, 4], [2, 5]]
+    """
+    vertex, flat = _grid(rows, columns)
+    angle = 2 * np.pi * flat[:, 0] / max(vertex.shape[1], 1)
+    radius = 1.0 - flat[:, 1]
+    rings = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    return Lattice(_join(_around(vertex), _down(vertex)), rings)
+
+
+def torus(rows: int, columns: int | None = None, kind: str = "square") -> Lattice:
+    """Return a lattice that is periodic in both directions, on the places of the open one.
+
+    Vertex ``r * columns + c`` as in :func:`square_lattice`. The drawing has long edges that
+    cross others: the graph has genus one, which the verbs find by themselves. A side of two or one
+    is not closed.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Size; default: a square.
+    kind : {"square", "triangular"}
+        Which lattice; the triangular one has a diagonal in every square.
+
+    Examples
+    --------
+    >>> len(torus(4, 5).edges), len(torus(4, 5, "triangular").edges)
+    (40, 60)
+    """
+    if kind not in ("square", "triangular"):
+        msg = f"`kind` must be 'square' or 'triangular', got {kind!r}"
+        raise ModelError(msg)
+    vertex, positions = _grid(rows, columns)
+    groups = [_around(vertex), _around(vertex.T)]
+    if kind == "triangular":
+        if min(vertex.shape, default=0) < 3:
+            msg = f"a triangular torus needs at least three rows and columns, got {vertex.shape}"
+            raise ModelError(msg)
+        across = np.roll(vertex, (-1, -1), axis=(0, 1))
+        groups.append(np.column_stack([vertex.ravel(), across.ravel()]))
+        positions[:, 0] += 0.5 * positions[:, 1]
+        positions[:, 1] *= np.sqrt(0.75)
+    return Lattice(_join(*groups), positions)
+
+
 def random_triangulation(num_vertices: int, rng: Rng) -> Lattice:
     """Return the Delaunay triangulation of uniform points in the unit square.
 
@@ -113,6 +169,12 @@ def _grid(rows: int, columns: int | None) -> tuple[IntArray, FloatArray]:
     if rows < 0 or columns < 0:
         msg = f"`rows` and `columns` must not be negative, got {rows} and {columns}"
         raise ModelError(msg)
+    if rows * columns > MAX_VERTICES:
+        msg = (
+            f"`rows` × `columns` must be at most {MAX_VERTICES:,}, got {rows} × {columns}: "
+            f"{rows * columns:,} spins; models of that size do not fit into memory"
+        )
+        raise TooLargeError(msg, bytes_needed=100 * rows * columns)
     vertex = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
     row, column = np.indices(vertex.shape)
     return vertex, np.column_stack([column.ravel(), -row.ravel()]).astype(np.float64)
@@ -120,6 +182,13 @@ def _grid(rows: int, columns: int | None) -> tuple[IntArray, FloatArray]:
 
 def _right(vertex: IntArray) -> IntArray:
     return np.column_stack([vertex[:, :-1].ravel(), vertex[:, 1:].ravel()])
+
+
+def _around(vertex: IntArray) -> IntArray:
+    """Return the edges along rows that are closed, if they are longer than two."""
+    if vertex.shape[1] < 3:
+        return _right(vertex)
+    return np.column_stack([vertex.ravel(), np.roll(vertex, -1, axis=1).ravel()])
 
 
 def _down(vertex: IntArray) -> IntArray:

@@ -28,6 +28,7 @@ from planaris.models.foreign import (
     matrix_couplings,
     qubo_terms,
 )
+from planaris.models.scaling import ScaledModel
 from planaris.models.summation import exact_sums
 from planaris.models.tolerance import energy_tolerance
 from planaris.show import many
@@ -37,7 +38,7 @@ MAX_TOTAL = 4e307
 """Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
 
 
-class IsingModel:
+class IsingModel(ScaledModel):
     r"""An Ising model on a graph, as arrays.
 
     .. math:: P(s) \propto \exp\left(\sum_{uv} J_{uv} s_u s_v + \sum_v h_v s_v + c\right)
@@ -381,6 +382,22 @@ class IsingModel:
         copy = IsingModel.__new__(IsingModel)
         copy.__setstate__({**self.__getstate__(), "offset": 0.0})
         return copy
+
+    def _scaled(self, factor: float) -> IsingModel:
+        with np.errstate(over="ignore", invalid="ignore"):
+            couplings, fields = factor * self.couplings, factor * self.fields
+            offset = factor * self.offset
+        scaled = IsingModel.__new__(IsingModel)
+        changed = {"couplings": couplings, "fields": fields, "offset": offset}
+        scaled.__setstate__({**self.__getstate__(), **changed})
+        scaled._check_total()
+        return scaled
+
+    def _content(self) -> tuple[Any, ...]:
+        names = () if isinstance(self.labels, range) else tuple(self.labels)
+        drawing = np.zeros((0, 2)) if self.positions is None else self.positions
+        numbers = (self.edges, self.couplings, self.fields, drawing)
+        return (*numbers, self.offset, self.num_spins, names)
 
     def to_networkx(self) -> Any:
         """Return a networkx graph with attributes ``weight``, ``bias`` and ``pos``."""

@@ -10,6 +10,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.models.arrays import as_names, as_real
 from planaris.models.ising import IsingModel
+from planaris.models.scaling import ScaledModel
 from planaris.models.summation import exact_sums
 from planaris.models.tables import (
     as_integers,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from planaris.models.pairwise import PairwiseView
 
 
-class MarkovRandomField:
+class MarkovRandomField(ScaledModel):
     r"""A discrete Markov random field, as flat arrays.
 
     .. math:: P(x) \propto \prod_f f(x_f), \qquad x_v \in \{0, \ldots, k_v - 1\}
@@ -284,6 +285,27 @@ class MarkovRandomField:
         labels = np.asarray(state, dtype=np.int32)
         spins = 2 * labels - 1 if self.is_binary else np.zeros(0)
         return spins.astype(np.int8), labels
+
+    def _scaled(self, factor: float) -> MarkovRandomField:
+        """Return the model with every finite log potential multiplied; zeros stay zeros."""
+        if factor == 1.0:
+            return self
+        finite = np.isfinite(self.log_values)
+        values = np.where(finite, factor * np.where(finite, self.log_values, 0.0), self.log_values)
+        return MarkovRandomField.from_arrays(
+            self.cardinalities,
+            self.scopes,
+            self.scope_offsets,
+            values,
+            self.table_offsets,
+            log=True,
+            labels=self.labels,
+        )
+
+    def _content(self) -> tuple[Any, ...]:
+        names = () if isinstance(self.labels, range) else tuple(self.labels)
+        tables = (self.table_offsets, self.log_values)
+        return (self.cardinalities, self.scopes, self.scope_offsets, *tables, names)
 
     # -- other forms ------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from planaris.planar.fields import planar_marginals
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.plan import Plan, plan
-from planaris.planar.thermodynamics import Thermodynamics, ground_state_entropy, thermodynamics
+from planaris.planar.thermodynamics import ground_state_entropy, thermodynamics
+from planaris.result import Thermodynamics
 
 __all__ = [
     "GroundStates",

@@ -3,50 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.planar.plan import Plan
-from planaris.show import one_line
-from planaris.typing import ArrayLike, FloatArray
+from planaris.result import Thermodynamics
+from planaris.typing import ArrayLike
 
 STEP = 2.0**-8
 """Relative step in β of the differences that give the specific heat."""
-
-
-@dataclass(frozen=True, eq=False)
-class Thermodynamics:
-    """What a model does at each inverse temperature β: P(s) ∝ exp(β Σ J s s).
-
-    Attributes
-    ----------
-    betas : numpy.ndarray
-        Inverse temperatures.
-    log_partition, energy, entropy, specific_heat : numpy.ndarray
-        log Z, ⟨E⟩ with E = -Σ J s s, log Z + β⟨E⟩, and β² Var(E) = -β² d⟨E⟩/dβ.
-    specific_heat_error : numpy.ndarray
-        Difference between the specific heats of two step widths, which bounds the error.
-
-    Examples
-    --------
-    >>> import planaris as pl
-    >>> pair = pl.IsingModel([(0, 1)], [1.0])
-    >>> sweep = thermodynamics(pl.plan(pair), pair.couplings, [0.0, 1.0])
-    >>> sweep.energy.round(4).tolist(), sweep.specific_heat.round(4).tolist()  # -tanh β, …
-    ([0.0, -0.7616], [0.0, 0.42])
-    """
-
-    betas: FloatArray
-    log_partition: FloatArray
-    energy: FloatArray
-    entropy: FloatArray
-    specific_heat: FloatArray
-    specific_heat_error: FloatArray
-
-    __repr__ = one_line
 
 
 def thermodynamics(

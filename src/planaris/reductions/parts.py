@@ -9,7 +9,7 @@ each part may be solved by whatever fits it (SK08 section 6).
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,9 +22,15 @@ from planaris.kernels.graph import (
     connected_components,
     spins_from_disagreements,
 )
-from planaris.models import Inverse, IsingModel, bias2fields, fields2bias
+from planaris.models import (
+    Inverse,
+    IsingModel,
+    MarkovRandomField,
+    bias2fields,
+    fields2bias,
+)
 from planaris.models.convert import WithoutBias
-from planaris.models.memo import once_per_model
+from planaris.models.memo import memo_of, once_per_model
 from planaris.planar import Plan
 from planaris.planar.certificates import CutSumCertificate
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
@@ -54,6 +60,13 @@ class Part:
         positions = self.model.positions if self.positions is None else self.positions
         return Plan(self.embedding, positions=positions)
 
+    def at(self, beta: float) -> Part:
+        """Return the part with its couplings multiplied; the plan is shared."""
+        scaled = replace(self, model=beta * self.model)
+        if self.embedding is not None:
+            scaled.__dict__["plan"] = self.plan
+        return scaled
+
     def with_fields(self) -> tuple[IsingModel, Inverse | None]:
         """Return the part with its bias spin turned back into fields, and the way back.
 
@@ -81,6 +94,14 @@ class Split:
     bare: IsingModel
     inverse: WithoutBias | None
     parts: list[Part]
+
+    def at(self, scaled: IsingModel, beta: float) -> Split:
+        """Return the split of the model at another temperature, with the same plans."""
+        inverse = self.inverse
+        if inverse is not None:
+            inverse = replace(inverse, original=scaled)
+        parts = [part.at(beta) for part in self.parts]
+        return Split(scaled, beta * self.bare, inverse, parts)
 
     def components(self) -> IntArray:
         """Return the connected component of every spin of the bare model."""
@@ -123,6 +144,25 @@ def _split(model: IsingModel) -> Split:
     if embedding is not None:
         return Split(model, bare, inverse, [_whole(bare, embedding)])
     return Split(model, bare, inverse, _blocks(bare, inverse is not None, model.positions))
+
+
+def share_structure(
+    model: IsingModel | MarkovRandomField, beta: float
+) -> IsingModel | MarkovRandomField:
+    """Return ``model.at(beta)``; what was found out about its graph is found out once.
+
+    >>> model = IsingModel([(0, 1), (1, 2), (2, 0)], 1.0)
+    >>> scaled = share_structure(model, 0.5)
+    >>> split_model(scaled).parts[0].plan is split_model(model).parts[0].plan
+    True
+    """
+    if not isinstance(model, IsingModel):
+        return model.at(beta)
+    scaled = model.at(beta)
+    if np.array_equal(scaled.fields != 0, model.fields != 0):  # the same edges to a bias spin
+        key = (_split.__module__, _split.__qualname__, (), ())
+        memo_of(scaled)[key] = split_model(model).at(scaled, beta)
+    return scaled
 
 
 def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:

@@ -40,6 +40,7 @@ from planaris.result.sums import (
     MiniBuckets,
     TreeEntropyBound,
 )
+from planaris.result.thermodynamics import Thermodynamics
 
 __all__ = [
     "Answer",
@@ -75,6 +76,7 @@ __all__ = [
     "SplitProof",
     "Stats",
     "TJoinProof",
+    "Thermodynamics",
     "TreeEntropyBound",
     "load_result",
 ]

@@ -1,0 +1,282 @@
+"""Energy, entropy and specific heat of any model along a sweep of temperatures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planaris.budget import Budget, TimeLimit
+from planaris.embed import Embedding
+from planaris.errors import MethodError, ModelError, PlanarisError
+from planaris.infer.answer import check_model, verb_budget
+from planaris.infer.ground_state import ground_state
+from planaris.infer.log_partition import log_partition
+from planaris.infer.marginals import marginals
+from planaris.methods.registry import Model, find_method
+from planaris.models import IsingModel
+from planaris.progress import ProgressOption
+from planaris.reductions.parts import share_structure, split_model
+from planaris.result import LogPartition, Marginals, Thermodynamics
+from planaris.typing import ArrayLike, FloatArray
+
+STEP = 2.0**-8
+"""Relative step in β of the differences that give the specific heat."""
+
+COLD = (20.0, 40.0)
+"""Inverse temperatures, in units of the step between couplings, at which ground states are counted.
+"""
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The answers at one β."""
+
+    log_z: LogPartition
+    energy: float
+    error: float
+    exact: bool
+    method: str
+
+
+def thermodynamics(
+    model: Model,
+    betas: ArrayLike,
+    method: str = "auto",
+    *,
+    embedding: Embedding | None = None,
+    time_limit: TimeLimit = None,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Thermodynamics:
+    """Compute log Z, mean energy, entropy and specific heat at every inverse temperature.
+
+    Parameters
+    ----------
+    model : IsingModel or MarkovRandomField
+        Any model; at β its weights are those of ``model.at(beta)``.
+    betas : array_like of float
+        Inverse temperatures, not negative.
+    method : str
+        As for :func:`planaris.log_partition`. Exact methods give the energy by marginals and
+        the specific heat by differences of it. Others give an interval around log Z; since
+        log Z is convex in β, the intervals of all ``betas`` together enclose the energy.
+    embedding, memory_limit, threads
+        As for :func:`planaris.log_partition`.
+    time_limit : float, optional
+        Seconds for the whole sweep, shared evenly; default: 60 seconds for every β where only
+        bounds fit.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    planaris.result.Thermodynamics
+        Arrays, an entry for every β.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> glass = pl.generate.spin_glass(8, 0, disorder="bimodal")
+    >>> sweep = pl.thermodynamics(glass, [0.5, 1.0, 2.0])
+    >>> (sweep.energy / glass.num_spins).round(3).tolist()
+    [-0.807, -1.187, -1.275]
+    >>> (sweep.entropy / glass.num_spins).round(3).tolist()
+    [0.501, 0.236, 0.125]
+    """
+    check_model(model)
+    find_method(method, "log_partition")
+    beta = _as_betas(betas)
+    budget = verb_budget(time_limit, memory_limit, threads, progress)
+    if method == "auto" and embedding is None and _is_planar(model):
+        method = "planar"  # chosen once, not for every β
+    options: dict[str, Any] = {"method": method, "embedding": embedding}
+    points: list[_Point] = []
+    heats = np.full((2, len(beta)), np.nan)
+    with budget.watch("temperatures") as watched:
+        for k, b in enumerate(beta.tolist()):
+            mine = watched.quiet().share(1.0 / (len(beta) - k))
+            points.append(_at(model, b, mine, options))
+            if points[-1].exact:
+                heats[:, k] = _specific_heat(model, b, mine, options)
+            watched.report((k + 1) / len(beta))
+    return _gather(model, beta, points, heats)
+
+
+def ground_state_entropy(model: Model, *, time_limit: TimeLimit = None) -> float:
+    """Return the logarithm of the number of ground states of an Ising model.
+
+    f(β) = log Z + βE₀ falls to it as β grows. The couplings and fields must be multiples of one
+    number: then levels are at least twice that apart, and what excited states still contribute
+    at 2β is below e^(-2β) of what they contribute at β (β in units of that number).
+
+    Parameters
+    ----------
+    model : IsingModel
+        With couplings and fields that are all integers, or all multiples of the smallest.
+    time_limit : float, optional
+        Seconds.
+
+    Raises
+    ------
+    MethodError
+        When no exact method fits, or two ground states cannot be told from excited states.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> frustrated = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1, 1, -1])
+    >>> round(math.exp(pl.ground_state_entropy(frustrated)), 9)
+    6.0
+    """
+    check_model(model)
+    if not isinstance(model, IsingModel):
+        msg = "`model` must be an IsingModel: tables of numbers have no step between levels"
+        raise ModelError(msg)
+    budget = verb_budget(time_limit, None, None, None)
+    unit = _level_step(np.concatenate([model.couplings, model.fields]))
+    bare = model.without_offset()
+    lowest = ground_state(bare, time_limit=budget)
+    excesses = []
+    for b in COLD:
+        scaled = share_structure(bare, b / unit)
+        found = log_partition(scaled, time_limit=budget)
+        if not (lowest.exact and found.exact):
+            msg = "the ground states of this model cannot be counted: no exact method fits it"
+            raise MethodError(msg)
+        excess = found.excess
+        excesses.append(found.value + lowest.energy * (b / unit) if excess is None else excess)
+    warm, cold = excesses
+    rest = math.expm1(min(warm - cold, 700.0)) * math.exp(-2 * (COLD[1] - COLD[0]))
+    return float(cold - max(rest, 0.0))
+
+
+def _as_betas(betas: ArrayLike) -> FloatArray:
+    beta = np.atleast_1d(np.asarray(betas, dtype=np.float64))
+    if beta.ndim != 1 or (beta.size and not (np.isfinite(beta).all() and beta.min() >= 0)):
+        msg = f"`betas` must be finite and not negative, in one dimension, got {beta.tolist()}"
+        raise ModelError(msg)
+    return beta
+
+
+def _is_planar(model: Model) -> bool:
+    if not isinstance(model, IsingModel):
+        return False
+    return all(part.embedding is not None for part in split_model(model).parts)
+
+
+def _level_step(numbers: FloatArray) -> float:
+    """Return a number of which all others are multiples."""
+    used = np.abs(numbers[numbers != 0])
+    if not used.size or np.array_equal(used, np.round(used)):
+        return 1.0
+    least = float(used.min())
+    if not np.array_equal(used / least, np.round(used / least)):
+        msg = "`couplings` and `fields` must be integers, or multiples of the smallest of them"
+        raise ModelError(msg)
+    return least
+
+
+def _at(model: Model, b: float, budget: Budget, options: dict[str, Any]) -> _Point:
+    scaled = share_structure(model, b)
+    found: Marginals | None = None
+    if "marginals" in find_method(options["method"], "log_partition").tasks:
+        try:
+            found = marginals(scaled, time_limit=budget.share(0.5), **options)
+        except PlanarisError:
+            found = None  # log Z may still be enclosed
+    log_z = found.log_partition if found is not None and found.exact else None
+    log_z = log_z or log_partition(scaled, time_limit=budget, **options)
+    if found is None or not found.exact:
+        energy = math.nan if found is None else _mean_energy(model, found)
+        return _Point(log_z, energy, math.inf, False, log_z.method)
+    error = 2.0 * found.error * _range(model)
+    return _Point(log_z, _mean_energy(model, found), error, log_z.exact, found.method)
+
+
+def _mean_energy(model: Model, found: Marginals) -> float:
+    """Return ⟨E⟩ of the model, unscaled, under marginals."""
+    if isinstance(model, IsingModel):
+        edges = model.couplings * (1.0 - 2.0 * np.asarray(found.edges))
+        nodes = model.fields * (1.0 - 2.0 * np.asarray(found.nodes))
+        return math.fsum([*edges.tolist(), *nodes.tolist(), 0.0 - model.offset])
+    chance = np.concatenate([np.ravel(table) for table in found.edges] or [np.zeros(0)])
+    logs = np.where(np.isfinite(model.log_values), model.log_values, 0.0)
+    return 0.0 - math.fsum((chance * logs).tolist())
+
+
+def _range(model: Model) -> float:
+    """Return a bound on the size of any energy."""
+    if isinstance(model, IsingModel):
+        numbers = np.concatenate([model.couplings, model.fields, [model.offset]])
+        return float(np.abs(numbers).sum())
+    return float(np.abs(model.log_values[np.isfinite(model.log_values)]).sum())
+
+
+def _specific_heat(
+    model: Model, b: float, budget: Budget, options: dict[str, Any]
+) -> tuple[float, float]:
+    """Return the specific heat and an estimate of its error, from steps of two widths."""
+    slopes = []
+    for step in (STEP * b, 2 * STEP * b):
+        if step > 0:
+            ends = []
+            for side in (b + step, b - step):
+                found = marginals(share_structure(model, side), time_limit=budget, **options)
+                ends.append(_mean_energy(model, found))
+            slopes.append((ends[0] - ends[1]) / (2 * step))
+    if not slopes:
+        return 0.0, 0.0
+    return -b * b * (4 * slopes[0] - slopes[1]) / 3, b * b * abs(slopes[0] - slopes[1]) / 3
+
+
+def _gather(
+    model: Model, beta: FloatArray, points: list[_Point], heats: FloatArray
+) -> Thermodynamics:
+    lower = np.array([point.log_z.lower for point in points])
+    upper = np.array([point.log_z.upper for point in points])
+    least, most = _enclosed_energy(model, beta, lower, upper)
+    energy = np.array([point.energy for point in points])
+    error = np.array([point.error for point in points])
+    exact = np.array([point.exact for point in points], dtype=bool)
+    least, most = np.maximum(least, energy - error), np.minimum(most, energy + error)
+    least, most = np.where(exact, energy - error, least), np.where(exact, energy + error, most)
+    inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
+    log_z = np.array([point.log_z.value for point in points])
+    return Thermodynamics(
+        beta,
+        log_z,
+        inside,
+        log_z + beta * inside,
+        heats[0],
+        heats[1],
+        log_partition_lower=lower,
+        log_partition_upper=upper,
+        energy_lower=least,
+        energy_upper=most,
+        exact=exact,
+        method="+".join(sorted({point.method for point in points})) or "none",
+    )
+
+
+def _enclosed_energy(
+    model: Model, beta: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Enclose ⟨E⟩ = -d log Z / dβ by slopes between intervals: log Z is convex in β."""
+    count = len(beta)
+    if isinstance(model, IsingModel) or not model.has_zeros:  # all states are known at β = 0
+        labels = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities
+        at_zero = float(np.log(labels).sum())
+        beta, lower, upper = (
+            np.append(x, end) for x, end in ((beta, 0.0), (lower, at_zero), (upper, at_zero))
+        )
+    apart = beta[None, :] - beta[:, None]  # from each β (row) to each other
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (upper[None, :] - lower[:, None]) / apart
+    # The derivative is at most any slope to a larger β, and at least any slope to a smaller one.
+    steepest = np.where(apart > 0, slope, np.inf).min(axis=1, initial=np.inf)[:count]
+    flattest = np.where(apart < 0, slope, -np.inf).max(axis=1, initial=-np.inf)[:count]
+    return np.maximum(-steepest, -_range(model)), np.minimum(-flattest, _range(model))

@@ -1,0 +1,87 @@
+"""What a model does along a sweep of temperatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from planaris.show import one_line
+from planaris.typing import BoolArray, FloatArray
+
+
+def _nothing() -> FloatArray:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Thermodynamics:
+    """What a model does at each inverse temperature β: P(s) ∝ exp(-β E(s)).
+
+    Attributes
+    ----------
+    betas : numpy.ndarray
+        Inverse temperatures.
+    log_partition : numpy.ndarray
+        log Z.
+    energy : numpy.ndarray
+        Mean energy ⟨E⟩.
+    entropy : numpy.ndarray
+        log Z + β⟨E⟩.
+    specific_heat : numpy.ndarray
+        β² Var(E) = -β² d⟨E⟩/dβ; not a number where the energy is only enclosed.
+    specific_heat_error : numpy.ndarray
+        Difference between the specific heats of two step widths, an estimate of the error.
+    log_partition_lower : numpy.ndarray
+        Lower ends of the intervals around log Z.
+    log_partition_upper : numpy.ndarray
+        Upper ends of the intervals around log Z.
+    energy_lower : numpy.ndarray
+        Lower ends of the intervals around ⟨E⟩.
+    energy_upper : numpy.ndarray
+        Upper ends of the intervals around ⟨E⟩.
+    exact : numpy.ndarray
+        Whether the method was exact, for every β.
+    method : str
+        The method, or methods.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> pair = pl.IsingModel([(0, 1)], [1.0])
+    >>> sweep = pl.thermodynamics(pair, [0.0, 1.0])
+    >>> sweep.energy.round(4).tolist(), sweep.specific_heat.round(4).tolist()  # -tanh β, …
+    ([0.0, -0.7616], [0.0, 0.42])
+    >>> sweep.temperatures.tolist()
+    [inf, 1.0]
+    """
+
+    SHOWN: ClassVar[tuple[str, ...]] = (
+        "betas",
+        "log_partition",
+        "energy",
+        "entropy",
+        "specific_heat",
+        "specific_heat_error",
+    )
+    betas: FloatArray
+    log_partition: FloatArray
+    energy: FloatArray
+    entropy: FloatArray
+    specific_heat: FloatArray
+    specific_heat_error: FloatArray
+    log_partition_lower: FloatArray = field(default_factory=_nothing)
+    log_partition_upper: FloatArray = field(default_factory=_nothing)
+    energy_lower: FloatArray = field(default_factory=_nothing)
+    energy_upper: FloatArray = field(default_factory=_nothing)
+    exact: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    method: str = "planar"
+
+    __repr__ = one_line
+
+    @property
+    def temperatures(self) -> FloatArray:
+        """Temperatures 1 / β; infinity at β = 0."""
+        with np.errstate(divide="ignore"):
+            return 1.0 / self.betas

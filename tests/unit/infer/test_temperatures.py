@@ -1,0 +1,176 @@
+"""Temperatures: scaled models, sweeps, ground-state entropies and domain walls."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.reference.brute_force import all_states
+
+
+def levels(model: pl.IsingModel) -> np.ndarray:
+    """Return the energies of all states."""
+    return model.energy(all_states(model.num_spins))
+
+
+def by_enumeration(energies: np.ndarray, beta: float) -> tuple[float, float, float]:
+    """Return log Z, mean energy and specific heat."""
+    weights = -beta * energies
+    log_z = float(np.logaddexp.reduce(weights))
+    p = np.exp(weights - log_z)
+    mean = float(p @ energies)
+    return log_z, mean, beta**2 * float(p @ (energies - mean) ** 2)
+
+
+def models() -> dict[str, pl.IsingModel]:
+    rng = np.random.default_rng(5)
+    k6 = [(u, v) for u in range(6) for v in range(u)]
+    grid = pl.generate.square_lattice(3)
+    return {
+        "planar": pl.generate.spin_glass(3, 1),
+        "planar with fields": pl.IsingModel(grid.edges, rng.normal(size=12), [1, *[0] * 8]),
+        "complete": pl.IsingModel(k6, rng.normal(size=15), rng.normal(size=6), offset=0.3),
+        "torus": pl.generate.spin_glass(pl.generate.torus(3, 4), 2),
+        "nothing": pl.IsingModel([], []),
+        "lonely": pl.IsingModel([], [], num_spins=3),
+        "offset": pl.IsingModel([(0, 1)], [0.0], offset=-2.0),
+    }
+
+
+@pytest.mark.parametrize("name", models())
+def test_a_sweep_is_what_enumeration_says(name: str) -> None:
+    model = models()[name]
+    betas = [0.0, 0.3, 1.0]
+    sweep = pl.thermodynamics(model, betas)
+    assert sweep.exact.all()
+    for k, beta in enumerate(betas):
+        log_z, mean, heat = by_enumeration(levels(model), beta)
+        assert sweep.log_partition[k] == pytest.approx(log_z, abs=1e-9)
+        assert sweep.log_partition_lower[k] <= log_z + 1e-9
+        assert sweep.log_partition_upper[k] >= log_z - 1e-9
+        assert sweep.energy[k] == pytest.approx(mean, abs=1e-8)
+        assert sweep.entropy[k] == pytest.approx(log_z + beta * mean, abs=1e-8)
+        assert sweep.specific_heat[k] == pytest.approx(heat, abs=1e-4 * (1 + heat))
+
+
+def test_markov_random_fields_have_temperatures_too() -> None:
+    mrf = pl.MarkovRandomField([2, 3], [((0, 1), [[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])])
+    hot = mrf.at(0.5)
+    assert hot.log_weight([0, 1]) == pytest.approx(0.5 * np.log(2.0))
+    assert hot.log_weight([1, 1]) == -np.inf  # what is forbidden stays so
+    states = [(a, b) for a in range(2) for b in range(3) if (a, b) != (1, 1)]
+    energies = mrf.energy(states)
+    sweep = pl.thermodynamics(mrf, [0.5])
+    log_z, mean, heat = by_enumeration(energies, 0.5)
+    assert sweep.log_partition[0] == pytest.approx(log_z)
+    assert sweep.energy[0] == pytest.approx(mean)
+    assert sweep.specific_heat[0] == pytest.approx(heat, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["trw", "mean-field", "interval"])
+def test_bounds_enclose_the_energy(method: str) -> None:
+    rng = np.random.default_rng(3)
+    model = pl.IsingModel.from_matrix(np.triu(rng.normal(size=(8, 8)), 1), rng.normal(size=8))
+    betas = [0.1, 0.3, 0.6]
+    sweep = pl.thermodynamics(model, betas, method)
+    for k, beta in enumerate(betas):
+        log_z, mean, _ = by_enumeration(levels(model), beta)
+        assert sweep.log_partition_lower[k] <= log_z + 1e-9
+        assert log_z <= sweep.log_partition_upper[k] + 1e-9
+        assert sweep.energy_lower[k] - 1e-9 <= mean <= sweep.energy_upper[k] + 1e-9
+        assert sweep.energy_lower[k] <= sweep.energy[k] <= sweep.energy_upper[k]
+
+
+def test_models_are_scaled_by_numbers_of_any_kind() -> None:
+    model = pl.IsingModel([(0, 1)], [2.0], fields=[1.0, 0.0], offset=4.0, labels=["a", "b"])
+    half = pl.IsingModel([(0, 1)], [1.0], fields=[0.5, 0.0], offset=2.0, labels=["a", "b"])
+    assert (
+        model.at(0.5) == 0.5 * model == model * np.float64(0.5) == np.float64(0.5) * model == half
+    )
+    assert (2 * half) == model != half
+    assert model != "a model"
+    with pytest.raises(ModelError, match="must not be negative"):
+        model.at(-1.0)
+    with pytest.raises(ModelError, match="finite"):
+        model.at(float("nan"))
+    with pytest.raises(TypeError):
+        model * "2"
+    with pytest.raises(ModelError, match="overflow"):
+        1e308 * model
+
+
+def test_pickled_models_equal_their_originals() -> None:
+    glass = pl.generate.spin_glass(4, 1)
+    mrf = pl.MarkovRandomField.from_ising(glass)
+    for model in (glass, mrf, pl.IsingModel([], [])):
+        copy = pickle.loads(pickle.dumps(model))
+        assert copy == model
+        assert hash(copy) == hash(model)
+        assert len({copy, model}) == 1
+    assert glass != pl.generate.spin_glass(4, 2)
+    assert pl.IsingModel([(0, 1)], [1.0]) != pl.IsingModel([(0, 1)], [1.0], labels=["a", "b"])
+    assert pl.IsingModel([(0, 1)], [0.0]) == pl.IsingModel([(0, 1)], [-0.0])
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.25])
+def test_ground_states_are_counted(unit: float) -> None:
+    for lattice in (3, pl.generate.torus(3, 3), pl.generate.cylinder(2, 4)):
+        glass = unit * pl.generate.spin_glass(lattice, 7, disorder="bimodal")
+        energies = levels(glass)
+        count = np.count_nonzero(energies < energies.min() + unit / 2)
+        assert np.exp(pl.ground_state_entropy(glass)) == pytest.approx(count, rel=1e-6)
+    field = pl.IsingModel([(0, 1), (1, 2), (0, 2)], unit * np.array([1, 1, -1]), [unit, 0, 0])
+    energies = levels(field)
+    count = np.count_nonzero(energies < energies.min() + unit / 2)
+    assert np.exp(pl.ground_state_entropy(field)) == pytest.approx(count)
+
+
+def test_uncountable_ground_states_are_refused() -> None:
+    with pytest.raises(ModelError, match="multiples"):
+        pl.ground_state_entropy(pl.generate.spin_glass(3, 1))
+    with pytest.raises(ModelError, match="IsingModel"):
+        pl.ground_state_entropy(pl.MarkovRandomField([3], []))
+    rng = np.random.default_rng(1)
+    dense = pl.IsingModel.from_matrix(np.triu(rng.choice([-1.0, 1.0], size=(60, 60)), 1))
+    with pytest.raises(MethodError, match="cannot be counted"):
+        pl.ground_state_entropy(dense, time_limit=2.0)
+
+
+def test_a_domain_wall_is_the_difference_of_two_ground_states() -> None:
+    for lattice in (pl.generate.cylinder(3, 4), pl.generate.torus(3, 4)):
+        glass = pl.generate.spin_glass(lattice, 4)
+        seam = [e for e, (u, v) in enumerate(glass.edges.tolist()) if {u % 4, v % 4} == {0, 3}]
+        turned = glass.couplings.copy()
+        turned[seam] *= -1
+        after = glass.with_couplings(turned)
+        wall = pl.domain_wall(glass, (3, 4))
+        wanted = levels(after).min() - levels(glass).min()
+        assert wall.exact
+        assert wall.energy == pytest.approx(wanted)
+        again = pl.domain_wall(glass, seam)
+        assert again.energy == wall.energy
+        crossed = -2 * (np.abs(glass.couplings) * _satisfied(after, wall.after.spins))[wall.edges]
+        gained = 2 * (np.abs(glass.couplings) * _satisfied(glass, wall.before.spins))[wall.edges]
+        assert (crossed + gained).sum() / 2 == pytest.approx(wall.energy)
+
+
+def _satisfied(model: pl.IsingModel, spins: np.ndarray) -> np.ndarray:
+    u, v = model.edges.T
+    return np.sign(model.couplings) * spins[u] * spins[v]
+
+
+def test_seams_that_do_not_fit_are_refused() -> None:
+    glass = pl.generate.spin_glass(3, 1)
+    for seam in ((3, 3), (2, 5), [99], [0.5], [[0]]):
+        with pytest.raises(ModelError, match="seam"):
+            pl.domain_wall(glass, seam)
+
+
+def test_lattices_too_large_for_memory_are_refused_at_once() -> None:
+    for lattice in (100_000, (10**6, 10**6)):
+        with pytest.raises(TooLargeError, match="at most"):
+            pl.generate.spin_glass(lattice, 1)
