@@ -43,7 +43,13 @@ class _WithoutTypes:
 
 
 class _Command(_WithoutTypes, TyperCommand):
-    pass
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from planaris.cli.options import fill_help
+
+        for option in self.params:
+            if getattr(option, "help", None):
+                option.help = fill_help(ctx.info_name, option.help)  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 class _Group(_WithoutTypes, TyperGroup):
@@ -62,7 +68,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         cls=_Group,
         help="Exact and certified inference for Ising models and Markov random fields.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode="markdown",  # paragraphs are filled, not cut where the source is
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

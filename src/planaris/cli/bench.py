@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from planaris.cli.options import Json, print_json
-from planaris.experiments.performance import measure, render_table, update_file
-from planaris.progress import watch
-from planaris.report.machine import describe_machine
 
 Write = Annotated[
     Path | None,
@@ -26,6 +22,12 @@ def bench(
     json: Json = False,
 ) -> None:
     """Time planaris beside the packages that solve the same, as far as they are installed."""
+    from rich.console import Console
+
+    from planaris.experiments.performance import measure, render_table, update_file
+    from planaris.progress import watch
+    from planaris.report.machine import describe_machine
+
     rows = []
     with watch("measuring") as told:
         for row in measure(full=full):

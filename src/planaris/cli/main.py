@@ -16,7 +16,9 @@ def run() -> None:
     try:
         _call(sys.argv[1:])
     except PlanarisError as error:
-        sys.exit(f"planaris: {error}")
+        from planaris.cli.messages import for_command_line
+
+        sys.exit(f"planaris: {for_command_line(str(error))}")
     except OSError as error:
         known = error.filename is not None and error.strerror is not None
         sys.exit(f"planaris: {error.filename}: {error.strerror}" if known else f"planaris: {error}")
@@ -31,6 +33,11 @@ def run() -> None:
 
 
 def _call(words: list[str]) -> None:
+    if words == ["--version"]:  # no need for any command
+        from importlib.metadata import version
+
+        sys.stdout.write(f"planaris {version('planaris')}\n")
+        return
     from planaris.cli.app import COMMANDS, make_app
 
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS

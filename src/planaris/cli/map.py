@@ -12,17 +12,17 @@ from planaris.cli.options import (
     Certificate,
     Evidence,
     Format,
+    Genus,
     Json,
     ModelFile,
     Out,
     TimeLimit,
+    find_surface,
     load,
     method_option,
     names_of,
     print_json,
 )
-from planaris.infer import ground_state
-from planaris.io import write_map
 
 
 def map_state(
@@ -30,6 +30,7 @@ def map_state(
     evidence: Evidence = None,
     method: Annotated[str, method_option("map")] = "auto",
     time_limit: TimeLimit = None,
+    genus: Genus = None,
     format: Format = None,
     json: Json = False,
     certificate: Certificate = None,
@@ -38,12 +39,21 @@ def map_state(
     """Find the most probable state (the ground state) and prove it.
 
     Prints the state as the UAI competition's .MAP: the number of variables, then a label each
-    (label 1 is spin +1). What is proved goes to stderr.
+    (label 1 is spin +1). What is proved goes to stderr, for max-cut files with the weight of the
+    cut.
     """
+    from planaris.infer import ground_state
+    from planaris.io import write_map
+    from planaris.io.maxcut import counts_cuts
+    from planaris.models import IsingModel
+
     model, inverse = load(file, format, evidence)
-    result = ground_state(model, method, time_limit=time_limit, prove=certificate is not None)
+    surface = find_surface(model, genus)
+    prove = certificate is not None
+    result = ground_state(model, method, embedding=surface, time_limit=time_limit, prove=prove)
     if certificate is not None:
         result.save(certificate)
+    is_cut = isinstance(model, IsingModel) and counts_cuts(model)
     labels = result.assignment if inverse is None else inverse.lift_states(result.assignment)
     if json:
         print_json(
@@ -53,6 +63,7 @@ def map_state(
                 "assignment": labels,
                 "energy": result.energy,
                 "log_weight": 0.0 - result.energy,
+                **({"cut": 0.0 - result.energy} if is_cut else {}),
                 "lower": result.lower,
                 "upper": result.upper,
                 "exact": result.exact,
@@ -64,6 +75,7 @@ def map_state(
     else:
         write_map(labels, out)
         proof = "exact" if result.exact else f"minimum in [{result.lower!r}, {result.upper!r}]"
-        sys.stderr.write(f"energy {result.energy!r} ({proof}, {result.method})\n")
+        cut = f"cut {0.0 - result.energy!r}, " if is_cut else ""
+        sys.stderr.write(f"{cut}energy {result.energy!r} ({proof}, {result.method})\n")
     if not result.exact:
         raise typer.Exit(EXIT_BOUNDED)

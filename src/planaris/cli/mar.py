@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from planaris.cli.options import (
@@ -13,17 +12,17 @@ from planaris.cli.options import (
     Certificate,
     Evidence,
     Format,
+    Genus,
     Json,
     ModelFile,
     Out,
     TimeLimit,
+    find_surface,
     load,
     method_option,
     names_of,
     print_json,
 )
-from planaris.infer import marginals
-from planaris.io import write_mar
 
 
 def mar(
@@ -31,6 +30,7 @@ def mar(
     evidence: Evidence = None,
     method: Annotated[str, method_option("mar")] = "auto",
     time_limit: TimeLimit = None,
+    genus: Genus = None,
     format: Format = None,
     json: Json = False,
     certificate: Certificate = None,
@@ -43,8 +43,14 @@ def mar(
     exact fits they are estimates, and the exit code is 3; --method clamped encloses them, with
     the bounds of every spin in the stats that --json prints.
     """
+    import numpy as np
+
+    from planaris.infer import marginals
+    from planaris.io import write_mar
+
     model, inverse = load(file, format, evidence)
-    result = marginals(model, method, time_limit=time_limit)
+    surface = find_surface(model, genus)
+    result = marginals(model, method, embedding=surface, time_limit=time_limit)
     if certificate is not None:
         result.save(certificate)
     if inverse is not None:

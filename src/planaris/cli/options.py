@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from planaris.errors import PlanarisError
-from planaris.io import read_evidence, read_model
-from planaris.io.files import write_text
-from planaris.io.model_files import READERS
-from planaris.methods.registry import Verb, method_names
-from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.condition import Conditioning
+
+if TYPE_CHECKING:
+    from planaris.methods.registry import Verb
+    from planaris.models import IsingModel, MarkovRandomField
+    from planaris.models.condition import Conditioning
 
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Model file; '-' for stdin.")]
 Evidence = Annotated[str | None, typer.Option(metavar="FILE", help="UAI evidence file.")]
@@ -23,7 +21,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help=f"If the name of the file does not tell: {', '.join(READERS)}.",
+        help="If the name of the file does not tell: {formats}.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -33,6 +31,16 @@ TimeLimit = Annotated[
 ]
 Out = Annotated[
     str, typer.Option("--out", "-o", metavar="FILE", help="Write the result here, not to stdout.")
+]
+
+Genus = Annotated[
+    int | None,
+    typer.Option(
+        metavar="GENUS",
+        min=0,
+        help="Look for a surface with up to this many handles; 4^GENUS Pfaffians are exact on it. "
+        "Periodic lattices, numbered by rows, are found without it.",
+    ),
 ]
 
 Certificate = Annotated[
@@ -50,10 +58,35 @@ VERB_OF: dict[str, Verb] = {
 
 
 def method_option(command: str) -> Any:
-    """Return the option ``--method`` of a command, with what it may be."""
-    known = ", ".join(name for name in method_names(VERB_OF[command]) if name != "auto")
-    said = f"Force a method instead of choosing by structure: {known}."
-    return typer.Option(metavar="METHOD", help=said)
+    """Return the option ``--method`` of a command; :func:`fill_help` says what it may be."""
+    assert command in VERB_OF, "the commands with methods are the verbs"
+    said = "Force a method instead of choosing by structure: {methods}."
+    return typer.Option(metavar="METHOD", help=said, autocompletion=_complete_method)
+
+
+def fill_help(command: str | None, text: str) -> str:
+    """Return a help text with its lists filled in; they are looked up when help is printed.
+
+    >>> fill_help("map", "One of {formats}.")
+    'One of uai, uai-log, maxcut, edge-list, coo, qubo, bq, bqm.'
+    """
+    if "{formats}" in text:
+        from planaris.io.model_files import READERS
+
+        text = text.replace("{formats}", ", ".join(READERS))
+    if "{methods}" in text:
+        text = text.replace("{methods}", ", ".join(_methods_of(command)))
+    return text
+
+
+def _methods_of(command: str | None) -> list[str]:
+    from planaris.methods.registry import method_names
+
+    return [name for name in method_names(VERB_OF[command or ""]) if name != "auto"]
+
+
+def _complete_method(ctx: typer.Context) -> list[str]:
+    return ["auto", *_methods_of(ctx.info_name)]
 
 
 EXIT_BOUNDED = 3
@@ -64,6 +97,9 @@ def load(
     file: str, format: str | None, evidence: str | None
 ) -> tuple[IsingModel | MarkovRandomField, Conditioning | None]:
     """Read a model; return it under its evidence, and the way back to all variables."""
+    from planaris.io import read_evidence, read_model
+    from planaris.models import IsingModel
+
     model = read_model(file, format=format)
     if evidence is None:
         return model, None
@@ -71,6 +107,30 @@ def load(
         msg = f"`--evidence` needs a UAI model, but {file} holds an Ising model"
         raise PlanarisError(msg)
     return model.condition(read_evidence(evidence))
+
+
+def find_surface(model: Any, genus: int | None) -> Any:
+    """Return the embedding that ``--genus`` asks for, or None without it."""
+    if genus is None:
+        return None
+    from planaris.embed import low_genus_embedding
+    from planaris.errors import MethodError
+    from planaris.models import IsingModel, fields2bias
+    from planaris.reductions import IsingForm
+    from planaris.reductions.parts import split_model
+
+    ising = model if isinstance(model, IsingModel) else IsingForm.apply(model).model
+    bare = fields2bias(ising)[0] if ising.has_fields else ising
+    if all(part.is_plane for part in split_model(ising).parts):
+        return None
+    found = low_genus_embedding(bare.edges, bare.num_spins, genus)
+    if found is None:
+        msg = (
+            f"no embedding of genus {genus} or less was found; fields on many spins count as "
+            "edges to one more spin. Allow more with `--genus`, or leave it out"
+        )
+        raise MethodError(msg)
+    return found.embedding
 
 
 def names_of(
@@ -83,10 +143,14 @@ def names_of(
 
 def print_json(values: dict[str, Any], out: str = "-") -> None:
     """Print a JSON object to stdout or a file; arrays become lists, infinities strings."""
+    from planaris.io.files import write_text
+
     write_text(out, json.dumps(_plain(values), indent=2, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:
+    import numpy as np
+
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

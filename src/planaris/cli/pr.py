@@ -13,16 +13,16 @@ from planaris.cli.options import (
     Certificate,
     Evidence,
     Format,
+    Genus,
     Json,
     ModelFile,
     Out,
     TimeLimit,
+    find_surface,
     load,
     method_option,
     print_json,
 )
-from planaris.infer import log_partition
-from planaris.io import write_pr
 
 
 def pr(
@@ -30,6 +30,7 @@ def pr(
     evidence: Evidence = None,
     method: Annotated[str, method_option("pr")] = "auto",
     time_limit: TimeLimit = None,
+    genus: Genus = None,
     format: Format = None,
     json: Json = False,
     certificate: Certificate = None,
@@ -40,9 +41,13 @@ def pr(
     Prints its base-10 logarithm as the UAI competition's .PR; natural logarithm and interval
     go to stderr.
     """
+    from planaris.infer import log_partition
+    from planaris.io import write_pr
+
     model, _ = load(file, format, evidence)
+    surface = find_surface(model, genus)
     prove = certificate is not None
-    result = log_partition(model, method, time_limit=time_limit, prove=prove)
+    result = log_partition(model, method, embedding=surface, time_limit=time_limit, prove=prove)
     if certificate is not None:
         result.save(certificate)
     if json:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
-from rich.table import Table
 
-from planaris.budget import processors
 from planaris.errors import MethodError
-from planaris.experiments import FIGURES, load_figure
-from planaris.experiments.figure import Settings
-from planaris.experiments.reproduce import reproduce
-from planaris.experiments.runner import Progress
-from planaris.report.parts import Section
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from planaris.experiments.runner import Progress
+    from planaris.report.parts import Section
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Figures to run.")]
 Data = Annotated[
@@ -44,6 +40,13 @@ def reproduce_figures(
     list_figures: Annotated[bool, typer.Option("--list", help="Say what there is.")] = False,
 ) -> None:
     """Compute the figures of four papers again and write a page; a killed run goes on."""
+    from rich.console import Console
+
+    from planaris.budget import processors
+    from planaris.experiments import FIGURES
+    from planaris.experiments.figure import Settings
+    from planaris.experiments.reproduce import reproduce
+
     if list_figures:
         _print_list()
         return
@@ -74,6 +77,10 @@ class FigureBars:
     """One bar per figure with the time left, on stderr, if that is a terminal."""
 
     def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
         self.bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -104,6 +111,9 @@ class FigureBars:
 
 def print_sections(sections: list[Section]) -> None:
     """Print every claim with its verdict."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table("figure", "trials", "claim", "measured", "")
     words = {True: "holds", False: "fails", None: "open"}
     for section in sections:
@@ -121,6 +131,11 @@ def print_sections(sections: list[Section]) -> None:
 
 
 def _print_list() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from planaris.experiments import FIGURES, load_figure
+
     table = Table("name", "figure", "published in", box=None)
     for name in FIGURES:
         figure = load_figure(name)

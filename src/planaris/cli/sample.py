@@ -9,16 +9,16 @@ import typer
 from planaris.cli.options import (
     Evidence,
     Format,
+    Genus,
     Json,
     ModelFile,
     Out,
+    find_surface,
     load,
     method_option,
     names_of,
     print_json,
 )
-from planaris.infer import sample
-from planaris.io.files import write_text
 
 
 def sample_states(
@@ -30,13 +30,18 @@ def sample_states(
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Give up then; default: never.")
     ] = None,
+    genus: Genus = None,
     format: Format = None,
     json: Json = False,
     out: Out = "-",
 ) -> None:
     """Draw exact samples; one per line, a label per variable (spins as -1 and +1)."""
+    from planaris.infer import sample
+    from planaris.io.files import write_text
+
     model, inverse = load(file, format, evidence)
-    states = sample(model, count, seed, method, time_limit=time_limit)
+    surface = find_surface(model, genus)
+    states = sample(model, count, seed, method, embedding=surface, time_limit=time_limit)
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:

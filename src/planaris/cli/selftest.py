@@ -7,21 +7,14 @@ from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
-from rich.table import Table
 
-from planaris.budget import processors
-from planaris.io import read_model
-from planaris.report.marked import insert_between
-from planaris.report.page import write_page
-from planaris.selftest import sections
-from planaris.selftest.models import Case
-from planaris.selftest.sections import Section, Tell
-from planaris.selftest.soak import check_model
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from planaris.selftest.sections import Section, Tell
 
 MINUTE = 1 / 60
 SOAK_SHARE = 0.5
@@ -47,7 +40,16 @@ def selftest(
     Models that fail are made smaller and written out. Exit code 0 when nothing failed, 1
     otherwise.
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from planaris.budget import processors
+
     if model is not None:
+        from planaris.io import read_model
+        from planaris.selftest.models import Case
+        from planaris.selftest.soak import check_model
+
         verdict = check_model(Case("a file", read_model(model)))
         sys.stdout.write("\n".join(verdict.contradictions or ["no contradiction"]) + "\n")
         raise typer.Exit(int(bool(verdict.contradictions)))
@@ -72,6 +74,8 @@ def _plan(
     hours: float, seed: int, workers: int, folder: Path
 ) -> list[tuple[str, Callable[[Tell], Section]]]:
     """Return the sections, their counts in proportion to the time."""
+    from planaris.selftest import sections
+
     times = max(1, round(hours))
     return [
         (
@@ -92,6 +96,9 @@ def _plan(
 
 
 def _show(found: list[Section]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console()
     table = Table("what", "tried", "faults", "seconds", box=None)
     for section in found:
@@ -108,6 +115,10 @@ def _show(found: list[Section]) -> None:
 
 def _write(path: Path, found: list[Section]) -> None:
     """Put the table between the markers of a page; the page is replaced as a whole."""
+    from planaris.budget import processors
+    from planaris.report.marked import insert_between
+    from planaris.report.page import write_page
+
     rows = [
         f"| {s.name} | {s.promise} | {s.tried:,} | {len(s.faults)} | {s.seconds:.0f} s |"
         for s in found

@@ -10,8 +10,6 @@ from rich.table import Table
 
 from planaris.cli.options import EXIT_BOUNDED, Evidence, Format, Json, ModelFile, load, print_json
 from planaris.errors import PlanarisError
-from planaris.result import load_result
-from planaris.verify import check_result
 
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT", help="What --certificate or result.save() wrote.")
@@ -30,6 +28,9 @@ def verify(
     Exit code 0 when every claim is proved or recomputed, 3 when some claim came without a proof
     and is too large to recompute, 1 when a claim is false or the file is damaged.
     """
+    from planaris.result import load_result
+    from planaris.verify import check_result
+
     model, _ = load(file, format, evidence)
     found = load_result(result)
     try:

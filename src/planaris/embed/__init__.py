@@ -3,6 +3,7 @@
 from planaris.embed.bias import BiasedModel, closest_planar_model, join_bias_spin
 from planaris.embed.chords import split_faces
 from planaris.embed.embedding import Embedding
+from planaris.embed.genus import LowGenus, low_genus_embedding, torus_shape
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures
 from planaris.embed.planarity import embed, prove_planarity, require_plane
@@ -11,15 +12,18 @@ from planaris.embed.surfaces import torus_lattice
 __all__ = [
     "BiasedModel",
     "Embedding",
+    "LowGenus",
     "closest_planar_model",
     "cycle_flips",
     "embed",
     "embedding_with_handles",
     "homology_cycles",
     "join_bias_spin",
+    "low_genus_embedding",
     "prove_planarity",
     "require_plane",
     "sign_structures",
     "split_faces",
     "torus_lattice",
+    "torus_shape",
 ]

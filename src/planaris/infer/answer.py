@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError, ModelError
@@ -12,6 +12,9 @@ from planaris.methods.registry import Method, Model, Question, Verb, find_method
 from planaris.models import MarkovRandomField
 from planaris.progress import ProgressOption
 from planaris.reductions.ising_form import IsingForm
+from planaris.result import Answer
+
+Found = TypeVar("Found", bound=Answer)
 
 
 def answer(verb: Verb, asked: Question, name: object) -> Any:
@@ -28,6 +31,11 @@ def answer(verb: Verb, asked: Question, name: object) -> Any:
         raise _refusal(method, verb, reason) from reason
     found = task.run(replace(asked, model=form.model))
     return form.lift_states(found) if verb == "sample" else form.lift(found)
+
+
+def named(found: Found, model: Model) -> Found:
+    """Return a result with the names of the model's variables, where they have names."""
+    return found if isinstance(model.labels, range) else replace(found, names=model.labels)
 
 
 def _refusal(method: Method, verb: Verb, reason: MethodError) -> MethodError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planaris.budget import TimeLimit
 from planaris.embed import Embedding
-from planaris.infer.answer import answer, check_model, verb_budget
+from planaris.infer.answer import answer, check_model, named, verb_budget
 from planaris.methods import Question
 from planaris.methods.registry import Model
 from planaris.progress import ProgressOption
@@ -66,4 +66,4 @@ def ground_state(
     check_model(model)
     budget = verb_budget(time_limit, memory_limit, threads, progress, prove=prove)
     found: GroundState = answer("ground_state", Question(model, budget, embedding), method)
-    return found
+    return named(found, model)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from planaris.budget import TimeLimit
 from planaris.embed import Embedding
-from planaris.infer.answer import answer, check_model, verb_budget
+from planaris.infer.answer import answer, check_model, named, verb_budget
 from planaris.methods import Question
 from planaris.methods.registry import Model, find_method
 from planaris.models import IsingModel
@@ -82,6 +82,6 @@ def marginals(
     if isinstance(model, IsingModel) and may_be_exact and (weaker := weakened(model)) is not None:
         found = answer("marginals", replace(asked, model=weaker), method)
         if stands_for(model, found):
-            return replace(found, log_partition=None)
+            return named(replace(found, log_partition=None), model)
     found = answer("marginals", asked, method)
-    return found
+    return named(found, model)

@@ -165,7 +165,7 @@ def _as_betas(betas: ArrayLike) -> FloatArray:
 def _is_planar(model: Model) -> bool:
     if not isinstance(model, IsingModel):
         return False
-    return all(part.embedding is not None for part in split_model(model).parts)
+    return all(part.is_plane for part in split_model(model).parts)
 
 
 def _level_step(numbers: FloatArray) -> float:

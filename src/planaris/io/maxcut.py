@@ -32,8 +32,9 @@ def read_maxcut(source: Source) -> IsingModel:
     (n, _), table = read_header_and_table(
         source, text, "#%c", "'n m', the numbers of vertices and edges", (2, 3)
     )
-    pairs = indices(source, table, 1, n, "a vertex") - 1
+    pairs = indices(source, table, 1, n, "a vertex")
     refuse_loops(source, pairs, table.lines, "a diagonal belongs to a QUBO: format='bq'")
+    pairs -= 1
     has_weights = table.values.shape[1] == 3
     weights = table.values[:, 2] if has_weights else np.ones(len(pairs))
     return maxcut_model(pairs, weights, n)
@@ -72,6 +73,17 @@ def write_maxcut(model: IsingModel, target: Source, *, keep_offset: bool = True)
     for (u, v), coupling in zip(model.edges.tolist(), model.couplings.tolist(), strict=True):
         lines.append(f"{u + 1} {v + 1} {plain(0.0 - 2 * coupling)}")
     write_text(target, "\n".join(lines) + "\n")
+
+
+def counts_cuts(model: IsingModel) -> bool:
+    """Return True if the log weight of every state is the weight of a cut, as in these files.
+
+    >>> counts_cuts(IsingModel([(0, 1)], [-0.5], offset=0.5)), counts_cuts(IsingModel([], []))
+    (True, False)
+    """
+    cut_offset = -math.fsum(model.couplings.tolist())
+    same = math.isclose(model.offset, cut_offset, rel_tol=1e-12, abs_tol=1e-12)
+    return same and model.num_edges > 0 and not model.has_fields
 
 
 def plain(value: float) -> str:

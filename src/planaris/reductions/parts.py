@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.embed import Embedding, embed, join_bias_spin
+from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding
 from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.graph import (
     biconnected_components,
@@ -80,10 +80,15 @@ class Part:
         kept = np.arange(self.model.num_spins) != self.bias
         return free.with_positions(self.positions[kept]), inverse
 
+    @property
+    def is_plane(self) -> bool:
+        """Whether the part has a plane embedding."""
+        return self.embedding is not None and self.embedding.genus == 0
+
     def describe(self) -> dict[str, object]:
         """Say what the part is, for ``stats``."""
-        planar = self.embedding is not None and self.embedding.genus == 0
-        return {"spins": self.model.num_spins, "edges": self.model.num_edges, "planar": planar}
+        size = {"spins": self.model.num_spins, "edges": self.model.num_edges}
+        return {**size, "planar": self.is_plane}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +128,7 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
     """Join fields to a bias spin and split off the non-planar biconnected components.
 
     All planar biconnected components make up the first part, if there are any; a model with
-    a given embedding is one part.
+    a given embedding is one part, and so is a periodic lattice, which gets one of genus one.
 
     >>> k5 = [(u, v) for u in range(5) for v in range(u)]
     >>> model = IsingModel([*k5, (4, 5), (5, 6)], 1.0)
@@ -141,6 +146,9 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
 def _split(model: IsingModel) -> Split:
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
     embedding = _embed(bare)
+    if embedding is None:
+        found = low_genus_embedding(bare.edges, bare.num_spins)  # a periodic lattice
+        embedding = None if found is None else found.embedding
     if embedding is not None:
         return Split(model, bare, inverse, [_whole(bare, embedding)])
     return Split(model, bare, inverse, _blocks(bare, inverse is not None, model.positions))
@@ -172,7 +180,7 @@ def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
     1
     """
     split = split_model(model, embedding)
-    if any(part.embedding is None for part in split.parts):
+    if embedding is None and not all(part.is_plane for part in split.parts):
         join_bias_spin(model)  # raises
     return split
 

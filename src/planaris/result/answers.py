@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -97,6 +98,8 @@ class Answer:
         How the interval closed: ``seconds`` or ``round``, ``lower``, ``upper``.
     certificate : Proof or None
         Proof that :mod:`planaris.verify` checks without the solver, where there is one.
+    names : sequence of hashable
+        Names of the model's variables; empty where they have none.
     stats : dict
         All of this once more and what else the method has to say, for people to read.
     """
@@ -109,6 +112,7 @@ class Answer:
     rounds: int = 0
     trace: Trace = field(default_factory=list)
     certificate: Proof | None = None
+    names: Sequence[Hashable] = ()
     stats: Stats = field(default_factory=dict)
 
     __repr__ = one_line
@@ -123,6 +127,10 @@ class Answer:
             if getattr(self, name):
                 known[name] = getattr(self, name)
         return known
+
+    def _by_name(self, values: Sequence[Any]) -> dict[Hashable, Any]:
+        names = self.names if len(self.names) == len(values) else range(len(values))
+        return dict(zip(names, values, strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
@@ -214,6 +222,17 @@ class GroundState(Interval):
     assignment: IntArray
     energy: float
     certain: BoolArray | None = None
+
+    def by_label(self) -> dict[Hashable, int]:
+        """Return the spin of every label; for a model with more labels, the assignment.
+
+        >>> import planaris as pl
+        >>> pair = pl.IsingModel.from_couplings({("a", "b"): -1.0}, {"a": 0.5})
+        >>> pl.ground_state(pair).by_label()
+        {'a': 1, 'b': -1}
+        """
+        state = self.spins if len(self.spins) else self.assignment
+        return self._by_name(state.tolist())
 
     @classmethod
     def of(
@@ -377,6 +396,17 @@ class Marginals(Answer):
         """Whether no probability may be off by more than 1e-6, and none is a mere estimate."""
         known = self.proved or self.method not in ESTIMATES
         return known and self.error <= MARGINAL_TOLERANCE
+
+    def by_label(self) -> dict[Hashable, Any]:
+        """Return P(s = +1) of every label; for a Markov random field, the table of each.
+
+        >>> import planaris as pl
+        >>> found = pl.marginals(pl.IsingModel.from_couplings({("a", "b"): 1.0}, {"a": 2.0}))
+        >>> {name: round(p, 4) for name, p in found.by_label().items()}
+        {'a': 0.982, 'b': 0.8671}
+        """
+        nodes = self.nodes
+        return self._by_name(nodes.tolist() if isinstance(nodes, np.ndarray) else nodes)
 
     @property
     def log_z(self) -> float:

@@ -1,0 +1,112 @@
+"""Find out whether a graph that is not planar lies on a torus, or on another simple surface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.embed.embedding import Embedding
+from planaris.embed.handles import embedding_with_handles
+from planaris.models.arrays import as_edges
+from planaris.typing import ArrayLike, IntArray
+
+STEPS = ((0, 1), (-1, 0), (-1, -1), (0, -1), (1, 0), (1, 1))
+"""(down, right) steps of lattice edges, counter-clockwise: right, up, up-left, left, down, …"""
+
+
+@dataclass(frozen=True, eq=False)
+class LowGenus:
+    """An embedding of low genus, and what it was found from."""
+
+    embedding: Embedding
+    reason: str
+
+
+def torus_shape(edges: ArrayLike, num_vertices: int) -> tuple[int, int] | None:
+    """Return (rows, columns) if the edges are those of a periodic lattice, numbered by rows.
+
+    Edges join neighbours in a row, in a column or on a diagonal down to the right; some may be
+    missing, as in diluted lattices. Vertices are numbered ``row * columns + column``.
+
+    Examples
+    --------
+    >>> from planaris.embed import torus_lattice
+    >>> torus_shape(torus_lattice(4, 6).edges, 24)
+    (4, 6)
+    >>> torus_shape([(0, 1), (0, 7)], 12) is None
+    True
+    """
+    pairs = as_edges(edges, num_vertices)
+    first = pairs[:64]
+    for columns in _divisors(num_vertices):
+        rows = num_vertices // columns
+        if min(rows, columns) < 3 or (_direction(first, rows, columns) < 0).any():
+            continue
+        if (_direction(pairs, rows, columns) >= 0).all():
+            return rows, columns
+    return None
+
+
+def low_genus_embedding(
+    edges: ArrayLike, num_vertices: int, max_genus: int | None = None
+) -> LowGenus | None:
+    """Return an embedding of low genus, or None where none was found.
+
+    Periodic lattices numbered by rows are recognised at any size, in no time. With a
+    ``max_genus``, other graphs have edges taken out until they are planar
+    (:func:`embedding_with_handles`), one planarity test for each.
+
+    Parameters
+    ----------
+    edges : array_like of int, shape (m, 2)
+        The graph.
+    num_vertices : int
+        Number of vertices.
+    max_genus : int, optional
+        Largest genus of use; default: periodic lattices only.
+
+    Examples
+    --------
+    >>> from planaris.embed import torus_lattice
+    >>> found = low_genus_embedding(torus_lattice(4, 6).edges, 24)
+    >>> found.embedding.genus, found.reason
+    (1, 'periodic lattice of 4 × 6')
+    """
+    pairs = as_edges(edges, num_vertices)
+    limit = 1 if max_genus is None else max_genus
+    if limit < 1 or len(pairs) > 3 * num_vertices - 6 + 6 * limit:  # Euler's formula
+        return None
+    shape = torus_shape(pairs, num_vertices)
+    if shape is not None:
+        reason = f"periodic lattice of {shape[0]} × {shape[1]}"
+        return LowGenus(_on_torus(pairs, num_vertices, *shape), reason)
+    if max_genus is None:
+        return None
+    found = embedding_with_handles(pairs, num_vertices=num_vertices)
+    if found.genus > limit:
+        return None
+    return LowGenus(found, f"genus {found.genus} after putting handles where edges cross")
+
+
+def _on_torus(pairs: IntArray, num_vertices: int, rows: int, columns: int) -> Embedding:
+    forth = _direction(pairs, rows, columns)
+    back = (forth + 3) % 6
+    around = np.column_stack([forth, back]).ravel()
+    rotation = np.lexsort((around, pairs.ravel()))
+    return Embedding.from_rotation(pairs, rotation, num_vertices=num_vertices)
+
+
+def _direction(pairs: IntArray, rows: int, columns: int) -> IntArray:
+    """Return which of the steps each edge takes from its first end, -1 for none."""
+    (r1, r2), (c1, c2) = (x.T for x in np.divmod(pairs.astype(np.int64), columns))
+    down, right = (r2 - r1) % rows, (c2 - c1) % columns
+    found = np.full(len(pairs), -1, dtype=np.int32)
+    for k, (dr, dc) in enumerate(STEPS):
+        found[(down == dr % rows) & (right == dc % columns)] = k
+    return found
+
+
+def _divisors(number: int) -> list[int]:
+    low = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
+    return sorted({*low, *(number // k for k in low)})
