@@ -12,6 +12,7 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from planaris.cli.app import make_app
+from planaris.cli.options import fill_help
 
 NAMES = {int: "INTEGER", float: "NUMBER", Path: "PATH"}
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -23,7 +24,8 @@ HEAD = """# Command line
 `planaris` reads models in the formats of [UAI](formats/uai.md), [max-cut](formats/maxcut.md),
 [edge lists](formats/edge_list.md) and [QUBO](formats/qubo.md), plain or compressed; `-` is stdin.
 Results go to stdout, what is proved about them to stderr. `planaris --version` says
-which version this is.
+which version this is; `planaris --install-completion` sets up completion for your shell.
+`python -m planaris` is the same command.
 
 | exit code | meaning |
 | --- | --- |
@@ -57,7 +59,7 @@ def _command(name: str, function: Any, said: str) -> str:
         kind, info = _parts(parameter)
         if isinstance(info, ArgumentInfo):
             arguments.append(_argument(parameter, kind, info))
-        rows.append(f"| `{_heading(parameter, kind, info)}` | {_text(parameter, info)} |")
+        rows.append(f"| `{_heading(parameter, kind, info)}` | {_text(name, parameter, info)} |")
     has_options = len(rows) > len(arguments)
     usage = " ".join([name, *(["[OPTIONS]"] if has_options else []), *arguments])
     lines = [f"## {name}", "", inspect.cleandoc(said), "", "```text", usage, "```", ""]
@@ -91,8 +93,8 @@ def _heading(parameter: inspect.Parameter, kind: Any, info: Any) -> str:
     return "`, `".join(flags) + f" {info.metavar or NAMES.get(kinds[0], 'TEXT')}"
 
 
-def _text(parameter: inspect.Parameter, info: Any) -> str:
-    said = " ".join((info.help or "").split()).replace("|", "\\|")
+def _text(name: str, parameter: inspect.Parameter, info: Any) -> str:
+    said = fill_help(name.split()[-1], " ".join((info.help or "").split())).replace("|", "\\|")
     default = parameter.default
     if default is inspect.Parameter.empty or default is None or isinstance(default, bool):
         return said

@@ -142,13 +142,22 @@ class MissingExtraError(PlanarisError, ImportError):
         PlanarisError.__init__(self, message, **evidence)
 
 
-def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """Say in one line which extra installs a missing package.
+class NotFittedError(PlanarisError, AttributeError):
+    """An estimator has no weights yet: it was not fitted."""
 
-    >>> print(missing_extra(package="dimod", extra="dimod"))
-    this needs the package 'dimod': pip install 'planaris[dimod]'
+    def __init__(self, message: str, **evidence: Any) -> None:
+        PlanarisError.__init__(self, message, **evidence)
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """Say in one line how to install a missing package, from PyPI or a checkout alike.
+
+    >>> print(missing_extra(package="pillow", extra="image"))
+    this needs the package 'pillow' (extra 'image' of planaris): pip install pillow
     """
-    message = f"this needs the package '{package}': pip install 'planaris[{extra}]'"
+    message = (
+        f"this needs the package '{package}' (extra '{extra}' of planaris): pip install {package}"
+    )
     return MissingExtraError(message, package=package, extra=extra)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.command import planaris
-from planaris.io import read_map, read_mar, read_pr, write_uai
+from helpers.command import COMMAND, planaris
+from planaris.io import read_map, read_mar, read_pr, write_model, write_uai
 
 TRIANGLE = "3 3\n1 2 1\n2 3 1\n1 3 1\n"
 CHAIN = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n 1 3\n4\n 1 2 5 1\n"  # weights 1 2 15 3
@@ -37,6 +40,80 @@ def test_map_of_a_max_cut_file(maxcut_file):
     found = json.loads(out)
     assert found["exact"]
     assert found["energy"] == -2.0  # a triangle has a cut of two edges
+
+
+def test_map_of_a_max_cut_file_says_the_weight_of_the_cut(maxcut_file):
+    assert "cut 2.0, energy -2.0 (exact" in planaris("map", maxcut_file)[1]
+    assert json.loads(planaris("map", maxcut_file, "--json")[0])["cut"] == 2.0
+    assert "cut" not in planaris("map", "-", stdin="0 1 2.5\n")[1]
+
+
+def test_a_self_loop_is_reported_with_the_number_of_the_file():
+    _, err = planaris("map", "-", "--format", "maxcut", stdin="2 1\n1 1 5\n", code=1)
+    assert "got 1 twice" in err
+    assert "--format bq" in err
+
+
+def test_messages_name_options(maxcut_file):
+    _, err = planaris("pr", maxcut_file, "--method", "nothing", code=1)
+    assert err.startswith("planaris: '--method' must be one of")
+    assert "'--time-limit' must be" in planaris("pr", maxcut_file, "--time-limit", "0", code=1)[1]
+
+
+def test_a_torus_is_exact_on_the_command_line(tmp_path):
+    path = str(tmp_path / "torus.edges")
+    write_model(pl.generate.spin_glass(pl.generate.torus(20), 1), path)
+    facts = json.loads(planaris("info", path, "--json")[0])
+    assert facts["genus_at_most"] == 1
+    assert "4^1 Pfaffians" in facts["exact_methods"]
+    assert json.loads(planaris("pr", path, "--json")[0])["exact"]
+
+
+def test_genus_looks_for_a_surface(tmp_path):
+    path = tmp_path / "k5.edges"
+    path.write_text("".join(f"{u} {v} 0.5\n" for u in range(5) for v in range(u)))
+    assert "genus_at_most" not in json.loads(planaris("info", path, "--json")[0])
+    assert json.loads(planaris("info", path, "--json", "--genus", "1")[0])["genus_at_most"] == 1
+    by_surface = json.loads(planaris("pr", path, "--json", "--genus", "1")[0])
+    assert by_surface["method"] == "planar"
+    by_tables = json.loads(planaris("pr", path, "--json")[0])["log_partition"]
+    assert by_surface["log_partition"] == pytest.approx(by_tables)
+    assert "no embedding of genus 0" in planaris("pr", path, "--genus", "0", code=1)[1]
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "planaris", "--version"], capture_output=True)
+    assert done.stdout.startswith(b"planaris ")
+
+
+def test_version_and_help_load_no_numbers():
+    for words in (["--version"], ["--help"], ["segment", "--help"], ["bench", "--help"]):
+        code = f"""
+import sys
+from planaris.cli.main import run
+sys.argv[1:] = {words!r}
+try:
+    run()
+except SystemExit:
+    pass
+print("numpy" in sys.modules, "typer" in sys.modules)
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        loaded = done.stdout.split()[-2:]
+        assert loaded == ["False", str(words != ["--version"])], (words, done.stderr)
+
+
+def test_shells_complete_commands_and_methods():
+    def complete(line: str) -> list[str]:
+        asked = {"_PLANARIS_COMPLETE": "complete_bash", "COMP_WORDS": line}
+        place = {"COMP_CWORD": str(len(line.split(" ")) - 1)}
+        done = subprocess.run(
+            [*COMMAND], capture_output=True, text=True, env={**os.environ, **asked, **place}
+        )
+        return done.stdout.split()
+
+    assert "mar" in complete("planaris ma")
+    assert "treewidth" in complete("planaris pr --method t")
 
 
 def test_map_of_an_edge_list_from_stdin():

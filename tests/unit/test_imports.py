@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import metadata
@@ -138,7 +139,9 @@ except MissingExtraError as error:
 """
     said = run(code).splitlines()
     assert len(said) == 1
-    assert said[0].endswith(f"pip install 'planaris[{extra}]'")
+    assert re.fullmatch(
+        rf"this needs the package '(\S+)' \(extra '{extra}' of planaris\): pip install \1", said[0]
+    )
 
 
 def test_verify_takes_models_but_none_of_their_conversions():

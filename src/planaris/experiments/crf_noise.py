@@ -14,7 +14,7 @@ from planaris.experiments.figure import Figure, Params, Record, Result, Settings
 from planaris.experiments.summaries import PALETTE
 from planaris.generate import noisy_mask, shape_mask, square_lattice
 from planaris.infer import ground_state
-from planaris.learn import fit_grid_crf
+from planaris.learn import GridCRF
 from planaris.recover import crf_noise
 from planaris.report.noise_maps import draw_bad_edges, draw_bad_nodes
 from planaris.report.parts import Panels, Picture, Table, Verdict
@@ -76,7 +76,7 @@ def run(params: Params) -> Record:
     """Learn a field on some images, and compare its weights with the truth of others."""
     images, masks, tested = _made(params) if params["part"] == "made" else _horses(params)
     training = [k for k in range(len(images)) if k not in set(tested)]
-    crf = fit_grid_crf([images[k] for k in training], [masks[k] for k in training])
+    crf = GridCRF().fit([images[k] for k in training], [masks[k] for k in training])
     rows = []
     example: dict[str, Any] = {}
     for k in tested:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.errors import ModelError, PlanarisError
+from planaris.errors import ModelError, NotFittedError
 from planaris.learn.instances import Instance, graph_instance, image_instance
 from planaris.learn.optimize import (
     Training,
@@ -31,13 +31,6 @@ OPTIMIZERS = {
 }
 MAX_GRAPHS = 64
 """Prepared graphs that a CRF keeps; one per shape of image."""
-
-
-class NotFittedError(PlanarisError, AttributeError):
-    """The CRF has no weights yet."""
-
-    def __init__(self, message: str, **evidence: Any) -> None:
-        PlanarisError.__init__(self, message, **evidence)
 
 
 class PlanarCRF(Parameters):

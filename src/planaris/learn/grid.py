@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, NotFittedError
 from planaris.learn.logistic import fit_logistic
+from planaris.learn.parameters import Parameters
 from planaris.models import IsingModel
 from planaris.models.arrays import as_real
-from planaris.typing import ArrayLike, FloatArray, Int8Array
+from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 ImageFeatures = Callable[[FloatArray], FloatArray]
 """Takes an image (H, W) or (H, W, C), returns one row of features per pixel: (H, W, k)."""
@@ -50,49 +52,116 @@ class GridPotentials:
         return IsingModel.from_image(self.nodes, self.right, self.down)
 
 
-@dataclass(frozen=True, eq=False)
-class GridCRF:
-    """A trained grid CRF.
+class GridCRF(Parameters):
+    """A grid CRF with a field at every pixel and a coupling at every edge, as an estimator.
+
+    ``β_u = ⟨node features, node_weights_⟩`` and ``β_uv = ⟨edge features, edge_weights_⟩``. Learned
+    couplings are attractive in nearly all images; those that are not are taken as zero when a
+    mask is predicted, so that the most probable mask is a minimum cut: exact, in milliseconds.
+
+    Parameters
+    ----------
+    method : {"piecewise", "pseudo-likelihood"}
+        Pieces of one pixel or edge each, or each pixel given its neighbours.
+    regularization : float
+        ``λ`` of ``½ λ ‖weights‖²``, above zero; losses are summed over pixels and edges.
+    node_features : callable
+        From an image to features of every pixel (H, W, k), with a constant among them.
+    edge_features : callable
+        From an image to channels (H, W, c). An edge has the features 1, |Δ| and √|Δ| of each
+        channel.
 
     Attributes
     ----------
-    node_weights, edge_weights : numpy.ndarray
-        ``β_u = ⟨node features, node_weights⟩``, ``β_uv = ⟨edge features, edge_weights⟩``.
-    node_features, edge_features : callable
-        What :func:`fit_grid_crf` was given.
-    method : str
-        How the weights were learned.
+    node_weights_ : numpy.ndarray
+        Weights of the features of pixels.
+    edge_weights_ : numpy.ndarray
+        Weights of the features of edges.
 
     Examples
     --------
-    >>> import planaris as pl
     >>> masks = [np.arange(12)[:, None] + np.arange(9) > t for t in (6, 10, 14)]
     >>> images = [mask + 0.1 * np.sin(np.arange(9)) for mask in masks]
-    >>> crf = fit_grid_crf(images, masks)
-    >>> found = pl.ground_state(crf.model(images[1]))
-    >>> found.exact, bool(((found.spins > 0).reshape(12, 9) == masks[1]).mean() > 0.95)
-    (True, True)
+    >>> crf = GridCRF().fit(images[:2], masks[:2])
+    >>> crf.predict(images[2:])[0].shape, crf.score(images[2:], masks[2:]) > 0.9
+    ((12, 9), True)
+    >>> crf.get_params()["method"]
+    'piecewise'
     """
 
-    node_weights: FloatArray
-    edge_weights: FloatArray
-    node_features: ImageFeatures
-    edge_features: ImageFeatures
-    method: str
+    def __init__(
+        self,
+        method: str = "piecewise",
+        *,
+        regularization: float = 1.0,
+        node_features: ImageFeatures | None = None,
+        edge_features: ImageFeatures | None = None,
+    ) -> None:
+        self.method = method
+        self.regularization = regularization
+        self.node_features = node_features
+        self.edge_features = edge_features
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what kind of estimator this is."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there are weights."""
+        return hasattr(self, "node_weights_")
+
+    def fit(self, X: Sequence[ArrayLike], y: Sequence[ArrayLike]) -> GridCRF:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : sequence of array_like, shape (H, W) or (H, W, C)
+            Images of any sizes.
+        y : sequence of array_like of bool, shape (H, W)
+            Masks; True is the foreground, spin +1.
+        """
+        self.node_weights_, self.edge_weights_ = _learn(self, X, y)
+        return self
 
     def potentials(self, image: ArrayLike) -> GridPotentials:
         """Return ``β_u`` and ``β_uv`` of an image."""
+        if not hasattr(self, "node_weights_"):
+            msg = "this GridCRF has no weights yet: call `fit` first"
+            raise NotFittedError(msg)
         x = as_image("image", image)
-        right, down = _edge_rows(self.edge_features(x))
+        right, down = _edge_rows((self.edge_features or pair_features)(x))
         return GridPotentials(
-            self.node_features(x) @ self.node_weights,
-            right @ self.edge_weights,
-            down @ self.edge_weights,
+            (self.node_features or pixel_features)(x) @ self.node_weights_,
+            right @ self.edge_weights_,
+            down @ self.edge_weights_,
         )
 
     def model(self, image: ArrayLike) -> IsingModel:
         """Return the Ising model of an image; spin +1 is the foreground."""
         return self.potentials(image).model
+
+    def predict(self, X: Sequence[ArrayLike]) -> list[BoolArray]:
+        """Return the most probable mask of every image."""
+        from planaris.infer import ground_state
+
+        masks = []
+        for image in X:
+            beta = self.potentials(image)
+            right, down = np.maximum(beta.right, 0.0), np.maximum(beta.down, 0.0)
+            cut = ground_state(GridPotentials(beta.nodes, right, down).model, "graph-cut")
+            masks.append((cut.spins > 0).reshape(beta.nodes.shape))
+        return masks
+
+    def score(self, X: Sequence[ArrayLike], y: Sequence[ArrayLike]) -> float:
+        """Return the share of pixels labelled right."""
+        right = total = 0
+        for k, (mask, wanted) in enumerate(zip(self.predict(X), y, strict=True)):
+            truth = _as_spins(f"y[{k}]", wanted, (mask.shape[0], mask.shape[1])) > 0
+            right += int((mask == truth).sum())
+            total += mask.size
+        return right / total if total else 1.0
 
 
 def pixel_features(image: FloatArray) -> FloatArray:
@@ -138,73 +207,40 @@ def pair_features(image: FloatArray) -> FloatArray:
     return np.stack([grey, gaussian_filter(grey, 1.0), gaussian_filter(grey, 2.0)], axis=-1)
 
 
-def fit_grid_crf(
-    images: Sequence[ArrayLike],
-    masks: Sequence[ArrayLike],
-    *,
-    method: str = "piecewise",
-    regularization: float = 1.0,
-    node_features: ImageFeatures = pixel_features,
-    edge_features: ImageFeatures = pair_features,
-) -> GridCRF:
-    """Learn a grid CRF with a field at every pixel and a coupling at every edge.
-
-    Parameters
-    ----------
-    images : sequence of array_like, shape (H, W) or (H, W, C)
-        Of any sizes.
-    masks : sequence of array_like of bool, shape (H, W)
-        True is the foreground, spin +1.
-    method : {"piecewise", "pseudo-likelihood"}
-        Fields and couplings each fitted for themselves; or every pixel given its neighbours,
-        which makes couplings strong and fields weak.
-    regularization : float
-        ``½ regularization ‖weights‖²`` is added to the negative log likelihood.
-    node_features : callable
-        Image to rows of features per pixel (H, W, k); should hold a constant.
-    edge_features : callable
-        Image to channels (H, W, c). An edge has the features 1, |Δ| and √|Δ| of each channel.
-
-    Examples
-    --------
-    >>> masks = [np.arange(12)[:, None] + np.arange(9) > t for t in (6, 10, 14)]
-    >>> images = [mask + 0.1 * np.sin(np.arange(9)) for mask in masks]
-    >>> crf = fit_grid_crf(images, masks)
-    >>> beta = crf.potentials(images[0])
-    >>> beta.right.shape, bool(np.mean((beta.nodes > 0) == masks[0]) > 0.9)
-    ((12, 8), True)
-    """
-    if method not in ("piecewise", "pseudo-likelihood"):
-        msg = f"`method` must be 'piecewise' or 'pseudo-likelihood', got {method!r}"
+def _learn(
+    crf: GridCRF, X: Sequence[ArrayLike], y: Sequence[ArrayLike]
+) -> tuple[FloatArray, FloatArray]:
+    if crf.method not in ("piecewise", "pseudo-likelihood"):
+        msg = f"`method` must be 'piecewise' or 'pseudo-likelihood', got {crf.method!r}"
         raise ModelError(msg)
-    if not regularization > 0:
-        msg = f"`regularization` must be above zero, got {regularization}"
+    if not crf.regularization > 0:
+        msg = f"`regularization` must be above zero, got {crf.regularization}"
         raise ModelError(msg)
-    if len(images) != len(masks) or len(images) == 0:
-        msg = f"`images` and `masks` must be as many, at least one; got {len(images)}, {len(masks)}"
+    if len(X) != len(y) or len(X) == 0:
+        msg = f"`X` and `y` must be as many, at least one; got {len(X)}, {len(y)}"
         raise ModelError(msg)
     pixels, pairs, given = [], [], []
-    for k, (image, mask) in enumerate(zip(images, masks, strict=True)):
-        x = as_image(f"images[{k}]", image)
-        s = _as_spins(f"masks[{k}]", mask, (x.shape[0], x.shape[1]))
-        nodes = node_features(x)
-        right, down = _edge_rows(edge_features(x))
+    for k, (image, mask) in enumerate(zip(X, y, strict=True)):
+        x = as_image(f"X[{k}]", image)
+        s = _as_spins(f"y[{k}]", mask, (x.shape[0], x.shape[1]))
+        nodes = (crf.node_features or pixel_features)(x)
+        right, down = _edge_rows((crf.edge_features or pair_features)(x))
         agree = (s[:, :-1] * s[:, 1:], s[:-1] * s[1:])
         pixels.append((nodes.reshape(-1, nodes.shape[-1]), s.ravel()))
         for rows, same in zip((right, down), agree, strict=True):
             pairs.append((rows.reshape(-1, rows.shape[-1]), same.ravel()))
-        if method == "pseudo-likelihood":
+        if crf.method == "pseudo-likelihood":
             around = _around(right, down, s)
             together = np.concatenate([nodes, around], axis=-1)
             given.append((together.reshape(-1, together.shape[-1]), s.ravel()))
     count = pixels[0][0].shape[1]
-    if method == "piecewise":
-        node_weights = fit_logistic(pixels, regularization=regularization)
-        edge_weights = fit_logistic(pairs, regularization=regularization)
+    if crf.method == "piecewise":
+        node_weights = fit_logistic(pixels, regularization=crf.regularization)
+        edge_weights = fit_logistic(pairs, regularization=crf.regularization)
     else:
-        both = fit_logistic(given, regularization=regularization)
+        both = fit_logistic(given, regularization=crf.regularization)
         node_weights, edge_weights = both[:count], both[count:]
-    return GridCRF(node_weights, edge_weights, node_features, edge_features, method)
+    return node_weights, edge_weights
 
 
 def as_image(name: str, image: ArrayLike) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
 from planaris.infer import ground_state
+from planaris.learn.boxed import SHIFTS, cut_in_box
 from planaris.learn.crf import PlanarCRF
 from planaris.learn.features import edge_features
 from planaris.learn.grid import GridPotentials, as_image
@@ -48,7 +49,11 @@ class Segmentation:
     method : str
         How it was found.
     num_samples : int
-        The shares have a standard error of at most ``0.5 / sqrt(num_samples)``.
+        The shares have a standard error of at most ``0.5 / sqrt(num_samples)``. With a box they
+        come from that many cuts under shifted fields instead: sensitivity, no probability.
+    asked : bool
+        Whether strokes, a box or a trained CRF said what the foreground is. Without them the
+        mask tells regions apart, and which of them is called foreground means nothing.
     """
 
     mask: BoolArray
@@ -57,6 +62,7 @@ class Segmentation:
     exact: bool
     method: str
     num_samples: int
+    asked: bool = True
 
     __repr__ = one_line
 
@@ -90,6 +96,7 @@ def segment_image(
     image: ArrayLike,
     scribbles: ArrayLike | None = None,
     *,
+    box: tuple[int, int, int, int] | None = None,
     crf: PlanarCRF | None = None,
     num_samples: int = 16,
     seed: int = 0,
@@ -104,9 +111,14 @@ def segment_image(
     scribbles : array_like, shape (H, W) or (H, W, 3), optional
         Strokes, see :func:`read_strokes`. Their colours become fields, so the grid is not
         planar; it is attractive: the mask is a minimum cut.
+    box : (int, int, int, int), optional
+        Left, top, right and bottom of a box around the foreground, in pixels, the last two
+        exclusive. Colours inside and outside become two mixtures of Gaussians, refitted to the
+        mask and cut again until nothing changes, as GrabCut does. Each cut is exact; the
+        mixtures are a local optimum.
     crf : PlanarCRF, optional
-        A trained CRF; not with scribbles. Default: neighbours want to agree where they look
-        alike and to differ where the contrast is strong.
+        A trained CRF. Without this, scribbles and box neighbours want to agree where they look
+        alike and to differ where the contrast is strong: regions, not a foreground.
     num_samples : int
         Exact samples for the uncertainty.
     seed : int
@@ -121,6 +133,9 @@ def segment_image(
     >>> found = segment_image(image)
     >>> found.exact, int(found.mask.sum()), bool(found.uncertainty.max() < 0.5)
     (True, 36, True)
+    >>> boxed = segment_image(image, box=(1, 1, 11, 11))
+    >>> boxed.exact, int(boxed.mask.sum())
+    (True, 36)
     """
     x = as_image("image", image)
     if np.asarray(image).dtype == np.uint8 and crf is None:
@@ -132,10 +147,12 @@ def segment_image(
         msg = f"`num_samples` must be at least 1, got {num_samples}"
         raise ModelError(msg)
     with watch("segmentation", progress) as callback:
+        if sum(given is not None for given in (scribbles, box, crf)) > 1:
+            msg = "`scribbles`, `box` and `crf` cannot be used together"
+            raise ModelError(msg)
+        if box is not None:
+            return _with_box(x, box, seed, callback)
         if scribbles is not None:
-            if crf is not None:
-                msg = "`crf` and `scribbles` cannot be used together"
-                raise ModelError(msg)
             return _with_strokes(x, read_strokes(scribbles), num_samples, seed, callback)
         if crf is not None:
             return _with_crf(x, crf, num_samples, seed)
@@ -159,7 +176,24 @@ def _without_strokes(image: FloatArray, num_samples: int, seed: int) -> Segmenta
     mask = (state > 0).reshape(image.shape[:2])
     if _is_border_foreground(mask):
         mask, share = ~mask, 1.0 - share
-    return Segmentation(mask, share, share, True, "planar", num_samples)
+    return Segmentation(mask, share, share, True, "planar", num_samples, asked=False)
+
+
+def _with_box(
+    image: FloatArray, box: tuple[int, int, int, int], seed: int, progress: Any
+) -> Segmentation:
+    _check_range(image)
+    found = cut_in_box(image, box, seed=seed, progress=progress)
+    mask = (found.state.spins > 0).reshape(image.shape[:2])
+    share = found.steadiness()
+    return Segmentation(mask, share, share, found.state.exact, found.state.method, len(SHIFTS))
+
+
+def _check_range(image: FloatArray) -> None:
+    if image.min() < 0 or image.max() > 1:
+        found = f"{float(image.min()):g} to {float(image.max()):g}"
+        msg = f"`image` must have values from 0 to 1 or be of bytes, got {found}"
+        raise ModelError(msg)
 
 
 def _with_crf(image: FloatArray, crf: PlanarCRF, num_samples: int, seed: int) -> Segmentation:
@@ -184,10 +218,7 @@ def _with_strokes(
     if strokes.shape != image.shape[:2]:
         msg = f"`scribbles` must have the size {image.shape[:2]} of the image, got {strokes.shape}"
         raise ModelError(msg)
-    if image.min() < 0 or image.max() > 1:
-        found = f"{float(image.min()):g} to {float(image.max()):g}"
-        msg = f"`image` must have values from 0 to 1 or be of bytes, got {found}"
-        raise ModelError(msg)
+    _check_range(image)
     if not (np.any(strokes > 0) and np.any(strokes < 0)):
         msg = (
             "`scribbles` must have strokes of both kinds: red for the background, another bright "

@@ -18,6 +18,7 @@ from planaris.recover.expansion import (
     spectral_expansion,
     weak_expansion,
 )
+from planaris.recover.guided import Guided, guided_noise
 from planaris.recover.images import image_noise, observe_image
 from planaris.recover.noise import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Graph, Observations, as_graph, observe
@@ -46,6 +47,7 @@ __all__ = [
     "CycleLP",
     "Estimator",
     "Graph",
+    "Guided",
     "HillClimbing",
     "LocalLP",
     "Marginal",
@@ -65,6 +67,7 @@ __all__ = [
     "fill_holes",
     "fill_in",
     "flipping_lemma_holds",
+    "guided_noise",
     "image_noise",
     "is_bad",
     "log_odds",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, NotFittedError
 from planaris.generate import shape_mask
-from planaris.learn import fit_grid_crf
+from planaris.learn import GridCRF
 from planaris.learn.logistic import fit_logistic
+from planaris.reference.brute_force import all_states
 
 
 def some_images(rng, count=4):
@@ -37,13 +40,13 @@ def test_separable_data_have_finite_weights():
 @pytest.mark.parametrize("method", ["piecewise", "pseudo-likelihood"])
 def test_weights_are_stationary_points_of_what_they_claim_to_maximise(method, rng):
     images, masks = some_images(rng)
-    crf = fit_grid_crf(images, masks, method=method, regularization=2.0)
+    crf = GridCRF(method, regularization=2.0).fit(images, masks)
     spins = [np.where(m, 1.0, -1.0) for m in masks]
 
     def loss(weights):
         """Negative log likelihood of the pieces, from P(s_v | …) ∝ exp(s_v · total field)."""
-        nodes, edges = np.split(weights, [len(crf.node_weights)])
-        trial = type(crf)(nodes, edges, crf.node_features, crf.edge_features, method)
+        trial = GridCRF(method)
+        trial.node_weights_, trial.edge_weights_ = np.split(weights, [len(crf.node_weights_)])
         total = weights @ weights  # ½ · regularization · ‖w‖²
         for image, s in zip(images, spins, strict=True):
             beta = trial.potentials(image)
@@ -59,7 +62,7 @@ def test_weights_are_stationary_points_of_what_they_claim_to_maximise(method, rn
             total += np.log1p(np.exp(-2 * field * s)).sum()
         return total
 
-    best = np.concatenate([crf.node_weights, crf.edge_weights])
+    best = np.concatenate([crf.node_weights_, crf.edge_weights_])
     at_best = loss(best)
     for _ in range(10):
         step = 1e-2 * rng.standard_normal(len(best))
@@ -70,7 +73,7 @@ def test_weights_are_stationary_points_of_what_they_claim_to_maximise(method, rn
 
 def test_potentials_are_a_model(rng):
     images, masks = some_images(rng)
-    crf = fit_grid_crf(images, masks)
+    crf = GridCRF().fit(images, masks)
     beta = crf.potentials(images[0])
     model = crf.model(images[0])
     np.testing.assert_array_equal(model.couplings, beta.edges)
@@ -80,7 +83,7 @@ def test_potentials_are_a_model(rng):
 
 
 def test_constant_masks_and_images_are_learned(rng):
-    crf = fit_grid_crf([np.zeros((6, 6)), np.ones((6, 5))], [np.ones((6, 6)), np.ones((6, 5))])
+    crf = GridCRF().fit([np.zeros((6, 6)), np.ones((6, 5))], [np.ones((6, 6)), np.ones((6, 5))])
     assert np.all(crf.potentials(np.zeros((6, 6))).nodes > 0)
     assert np.all(crf.potentials(np.zeros((6, 6))).edges > 0)
 
@@ -88,7 +91,7 @@ def test_constant_masks_and_images_are_learned(rng):
 @pytest.mark.parametrize(
     ("images", "masks", "options", "said"),
     [
-        ([np.zeros((3, 3))], [np.zeros((3, 4))], {}, "masks\\[0\\]"),
+        ([np.zeros((3, 3))], [np.zeros((3, 4))], {}, "y\\[0\\]"),
         ([np.full((3, 3), np.nan)], [np.zeros((3, 3))], {}, "finite"),
         ([np.zeros((3, 3))], [np.full((3, 3), 7)], {}, "0 and 1"),
         ([np.zeros((3, 3))], [], {}, "as many"),
@@ -99,4 +102,40 @@ def test_constant_masks_and_images_are_learned(rng):
 )
 def test_what_is_refused(images, masks, options, said):
     with pytest.raises(ModelError, match=said):
-        fit_grid_crf(images, masks, **options)
+        GridCRF(**options).fit(images, masks)
+
+
+def test_it_is_an_estimator_of_scikit_learn(rng):
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    masks = [shape_mask((12, 15), rng) for _ in range(6)]
+    images = [m + 0.4 * rng.standard_normal(m.shape) for m in masks]
+    search = GridSearchCV(GridCRF(), {"regularization": [0.1, 10.0]}, cv=2, error_score="raise")
+    search.fit(images, masks)
+    assert search.best_params_["regularization"] in (0.1, 10.0)
+    crf = clone(search.best_estimator_)
+    assert not crf.__sklearn_is_fitted__()
+    line = make_pipeline(FunctionTransformer(list), crf).fit(images[:4], masks[:4])
+    assert line.score(images[4:], masks[4:]) > 0.7
+    copy = pickle.loads(pickle.dumps(line[-1]))
+    for mine, its in zip(line[-1].predict(images), copy.predict(images), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_predicted_masks_are_most_probable(rng):
+    images, masks = some_images(rng)
+    crf = GridCRF().fit(images, masks)
+    small = images[0][:3, :4]
+    model = crf.model(small)
+    if np.all(model.couplings >= 0):
+        states = all_states(12)
+        best = states[np.argmax(model.log_weight(states))].reshape(3, 4) > 0
+        np.testing.assert_array_equal(crf.predict([small])[0], best)
+
+
+def test_an_unfitted_one_says_so():
+    with pytest.raises(NotFittedError, match="fit"):
+        GridCRF().predict([np.zeros((3, 3))])
