@@ -51,7 +51,8 @@ def test_a_guide_makes_it_better(pictures: dict[str, Path], tmp_path: Path) -> N
         "--json",
     )
     found = json.loads(out)
-    assert found["method"] == "planar"
+    assert found["method"] == "graph-cut"
+    assert found["proved_optimal"]
     assert found["wrong_after"] < 0.02
     assert target.exists()
 
@@ -73,3 +74,24 @@ def test_noise_may_be_given(pictures: dict[str, Path]) -> None:
     out, _ = denoise(pictures["noisy"], "--p", "0.05", "--q", "0.25", "--method", "local-lp")
     assert "0.05" in out
     assert "0.25" in out
+
+
+def test_a_photograph_in_colour_is_refused_unless_it_is_said_what_is_white(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    photo = tmp_path / "photo.png"
+    write_image(rng.random((20, 30, 3)), photo)
+    assert "photograph in colour" in denoise(photo, code=1)[1]
+    denoise(photo, "--threshold", "0.5", "-o", tmp_path / "out.png")
+
+
+def test_a_guide_does_no_harm_to_a_good_image(tmp_path: Path, rng: np.random.Generator) -> None:
+    """A guide full of texture: labels may change at its edges, but need not."""
+    clean, noisy = pl.generate.noisy_image((60, 80), rng, noise=0.01)
+    paths = {name: tmp_path / f"{name}.png" for name in ("clean", "noisy", "guide")}
+    write_image(clean > 0, paths["clean"])
+    write_image(noisy > 0, paths["noisy"])
+    write_image(rng.random((60, 80)), paths["guide"])
+    out, _ = denoise(paths["noisy"], "--guide", paths["guide"], "--truth", paths["clean"], "--json")
+    found = json.loads(out)
+    assert found["wrong_after"] <= found["wrong_before"]

@@ -32,6 +32,8 @@ def reproduce(
     jobs: int = 1,
     scheduler: str | None = None,
     report: Callable[[Progress], None] | None = None,
+    before: Sequence[Section] = (),
+    title: str = TITLE,
 ) -> list[Section]:
     """Run figures and write ``index.html`` into a folder, after each of them.
 
@@ -43,6 +45,10 @@ def reproduce(
         Folder for the page; results are kept under ``results`` in it and used again.
     settings, jobs, scheduler, report
         See :func:`planaris.experiments.runner.run_figure`.
+    before : sequence of Section
+        Sections that the page begins with.
+    title : str
+        Of the page.
 
     Returns
     -------
@@ -69,7 +75,8 @@ def reproduce(
             problems = [*section.problems, *problems[:5], *_more(problems)]
             sections[figure.name] = replace(section, problems=problems)
             facts = describe_machine() | {"numbers computed by": engine()}
-            html = render_page(TITLE, list(sections.values()), intro=INTRO, facts=facts)
+            shown = [*before, *sections.values()]
+            html = render_page(title, shown, intro=INTRO, facts=facts)
             write_page(out / "index.html", html)
     return list(sections.values())
 

@@ -79,15 +79,17 @@ def plot(results: Sequence[Result]) -> Panels:
     axes[0, 0].legend()
     gains, grid = new_figure(size=4.2)
     for projection, colour in (("k", PALETTE[0]), ("full", PALETTE[2])):
-        seconds = [result.record["seconds"][projection] for result in results]
-        size = [result.record["variables"] for result in results]
-        grid[0, 0].scatter(size, seconds, s=14, color=colour, label=f"{projection} projection")
-    grid[0, 0].set(xlabel="residues", ylabel="seconds", yscale="log")
+        seconds = sorted(result.record["seconds"][projection] for result in results)
+        share = np.arange(1, len(seconds) + 1) / len(seconds)
+        grid[0, 0].step(
+            seconds, share, where="post", color=colour, label=f"{projection} projection"
+        )
+    grid[0, 0].set(xlabel="seconds", ylabel="share of models solved", xscale="log", ylim=(0, 1.03))
     grid[0, 0].legend()
     return Panels(
         pictures=[
             Picture("Iterations until the MAP state is proved, model by model.", figure),
-            Picture("Seconds for every model, LOCAL included.", gains),
+            Picture("Models done within a time, LOCAL included.", gains),
         ],
         tables=[_table(results)],
         verdicts=_verdicts(results, hard),

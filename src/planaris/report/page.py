@@ -109,14 +109,17 @@ def _section(section: Section) -> str:
             f'<p class="partial" role="status">Incomplete: {section.done} of {section.total} '
             "trials are stored. Numbers below are of these alone; run the command to go on.</p>"
         )
+    if section.claim:
+        parts += [
+            f'<div class="claims"><div><h3>The paper says</h3><p>{escape(section.claim)}</p></div>',
+            f"<div><h3>Measured here</h3>{_verdicts(panels.verdicts)}</div></div>",
+        ]
     parts += [
-        f'<div class="claims"><div><h3>The paper says</h3><p>{escape(section.claim)}</p></div>',
-        f"<div><h3>Measured here</h3>{_verdicts(panels.verdicts)}</div></div>",
         '<div class="pictures">',
         *(_picture(picture, f"{name}-{k}") for k, picture in enumerate(panels.pictures)),
         "</div>",
         *(f"<p>{escape(note)}</p>" for note in panels.notes),
-        *(_table(table) for table in panels.tables),
+        *(_table(table, shown=not section.claim) for table in panels.tables),
         f'<div id="{name}-command" class="command"><code>{escape(section.command)}</code></div>',
         "</section>",
     ]
@@ -124,7 +127,7 @@ def _section(section: Section) -> str:
 
 
 def _link(name: str) -> str:
-    return f'<a href="#{name}-command">how to make this figure</a>'
+    return f'<a href="#{name}-command">how to make this</a>'
 
 
 def _mark(holds: bool | None) -> str:
@@ -149,14 +152,14 @@ def _picture(picture: Picture, prefix: str) -> str:
     return f'<figure><div class="scroll">{svg}</div>{caption}</figure>'
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, *, shown: bool = False) -> str:
     head = "".join(f"<th>{escape(str(cell))}</th>" for cell in table.header)
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(_shown(cell))}</td>' for cell in row)}</tr>"
         for row in table.rows
     )
     return (
-        f"<details><summary>{escape(table.caption)}</summary>"
+        f"<details{' open' if shown else ''}><summary>{escape(table.caption)}</summary>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
         "</div></details>"
     )

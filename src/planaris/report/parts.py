@@ -62,7 +62,8 @@ class Section:
     name : str
         Short and unique; the anchor of the section.
     title, source, claim : str
-        What it is, where it was published, and what was claimed there.
+        What it is, where it was published, and what was claimed there; without a claim, pictures
+        and tables stand for themselves.
     command : str
         The command that makes it.
     done, total : int

@@ -1,0 +1,155 @@
+"""What ``planaris demo`` computes, and the page that shows it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as ScreenTable
+
+from planaris.budget import processors
+from planaris.cli.reproduce import FigureBars
+from planaris.embed import embed
+from planaris.experiments.figure import Settings
+from planaris.experiments.reproduce import reproduce
+from planaris.generate import spin_glass, square_lattice
+from planaris.infer import ground_state, log_partition, sample
+from planaris.models import IsingModel
+from planaris.report.parts import Panels, Picture, Section, Table
+from planaris.report.pictures import draw_frustration, draw_spins, new_figure
+from planaris.verify import check_certificate
+
+FIGURES = ("ring-cost", "side-chains")
+"""Figures of the papers that take seconds."""
+
+PROOFS = (
+    "A dual bound is a packing of cuts whose weight equals the energy; it was checked without the "
+    "solver. The interval of log Z encloses the rounding error."
+)
+
+HEADER = ("what", "spins", "answer", "certificate", "seconds")
+
+Row = tuple[str, str, str, str, str]
+
+CRITICAL = math.log1p(math.sqrt(2.0)) / 2
+"""Onsager's critical coupling of the square lattice."""
+
+
+def make_demo(out: Path) -> None:
+    """Compute, print a table, and write a picture and a page that begins with both."""
+    rows: list[Row] = []
+    figure, axes = new_figure(1, 3, size=4.5)
+    _ground_states(rows, axes[0, 0])
+    _partition_functions(rows)
+    _samples(rows, axes[0, 1:])
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "planaris.png"
+    figure.savefig(picture, dpi=150)
+    table = ScreenTable(*HEADER)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+    with FigureBars() as bars:
+        reproduce(
+            FIGURES,
+            out,
+            Settings(quick=True),
+            jobs=processors(),
+            report=bars,
+            before=[_computed(figure, rows)],
+            title="planaris: computed just now on this machine",
+        )
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"Look at {picture}")
+    console.print(f"and at {out / 'index.html'}: the same with its certificates, and two figures.")
+    console.print("The rest, ten minutes: planaris reproduce --all --quick; all: without --quick.")
+
+
+def _computed(figure: Any, rows: list[Row]) -> Section:
+    """Return the first section of the page: the picture, the table and what proves it."""
+    return Section(
+        name="computed",
+        title="Ground states, partition functions and samples, exact",
+        source="planaris demo",
+        claim="",
+        command="planaris demo",
+        done=len(rows),
+        total=len(rows),
+        panels=Panels(
+            pictures=[
+                Picture(
+                    "Left: a ground state of a ±J glass. Unsatisfied edges (red) pair up the "
+                    "frustrated faces (yellow). Middle and right: exact samples of a ferromagnet.",
+                    figure,
+                )
+            ],
+            tables=[Table("What was computed, and what proves it", HEADER, rows)],
+            notes=[PROOFS],
+        ),
+    )
+
+
+def _ground_states(rows: list[Row], axes: Any) -> None:
+    for size, disorder in ((30, "bimodal"), (1000, "gaussian")):
+        glass = spin_glass(size, np.random.default_rng(size), disorder=disorder)
+        started = perf_counter()
+        result = ground_state(glass)
+        seconds = perf_counter() - started
+        proved = check_certificate(glass, result)
+        rows.append(
+            (
+                f"ground state {size}² {disorder}",
+                f"{glass.num_spins:,}",
+                f"E/n = {result.energy / glass.num_spins:.6f}",
+                "dual bound checked" if proved else "none",
+                f"{seconds:.2f}",
+            )
+        )
+        if size == 30:
+            draw_frustration(axes, glass, result.spins, embed(glass))
+            axes.set_title(
+                "ground state of a ±J glass\nunsatisfied edges pair the frustrated faces"
+            )
+
+
+def _partition_functions(rows: list[Row]) -> None:
+    for beta in (1.0, 30.0):
+        glass = spin_glass(100, np.random.default_rng(1), beta=beta)
+        started = perf_counter()
+        result = log_partition(glass)
+        rows.append(
+            (
+                f"log Z 100² gaussian, β={beta:g}",
+                f"{glass.num_spins:,}",
+                f"{result.value:.9f}",
+                f"± {result.gap / 2:.1g}",
+                f"{perf_counter() - started:.2f}",
+            )
+        )
+
+
+def _samples(rows: list[Row], axes: Any) -> None:
+    size = 200
+    lattice = square_lattice(size)
+    for place, (name, coupling) in zip(
+        axes, (("at", CRITICAL), ("5 % above", CRITICAL / 1.05)), strict=True
+    ):
+        magnet = IsingModel(lattice.edges, coupling, positions=lattice.positions)
+        started = perf_counter()
+        state = sample(magnet, 1, np.random.default_rng(4))[0]
+        seconds = perf_counter() - started
+        draw_spins(place, state, (size, size))
+        place.set_title(f"exact sample of the {size}×{size} ferromagnet\n{name} the critical point")
+        rows.append(
+            (
+                f"sample {size}², {name} Tc",
+                f"{magnet.num_spins:,}",
+                f"|m| = {abs(float(state.mean())):.3f}",
+                "exact",
+                f"{seconds:.2f}",
+            )
+        )
