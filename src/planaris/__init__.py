@@ -23,7 +23,9 @@ __all__ = [
     "log_partition",
     "marginals",
     "plan",
+    "plot",
     "sample",
+    "solve_many",
     "thermodynamics",
 ]
 
@@ -39,7 +41,9 @@ _HOME = {
     "log_partition": "infer",
     "marginals": "infer",
     "plan": "planar",
+    "plot": "report",
     "sample": "infer",
+    "solve_many": "experiments",
     "thermodynamics": "infer",
 }
 

@@ -13,6 +13,7 @@ from planaris import treewidth as treewidth
 from planaris import verify as verify
 from planaris.embed import Embedding as Embedding
 from planaris.errors import PlanarisError as PlanarisError
+from planaris.experiments import solve_many as solve_many
 from planaris.infer import domain_wall as domain_wall
 from planaris.infer import ground_state as ground_state
 from planaris.infer import ground_state_entropy as ground_state_entropy
@@ -24,5 +25,6 @@ from planaris.models import IsingModel as IsingModel
 from planaris.models import MarkovRandomField as MarkovRandomField
 from planaris.planar import Plan as Plan
 from planaris.planar import plan as plan
+from planaris.report import plot as plot
 
 __version__: str

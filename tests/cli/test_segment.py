@@ -64,3 +64,19 @@ def test_errors_are_one_line_and_leave_nothing(photograph, tmp_path):
     assert not out.exists()
     _, err = planaris("segment", tmp_path / "missing.png", code=1)
     assert "missing.png" in err
+
+
+def test_a_box_is_enough(photograph, tmp_path):
+    photo = tmp_path / "photo.png"
+    out, err = planaris("segment", photo, "--box", "15,10,66,50", "--out", tmp_path)
+    assert "proved for its colours" in out
+    assert "meaning" not in err
+    assert (read_mask(tmp_path / "photo-mask.png") == photograph).mean() > 0.98
+    for wrong in ("15,10,66", "60,10,20,50", "0,0,80,60", "a,b,c,d"):
+        assert "box" in planaris("segment", photo, "--box", wrong, code=1)[1]
+
+
+def test_where_nothing_was_asked_labels_are_not_called_meaningful(photograph, tmp_path):
+    out, err = planaris("segment", tmp_path / "photo.png", "--out", tmp_path, "--max-side", 30)
+    assert "foreground (" not in out
+    assert "the labels have no meaning" in err

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from planaris.cli.many import Cluster, Jobs, ModelFiles, is_many, solve_files
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -14,7 +15,6 @@ from planaris.cli.options import (
     Format,
     Genus,
     Json,
-    ModelFile,
     Out,
     TimeLimit,
     find_surface,
@@ -26,7 +26,7 @@ from planaris.cli.options import (
 
 
 def map_state(
-    file: ModelFile,
+    files: ModelFiles,
     evidence: Evidence = None,
     method: Annotated[str, method_option("map")] = "auto",
     time_limit: TimeLimit = None,
@@ -35,19 +35,38 @@ def map_state(
     json: Json = False,
     certificate: Certificate = None,
     out: Out = "-",
+    jobs: Jobs = None,
+    cluster: Cluster = None,
 ) -> None:
     """Find the most probable state (the ground state) and prove it.
 
     Prints the state as the UAI competition's .MAP: the number of variables, then a label each
     (label 1 is spin +1). What is proved goes to stderr, for max-cut files with the weight of the
     cut.
+
+    Several files, or a folder, give a table with one row for each; with --out DIR it is written
+    there, and a run that was killed goes on.
     """
+    if is_many(files):
+        if not solve_files(
+            "ground_state",
+            files,
+            out,
+            method=method,
+            time_limit=time_limit,
+            format=format,
+            jobs=jobs,
+            cluster=cluster,
+            refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+        ):
+            raise typer.Exit(EXIT_BOUNDED)
+        return
     from planaris.infer import ground_state
     from planaris.io import write_map
     from planaris.io.maxcut import counts_cuts
     from planaris.models import IsingModel
 
-    model, inverse = load(file, format, evidence)
+    model, inverse = load(files[0], format, evidence)
     surface = find_surface(model, genus)
     prove = certificate is not None
     result = ground_state(model, method, embedding=surface, time_limit=time_limit, prove=prove)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from planaris.cli.many import Cluster, Jobs, ModelFiles, is_many, solve_files
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -14,7 +15,6 @@ from planaris.cli.options import (
     Format,
     Genus,
     Json,
-    ModelFile,
     Out,
     TimeLimit,
     find_surface,
@@ -26,7 +26,7 @@ from planaris.cli.options import (
 
 
 def mar(
-    file: ModelFile,
+    files: ModelFiles,
     evidence: Evidence = None,
     method: Annotated[str, method_option("mar")] = "auto",
     time_limit: TimeLimit = None,
@@ -35,6 +35,8 @@ def mar(
     json: Json = False,
     certificate: Certificate = None,
     out: Out = "-",
+    jobs: Jobs = None,
+    cluster: Cluster = None,
 ) -> None:
     """Compute the marginals of all variables.
 
@@ -42,13 +44,30 @@ def mar(
     number of labels and their probabilities (labels 0 and 1 are spins -1 and +1). Where nothing
     exact fits they are estimates, and the exit code is 3; --method clamped encloses them, with
     the bounds of every spin in the stats that --json prints.
+
+    Several files, or a folder, give a table with one row for each; with --out DIR it is written
+    there, and a run that was killed goes on.
     """
+    if is_many(files):
+        if not solve_files(
+            "marginals",
+            files,
+            out,
+            method=method,
+            time_limit=time_limit,
+            format=format,
+            jobs=jobs,
+            cluster=cluster,
+            refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+        ):
+            raise typer.Exit(EXIT_BOUNDED)
+        return
     import numpy as np
 
     from planaris.infer import marginals
     from planaris.io import write_mar
 
-    model, inverse = load(file, format, evidence)
+    model, inverse = load(files[0], format, evidence)
     surface = find_surface(model, genus)
     result = marginals(model, method, embedding=surface, time_limit=time_limit)
     if certificate is not None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from planaris.cli.many import Cluster, Jobs, ModelFiles, is_many, solve_files
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -15,7 +16,6 @@ from planaris.cli.options import (
     Format,
     Genus,
     Json,
-    ModelFile,
     Out,
     TimeLimit,
     find_surface,
@@ -26,7 +26,7 @@ from planaris.cli.options import (
 
 
 def pr(
-    file: ModelFile,
+    files: ModelFiles,
     evidence: Evidence = None,
     method: Annotated[str, method_option("pr")] = "auto",
     time_limit: TimeLimit = None,
@@ -35,16 +35,35 @@ def pr(
     json: Json = False,
     certificate: Certificate = None,
     out: Out = "-",
+    jobs: Jobs = None,
+    cluster: Cluster = None,
 ) -> None:
     """Compute the partition function (the probability of the evidence).
 
     Prints its base-10 logarithm as the UAI competition's .PR; natural logarithm and interval
     go to stderr.
+
+    Several files, or a folder, give a table with one row for each; with --out DIR it is written
+    there, and a run that was killed goes on.
     """
+    if is_many(files):
+        if not solve_files(
+            "log_partition",
+            files,
+            out,
+            method=method,
+            time_limit=time_limit,
+            format=format,
+            jobs=jobs,
+            cluster=cluster,
+            refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+        ):
+            raise typer.Exit(EXIT_BOUNDED)
+        return
     from planaris.infer import log_partition
     from planaris.io import write_pr
 
-    model, _ = load(file, format, evidence)
+    model, _ = load(files[0], format, evidence)
     surface = find_surface(model, genus)
     prove = certificate is not None
     result = log_partition(model, method, embedding=surface, time_limit=time_limit, prove=prove)

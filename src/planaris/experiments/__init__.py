@@ -1,4 +1,4 @@
-"""The figures of four papers, one module each: trials → run → plot.
+"""The figures of four papers, one module each: trials → run → plot; and many models in one call.
 
 A module has a constant ``FIGURE``, a :class:`~planaris.experiments.figure.Figure`, and a line
 below. ``docs/howto/add-a-figure.md`` is the guide.
@@ -7,9 +7,15 @@ below. ``docs/howto/add-a-figure.md`` is the guide.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from planaris.errors import MethodError
 from planaris.experiments.figure import Figure
+
+if TYPE_CHECKING:
+    from planaris.experiments.many import solve_many as solve_many
+
+__all__ = ["FIGURES", "load_figure", "solve_many"]
 
 FIGURES = {
     "ring-cost": "planaris.experiments.ring_cost",
@@ -39,3 +45,12 @@ def load_figure(name: str) -> Figure:
         msg = f"{FIGURES[name]}.FIGURE must be a Figure called {name!r}, got {figure!r}"
         raise MethodError(msg)
     return figure
+
+
+def __getattr__(name: str) -> Any:
+    if name == "solve_many":
+        from planaris.experiments.many import solve_many
+
+        return solve_many
+    msg = f"module 'planaris.experiments' has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass, field
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +14,9 @@ from planaris.errors import MethodError, missing_extra
 from planaris.experiments.engine import engine, same_sources
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings
 from planaris.experiments.store import Store, trial_key
+
+AHEAD = 4
+"""Trials at a scheduler for each thread of its workers."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def run_figure(
             report(Progress(figure, outcome.stored + outcome.run, len(trials)))
 
     tell()
-    with contextlib.closing(_results(figure, pending, jobs, scheduler)) as results:
+    with contextlib.closing(run_all(figure.run, pending, jobs, scheduler)) as results:
         for index, record, error in results:
             if record is None:
                 outcome.failures.append((pending[index], error))
@@ -92,22 +96,27 @@ def stored_results(figure: Figure, settings: Settings, store: Store) -> tuple[li
     return [Result(trials[key], held[key]) for key in trials if key in held], len(trials)
 
 
-def _results(
-    figure: Figure, pending: list[Params], jobs: int, scheduler: str | None
+def run_all(
+    run: Callable[[Any], Record],
+    pending: Iterable[Any],
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> Generator[tuple[int, Record | None, str], None, None]:
-    """Yield (index, record, error) as trials end."""
-    if not pending:
-        return
+    """Yield (index, record, error) as trials end, in any order.
+
+    ``pending`` may be a generator: on processes and on a cluster, only some more trials than there
+    are workers are taken from it at a time.
+    """
     if scheduler is not None:
-        yield from _cluster_results(figure, pending, scheduler)
+        yield from _cluster_results(run, pending, scheduler)
         return
     from joblib import Parallel, delayed
 
-    work = (delayed(run_trial)(figure.run, params, k, engine()) for k, params in enumerate(pending))
+    work = (delayed(run_trial)(run, params, k, engine()) for k, params in enumerate(pending))
     # One trial per message: a kill loses no more than the trials in flight.
     options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
     try:
-        yield from Parallel(min(jobs, len(pending)), pre_dispatch="2*n_jobs", **options)(work)
+        yield from Parallel(jobs, pre_dispatch="2*n_jobs", **options)(work)
     except BrokenExecutor as error:
         msg = (
             "a worker process died: killed, or out of memory. All trials that had ended are "
@@ -117,7 +126,7 @@ def _results(
 
 
 def _cluster_results(
-    figure: Figure, pending: list[Params], scheduler: str
+    run: Callable[[Any], Record], pending: Iterable[Any], scheduler: str
 ) -> Generator[tuple[int, Record | None, str], None, None]:
     """Yield (index, record, error) as trials end on a Dask cluster, of any size."""
     try:
@@ -131,14 +140,20 @@ def _cluster_results(
         msg = f"no Dask scheduler answers at {scheduler}: {error}; start one with `dask scheduler`"
         raise MethodError(msg) from error
     with client:
-        futures = [
-            client.submit(run_trial, figure.run, params, k, engine(), pure=False)
+        work = (
+            client.submit(run_trial, run, params, k, engine(), pure=False)
             for k, params in enumerate(pending)
-        ]
+        )
+        workers = sum(client.nthreads().values())
         finished: Any = distributed.as_completed
         try:
-            for future in finished(futures, loop=client.loop):
-                yield future.result()
+            # No more than a few trials per worker wait at the scheduler, however many there are.
+            waiting = finished(list(islice(work, AHEAD * max(workers, 1))), loop=client.loop)
+            for future in waiting:
+                found = future.result()
+                for new in islice(work, 1):
+                    waiting.add(new)
+                yield found
         except (CancelledError, OSError) as error:  # what trials raise is not raised here
             msg = (
                 f"the Dask scheduler at {scheduler} was lost. All trials that had ended are "

@@ -1,0 +1,261 @@
+"""Many models, one row each: on processes or a cluster, going on where a killed run stopped."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import os
+import pickle
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planaris.budget import processors
+from planaris.errors import MethodError, ModelError
+from planaris.experiments.figure import Figure, Params, Record
+from planaris.experiments.runner import run_all
+from planaris.experiments.store import Store, plain, trial_key
+from planaris.infer import ground_state, log_partition, marginals
+from planaris.io import read_model
+from planaris.io.model_files import EXTENSIONS
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.progress import ProgressOption, watch
+from planaris.report.parts import Panels
+from planaris.writing import open_whole
+
+VERBS = ("ground_state", "log_partition", "marginals")
+
+COLUMNS = ("name", "variables", "answer", "lower", "upper", "exact", "proved", "method")
+"""Columns of the table, before ``seconds`` and ``error``."""
+
+Row = dict[str, Any]
+
+
+def solve_many(
+    models: Iterable[Any] | str | os.PathLike[str],
+    verb: str = "ground_state",
+    method: str = "auto",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    time_limit: float | None = None,
+    format: str | None = None,
+    progress: ProgressOption = None,
+) -> list[Row]:
+    """Solve many models, each on one thread, and return one row for each.
+
+    Parameters
+    ----------
+    models : iterable of models and files, or a folder
+        Models, paths of model files, or a folder of them. An iterator is read as the work goes on.
+    verb : {"ground_state", "log_partition", "marginals"}
+        What to compute.
+    method : str
+        As for the verb.
+    out : path, optional
+        Folder that keeps the results: ``VERB.jsonl``, one line for each model, with its state or
+        marginals, and ``VERB.csv``, the table. The same call finds the lines of an earlier one
+        that was killed there, and goes on.
+    jobs : int, optional
+        Processes; default: one per processor.
+    cluster : str, optional
+        Address of a Dask scheduler to run on instead, as ``tcp://host:8786``. Files must be
+        readable on its workers.
+    time_limit : float, optional
+        Seconds for each model.
+    format : str, optional
+        Of the files, as for :func:`planaris.io.read_model`.
+    progress : bool or callable, optional
+        See :data:`planaris.progress.ProgressOption`.
+
+    Returns
+    -------
+    list of dict
+        In the order of the models: ``name``, ``variables``, ``answer`` (energy, log Z, or largest
+        error of the marginals), ``lower``, ``upper``, ``exact``, ``proved``, ``method``,
+        ``seconds``, ``error``, and ``state`` or ``nodes``. A model that failed has its ``error``
+        and no answer.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> glasses = [pl.generate.spin_glass(6, seed) for seed in range(3)]
+    >>> rows = pl.solve_many(glasses, "log_partition", jobs=1)
+    >>> [round(row["answer"], 3) for row in rows], rows[0]["exact"]
+    ([51.391, 50.446, 53.461], True)
+    """
+    if verb not in VERBS:
+        msg = f"`verb` must be one of {', '.join(VERBS)}, got {verb!r}"
+        raise MethodError(msg)
+    options = {"verb": verb, "method": method, "time_limit": time_limit, "format": format}
+    figure = _figure(verb)
+    store = None if out is None else Store(Path(out))
+    held = {} if store is None else store.read(figure)
+    rows: dict[int, Row] = {}
+    waiting: dict[int, tuple[int, Params]] = {}
+    total = len(models) if isinstance(models, list | tuple) else None
+
+    def pending() -> Iterator[Params]:
+        """Yield the models that have no row yet, and remember which they are."""
+        count = 0
+        for place, (name, given) in enumerate(_named(models)):
+            params = {"name": name, **options}
+            if store is not None:
+                params["digest"] = _digest(given)
+                known = held.get(trial_key(figure, params))
+                if known is not None:
+                    rows[place] = known
+                    continue
+            waiting[count] = place, params
+            count += 1
+            yield {**params, "given": given}
+
+    work = run_all(solve_one, pending(), jobs or processors(), cluster)
+    with watch(f"{verb} of many models", progress) as told, closing(work) as results:
+        for index, record, error in results:
+            place, params = waiting.pop(index)
+            row = record or {"name": params["name"], "error": error}
+            if store is not None:
+                store.append(figure, params, row)
+            rows[place] = row
+            if told is not None:
+                told(len(rows) / total if total else -1.0)
+    found = [_complete(rows[place]) for place in sorted(rows)]
+    if out is not None:
+        write_table(found, Path(out) / f"{verb}.csv")
+    return found
+
+
+def solve_one(params: Params) -> Record:
+    """Solve one model and return its row; what it raises becomes the row."""
+    row: Row = {"name": params["name"]}
+    try:
+        given = params["given"]
+        if not isinstance(given, IsingModel | MarkovRandomField):
+            given = read_model(given, format=params["format"])
+        row["variables"] = given.num_spins if isinstance(given, IsingModel) else given.num_variables
+        options = {"time_limit": params["time_limit"], "threads": 1}
+        row |= _answers(given, params["verb"], params["method"], options)
+    except Exception as error:  # the other models go on
+        row["error"] = f"{type(error).__name__}: {error}"
+    return _finite(row)
+
+
+def _answers(model: Any, verb: str, method: str, options: dict[str, Any]) -> Row:
+    if verb == "ground_state":
+        state = ground_state(model, method, **options)
+        row = {"answer": state.energy, "lower": state.lower, "upper": state.upper}
+        return row | _shared(state) | {"state": state.assignment}
+    if verb == "log_partition":
+        z = log_partition(model, method, **options)
+        return {"answer": z.value, "lower": z.lower, "upper": z.upper} | _shared(z)
+    found = marginals(model, method, **options)
+    nodes = found.nodes
+    tables = nodes if isinstance(nodes, np.ndarray) else [np.asarray(t).tolist() for t in nodes]
+    return {"answer": found.error} | _shared(found) | {"nodes": tables}
+
+
+def _shared(found: Any) -> Row:
+    return {"exact": found.exact, "proved": found.proved, "method": found.method}
+
+
+def _finite(row: Row) -> Row:
+    """Return a row whose numbers JSON can hold; infinities become text."""
+    return {
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else plain(value)
+        for name, value in row.items()
+    }
+
+
+def _complete(row: Row) -> Row:
+    empty = dict.fromkeys((*COLUMNS, "seconds", "error"))
+    return {**empty, **row}
+
+
+def write_table(rows: list[Row], path: Path) -> None:
+    """Write the rows as CSV, without states and marginals; whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_whole(path) as file:
+        file.write(table_text(rows).encode())
+
+
+def table_text(rows: list[Row]) -> str:
+    """Return the rows as CSV text.
+
+    >>> print(table_text([{"name": "a", "answer": 1.5, "exact": True}]).splitlines()[1])
+    a,,1.5,,,True,,,,
+    """
+    from io import StringIO
+
+    text = StringIO()
+    table = csv.DictWriter(text, (*COLUMNS, "seconds", "error"), extrasaction="ignore")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def model_files(given: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return files, and for every folder the model files in it, sorted.
+
+    Files in folders are taken by their extension; compressed ones count by the one before.
+    """
+    found: list[str] = []
+    for name in given:
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(entry for entry in path.iterdir() if _is_model(entry))
+            if not inside:
+                msg = f"{path} holds no model files; known extensions: {', '.join(EXTENSIONS)}"
+                raise ModelError(msg)
+            found += map(str, inside)
+        else:
+            found.append(str(name))
+    return found
+
+
+def _is_model(path: Path) -> bool:
+    return path.is_file() and any(suffix.lower() in EXTENSIONS for suffix in path.suffixes[-2:])
+
+
+def _named(models: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each model, or path of one, with a name."""
+    if isinstance(models, str | os.PathLike):
+        models = model_files([models])
+    for k, given in enumerate(models):
+        if isinstance(given, IsingModel | MarkovRandomField):
+            yield f"model {k}", given
+        elif isinstance(given, str | os.PathLike):
+            yield os.fspath(given), os.fspath(given)
+        else:
+            msg = f"`models` must hold models or paths, got {type(given).__name__} at {k}"
+            raise ModelError(msg, index=k)
+
+
+def _digest(given: Any) -> str:
+    """Return a hash of what a model or its file holds; of the name where it cannot be read."""
+    if isinstance(given, str):
+        try:
+            body = Path(given).read_bytes()
+        except OSError:
+            body = given.encode()
+    else:
+        body = pickle.dumps(given, protocol=4)
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+def _figure(verb: str) -> Figure:
+    return Figure(
+        name=verb,
+        title=f"{verb} of many models",
+        paper="",
+        claim="",
+        version=1,
+        trials=lambda settings: [],
+        run=solve_one,
+        plot=lambda results: Panels(),
+    )

@@ -1,0 +1,173 @@
+"""Many models in one call: rows, failures, killed runs, a cluster that loses a worker."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from helpers.command import COMMAND, planaris
+from helpers.processes import lines, started, wait_until
+from planaris.errors import MethodError, ModelError
+from planaris.experiments import many
+from planaris.io import write_model
+
+
+def glasses(count: int, size: int = 4) -> list[pl.IsingModel]:
+    return [pl.generate.spin_glass(size, seed) for seed in range(count)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "models"
+    place.mkdir()
+    for k, glass in enumerate(glasses(4)):
+        write_model(glass, place / f"{k}.edges")
+    (place / "bad.uai").write_text("MARKOV\n2\n")
+    (place / "notes.md").write_text("no model")
+    return place
+
+
+@pytest.mark.parametrize("verb", many.VERBS)
+def test_rows_are_what_single_calls_say(verb):
+    models = [*glasses(3), pl.MarkovRandomField([3], [((0,), [1.0, 2.0, 3.0])])]
+    rows = pl.solve_many(models, verb, jobs=1)
+    assert [row["name"] for row in rows] == [f"model {k}" for k in range(4)]
+    for model, row in zip(models, rows, strict=True):
+        single = getattr(pl, verb)(model, threads=1)
+        wanted = {"ground_state": "energy", "log_partition": "value", "marginals": "error"}[verb]
+        assert row["answer"] == getattr(single, wanted)
+        assert row["exact"] is True
+        assert row["error"] is None
+    if verb == "ground_state":
+        assert rows[0]["state"] == pl.ground_state(models[0]).assignment.tolist()
+
+
+def test_failures_are_rows():
+    dense = pl.IsingModel.from_matrix(np.triu(np.ones((30, 30)), 1))
+    rows = pl.solve_many(
+        [*glasses(1), dense, "no such file.uai"], "log_partition", "planar", jobs=1
+    )
+    assert [row["error"] is None for row in rows] == [True, False, False]
+    assert "NotPlanarError" in rows[1]["error"]
+    assert "FileNotFoundError" in rows[2]["error"]
+    assert pl.solve_many([], jobs=1) == []
+    with pytest.raises(MethodError, match="verb"):
+        pl.solve_many([], "sample")
+    with pytest.raises(ModelError, match="must hold models or paths"):
+        pl.solve_many([7], jobs=1)
+
+
+def test_a_second_run_repeats_nothing(tmp_path, monkeypatch):
+    models = glasses(5)
+    first = pl.solve_many(iter(models[:3]), out=tmp_path, jobs=1)
+    solved = []
+    once = many.solve_one
+    monkeypatch.setattr(many, "solve_one", lambda params: solved.append(params) or once(params))
+    again = pl.solve_many(models, out=tmp_path, jobs=1)
+    assert [params["name"] for params in solved] == ["model 3", "model 4"]
+    assert again[:3] == first
+    solved.clear()
+    pl.solve_many([models[0], *models[2:], 2 * models[0]], out=tmp_path, jobs=1)
+    assert len(solved) == 4  # another model under a name is another model
+    table = list(csv.DictReader((tmp_path / "ground_state.csv").read_text().splitlines()))
+    assert float(table[0]["answer"]) == first[0]["answer"]
+
+
+def test_a_killed_run_goes_on(tmp_path):
+    """Killed once some models are on disk; what is there is neither lost nor done again."""
+    models, out = tmp_path / "models", tmp_path / "out"
+    models.mkdir()
+    for k, glass in enumerate(glasses(40, size=30)):
+        write_model(glass, models / f"{k:02}.edges")
+    stored = out / "log_partition.jsonl"
+    command = [*COMMAND, "pr", str(models), "--jobs", "1", "--out", str(out)]
+    with started(command, stderr=-3, stdout=-3) as process:
+        wait_until(lambda: len(lines(stored)) >= 3, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    kept = lines(stored)
+    planaris("pr", str(models), "--jobs", "1", "--out", str(out))
+    after = lines(stored)
+    assert after[: len(kept)] == kept
+    trials = [json.loads(line)["trial"] for line in after]
+    assert len({trial["key"] for trial in trials}) == len(trials) == 40
+
+
+def test_commands_take_folders(folder, tmp_path):
+    out, err = planaris("map", folder, "--jobs", "1", code=3)
+    rows = list(csv.DictReader(out.splitlines()))
+    assert [Path(row["name"]).name for row in rows] == [
+        *(f"{k}.edges" for k in range(4)),
+        "bad.uai",
+    ]
+    assert "5 models: 4 exact, 1 failed" in err
+    files = [folder / "1.edges", folder / "0.edges"]
+    out, _ = planaris("pr", *files, "--jobs", "2")
+    assert [row["name"] for row in csv.DictReader(out.splitlines())] == [str(f) for f in files]
+    assert "is for one file" in planaris("pr", *files, "--genus", "1", code=1)[1]
+    (tmp_path / "empty").mkdir()
+    assert "no model files" in planaris("mar", tmp_path / "empty", code=1)[1]
+
+
+def wait_for_file(params):
+    """Say which process works here, and go on once there is a file."""
+    gate = Path(params["gate"])
+    with (gate / "workers").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    while not (gate / "go").exists():
+        pass
+    return {"name": params["name"]}
+
+
+def test_a_cluster_survives_a_lost_worker(tmp_path):
+    from distributed import LocalCluster
+
+    from planaris.experiments.runner import run_all
+
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as cluster:
+        taken: list[int] = []
+
+        def pending():
+            for k in range(30):
+                taken.append(k)
+                yield {"name": f"model {k}", "gate": str(tmp_path)}
+
+        work = run_all(wait_for_file, pending(), scheduler=cluster.scheduler_address)
+        import threading
+
+        found: list[tuple] = []
+        thread = threading.Thread(target=lambda: found.extend(work))
+        thread.start()
+        wait_until(lambda: len(set(lines(tmp_path / "workers"))) == 2)
+        assert len(taken) <= 8  # four for each worker, not all thirty
+        os.kill(int(lines(tmp_path / "workers")[0]), signal.SIGKILL)
+        wait_until(lambda: len(set(lines(tmp_path / "workers"))) >= 3)  # the nanny starts another
+        (tmp_path / "go").touch()
+        thread.join()
+    assert sorted(index for index, _, _ in found) == list(range(30))
+    assert all(error == "" for _, _, error in found)
+
+
+def test_models_are_solved_on_a_cluster():
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as c:
+        rows = pl.solve_many(glasses(12), "log_partition", cluster=c.scheduler_address)
+    alone = pl.solve_many(glasses(12), "log_partition", jobs=1)
+    assert [row["answer"] for row in rows] == [row["answer"] for row in alone]
