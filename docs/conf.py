@@ -63,6 +63,29 @@ def _keep_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
         lines[k] = "``".join(parts)
 
 
+def _split_names(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Give attributes that share a line, ``lower, upper : float``, an entry each."""
+    found: list[str] = []
+    section, at = "", 0
+    while at < len(lines):
+        line = lines[at]
+        if at + 1 < len(lines) and lines[at + 1].strip() and not lines[at + 1].strip("- "):
+            section = line.strip()
+        shared = re.fullmatch(r"(\s*)(\w+(?:, \w+)+)( : .*)?", line)
+        end = at + 1
+        if section == "Attributes" and shared is not None:
+            while end < len(lines) and (
+                not lines[end].strip() or lines[end].startswith(shared[1] + "    ")
+            ):
+                end += 1
+            for one in shared[2].split(", "):
+                found += [f"{shared[1]}{one}{shared[3] or ''}", *lines[at + 1 : end]]
+        else:
+            found.append(line)
+        at = end
+    lines[:] = found
+
+
 def _source_module(app: Any, module: str, name: str) -> str | None:
     """Keep what Python made by itself, as the fields of a tuple, where it is documented."""
     thing: Any = import_module(module)
@@ -75,4 +98,5 @@ def setup(app: Any) -> None:
     """Register the renderer of formulas, and how docstrings and sources are read."""
     app.connect("viewcode-follow-imported", _source_module)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))
+    app.connect("autodoc-process-docstring", _split_names, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", _keep_bars)

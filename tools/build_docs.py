@@ -30,6 +30,18 @@ SIZES = {
 }
 """Examples whose pictures need more than their quick default, which tests run."""
 
+INTERNAL = (
+    "budget",
+    "memory",
+    "play",
+    "processors",
+    "progress",
+    "selftest",
+    "show",
+    "writing",
+)
+"""Modules that are for those who work on planaris."""
+
 ON_SITE = """\
 - [gallery](gallery/index.md): programs with their pictures, from spin glasses to surface codes
 - [API](api/index.md): every public name"""
@@ -52,9 +64,23 @@ gallery/index
 ```{toctree}
 :caption: How to
 :hidden:
-:glob:
 
-howto/*
+howto/ten-minutes-physics
+howto/ten-minutes-vision
+howto/ten-minutes-graphs
+howto/ten-minutes-uai
+howto/coming-from
+howto/graphs-and-matrices
+howto/dimod
+howto/temperatures
+howto/not-planar
+howto/pictures
+howto/many-models
+howto/segmentation
+howto/denoise
+howto/play
+howto/reproduce
+howto/add-a-figure
 ```
 
 ```{toctree}
@@ -114,7 +140,7 @@ def _changelog() -> str:
 
 def public_packages() -> list[str]:
     """Return the packages and modules of planaris that have an API page."""
-    hidden = {"cli", "kernels", "typing"}
+    hidden = {"cli", "kernels", "typing", *INTERNAL}
     found = [m.name for m in pkgutil.iter_modules(planaris.__path__) if not m.name.startswith("_")]
     return sorted(name for name in found if name not in hidden)
 

@@ -38,3 +38,22 @@ def test_small_arrays_are_written_out_and_large_ones_named() -> None:
     assert "spins=int8[144]" in repr(pl.ground_state(GLASS))
     field = pl.MarkovRandomField([2, 3], [((0, 1), [[1, 0, 2], [3, 1, 0]])])
     assert "nodes=[2 arrays]" in repr(pl.marginals(field))
+
+
+def test_notebooks_show_models_and_results():
+    from xml.etree import ElementTree
+
+    import planaris as pl
+
+    glass = pl.generate.spin_glass(4, 1)
+    named = pl.IsingModel.from_couplings({("<a>", "b"): 1.0})
+    shown = [glass, named, pl.MarkovRandomField([3], []), pl.IsingModel([], [])]
+    shown += [pl.ground_state(glass), pl.log_partition(glass), pl.marginals(glass)]
+    shown += [pl.ground_state(pl.MarkovRandomField([3], [((0,), [1.0, 2.0, 3.0])]))]
+    for thing in shown:
+        html = thing._repr_html_()
+        ElementTree.fromstring(html)  # well-formed
+        assert type(thing).__name__ in html
+    assert "<line" in glass._repr_html_()
+    large = pl.generate.spin_glass(60, 1)
+    assert "<svg" not in large._repr_html_()

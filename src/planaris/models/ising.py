@@ -31,7 +31,7 @@ from planaris.models.foreign import (
 from planaris.models.scaling import ScaledModel
 from planaris.models.summation import exact_sums
 from planaris.models.tolerance import energy_tolerance
-from planaris.show import many
+from planaris.show import facts_html, graph_svg, many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
 MAX_TOTAL = 4e307
@@ -447,6 +447,19 @@ class IsingModel(ScaledModel):
             dimod.SPIN,
             variable_order=list(self.labels),
         )
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "spins": self.num_spins,
+            "edges": self.num_edges,
+            "fields": int(np.count_nonzero(self.fields)),
+            "couplings": f"{self.couplings.min():.4g} to {self.couplings.max():.4g}"
+            if self.num_edges
+            else "none",
+        }
+        where = self.positions
+        drawn = "" if where is None else graph_svg(where, self.edges, self.couplings)
+        return facts_html("IsingModel", facts, drawn)
 
     def __repr__(self) -> str:
         with_fields = int(np.count_nonzero(self.fields))

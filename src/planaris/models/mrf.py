@@ -22,7 +22,7 @@ from planaris.models.tables import (
     check_table_sizes,
 )
 from planaris.models.tolerance import energy_tolerance, smallest_step
-from planaris.show import many
+from planaris.show import facts_html, many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -328,6 +328,15 @@ class MarkovRandomField(ScaledModel):
         from planaris.models.pairwise import pairwise_view
 
         return pairwise_view(self)
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "variables": self.num_variables,
+            "labels": int(self.cardinalities.max(initial=0)),
+            "factors": self.num_factors,
+            "zero potentials": int(np.count_nonzero(np.isneginf(self.log_values))),
+        }
+        return facts_html("MarkovRandomField", facts)
 
     def __repr__(self) -> str:
         factors = many(self.num_factors, "factor")

@@ -13,7 +13,7 @@ import numpy as np
 from planaris.errors import MethodError
 from planaris.result.files import save_result
 from planaris.result.proof import Proof
-from planaris.show import one_line
+from planaris.show import facts_html, histogram_svg, interval_svg, one_line, spins_svg
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 Stats = dict[str, Any]
@@ -128,6 +128,19 @@ class Answer:
                 known[name] = getattr(self, name)
         return known
 
+    def _picture(self) -> str:
+        """Return a small drawing of the answer as SVG."""
+        return ""
+
+    def _repr_html_(self) -> str:
+        shown = (name for name in self.SHOWN if not isinstance(getattr(self, name), list))
+        facts = {
+            name: f"{value:.10g}" if isinstance(value, float) else value
+            for name in shown
+            if not isinstance(value := getattr(self, name), np.ndarray)
+        }
+        return facts_html(type(self).__name__, {**facts, "proved": self.proved}, self._picture())
+
     def _by_name(self, values: Sequence[Any]) -> dict[Hashable, Any]:
         names = self.names if len(self.names) == len(values) else range(len(values))
         return dict(zip(names, values, strict=True))
@@ -222,6 +235,9 @@ class GroundState(Interval):
     assignment: IntArray
     energy: float
     certain: BoolArray | None = None
+
+    def _picture(self) -> str:
+        return spins_svg(self.spins)
 
     def by_label(self) -> dict[Hashable, int]:
         """Return the spin of every label; for a model with more labels, the assignment.
@@ -337,6 +353,9 @@ class LogPartition(Interval):
     def __float__(self) -> float:
         return self.value
 
+    def _picture(self) -> str:
+        return interval_svg(self.lower, self.upper, self.value)
+
     def _details(self) -> Stats:
         known = super()._details()
         return known if self.excess is None else {**known, "excess": self.excess}
@@ -396,6 +415,9 @@ class Marginals(Answer):
         """Whether no probability may be off by more than 1e-6, and none is a mere estimate."""
         known = self.proved or self.method not in ESTIMATES
         return known and self.error <= MARGINAL_TOLERANCE
+
+    def _picture(self) -> str:
+        return histogram_svg(self.nodes) if isinstance(self.nodes, np.ndarray) else ""
 
     def by_label(self) -> dict[Hashable, Any]:
         """Return P(s = +1) of every label; for a Markov random field, the table of each.
