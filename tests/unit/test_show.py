@@ -41,7 +41,7 @@ def test_small_arrays_are_written_out_and_large_ones_named() -> None:
 
 
 def test_notebooks_show_models_and_results():
-    from xml.etree import ElementTree
+    from xml.etree import ElementTree as ET
 
     import planaris as pl
 
@@ -52,7 +52,7 @@ def test_notebooks_show_models_and_results():
     shown += [pl.ground_state(pl.MarkovRandomField([3], [((0,), [1.0, 2.0, 3.0])]))]
     for thing in shown:
         html = thing._repr_html_()
-        ElementTree.fromstring(html)  # well-formed
+        ET.fromstring(html)  # well-formed
         assert type(thing).__name__ in html
     assert "<line" in glass._repr_html_()
     large = pl.generate.spin_glass(60, 1)

@@ -40,7 +40,7 @@ def bench(
         return
     where = f"{machine['processor']}, {machine['cores']} cores, planaris {machine['planaris']}"
     table = f"{render_table(rows)}\n\nMeasured by `planaris bench{' --full' if full else ''}` on "
-    table += f"{where}; processor time, least of three runs."
+    table += f"{where}; processor time, least of three runs, one thread."
     if write is None:
         Console().print(table, markup=False, highlight=False, soft_wrap=True)
     else:
