@@ -6,7 +6,6 @@ from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.plan import Plan, plan
 from planaris.planar.thermodynamics import ground_state_entropy, thermodynamics
-from planaris.result import Thermodynamics
 
 __all__ = [
     "GroundStates",
@@ -15,7 +14,6 @@ __all__ = [
     "MarginalsBatch",
     "Plan",
     "PlanarCertificate",
-    "Thermodynamics",
     "ground_state",
     "ground_state_entropy",
     "margin_violator",

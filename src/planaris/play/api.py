@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planaris.errors import PlanarisError, TimeLimitError, TooLargeError
-from planaris.play import answers
+from planaris.play import answers, curves
 from planaris.play.fields import Fields, RequestError
 from planaris.play.scenes import MAX_SIDE, SCENE_FIELDS, Scene, build_scene
 
@@ -98,6 +98,14 @@ def _log_partition(body: Any) -> dict[str, Any]:
     return answers.find_log_partition(build_scene(body))
 
 
+def _curves(body: Any) -> dict[str, Any]:
+    return curves.find_curves(build_scene(body))
+
+
+def _file(body: Any) -> dict[str, Any]:
+    return curves.write_file(build_scene(body))
+
+
 def _sample(body: Any) -> dict[str, Any]:
     scene, fields = _with(body, "sample_seed")
     return answers.draw_sample(scene, fields.integer("sample_seed", 0, 2**31 - 1, default=0))
@@ -120,6 +128,8 @@ QUESTIONS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ground-state": _ground_state,
     "domain-wall": _domain_wall,
     "log-partition": _log_partition,
+    "curves": _curves,
+    "file": _file,
     "sample": _sample,
     "marginals": _marginals,
 }

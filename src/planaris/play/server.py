@@ -44,6 +44,8 @@ ROUTES = {
         "ground-state",
         "domain-wall",
         "log-partition",
+        "curves",
+        "file",
         "sample",
         "marginals",
     )

@@ -453,3 +453,32 @@ def test_scenes_at_temperature_one_are_as_stated():
     assert isinstance(scene.model, IsingModel)
     assert scene.tempered.model.fields == pytest.approx(2 * scene.model.fields)
     assert scene.tempered.model.couplings == pytest.approx(2 * scene.model.couplings)
+
+
+def test_curves_are_what_enumeration_says():
+    scene, _, _ = truth(SQUARE)
+    found = ask("curves", SQUARE)
+    energies = scene.model.energy(all_states(12))
+    for k, t in enumerate(found["temperatures"]):
+        weights = np.exp(-(energies - energies.min()) / t)
+        p = weights / weights.sum()
+        mean = p @ energies
+        assert found["energy"][k] == pytest.approx(mean / 12, abs=1e-8)
+        assert found["entropy"][k] == pytest.approx(-(p[p > 0] @ np.log(p[p > 0])) / 12, abs=1e-7)
+        heat = p @ (energies - mean) ** 2 / t**2 / 12
+        assert found["specific_heat"][k] == pytest.approx(heat, abs=1e-4)
+    assert len(found["temperatures"]) > 10
+    large = {"kind": "square", "rows": 60, "columns": 60}
+    assert ask("curves", large) == {"temperatures": []}
+
+
+def test_the_model_comes_as_a_file():
+    from planaris.io import read_model
+
+    for source in (SQUARE, SOURCES["image"]):
+        scene, _, _ = truth(source)
+        found = ask("file", source)
+        kind = "coo" if found["name"].endswith("coo") else "edge-list"
+        again = read_model(io.StringIO(found["text"]), format=kind)
+        states = all_states(scene.model.num_spins)[:64]
+        np.testing.assert_allclose(again.energy(states), scene.model.energy(states), atol=1e-9)

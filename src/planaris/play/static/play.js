@@ -3,7 +3,9 @@
 // answer stale; it is dropped and the newest state is asked instead.
 
 const $ = id => document.getElementById(id);
-const UP = "#f2efe6", DOWN = "#2c4a6e", FACE = "#edae49", BROKEN = "#d1495b", WALL = "#00a0b4";
+const DARK = window.matchMedia("(prefers-color-scheme: dark)");
+let DOWN = DARK.matches ? "#4f83bd" : "#2c4a6e";  // visible on either page
+const UP = "#f2efe6", FACE = "#edae49", BROKEN = "#d1495b", WALL = "#00a0b4";
 const HOT = [0xc4, 0x45, 0x3c], MILD = [0xf2, 0xef, 0xe6], COLD = [0x2c, 0x4a, 0x6e];
 const LATTICES = ["square", "triangular", "honeycomb", "torus"];
 const EXAMPLE = "# the Petersen graph: not planar\n" +
@@ -13,6 +15,7 @@ const EXAMPLE = "# the Petersen graph: not planar\n" +
 const state = {
   view: "ground-state", edits: [], text: EXAMPLE, picture: null, sampleSeed: 1, spin: null,
   drawn: null, drawnKey: "", ground: null, groundKey: "", answer: null, first: null, join: false,
+  curves: null, curvesKey: "",
 };
 
 // -- what is asked -----------------------------------------------------------------------------
@@ -135,6 +138,12 @@ async function step() {
     : view === "marginals" && state.spin !== null ? { spin: state.spin } : {};
   const answer = await ask(view, { ...body, ...extra });
   if (again) return;
+  if (view === "log-partition" && state.curvesKey !== key) {
+    const curves = await ask("curves", body);
+    if (again) return;
+    state.curves = curves;
+    state.curvesKey = key;
+  }
   if (view === "ground-state") keepGround(answer.spins, key);
   if (view === "domain-wall") keepGround(answer.ground, key);
   show({ ...answer, view });
@@ -264,6 +273,10 @@ function paint() {
   if (!empty) place(width, height);
   legend();
   if (empty) return;
+  if (state.view === "log-partition" && state.curvesKey === state.drawnKey && state.curves.temperatures.length > 1) {
+    drawCurves(context, width, height);
+    return;
+  }
   const answer = state.answer, marginals = answer && answer.view === "marginals";
   const grid = ["square", "torus", "image"].includes(state.drawn.kind);
   const heat = marginals && grid && answer.nodes !== null;
@@ -277,6 +290,50 @@ function paint() {
   if (!cells) drawSpins(context, false);
   drawMarks(context);
   canvas.setAttribute("aria-label", `${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges. ${$("verdict").textContent}. ${$("numbers").textContent}`);
+}
+
+// Three panels over temperature, per spin, with the temperature that is set.
+function drawCurves(context, width, height) {
+  const style = getComputedStyle(document.body), text = style.getPropertyValue("--text"), soft = style.getPropertyValue("--soft");
+  const t = state.curves.temperatures, low = Math.log(t[0]), high = Math.log(t[t.length - 1]);
+  const names = [["energy", "energy per spin"], ["entropy", "entropy per spin"], ["specific_heat", "specific heat per spin"]];
+  const wide = width > 640, panels = names.length, gap = 54;
+  const w = (wide ? width / panels : width) - gap - 14, h = (wide ? height : height / panels) - 56;
+  names.forEach(([name, title], k) => {
+    const left = (wide ? k * width / panels : 0) + gap, top = (wide ? 0 : k * height / panels) + 26;
+    const values = state.curves[name], least = Math.min(...values), most = Math.max(...values), range = most - least || 1;
+    const x = value => left + w * (Math.log(value) - low) / (high - low);
+    const y = value => top + h - h * (value - least) / range;
+    context.strokeStyle = soft;
+    context.lineWidth = 1;
+    context.strokeRect(left, top, w, h);
+    context.fillStyle = text;
+    context.font = "13px system-ui, sans-serif";
+    context.textAlign = "left";
+    context.fillText(title, left, top - 8);
+    context.fillStyle = soft;
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "right";
+    context.fillText(digits(most, 3), left - 5, top + 9);
+    context.fillText(digits(least, 3), left - 5, top + h);
+    context.textAlign = "center";
+    for (const tick of [0.5, 1, 2, 4]) context.fillText(String(tick), x(tick), top + h + 14);
+    context.fillText("temperature", left + w / 2, top + h + 27);
+    context.strokeStyle = context.fillStyle = DOWN;
+    context.lineWidth = 2;
+    context.beginPath();
+    values.forEach((value, i) => i ? context.lineTo(x(t[i]), y(value)) : context.moveTo(x(t[i]), y(value)));
+    context.stroke();
+    const now = Math.min(Math.max(temperature(), t[0]), t[t.length - 1]);
+    context.strokeStyle = BROKEN;
+    context.lineWidth = 1;
+    context.setLineDash([4, 3]);
+    context.beginPath();
+    context.moveTo(x(now), top);
+    context.lineTo(x(now), top + h);
+    context.stroke();
+    context.setLineDash([]);
+  });
 }
 
 function segments(context, edges) {
@@ -393,7 +450,7 @@ function drawSpins(context, cells) {
     }
     context.fill();
     if (view.spacing > 9) {
-      context.strokeStyle = DOWN;
+      context.strokeStyle = DARK.matches ? UP : DOWN;
       context.lineWidth = 1;
       context.stroke();
     }
@@ -416,6 +473,8 @@ function legend() {
   const marginals = state.view === "marginals";
   const items = marginals ? [["scale", "probability of up (spins) and of equal (edges), from 0 to 1"]]
     : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
+  const curves = state.view === "log-partition" && state.curvesKey === state.drawnKey && state.curves.temperatures.length > 1;
+  if (curves) { $("legend").replaceChildren(); return; }
   if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
   const states = !marginals && state.view !== "log-partition";
   if (states && (state.view !== "sample" || view.spacing >= 6)) items.push(["line broken", "unsatisfied edge"]);
@@ -508,6 +567,72 @@ function hovered(event) {
     text = `edge ${state.drawn.edges[edge].map(called).join("–")}, J = ${digits(state.drawn.couplings[edge], 4)}${pair}`;
   }
   $("readout").textContent = text;
+  $("picture").title = text.trim();
+}
+
+// -- what is kept ------------------------------------------------------------------------------
+
+function keep(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  $("kept").textContent = `saved ${name}`;
+}
+
+function asSvg() {
+  const canvas = $("picture"), width = canvas.clientWidth, height = canvas.clientHeight, parts = [];
+  if (state.view === "log-partition") return null;
+  const answer = state.answer, spins = answer && answer.spins, r = Math.min(Math.max(0.3 * view.spacing, 1), 13).toFixed(1);
+  state.drawn.edges.forEach((edge, k) => {
+    const [u, v] = edge, far = Math.hypot(view.x[u] - view.x[v], view.y[u] - view.y[v]);
+    if (state.drawn.kind === "torus" && far > 1.8 * view.spacing) return;
+    const broken = spins && state.drawn.couplings[k] * product(spins, edge) < 0;
+    const pair = answer && answer.pairs ? heatOf(answer.pairs[k]) : broken ? BROKEN : "#8b949e";
+    const dash = state.drawn.couplings[k] < 0 && !answer?.pairs ? ' stroke-dasharray="4 3"' : "";
+    parts.push(`<line x1="${view.x[u].toFixed(1)}" y1="${view.y[u].toFixed(1)}" x2="${view.x[v].toFixed(1)}" y2="${view.y[v].toFixed(1)}" stroke="${pair}" stroke-width="${broken ? 3 : 1.5}"${dash}/>`);
+  });
+  state.drawn.positions.forEach((_, v) => {
+    const fill = spins ? (spins[v] === "+" ? UP : DOWN) : answer && answer.nodes ? heatOf(answer.nodes[v]) : "#b9bec4";
+    parts.push(`<circle cx="${view.x[v].toFixed(1)}" cy="${view.y[v].toFixed(1)}" r="${r}" fill="${fill}" stroke="#2c4a6e"/>`);
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${parts.join("")}</svg>`;
+}
+
+const CALLS = {
+  "ground-state": "pl.ground_state(model)", sample: "pl.sample(model.at(1 / T), 1)[0]",
+  marginals: "pl.marginals(model.at(1 / T))", "log-partition": "pl.log_partition(model.at(1 / T))",
+  "domain-wall": "pl.ground_state(model)",
+};
+
+function asPython() {
+  const drawn = state.drawn, many = drawn.edges.length > 2000;
+  const model = many ? `model = pl.io.read_model("model.${drawn.fields ? "coo" : "edges"}")  # saved by "Model file"`
+    : [`edges = ${JSON.stringify(drawn.edges)}`, `couplings = ${JSON.stringify(drawn.couplings)}`,
+      drawn.fields ? `fields = ${JSON.stringify(drawn.fields)}` : "fields = None",
+      `model = pl.IsingModel(edges, couplings, fields, num_spins=${drawn.positions.length})`].join("\n");
+  return `import planaris as pl\n\n${model}\nT = ${temperature()}\nresult = ${CALLS[state.view]}\nprint(result)\n`;
+}
+
+async function saveFile() {
+  const body = { source: source(), edits: state.edits, temperature: 1 };
+  try {
+    const file = await ask("file", body);
+    keep(file.name, new Blob([file.text], { type: "text/plain" }));
+  } catch (error) {
+    $("kept").textContent = error.message;
+  }
+}
+
+async function copyPython() {
+  const text = asPython();
+  try {
+    await navigator.clipboard.writeText(text);
+    $("kept").textContent = "copied";
+  } catch {
+    keep("model.py", new Blob([text], { type: "text/x-python" }));
+  }
 }
 
 // -- controls ----------------------------------------------------------------------------------
@@ -575,6 +700,9 @@ function listen() {
     button.addEventListener("click", () => choose(button.dataset.view));
   }
   $("kind").addEventListener("change", () => {
+    if (state.view === "domain-wall" && !["square", "triangular", "honeycomb"].includes($("kind").value)) {
+      choose("ground-state");  // walls are for plane lattices
+    }
     if ($("kind").value === "image") {
       $("size").value = String(Math.max(number("size"), 64));
       preview();
@@ -609,6 +737,15 @@ function listen() {
   $("panel").addEventListener("submit", event => event.preventDefault());
   $("picture").addEventListener("click", clicked);
   $("picture").addEventListener("pointermove", hovered);
+  $("save-png").addEventListener("click", () => $("picture").toBlob(blob => keep("model.png", blob)));
+  $("save-svg").addEventListener("click", () => {
+    const svg = asSvg();
+    if (svg) keep("model.svg", new Blob([svg], { type: "image/svg+xml" }));
+    else $("kept").textContent = "curves are kept as PNG";
+  });
+  $("save-file").addEventListener("click", saveFile);
+  $("copy-python").addEventListener("click", copyPython);
+  DARK.addEventListener("change", () => { DOWN = DARK.matches ? "#4f83bd" : "#2c4a6e"; paint(); });
   new ResizeObserver(() => paint()).observe($("picture"));
 }
 
