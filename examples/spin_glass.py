@@ -15,42 +15,20 @@ import numpy as np
 import typer
 
 import planaris as pl
-from planaris.planar import thermodynamics
 from planaris.report.pictures import WALL, new_figure
-
-
-def cylinder(length: int, width: int) -> pl.generate.Lattice:
-    """Return a square lattice that is periodic around its axis, drawn as rings."""
-    r, c = np.divmod(np.arange(length * width), width)
-    around = np.column_stack([r * width + c, r * width + (c + 1) % width])
-    along = np.column_stack([np.arange((length - 1) * width), np.arange(width, length * width)])
-    radius, angle = 1.0 + r, 2 * np.pi * c / width
-    positions = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-    return pl.generate.Lattice(np.concatenate([around, along]), positions)
 
 
 def wall_energies(disorder: str, width: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return what changing the boundary condition costs, for ``count`` glasses."""
-    lattice = cylinder(width, width)
-    seam = np.arange(width) * width + width - 1  # the edges around that close each ring
-    costs = np.empty(count)
-    for k in range(count):
-        glass = pl.generate.spin_glass(lattice, rng, disorder=disorder)
-        turned = glass.couplings.copy()
-        turned[seam] *= -1
-        before, after = pl.ground_state(glass), pl.ground_state(glass.with_couplings(turned))
-        costs[k] = abs(after.energy - before.energy)
-    return costs
+    lattice = pl.generate.cylinder(width)
+    glasses = (pl.generate.spin_glass(lattice, rng, disorder=disorder) for _ in range(count))
+    return np.array([abs(pl.domain_wall(g, (width, width)).energy) for g in glasses])
 
 
 def draw_wall(axes, width: int, rng: np.random.Generator) -> None:
     """Draw where the two ground states of one Gaussian glass differ, unrolled."""
-    lattice = cylinder(width, width)
-    glass = pl.generate.spin_glass(lattice, rng)
-    turned = glass.couplings.copy()
-    turned[np.arange(width) * width + width - 1] *= -1
-    before, after = pl.ground_state(glass), pl.ground_state(glass.with_couplings(turned))
-    overlap = (before.spins * after.spins).reshape(width, width)
+    wall = pl.domain_wall(pl.generate.spin_glass(pl.generate.cylinder(width), rng), (width, width))
+    overlap = wall.overlap.reshape(width, width)
     axes.imshow(overlap, cmap="cividis", interpolation="nearest")
     axes.set_title(f"overlap of the two ground states, {width}×{width}\nits borders are the wall")
     axes.set_axis_off()
@@ -67,7 +45,7 @@ def main(
     answers = {}
     for disorder, name, marker in (("gaussian", "Gaussian", "o"), ("bimodal", "±J", "s")):
         glass = pl.generate.spin_glass(size, rng, disorder=disorder)
-        sweep = thermodynamics(pl.plan(glass), glass.couplings, 1 / temperatures)
+        sweep = pl.thermodynamics(glass, 1 / temperatures)
         heat.plot(temperatures, sweep.specific_heat / glass.num_spins, marker=marker, label=name)
         costs = [wall_energies(disorder, w, samples, rng) for w in widths]
         mean = np.array([c.mean() for c in costs])

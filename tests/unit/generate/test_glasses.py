@@ -25,7 +25,11 @@ def test_a_size_is_an_open_square(size):
     assert spin_glass(size, 1).edges.tolist() == square_lattice(4).edges.tolist()
 
 
-@pytest.mark.parametrize("wrong", [(4, 5), "4", 4.0, None])
+def test_two_sizes_are_rows_and_columns():
+    assert spin_glass((4, 5), 1).edges.tolist() == square_lattice(4, 5).edges.tolist()
+
+
+@pytest.mark.parametrize("wrong", [(4, 5, 6), (4.0, 5), "4", 4.0, None])
 def test_other_lattices_are_refused_with_the_way_to_make_one(wrong):
     with pytest.raises(ModelError, match=r"`lattice`.*square_lattice\(rows, columns\)"):
         spin_glass(wrong, 1)
