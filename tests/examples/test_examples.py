@@ -120,11 +120,6 @@ def checks(errors: np.ndarray, d: int) -> np.ndarray:
     return found % 2
 
 
-def test_cylinders_have_the_edges_they_should():
-    lattice = pl.generate.cylinder(3, 4)
-    assert len(lattice.edges) == 3 * 4 + 2 * 4
-
-
 def test_repetition_code(tmp_path):
     answers = run("repetition_code", tmp_path, distance=5, shots=5000)
     assert answers["error rate"] == pytest.approx(answers["expected"], abs=0.02)
