@@ -323,3 +323,39 @@ def test_when_the_server_has_gone_the_page_says_so(visit):
             assert play.show("sample") == "error"
             assert "not running" in play.said
             seen.complaints.clear()
+
+
+@pytest.mark.parametrize("kind", ["torus", "image"])
+def test_kinds_without_walls_fall_back_to_the_ground_state(play, kind):
+    play.show("domain-wall")
+    assert play.choose("kind", kind) != "error"
+    pressed = play.page.get_attribute('[data-view="ground-state"]', "aria-pressed")
+    assert pressed == "true"
+
+
+def test_log_z_has_curves_over_temperature(play):
+    assert play.show("log-partition") == "exact"
+    play.look(lambda: play.share(DOWN) > 0.001)
+    assert play.share(UP) < 0.001  # no spins are drawn
+    assert play.page.inner_text("#legend") == ""
+
+
+def test_pictures_and_models_are_kept(play, tmp_path):
+    from planaris.io import read_model
+
+    for name, file in (("png", "model.png"), ("svg", "model.svg"), ("file", "model.edges")):
+        with play.page.expect_download() as download:
+            play.page.click(f"#save-{name}")
+        assert download.value.suggested_filename == file
+        download.value.save_as(tmp_path / file)
+    assert read_model(tmp_path / "model.edges").num_spins == 576
+    assert (tmp_path / "model.svg").read_text().count("<circle") == 576
+    assert pillow.open(tmp_path / "model.png").size[0] > 300
+    play.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    play.page.click("#copy-python")
+    play.look(lambda: play.page.inner_text("#kept") == "copied")
+    code = play.page.evaluate("navigator.clipboard.readText()")
+    names: dict = {}
+    exec(code, names)
+    assert names["result"].exact
+    assert names["model"].num_spins == 576

@@ -324,3 +324,10 @@ def test_info_says_whether_a_method_fits(maxcut_file: str) -> None:
     assert facts("--method", "graph-cut")["fits"] is not facts()["frustrated"]
     assert facts("--method", "treewidth", "--time-limit", "1e-12")["fits"] is False
     planaris("info", maxcut_file, "--method", "magic", code=1)
+
+
+def test_the_formats_of_the_help_are_those_that_are_read():
+    from planaris.cli.options import FORMATS
+    from planaris.io.model_files import READERS
+
+    assert tuple(READERS) == FORMATS

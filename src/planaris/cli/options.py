@@ -48,6 +48,9 @@ Certificate = Annotated[
     typer.Option(metavar="FILE", help="Write the result with its proof, for 'planaris verify'."),
 ]
 
+FORMATS = ("uai", "uai-log", "maxcut", "edge-list", "coo", "qubo", "bq", "bqm")
+"""What :func:`planaris.io.read_model` reads; named here so that help needs no reader."""
+
 VERB_OF: dict[str, Verb] = {
     "map": "ground_state",
     "pr": "log_partition",
@@ -70,10 +73,7 @@ def fill_help(command: str | None, text: str) -> str:
     >>> fill_help("map", "One of {formats}.")
     'One of uai, uai-log, maxcut, edge-list, coo, qubo, bq, bqm.'
     """
-    if "{formats}" in text:
-        from planaris.io.model_files import READERS
-
-        text = text.replace("{formats}", ", ".join(READERS))
+    text = text.replace("{formats}", ", ".join(FORMATS))
     if "{methods}" in text:
         text = text.replace("{methods}", ", ".join(_methods_of(command)))
     return text
