@@ -350,7 +350,8 @@ def test_pictures_and_models_are_kept(play, tmp_path):
         download.value.save_as(tmp_path / file)
     assert read_model(tmp_path / "model.edges").num_spins == 576
     assert (tmp_path / "model.svg").read_text().count("<circle") == 576
-    assert pillow.open(tmp_path / "model.png").size[0] > 300
+    with pillow.open(tmp_path / "model.png") as image:
+        assert image.size[0] > 300
     play.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     play.page.click("#copy-python")
     play.look(lambda: play.page.inner_text("#kept") == "copied")
