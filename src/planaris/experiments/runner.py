@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from time import perf_counter
 from typing import Any
@@ -168,19 +170,25 @@ def _cluster_results(
             raise MethodError(msg) from error
 
 
+@lru_cache(maxsize=1)
+def _thread_pools(num_modules: int) -> Any:
+    """Return the thread pools of libraries, found again once more modules were imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def run_trial(
     run: Callable[[Params], Record], params: Params, index: int = 0, code: str = ""
 ) -> tuple[int, Record | None, str]:
     """Run one trial in a worker, on one thread, and never raise for what the trial raises."""
-    from threadpoolctl import threadpool_limits
-
     if code and not same_sources(engine(), code):
         msg = f"a worker has planaris {engine()}, the run needs {code}: install the same there"
         raise MethodError(msg)
     started = perf_counter()
     try:
         # Sums are rounded as the number of threads has it, so that number is fixed.
-        with threadpool_limits(1):
+        with _thread_pools(len(sys.modules)).limit(limits=1):
             record = run(params)
     except Exception as error:  # the other trials go on
         return index, None, f"{type(error).__name__}: {error}"
