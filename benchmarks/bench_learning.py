@@ -51,12 +51,12 @@ def test_one_step_of_everything(benchmark):
         couplings = example.features @ weights / 2
         row = (
             least(lambda e=example, c=couplings: e.graph.ground_state(c)),
-            least(lambda e=example: margin(e, weights)),
-            least(lambda e=example: likelihood(e, weights, 1)),
+            least(lambda e=example: margin([e], weights)),
+            least(lambda e=example: likelihood([e], weights, 1)),
         )
         rows.append(row)
         print(f"{side:6} {1e3 * row[0]:13.1f} {1e3 * row[1]:10.1f} {1e3 * row[2]:10.1f}")
-        plane = margin(example, weights)
+        (plane,) = margin([example], weights)
         assert plane.at(weights) >= -1e-9
     if len(SIDES) > 1:
         grown = [
@@ -64,7 +64,7 @@ def test_one_step_of_everything(benchmark):
             for a, b in zip(rows[0], rows[-1], strict=True)
         ]
         print("grows as " + ", ".join(f"n^{g:.2f}" for g in grown))
-    benchmark.pedantic(lambda: likelihood(example, weights, None), rounds=3)
+    benchmark.pedantic(lambda: likelihood([example], weights, None), rounds=3)
 
 
 @pytest.mark.parametrize("noise", [5.0, 8.0])
@@ -97,10 +97,10 @@ def test_likelihood_training_to_a_gap(benchmark):
     seconds = time.process_time() - begin
     found = crf.training_
     assert found.converged
-    slope = likelihood(example, crf.coef_, None).slope + crf.coef_
+    slope = likelihood([example], crf.coef_, None)[0].slope + crf.coef_
     assert slope @ slope / 2 <= 1e-3 * max(1.0, found.objective)
     print(
         f"\n{side}×{side}: gap {found.gap:.2g} of {found.objective:.6g} after "
         f"{len(found.history)} rounds, {seconds:.2f} s"
     )
-    benchmark.pedantic(lambda: likelihood(example, crf.coef_, None), rounds=3)
+    benchmark.pedantic(lambda: likelihood([example], crf.coef_, None), rounds=3)

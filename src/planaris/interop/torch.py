@@ -110,11 +110,10 @@ def _evaluate(plan: Plan, couplings: Any, *, gradient: bool) -> tuple[Any, Any]:
         return np.zeros(shape), np.zeros(couplings.shape) if gradient else None
     if not gradient:
         found = plan.log_partition(rows)
-        if not all(z.exact for z in found):
+        if not found.exact.all():
             msg = "log Z of these couplings cannot be computed to double precision"
-            raise MethodError(msg)
-        return np.array([z.value for z in found]).reshape(shape), None
+            raise MethodError(msg, rows=np.flatnonzero(~found.exact))
+        return found.values.reshape(shape), None
     marginals = plan.marginals(rows)
-    log_z = np.array([m.log_z for m in marginals]).reshape(shape)
-    agree = np.array([m.edges for m in marginals]).reshape(couplings.shape)
-    return log_z, 2.0 * agree - 1.0
+    agree = marginals.edges.reshape(couplings.shape)
+    return marginals.log_z.reshape(shape), 2.0 * agree - 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -38,26 +39,38 @@ class Plane(NamedTuple):
         return self.offset + float(self.slope @ weights)
 
 
-def likelihood(example: Example, weights: FloatArray, threads: int | None) -> Plane:
-    """Return the tangent of -log P of the wanted labels (up to a global flip).
+def likelihood(
+    examples: Sequence[Example], weights: FloatArray, threads: int | None
+) -> list[Plane]:
+    """Return the tangents of -log P of the wanted labels (up to a global flip).
 
     ``E(y*) + ln Z`` with Z = Σ exp(-E): costs are E = features @ weights, couplings E / 2; the
-    gradient is φ(y*) less its expectation.
+    gradient is φ(y*) less its expectation. The examples are of one graph, and evaluated at once.
     """
-    costs = example.features @ weights
-    apart, log_z = example.graph.marginals(costs / 2, threads=threads)
-    cut = example.cut
-    once = np.log(2.0) if example.graph.num_spins else 0.0
-    value = float(costs[cut].sum() - costs.sum() / 2 + log_z - once)
-    gradient = example.features.T @ (cut - apart)
-    return Plane(value - float(gradient @ weights), gradient)
+    graph = examples[0].graph
+    costs = np.array([example.features @ weights for example in examples])
+    apart, log_z = graph.marginals(costs / 2, threads=threads)
+    once = np.log(2.0) if graph.num_spins else 0.0
+    planes = []
+    for k, example in enumerate(examples):
+        cut = example.cut
+        value = float(costs[k, cut].sum() - costs[k].sum() / 2 + log_z[k] - once)
+        gradient = example.features.T @ (cut - apart[k])
+        planes.append(Plane(value - float(gradient @ weights), gradient))
+    return planes
 
 
-def margin(example: Example, weights: FloatArray, threads: int | None = None) -> Plane:
-    """Return the plane of the worst violator: d(y, y*) + ⟨φ(y*) - φ(y), weights⟩.
+def margin(
+    examples: Sequence[Example], weights: FloatArray, threads: int | None = None
+) -> list[Plane]:
+    """Return the planes of the worst violators: d(y, y*) + ⟨φ(y*) - φ(y), weights⟩.
 
-    It lies below ``max_y d(y, y*) + E(y*) - E(y)`` everywhere, and touches it at ``weights``.
+    Each lies below ``max_y d(y, y*) + E(y*) - E(y)`` everywhere, and touches it at ``weights``.
     """
+    return [_worst(example, weights) for example in examples]
+
+
+def _worst(example: Example, weights: FloatArray) -> Plane:
     couplings = example.features @ weights / 2
     spins, _ = example.graph.margin_violator(couplings, example.spins, example.margin)
     worst, wanted = example.graph.cut(spins), example.cut
@@ -81,22 +94,41 @@ class Risk:
 
     def __init__(
         self,
-        loss: Callable[[Example, FloatArray, int | None], Plane],
+        loss: Callable[[Sequence[Example], FloatArray, int | None], list[Plane]],
         examples: Sequence[Example],
         n_jobs: int | None = None,
     ) -> None:
-        self.loss, self.examples, self.n_jobs = loss, examples, n_jobs
+        self.loss, self.n_jobs = loss, n_jobs
+        self.shares = _shares(examples, n_jobs)
 
     def __call__(self, weights: FloatArray) -> Plane:
         """Return the sums of what the loss returns."""
-        found = run_parallel(self._one, [(e, weights) for e in self.examples], self.n_jobs)
+        calls = [(examples, weights) for examples in self.shares]
+        found = [plane for part in run_parallel(self._some, calls, self.n_jobs) for plane in part]
         return Plane(
-            float(np.sum([plane.offset for plane in found])),
+            math.fsum(plane.offset for plane in found),
             np.sum([plane.slope for plane in found], axis=0),
         )
 
-    def _one(self, example: Example, weights: FloatArray, threads: int | None) -> Plane:
-        return self.loss(example, weights, threads)
+    def _some(
+        self, examples: Sequence[Example], weights: FloatArray, threads: int | None
+    ) -> list[Plane]:
+        return self.loss(examples, weights, threads)
+
+
+def _shares(examples: Sequence[Example], n_jobs: int | None) -> list[list[Example]]:
+    """Return the examples of every graph together, in as many shares as there are workers."""
+    from joblib import effective_n_jobs
+
+    by_graph: dict[int, list[Example]] = {}
+    for example in examples:
+        by_graph.setdefault(id(example.graph), []).append(example)
+    workers = effective_n_jobs(n_jobs) if n_jobs is not None else 1
+    shares = []
+    for group in by_graph.values():
+        size = -(-len(group) // workers)
+        shares += [group[k : k + size] for k in range(0, len(group), size)]
+    return shares
 
 
 def run_parallel(

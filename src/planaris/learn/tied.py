@@ -118,13 +118,21 @@ class TiedGraph:
 
     # -- from edges of the graph to edges of the contracted one, and back ----------------------
 
-    def contract(self, couplings: FloatArray) -> tuple[FloatArray, float]:
-        """Return the couplings of the contracted graph, and what tied ends contribute."""
+    def contract(self, couplings: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the couplings of the contracted graph, and what tied ends contribute.
+
+        Of one vector, or of every row of a batch.
+        """
         signed = couplings * self._relative
         inner = self._place < 0
         size = self.contracted.num_edges
-        total = np.bincount(self._place[~inner], weights=signed[~inner], minlength=size)
-        return total.astype(np.float64), float(signed[inner].sum())
+        rows = np.atleast_2d(signed)
+        place = self._place[~inner] + size * np.arange(len(rows))[:, None]
+        total = np.bincount(
+            place.ravel(), weights=rows[:, ~inner].ravel(), minlength=size * len(rows)
+        )
+        reduced = total.astype(np.float64).reshape(*signed.shape[:-1], size)
+        return reduced, signed[..., inner].sum(-1)
 
     def cut(self, spins: Int8Array) -> BoolArray:
         """Return which edges have ends that differ."""
@@ -147,15 +155,20 @@ class TiedGraph:
 
     def marginals(
         self, couplings: ArrayLike, *, threads: int | None = None
-    ) -> tuple[FloatArray, float]:
-        """Return P(s_u ≠ s_v) of every edge, and log Z over the states that keep the ties."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return P(s_u ≠ s_v) of every edge, and log Z over the states that keep the ties.
+
+        Of one vector of couplings, or of every row of a batch.
+        """
         reduced, constant = self.contract(np.asarray(couplings, dtype=np.float64))
         if self.contracted.num_edges == 0:  # only free spins
-            agree, log_z = np.zeros(0), self.contracted.num_spins * float(np.log(2.0))
+            agree = reduced
+            log_z = np.full(reduced.shape[:-1], self.contracted.num_spins * np.log(2.0))
         else:
             found = self.plan.marginals(reduced, threads=threads)
-            agree, log_z = np.asarray(found.edges), found.log_z
-        outer = np.append(agree, 1.0)[self._place]  # inside a group: agree, up to the sign
+            agree, log_z = found.edges, np.asarray(found.log_z)
+        known = np.concatenate([agree, np.ones((*agree.shape[:-1], 1))], axis=-1)
+        outer = known[..., self._place]  # inside a group: agree, up to the sign
         apart = np.where(self._relative > 0, 1.0 - outer, outer)
         return apart, log_z + constant
 
@@ -163,12 +176,12 @@ class TiedGraph:
         """Return log Z over the states that keep the ties."""
         reduced, constant = self.contract(np.asarray(couplings, dtype=np.float64))
         if self.contracted.num_edges == 0:
-            return self.contracted.num_spins * float(np.log(2.0)) + constant
+            return float(self.contracted.num_spins * np.log(2.0) + constant)
         found = self.plan.log_partition(reduced, threads=threads)
         if not found.exact:
             msg = "log Z of these couplings cannot be computed to double precision"
             raise MethodError(msg, lower=found.lower, upper=found.upper)
-        return float(found.value) + constant
+        return float(found.value + constant)
 
     def ground_state(self, couplings: ArrayLike) -> Int8Array:
         """Return a state of least energy that keeps the ties."""

@@ -21,16 +21,12 @@ from planaris.models.tolerance import energy_tolerance
 from planaris.planar.estimate import EPSILON, SAFETY
 from planaris.planar.evaluator import PfaffianEvaluator
 from planaris.planar.ground_state import PlanarCertificate
-from planaris.planar.single_model import (
-    around,
-    bounds_of,
-    certificate_of,
-    log_partition_of,
-    marginals_of,
-)
+from planaris.planar.results import around, bounds_of, certificate_of
+from planaris.planar.single_model import log_partition_of, marginals_of
 from planaris.planar.tjoin import least_unsatisfied
 from planaris.result import GroundState, LogPartition, Marginals, Stats
-from planaris.typing import ArrayLike, FloatArray, Int8Array
+from planaris.result.answers import log_partition_tolerance
+from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 T = TypeVar("T", bound=LogPartition | Marginals | GroundState)
 
@@ -118,6 +114,8 @@ class LogPartitions(_Results[LogPartition]):
     ----------
     values, lower, upper : numpy.ndarray
         The values and the ends of their intervals, one per row.
+    exact : numpy.ndarray
+        Whether the interval of the row is so narrow that it counts as exact.
 
     Examples
     --------
@@ -130,6 +128,7 @@ class LogPartitions(_Results[LogPartition]):
     values: FloatArray
     lower: FloatArray
     upper: FloatArray
+    exact: BoolArray
 
 
 class MarginalsBatch(_Results[Marginals]):
@@ -241,6 +240,8 @@ def _as_log_partitions(
     results.upper = np.nextafter(values + errors, np.inf)
     for k, one in singles.items():
         results.values[k], results.lower[k], results.upper[k] = one.value, one.lower, one.upper
+    width = results.upper - results.lower
+    results.exact = width <= log_partition_tolerance(evaluator.num_spins)
     return results
 
 

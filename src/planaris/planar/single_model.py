@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
-from planaris.planar.certificates import CutSumCertificate
 from planaris.planar.entries import Entries
 from planaris.planar.estimate import (
     EPSILON,
@@ -23,7 +22,8 @@ from planaris.planar.estimate import (
     precision_name,
 )
 from planaris.planar.gauge import gauge_spins
-from planaris.planar.precision_ladder import WEAK_COUPLING, agreements, attempts, log_constant
+from planaris.planar.precision_ladder import agreements, attempts, log_constant
+from planaris.planar.results import around, bounds_of, certificate_of
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import BoolArray, FloatArray
 
@@ -59,13 +59,6 @@ def log_partition_of(
     return _around_gauge(evaluator, couplings, stats, budget)
 
 
-def certificate_of(evaluator: PfaffianEvaluator, couplings: FloatArray) -> CutSumCertificate | None:
-    """Return what it takes to add up anew; nothing for warm plane models, which need no help."""
-    if evaluator.genus == 0 and np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
-        return None
-    return CutSumCertificate(evaluator.embedding, couplings.copy())
-
-
 def _around_gauge(
     evaluator: PfaffianEvaluator, couplings: FloatArray, stats: Stats, budget: Budget
 ) -> LogPartition:
@@ -83,21 +76,6 @@ def _around_gauge(
     value = lower + width / 2
     error = width / 2 + EPSILON * (abs(value) + evaluator.num_spins)
     return around(evaluator, value, error, stats)
-
-
-def around(
-    evaluator: PfaffianEvaluator, value: float, error: float, stats: Stats, **details: Any
-) -> LogPartition:
-    """Return log Z with its estimated error."""
-    return LogPartition.around(
-        value,
-        error,
-        num_variables=evaluator.num_spins,
-        method="planar",
-        proved=False,
-        stats={**stats, "error": error},
-        **details,
-    )
 
 
 def log_partition_from(
@@ -141,22 +119,6 @@ def sum_pfaffians(
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
         total.add(found.log_magnitude, sign if evaluator.genus else 1, error, found.magnitude)
     return total.scaled(4.0**evaluator.genus), stats
-
-
-def bounds_of(
-    evaluator: PfaffianEvaluator, couplings: FloatArray, lower: float, stats: Stats
-) -> LogPartition:
-    """Return what holds without elimination: one state below, all states above."""
-    upper = float(np.abs(couplings).sum()) + evaluator.num_spins * math.log(2.0)
-    slack = EPSILON * (float(np.abs(couplings).sum()) + evaluator.num_spins)
-    return LogPartition.between(
-        lower - slack,
-        upper + slack,
-        value=lower,
-        num_variables=evaluator.num_spins,
-        method="planar",
-        stats={**stats, "error": upper - lower},
-    )
 
 
 def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Marginals:

@@ -32,7 +32,7 @@ from planaris.models import (
 from planaris.models.convert import WithoutBias
 from planaris.models.memo import memo_of, once_per_model
 from planaris.planar import Plan
-from planaris.planar.certificates import CutSumCertificate
+from planaris.planar.results import CutSumCertificate
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 

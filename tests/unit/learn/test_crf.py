@@ -71,10 +71,10 @@ def test_likelihood_is_minus_log_probability(options, rng):
     energies = np.array([costs[graph.cut(s)].sum() for s in states])
     # A state and its flip are the same labelling (the bias spin flips along).
     log_p = np.log(2) - costs[example.cut].sum() - np.logaddexp.reduce(-energies)
-    assert likelihood(example, weights, None).at(weights) == pytest.approx(-log_p, abs=1e-10)
+    assert likelihood([example], weights, None)[0].at(weights) == pytest.approx(-log_p, abs=1e-10)
     distance = np.array([(graph.cut(s) != example.cut).sum() for s in states])
     loss = costs[example.cut].sum() - np.min(energies - distance)
-    assert margin(example, weights).at(weights) == pytest.approx(loss, abs=1e-10)
+    assert margin([example], weights)[0].at(weights) == pytest.approx(loss, abs=1e-10)
 
 
 def test_margin_is_never_negative_and_planes_lie_below_it(rng):

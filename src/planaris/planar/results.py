@@ -1,18 +1,27 @@
-"""What results of planar sums keep, so that they can be added up anew."""
+"""How sums over cuts are stated: value, error, and what it takes to add up anew."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.embed import Embedding
 from planaris.kernels.tjoin import CutPacking
+from planaris.planar.estimate import EPSILON
 from planaris.planar.gauge import gauge_spins
-from planaris.result import CutSum, Proof
+from planaris.result import CutSum, LogPartition, Proof, Stats
 from planaris.show import one_line
 from planaris.typing import FloatArray, Int8Array, IntArray
+
+if TYPE_CHECKING:
+    from planaris.planar.evaluator import PfaffianEvaluator
+
+WEAK_COUPLING = 3.0
+"""Sums of couplings up to here need no certificate: they are added up anew without help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,3 +79,41 @@ class CutSumCertificate(Proof):
             parent=none if sets is None else sets.parent,
             values=no_values if sets is None else sets.values,
         )
+
+
+def certificate_of(evaluator: PfaffianEvaluator, couplings: FloatArray) -> CutSumCertificate | None:
+    """Return what it takes to add up anew; nothing for warm plane models, which need no help."""
+    if evaluator.genus == 0 and np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
+        return None
+    return CutSumCertificate(evaluator.embedding, couplings.copy())
+
+
+def around(
+    evaluator: PfaffianEvaluator, value: float, error: float, stats: Stats, **details: Any
+) -> LogPartition:
+    """Return log Z with its estimated error."""
+    return LogPartition.around(
+        value,
+        error,
+        num_variables=evaluator.num_spins,
+        method="planar",
+        proved=False,
+        stats={**stats, "error": error},
+        **details,
+    )
+
+
+def bounds_of(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, lower: float, stats: Stats
+) -> LogPartition:
+    """Return what holds without elimination: one state below, all states above."""
+    upper = float(np.abs(couplings).sum()) + evaluator.num_spins * math.log(2.0)
+    slack = EPSILON * (float(np.abs(couplings).sum()) + evaluator.num_spins)
+    return LogPartition.between(
+        lower - slack,
+        upper + slack,
+        value=lower,
+        num_variables=evaluator.num_spins,
+        method="planar",
+        stats={**stats, "error": upper - lower},
+    )
