@@ -101,7 +101,7 @@ LaneSizes lane_sizes(const FrontTree& tree) {
 
 size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool marginals) {
   const int64_t front = (sizes.rows + 34) * (sizes.rows + 16) + std::max(sizes.up, sizes.down);
-  return 64 * (size_t(front) + (marginals ? size_t(sizes.factors) : 0) + 9 * edges + vertices);
+  return 64 * (size_t(front) + (marginals ? size_t(sizes.factors) : 0) + 9 * edges + 2 * vertices);
 }
 
 std::vector<LaneKernels> all_lane_kernels() {

@@ -59,7 +59,7 @@ class LaneMemory {
  public:
   void reserve(size_t bytes) {
     if (bytes <= size_) return;
-    bytes_ = std::make_unique<std::byte[]>(bytes + 64);
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes + 64);
     size_ = bytes;
   }
   std::byte* begin() {

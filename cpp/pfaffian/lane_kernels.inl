@@ -406,45 +406,52 @@ struct Rows {
   using V = DoubleVector;
   using I = VectorOf<double>::I;
 
-  // J s s of all edges at v but those to `other`, summed up: what flipping v costs, halved.
-  LANES_TARGET static V held(const RotationView& graph, const V* couplings, const V* spins,
-                             int32_t v, int32_t other) {
-    V field = V{};
-    for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
-      const int32_t h = graph.rotation[k], w = graph.head(h);
-      if (w != v && w != other) field = fused(couplings[h >> 1], spins[w], field);
-    }
-    return field * spins[v];
-  }
-
   LANES_TARGET static bool any(I mask) {
     int64_t found = 0;
     for (int k = 0; k < kDoubles; ++k) found |= mask[k];
     return found != 0;
   }
 
+  // Flips spin v where the mask says so; `field` holds Σ J s of the neighbours of every spin.
+  LANES_TARGET static void flip(const RotationView& graph, const V* couplings, int32_t v, I mask,
+                                V* spins, V* field) {
+    const V change = mask ? -2.0 * spins[v] : V{};
+    spins[v] += change;
+    for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
+      const int32_t h = graph.rotation[k], w = graph.head(h);
+      if (w != v) field[w] = fused(couplings[h >> 1], change, field[w]);
+    }
+  }
+
   // Flips single spins, then pairs of neighbours as well, while that lowers the energy.
-  LANES_TARGET static void descend(const RotationView& graph, const V* couplings, int sweeps,
-                                   V* spins) {
+  LANES_TARGET static void descend(const RotationView& graph, int32_t edges, const V* couplings,
+                                   V* spins, V* field) {
     const int32_t n = graph.num_vertices();
-    const auto m = static_cast<int32_t>(graph.rotation.size() / 2);
-    for (int32_t v = 0; v < n; ++v) spins[v] = V{} + 1.0;
-    for (int sweep = 0; sweep < sweeps; ++sweep) {
+    for (int32_t v = 0; v < n; ++v) {
+      spins[v] = V{} + 1.0;
+      field[v] = V{};
+    }
+    for (int32_t e = 0; e < edges; ++e) {
+      field[graph.edges[2 * e]] += couplings[e];
+      field[graph.edges[2 * e + 1]] += couplings[e];
+    }
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
       I changed = I{};
       for (int32_t v = 0; v < n; ++v) {
-        const I flip = (I)(held(graph, couplings, spins, v, v) < V{});
-        spins[v] = flip ? -spins[v] : spins[v];
-        changed |= flip;
+        const I mask = (I)(field[v] * spins[v] < V{});
+        if (!any(mask)) continue;
+        flip(graph, couplings, v, mask, spins, field);
+        changed |= mask;
       }
       if (any(changed) && sweep < kSingleSweeps) continue;
-      for (int32_t e = 0; e < m; ++e) {
+      for (int32_t e = 0; e < edges; ++e) {
         const int32_t u = graph.edges[2 * e], v = graph.edges[2 * e + 1];
-        if (u == v) continue;
-        const V cost = held(graph, couplings, spins, u, v) + held(graph, couplings, spins, v, u);
-        const I flip = (I)(cost < V{});
-        spins[u] = flip ? -spins[u] : spins[u];
-        spins[v] = flip ? -spins[v] : spins[v];
-        changed |= flip;
+        const V joined = 2.0 * couplings[e] * spins[u] * spins[v];
+        const I mask = (I)(fused(field[u], spins[u], field[v] * spins[v]) < joined);
+        if (u == v || !any(mask)) continue;
+        flip(graph, couplings, u, mask, spins, field);
+        flip(graph, couplings, v, mask, spins, field);
+        changed |= mask;
       }
       if (!any(changed)) break;
     }
@@ -506,7 +513,7 @@ struct Rows {
 // Buffers of one group of rows.
 struct Group {
   using V = DoubleVector;
-  V *couplings, *spins, *weight[2], *pivots[2], *uncut;
+  V *couplings, *spins, *field, *weight[2], *pivots[2], *uncut;
   FloatVector *float_weight, *float_pivots;
   double *one_weight, *one_pivots, *one_uncut;
   float *one_float_weight, *one_float_pivots;
@@ -519,6 +526,7 @@ struct Group {
       cut.used = 0;
       couplings = cut.take<V>(m);
       spins = cut.take<V>(p.graph.num_vertices());
+      field = cut.take<V>(p.graph.num_vertices());
       for (int half = 0; half < 2; ++half) {
         weight[half] = cut.take<V>(m);
         pivots[half] = cut.take<V>(m);
@@ -559,7 +567,7 @@ LANES_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, i
     for (int32_t e = 0; e < p.num_couplings; ++e) g.couplings[e][lane] = from[e];
   }
   for (int32_t e = p.num_couplings; e < m; ++e) g.couplings[e] = DoubleVector{};
-  if (rows.spins == nullptr) return Rows::descend(p.graph, g.couplings, kSweeps, g.spins);
+  if (rows.spins == nullptr) return Rows::descend(p.graph, p.num_couplings, g.couplings, g.spins, g.field);
   for (int lane = 0; lane < kDoubles; ++lane) {
     const int8_t* from = rows.spins[first + (lane < live ? lane : 0)];
     for (int32_t v = 0; v < p.graph.num_vertices(); ++v) g.spins[v][lane] = from[v];

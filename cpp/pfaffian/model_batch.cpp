@@ -198,8 +198,12 @@ class Batch {
 
   std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
     const LaneKernels& kernels = lane_kernels();
-    const auto most = static_cast<size_t>(kernels.most);
-    const size_t groups = (rows.size() + most - 1) / most;
+    // Equal shares: no thread waits for another that has a full group.
+    const auto round_up = [](size_t a, size_t b) { return (a + b - 1) / b; };
+    const auto threads = static_cast<size_t>(team_.threads());
+    const size_t rounds = round_up(rows.size(), threads * kernels.most);
+    const size_t most = std::max<size_t>(1, round_up(rows.size(), threads * std::max<size_t>(rounds, 1)));
+    const size_t groups = round_up(rows.size(), most);
     std::vector<LaneOutcome> found(rows.size());
     team_.work(groups, [&](int worker, int task) {
       team_.check(worker, double(task) / double(groups));
