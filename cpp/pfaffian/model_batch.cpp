@@ -358,6 +358,47 @@ ModelBatch evaluate_batch(const PlaneGraph& plane, std::span<const double> coupl
   return Batch(plane, couplings, options, control).run(num_rows(plane, couplings));
 }
 
+std::vector<int8_t> flipped_state(const RotationView& graph, std::span<const double> couplings,
+                                  Control& control) {
+  constexpr int kSweeps = 8, kSingleSweeps = 2;
+  const int32_t n = graph.num_vertices();
+  const auto edges = static_cast<int32_t>(couplings.size());
+  std::vector<int8_t> spins(n, 1);
+  std::vector<double> field(n, 0.0);  // Σ J s of the neighbours
+  for (int32_t e = 0; e < edges; ++e) {
+    field[graph.edges[2 * e]] += couplings[e];
+    field[graph.edges[2 * e + 1]] += couplings[e];
+  }
+  const auto flip = [&](int32_t v) {
+    spins[v] = static_cast<int8_t>(-spins[v]);
+    for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
+      const int32_t h = graph.rotation[k], w = graph.head(h);
+      if (w != v && h >> 1 < edges) field[w] += 2.0 * couplings[h >> 1] * spins[v];
+    }
+  };
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    bool changed = false;
+    for (int32_t v = 0; v < n; ++v) {
+      control.poll();
+      if (!(field[v] * spins[v] < 0.0)) continue;
+      flip(v);
+      changed = true;
+    }
+    if (changed && sweep < kSingleSweeps) continue;
+    for (int32_t e = 0; e < edges; ++e) {
+      control.poll();
+      const int32_t u = graph.edges[2 * e], v = graph.edges[2 * e + 1];
+      const double joined = 2.0 * couplings[e] * spins[u] * spins[v];
+      if (u == v || !(field[u] * spins[u] + field[v] * spins[v] < joined)) continue;
+      flip(u);
+      flip(v);
+      changed = true;
+    }
+    if (!changed) break;
+  }
+  return spins;
+}
+
 size_t batch_bytes(const PlaneGraph& plane, bool marginals) {
   return lane_bytes(lane_sizes(plane.tree), plane.signs.size(), plane.num_vertices(), marginals);
 }

@@ -47,6 +47,19 @@ class PlaneModels {
     return ground_state_batch(plane(), flat(couplings), threads, control);
   }
 
+  Out1<int8_t> flipped(In1<double> couplings, const Progress& progress) const {
+    if (couplings.size() != dual_edges_.size() / 2) {
+      throw std::invalid_argument("couplings must hold one number per edge");
+    }
+    Control control = make_control(progress);
+    std::vector<int8_t> spins;
+    {
+      nb::gil_scoped_release release;
+      spins = flipped_state(plan_->graph(), flat(couplings), control);
+    }
+    return to_numpy(std::move(spins));
+  }
+
   size_t bytes(bool marginals) const { return batch_bytes(plane(), marginals); }
   int64_t largest_front() const { return lane_sizes(plan_->tree).rows; }
   double multiplications() const {
@@ -112,6 +125,8 @@ void bind_model_batch(nb::module_& m) {
            nb::arg("marginals"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("ground_states", &PlaneModels::ground_states, nb::arg("couplings").noconvert(),
            nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("flipped_state", &PlaneModels::flipped, nb::arg("couplings").noconvert(),
+           nb::arg("progress") = nb::none())
       .def("bytes", &PlaneModels::bytes, nb::arg("marginals"))
       .def_prop_ro("largest_front", &PlaneModels::largest_front)
       .def_prop_ro("multiplications", &PlaneModels::multiplications)

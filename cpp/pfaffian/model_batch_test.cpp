@@ -231,6 +231,30 @@ TEST_CASE("kernels of all instruction sets agree") {
   }
 }
 
+TEST_CASE("flips lower the energy, and no flip of a spin would lower it further") {
+  std::mt19937 random(9);
+  for (const Drawn& g : graphs()) {
+    const size_t m = g.edges.size() / 2;
+    const std::vector<double> couplings = random_rows(g, 8, random);
+    for (int k = 0; k < 8; ++k) {
+      Control control;
+      const std::span<const double> row{couplings.data() + k * m, m};
+      const std::vector<int8_t> spins = flipped_state(g.plane().graph, row, control);
+      double up = 0.0, found = 0.0;
+      std::vector<double> held(spins.size(), 0.0);
+      for (size_t e = 0; e < m; ++e) {
+        const double term = row[e] * spins[g.edges[2 * e]] * spins[g.edges[2 * e + 1]];
+        up += row[e];
+        found += term;
+        held[g.edges[2 * e]] += term;
+        held[g.edges[2 * e + 1]] += term;
+      }
+      CHECK(found >= up - 1e-9);
+      for (const double h : held) CHECK(h >= -1e-9);
+    }
+  }
+}
+
 TEST_CASE("rows are counted by the edges of the graph") {
   const Drawn g = grid(2, 2, 1, false);
   Control control;

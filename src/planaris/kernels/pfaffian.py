@@ -32,6 +32,12 @@ class EliminationOrder:
     rank: IntArray
 
 
+def any_order(num_edges: int) -> EliminationOrder:
+    """Return the order of the dissection: no edge waits for another."""
+    none = np.zeros(num_edges, dtype=np.int32)
+    return EliminationOrder(none, none)
+
+
 NO_ORDER = EliminationOrder(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
 
 
@@ -291,6 +297,10 @@ class PlaneModels:
             found.equal if marginals else np.zeros((0, couplings.shape[1])),
             found.complete,
         )
+
+    def flipped_state(self, couplings: FloatArray, *, budget: Budget) -> Int8Array:
+        """Return a state of low energy: flips of spins and pairs, a few sweeps."""
+        return self._core.flipped_state(np.ascontiguousarray(couplings), budget.poller())
 
     def ground_states(
         self, couplings: FloatArray, *, budget: Budget

@@ -11,6 +11,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
+from planaris.kernels.pfaffian import any_order
 from planaris.kernels.tjoin import CutPacking
 from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
@@ -45,7 +46,7 @@ def attempts(
     largest = np.abs(couplings).max(initial=0.0)
     if largest >= LARGEST_WIDE:
         return
-    if largest <= WEAK_COUPLING:
+    if largest <= WEAK_COUPLING and (evaluator.genus or evaluator.in_batches):
         yield _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8)), False
     if evaluator.genus:
         spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
@@ -54,6 +55,12 @@ def attempts(
             yield entries, False
         entries = _assigned(evaluator, entries, budget)
     else:
+        models = evaluator.models
+        if models is not None and not evaluator.in_batches and largest <= MODERATE_COUPLING:
+            # Large plane models: a low state will do, and no pivot is below its join.
+            spins = models.flipped_state(couplings, budget=budget)
+            entries = _entries(evaluator, couplings, spins)
+            yield replace(entries, order=any_order(evaluator.split.num_edges)), False
         spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
         entries = replace(_entries(evaluator, couplings, spins), packing=unsatisfied.certificate)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
