@@ -46,7 +46,7 @@ def attempts(
     largest = np.abs(couplings).max(initial=0.0)
     if largest >= LARGEST_WIDE:
         return
-    if largest <= WEAK_COUPLING and (evaluator.genus or evaluator.in_batches):
+    if largest <= WEAK_COUPLING:
         yield _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8)), False
     if evaluator.genus:
         spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
@@ -56,7 +56,8 @@ def attempts(
         entries = _assigned(evaluator, entries, budget)
     else:
         models = evaluator.models
-        if models is not None and not evaluator.in_batches and largest <= MODERATE_COUPLING:
+        moderate = WEAK_COUPLING < largest <= MODERATE_COUPLING
+        if moderate and models is not None and not evaluator.in_batches:
             # Large plane models: a low state will do, and no pivot is below its join.
             spins = models.flipped_state(couplings, budget=budget)
             entries = _entries(evaluator, couplings, spins)
