@@ -25,7 +25,7 @@ from planaris import IsingModel, treewidth
 from planaris.bounds import clamped_marginals, interval, pdc, planar_and_trees, trw
 from planaris.bounds.decomposition.trees import grow_trees, tree_decomposition
 from planaris.generate import square_lattice
-from planaris.subgraphs.bias_model import as_bare
+from planaris.subgraphs.bias_model import as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition, Stop
 from planaris.subgraphs.families import lattice_family, lattice_shape
 
@@ -147,7 +147,7 @@ def projected_gradient(state: Decomposition, target: float, seconds: float) -> t
 def rival() -> None:
     for coupling, field in ((2.0, 0.05), (1.0, 0.05), (0.5, 1.0)):
         model = lattice(7, coupling, field, 0)
-        bare = as_bare(model)
+        bare = as_bias_model(model)
         shape = lattice_shape(bare)
         assert shape is not None
         family = lattice_family(bare, shape)
@@ -239,7 +239,7 @@ def trees(sides: list[int]) -> None:
     """Message passing against the optimiser, both over trees with optimised weights."""
     for side in sides:
         for coupling, field in ((1.0, 0.1), (2.0, 0.05), (0.5, 1.0)):
-            bare = as_bare(lattice(side, coupling, field, 0))
+            bare = as_bias_model(lattice(side, coupling, field, 0))
             rows = []
             for name, run in (
                 ("messages", lambda bare: tree_decomposition(bare)),

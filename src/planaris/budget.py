@@ -17,8 +17,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from planaris.errors import MethodError, ModelError, PlanarisError, within
-from planaris.memory import available_bytes, check_memory
-from planaris.processors import processors
+from planaris.machine import available_bytes, check_memory, processors
 from planaris.progress import ProgressCallback, ProgressOption, watch
 
 __all__ = [

@@ -22,7 +22,7 @@ from planaris.bounds.decomposition.trees import grow_trees
 from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.reference import enumerate_states
-from planaris.subgraphs.bias_model import as_bare
+from planaris.subgraphs.bias_model import as_bias_model
 from planaris.verify import check_result
 
 CHUNKS = 20
@@ -144,7 +144,7 @@ def test_bounds_told_on_the_way_are_those_that_can_be_proved(seed: int) -> None:
     """Weights that vanish leave huge couplings behind, which must not cancel unseen."""
     rng = np.random.default_rng([13, seed])
     pairs = np.argwhere(np.triu(np.ones((14, 14)), 1) > 0)
-    bare = as_bare(IsingModel(pairs, np.round(rng.normal(size=len(pairs)))))
+    bare = as_bias_model(IsingModel(pairs, np.round(rng.normal(size=len(pairs)))))
     state, _ = grow_trees(bare, max_iterations=500, max_rounds=12, tolerance=2e-7)
     told = state.upper + bare.constant
     assert state.certified() <= told + 1e-9 * (1 + abs(told))

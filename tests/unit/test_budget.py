@@ -9,7 +9,7 @@ import pytest
 
 import planaris as pl
 from helpers.clocks import StepClock
-from planaris import processors as machine
+from planaris import machine
 from planaris.budget import UNLIMITED, Budget, control, processors, use_clock
 from planaris.errors import ModelError, PlanarisError, TimeLimitError, TooLargeError
 from planaris.kernels import elimination

@@ -10,7 +10,7 @@ import pytest
 
 import planaris as pl
 from planaris.errors import TooLargeError
-from planaris.memory import available_bytes
+from planaris.machine import available_bytes
 from planaris.planar import plan
 from planaris.selftest.interrupts import cube, lattice
 

@@ -17,7 +17,7 @@ from planaris.subgraphs.convex_combination import Callback
 from planaris.treewidth.rounding import size_of_logs
 
 
-class Enclosure:
+class BestInterval:
     """An interval around log Z that only shrinks.
 
     Parameters

@@ -16,7 +16,7 @@ from planaris.kernels.polytope import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
 from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
-from planaris.subgraphs.bias_model import EPSILON, LOG2, as_bare
+from planaris.subgraphs.bias_model import EPSILON, LOG2, as_bias_model
 from planaris.subgraphs.convex_combination import Callback
 from planaris.subgraphs.families import lattice_shape
 from planaris.subgraphs.partitions import colour_classes, grow_clusters
@@ -269,7 +269,7 @@ def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int)
         raise MethodError(msg)
     if clusters == "planar":
         return planar_clusters(model, width)
-    shape = lattice_shape(as_bare(model))
+    shape = lattice_shape(as_bias_model(model))
     if clusters == "width" and shape is not None and width < max(shape):
         # Across the longer side, so that no strip has more than ``width`` on its frontier.
         rows, columns = shape

@@ -73,7 +73,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def run(params: Params) -> Record:
-    """Learn a field on some images, and compare its weights with the truth of others."""
+    """Learn a CRF on some images, and compare its weights with the truth of others."""
     images, masks, tested = _made(params) if params["part"] == "made" else _horses(params)
     training = [k for k in range(len(images)) if k not in set(tested)]
     crf = GridCRF().fit([images[k] for k in training], [masks[k] for k in training])
@@ -170,7 +170,7 @@ def plot(results: Sequence[Result]) -> Panels:
         verdicts=verdicts,
         notes=[
             (
-                "The fields are learned piecewise on grey levels and place, with all edge weights "
+                "The CRFs are learned piecewise on grey levels and place, with all edge weights "
                 "counted; the paper's were trained by Domke (2013) on colour and edge filters."
             )
         ],

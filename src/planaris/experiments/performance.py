@@ -123,7 +123,7 @@ def _timed(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
 
 
 def _is_installed(package: str) -> bool:
-    """Tell whether a package can be imported: it is there, and so is all that it needs."""
+    """Return whether a package can be imported: it is there, and so is all that it needs."""
     try:
         import_module(package)
     except ImportError:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import FileFormatError, ModelError, PlanarisError, missing_extra
-from planaris.memory import check_memory
+from planaris.machine import check_memory
 from planaris.typing import ArrayLike, BoolArray, FloatArray
 from planaris.writing import open_whole
 

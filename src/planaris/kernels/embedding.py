@@ -32,7 +32,7 @@ def embed_planar(num_vertices: int, edges: IntArray) -> tuple[bool, IntArray, In
 
 
 def is_planar(num_vertices: int, edges: IntArray) -> bool:
-    """Tell whether a graph is planar, without embedding it."""
+    """Return whether a graph is planar, without embedding it."""
     return _core.is_planar(num_vertices, edges)
 
 

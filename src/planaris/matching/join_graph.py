@@ -120,7 +120,7 @@ def as_vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]
 
 
 def is_ready(values: Any) -> TypeGuard[IntArray]:
-    """Tell whether these are numbers in the type of the core already."""
+    """Return whether these are numbers in the type of the core already."""
     return isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1
 
 

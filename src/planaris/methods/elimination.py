@@ -1,4 +1,4 @@
-"""When elimination is the way to go."""
+"""Where exact elimination fits memory and time, and where it beats other exact methods."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PLAN_SHARE = 0.3
 """Of the time that is left, which the search for an elimination order may take."""
 
 UNEVEN = 1e5
-"""Log potentials larger than this, beside what is usual in a field, blur its couplings."""
+"""Log potentials larger than this, beside what is usual in a model, blur its couplings."""
 
 LARGE = 1e7
 """Log weights larger than this lose some 1e-8 when they become couplings."""
 
 SMALL = 2000
-"""Of fields of so many variables, an elimination order is soon found."""
+"""In models of up to so many variables, an elimination order is soon found."""
 
 QUICK_SECONDS = 20.0
 """So long an elimination may take to avoid that; beyond, what is blurred is said to be."""
@@ -47,20 +47,20 @@ def cheap_elimination(model: IsingModel, task: Task, budget: Budget) -> Eliminat
 
 
 def sharper_elimination(
-    field: MarkovRandomField, task: Task, budget: Budget
+    mrf: MarkovRandomField, task: Task, budget: Budget
 ) -> EliminationPlan | None:
-    """Return a plan where couplings would lose what the field says, and elimination fits.
+    """Return a plan where couplings would lose what the MRF says, and elimination fits.
 
     A coupling is the difference of sums of four logarithms: beside a penalty of 1e20 it keeps
     nothing of the others. Elimination takes them as they are.
     """
-    logs = np.abs(field.log_values[np.isfinite(field.log_values)])
+    logs = np.abs(mrf.log_values[np.isfinite(mrf.log_values)])
     usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
     uneven = float(logs.max(initial=0.0)) > UNEVEN * max(usual, 1.0)
-    large = field.num_variables <= SMALL and size_of_logs(field) > LARGE
+    large = mrf.num_variables <= SMALL and size_of_logs(mrf) > LARGE
     if not (uneven or large):
         return None
-    plan = fitting_elimination(field, task, budget)
+    plan = fitting_elimination(mrf, task, budget)
     return plan if plan is not None and plan.seconds <= QUICK_SECONDS else None
 
 

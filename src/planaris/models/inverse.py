@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from planaris.result import AsIsing, GroundState, LogPartition, Marginals
+from planaris.result import AsIsing, GroundState, LogPartition, Marginals, Pseudomarginals
 from planaris.typing import Array, ArrayLike
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
 
     >>> import planaris as pl
     >>> from planaris.models import mrf2ising
-    >>> field = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [3.0, 4.0]])])
-    >>> ising, inverse = mrf2ising(field)
+    >>> mrf = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [3.0, 4.0]])])
+    >>> ising, inverse = mrf2ising(mrf)
     >>> round(float(np.exp(lift_log_partition(pl.log_partition(ising), inverse).value)), 9)
     10.0
     """
@@ -105,15 +105,16 @@ def lift_ground_state(
 
     >>> import planaris as pl
     >>> from planaris.models import mrf2ising
-    >>> field = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [5.0, 4.0]])])
-    >>> ising, inverse = mrf2ising(field)
-    >>> lift_ground_state(pl.ground_state(ising), inverse, field).assignment.tolist()
+    >>> mrf = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [5.0, 4.0]])])
+    >>> ising, inverse = mrf2ising(mrf)
+    >>> lift_ground_state(pl.ground_state(ising), inverse, mrf).assignment.tolist()
     [1, 0]
     """
-    certificate = None
+    certificate, guess = None, None
     state = inverse.lift_states(result.spins if len(result.spins) else result.assignment)
-    if hasattr(original, "log_values") and result.certificate is not None:
-        certificate = AsIsing(result.certificate)
+    if hasattr(original, "log_values"):
+        certificate = None if result.certificate is None else AsIsing(result.certificate)
+        guess = _lift_pseudomarginals(result, inverse)
     lower = result.lower
     if inverse.error:  # the numbers of the new model are sums, which round
         lower = math.fsum([math.nextafter(lower, -math.inf), -inverse.error])
@@ -124,7 +125,18 @@ def lift_ground_state(
         original,
         state,
         lower,
-        pseudomarginals=None,
+        pseudomarginals=guess,
         certificate=certificate,
         certain=None,
     )
+
+
+def _lift_pseudomarginals(result: GroundState, inverse: Inverse) -> Pseudomarginals | None:
+    """Return a table per variable for the optimum of a relaxation in spins."""
+    guess = result.pseudomarginals
+    if guess is None or guess.edges is None:
+        return None
+    lifted = inverse.lift_marginals(
+        Marginals(nodes=guess.nodes, edges=guess.edges, method=result.method)
+    )
+    return Pseudomarginals(lifted.nodes, None, guess.integrality)

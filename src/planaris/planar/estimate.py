@@ -30,7 +30,7 @@ ORDERED_LOSS = 1e-6
 
 
 def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
-    """Tell whether every row found a pivot and no weight left the range of its numbers.
+    """Return whether every row found a pivot and no weight left the range of its numbers.
 
     Eliminated in order, every pivot is at least its join, and of the same sign.
     """
@@ -40,7 +40,7 @@ def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
 
 
 def is_calm(found: LogPfaffian, *, cold: bool) -> bool:
-    """Tell whether pivots were so large, and couplings so weak, that nothing can have cancelled."""
+    """Return whether pivots were so large, and couplings so weak, that nothing can have cancelled."""
     calm = found.smallest_exponent >= CALM_EXPONENT and found.worst_ratio >= 0.1
     return calm and not cold
 

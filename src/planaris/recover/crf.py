@@ -43,14 +43,14 @@ class CRFNoise:
 def crf_noise(
     model: IsingModel, truth: ArrayLike, *, edge_threshold: float = 0.0, node_threshold: float = 0.0
 ) -> CRFNoise:
-    """Estimate the noise levels that correspond to the weights of a field and its truth.
+    """Estimate the noise levels that correspond to the weights of a CRF and its truth.
 
     q is the share of nodes with sgn β_u ≠ y_u, p that of edges with sgn β_uv ≠ y_u y_v.
 
     Parameters
     ----------
     model : IsingModel
-        The field of one image: couplings β_uv and fields β_u.
+        The CRF of one image: couplings β_uv and fields β_u.
     truth : array_like of int, shape (n,)
         The labels, -1 and +1.
     edge_threshold, node_threshold : float

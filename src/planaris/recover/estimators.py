@@ -18,7 +18,7 @@ from planaris.recover.observe import Observations, as_labels
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.ties import sample_ground_states
 from planaris.recover.weights import posterior_model
-from planaris.relax.cut_form import with_field_spin
+from planaris.relax.cut_form import with_bias_spin
 from planaris.result import GroundState
 from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, Int8Array
@@ -348,7 +348,7 @@ class HillClimbing(_Weighted):
     ) -> Recovery:
         coins = rng.integers(0, 2, model.num_spins, dtype=np.int8) * 2 - 1
         start = np.where(observations.nodes == 0, coins, observations.nodes)
-        edges, couplings = with_field_spin(model)
+        edges, couplings = with_bias_spin(model)
         held = np.append(start, 1).astype(np.int8)
         spins = improve_spins(model.num_spins + 1, edges, couplings, held)
         labels = np.asarray(spins[:-1] * spins[-1], dtype=np.int8)

@@ -1,8 +1,8 @@
 """Ising models as cut problems: no fields, fewer spins, and the way back.
 
-A field becomes a coupling to one extra spin. The relaxations then live in the space of
-``x_e = P(s_u != s_v)``, one variable per edge: for binary models LOCAL and the cycle polytope
-are given there by triangles through the extra spin and by cycles.
+An external field becomes a coupling to one extra spin, the bias spin. The relaxations then live
+in the space of ``x_e = P(s_u != s_v)``, one variable per edge: for binary models LOCAL and the
+cycle polytope are given there by triangles through the extra spin and by cycles.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class CutForm:
     def from_model(
         cls, model: IsingModel, *, keep_zero_edges: bool = True, reduce: bool = True
     ) -> CutForm:
-        """Add the field spin and reduce, unless a proof about the model's own edges is wanted."""
-        edges, couplings = with_field_spin(model)
+        """Add the bias spin and reduce, unless a proof about the model's own edges is wanted."""
+        edges, couplings = with_bias_spin(model)
         total = model.num_spins + 1
         small: CutReduction | NoReduction = NoReduction(total, edges, couplings)
         if reduce:
@@ -144,7 +144,7 @@ class CutForm:
         return 2.0 * self.couplings
 
     def spins_of(self, small: Int8Array) -> Int8Array:
-        """Lift spins of the reduced model; the field spin is turned to +1."""
+        """Lift spins of the reduced model; the bias spin is turned to +1."""
         lifted = self.reduction.lift_spins(small)
         return np.asarray(lifted[:-1] * lifted[-1])
 
@@ -187,7 +187,7 @@ class CutForm:
         return nodes, 1.0 - lifted[:count]
 
 
-def with_field_spin(model: IsingModel) -> tuple[IntArray, FloatArray]:
+def with_bias_spin(model: IsingModel) -> tuple[IntArray, FloatArray]:
     """Return edges and couplings with the fields as couplings to spin ``num_spins``."""
     bare, _ = fields2bias(model)
     return bare.edges, bare.couplings
@@ -199,7 +199,7 @@ def energy_quantum(model: IsingModel) -> float:
     Found for couplings that are small multiples of a common power of two, which is exact in
     floating point: flipping v changes the energy by ``2 Σ_{e at v} ±J_e``.
     """
-    edges, couplings = with_field_spin(model)
+    edges, couplings = with_bias_spin(model)
     largest = float(np.abs(couplings).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return 0.0
@@ -222,7 +222,7 @@ def energy_quantum(model: IsingModel) -> float:
 def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:
     """Return P(s_v = +1), for spins without field half-way between what cycles allow.
 
-    For x in the cycle polytope the value of a missing edge (v, field spin) may lie between
+    For x in the cycle polytope the value of a missing edge (v, bias spin) may lie between
     1 - d(v') and d(v), the distances in the doubled graph to v's two copies; the midpoints
     of all spins together are again in the cycle polytope.
     """
@@ -233,7 +233,7 @@ def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatA
     at = np.flatnonzero(model.fields)
     if not len(at):
         return np.full(n, 0.5)
-    edges, _ = with_field_spin(model)
+    edges, _ = with_bias_spin(model)
     x = np.concatenate([edge_x, field_x])
     u, v = edges[:, 0], edges[:, 1]
     tiny = 1e-300  # csgraph reads zero as no edge

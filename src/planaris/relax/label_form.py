@@ -345,7 +345,7 @@ def _add_cluster(
 class SpinLabels:
     """An Ising model for solvers of pairwise energies: label 0 is spin -1, 1 is +1.
 
-    Reduced as a cut problem; the spin of most neighbours, as a rule the field spin, is held
+    Reduced as a cut problem; the spin of most neighbours, as a rule the bias spin, is held
     at +1, which the symmetry under a global flip allows.
     """
 

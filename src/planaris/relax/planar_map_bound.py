@@ -23,7 +23,7 @@ from planaris.kernels.embedding import is_planar
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, SplitProof
-from planaris.subgraphs.bias_model import EPSILON, Bare, as_bare
+from planaris.subgraphs.bias_model import EPSILON, BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition
 from planaris.subgraphs.families import planar_subgraphs
 from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
@@ -73,7 +73,7 @@ def map_bound(
     (-1.0, -0.6)
     """
     budget = Budget.of(time_limit)
-    bare = as_bare(model)
+    bare = as_bias_model(model)
     if not np.any(bare.couplings):
         spins = np.ones(model.num_spins, dtype=np.int8)
         energy = float(model.energy(spins))
@@ -108,7 +108,7 @@ def map_bound(
     )
 
 
-def _whole_if_planar(bare: Bare) -> list[LongArray]:
+def _whole_if_planar(bare: BiasModel) -> list[LongArray]:
     """Return one subgraph that holds every coupling, if that is planar."""
     members = np.flatnonzero(bare.couplings)
     edges = np.ascontiguousarray(bare.edges[members])
@@ -118,7 +118,7 @@ def _whole_if_planar(bare: Bare) -> list[LongArray]:
 class _Master:
     """Mixtures of states on every subgraph that agree on shared edges, by column generation."""
 
-    def __init__(self, bare: Bare, family: list[LongArray], budget: Budget) -> None:
+    def __init__(self, bare: BiasModel, family: list[LongArray], budget: Budget) -> None:
         self.bare, self.family, self.budget = bare, family, budget
         count = np.bincount(np.concatenate(family), minlength=bare.num_edges)
         share = bare.couplings / np.maximum(count, 1)
@@ -163,7 +163,7 @@ class _Master:
                 return
 
     def closed(self, tolerance: float) -> bool:
-        """Tell whether no split is much better, or some state has the energy of the bound."""
+        """Return whether no split is much better, or some state has the energy of the bound."""
         u, v = self.bare.edges.T
         best = max(float(self.bare.couplings @ (s[u] * s[v])) for s in self.states[-50:])
         return bool(self.best - max(self.value, best) <= tolerance * (1 + abs(self.best)))
@@ -268,7 +268,7 @@ class _Master:
         return [part + miss[s] for part, s in zip(split, self.family, strict=True)]
 
 
-def _state_solver(bare: Bare, members: LongArray) -> Any:
+def _state_solver(bare: BiasModel, members: LongArray) -> Any:
     """Return a function from couplings to (largest weight, s_u s_v of a best state, it, proof)."""
     ends = bare.edges[members]
     spins, renumbered = np.unique(ends, return_inverse=True)
@@ -288,7 +288,7 @@ def _state_solver(bare: Bare, members: LongArray) -> Any:
     return solve
 
 
-def _improved(bare: Bare, spins: Int8Array, budget: Budget) -> Int8Array:
+def _improved(bare: BiasModel, spins: Int8Array, budget: Budget) -> Int8Array:
     from planaris.kernels.polytope import improve_spins
 
     edges = np.ascontiguousarray(bare.edges)
@@ -303,7 +303,7 @@ def _improved(bare: Bare, spins: Int8Array, budget: Budget) -> Int8Array:
 
 
 def _model_state(
-    model: IsingModel, bare: Bare, states: list[Int8Array], budget: Budget
+    model: IsingModel, bare: BiasModel, states: list[Int8Array], budget: Budget
 ) -> Int8Array:
     """Return the best of some states, after a local search."""
     u, v = bare.edges.T

@@ -12,7 +12,7 @@ from planaris.result import GroundState
 from planaris.typing import LongArray
 
 
-def crude_ground_state(
+def trivial_ground_state(
     model: IsingModel | MarkovRandomField, method: str, budget: Budget
 ) -> GroundState:
     """Return a state and the sum of the least energies of all factors.
@@ -20,7 +20,7 @@ def crude_ground_state(
     Examples
     --------
     >>> frustrated = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0], [0.5, 0.0, 0.0])
-    >>> found = crude_ground_state(frustrated, "mplp", Budget())
+    >>> found = trivial_ground_state(frustrated, "mplp", Budget())
     >>> found.lower <= -3.5, found.energy
     (True, -1.5)
     """

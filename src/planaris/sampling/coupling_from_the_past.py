@@ -85,7 +85,7 @@ def sample(
 
 
 def has_frustration(model: IsingModel) -> bool:
-    """Tell whether no flips of spins make all couplings positive.
+    """Return whether no flips of spins make all couplings positive.
 
     >>> has_frustration(IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0]))
     True

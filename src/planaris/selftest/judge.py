@@ -137,12 +137,12 @@ def _log_partition(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterat
 
 
 def _is_estimate(body: dict[str, Any]) -> bool:
-    """Tell whether a result is none that counts as exact, however narrow (docs/conventions.md)."""
+    """Return whether a result is none that counts as exact, however narrow (docs/conventions.md)."""
     return body["method"] in ("bp", "tensor-network") and not (body["proved"] or body["exact"])
 
 
 def _misses_exact(exact: bool, claimed: dict[str, Any], tolerance: Fraction) -> bool:
-    """Tell whether `exact` does not fit an interval; a smaller tolerance may be claimed."""
+    """Return whether `exact` does not fit an interval; a smaller tolerance may be claimed."""
     closed = claimed["lower"] == claimed["upper"]
     width = 0 if closed else claimed["upper"] - claimed["lower"]
     return bool(width > tolerance if exact else width <= claimed["tolerance"])

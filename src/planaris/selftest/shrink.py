@@ -41,7 +41,7 @@ def _smaller(model: Model) -> Iterator[Model]:
     if isinstance(model, IsingModel):
         yield from _smaller_ising(model)
     else:
-        yield from _smaller_field(model)
+        yield from _smaller_mrf(model)
 
 
 def _smaller_ising(model: IsingModel) -> Iterator[IsingModel]:
@@ -74,7 +74,7 @@ def _simpler(value: float) -> Iterator[float]:
             yield simple
 
 
-def _smaller_field(model: MarkovRandomField) -> Iterator[MarkovRandomField]:
+def _smaller_mrf(model: MarkovRandomField) -> Iterator[MarkovRandomField]:
     scopes = [tuple(int(v) for v in model.scope(k)) for k in range(model.num_factors)]
     tables = [np.exp(np.asarray(model.log_table(k))) for k in range(model.num_factors)]
     for k in range(len(scopes)):

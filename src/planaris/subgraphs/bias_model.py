@@ -19,7 +19,7 @@ MAX_TOTAL = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Bare:
+class BiasModel:
     """A zero-field model, and one of its spins (the apex) whose couplings act as fields.
 
     Attributes
@@ -63,10 +63,10 @@ class Bare:
 
 
 @once_per_model
-def as_bare(model: IsingModel) -> Bare:
+def as_bias_model(model: IsingModel) -> BiasModel:
     """Join the fields to a bias spin.
 
-    >>> as_bare(IsingModel([(0, 1)], [1.0], [0.5, 0.0])).edges.tolist()
+    >>> as_bias_model(IsingModel([(0, 1)], [1.0], [0.5, 0.0])).edges.tolist()
     [[0, 1], [0, 2], [1, 2]]
     """
     joined = fields2bias(model, all_spins=True)[0] if model.has_fields else model
@@ -76,4 +76,4 @@ def as_bare(model: IsingModel) -> Bare:
     else:
         degree = np.bincount(edges.ravel(), minlength=max(n, 1))
         apex, constant = int(np.argmax(degree)), model.offset
-    return Bare(n, edges, joined.couplings, apex, model.num_edges, constant)
+    return BiasModel(n, edges, joined.couplings, apex, model.num_edges, constant)

@@ -17,7 +17,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
 from planaris.result import Decomposition as Proof
-from planaris.subgraphs.bias_model import EPSILON, Bare
+from planaris.subgraphs.bias_model import EPSILON, BiasModel
 from planaris.subgraphs.solvers import Pieces, Values
 from planaris.typing import FloatArray, LongArray
 
@@ -40,7 +40,7 @@ class Decomposition:
 
     Parameters
     ----------
-    bare : Bare
+    bare : BiasModel
         The model.
     subgraphs : list of numpy.ndarray
         Edges of every subgraph; together they hold every edge with a coupling.
@@ -52,7 +52,7 @@ class Decomposition:
 
     def __init__(
         self,
-        bare: Bare,
+        bare: BiasModel,
         subgraphs: list[LongArray],
         *,
         budget: Budget = UNLIMITED,
@@ -270,7 +270,7 @@ class Decomposition:
 
 
 def restored(
-    bare: Bare, proof: Proof, *, budget: Budget = UNLIMITED, callback: Callback | None = None
+    bare: BiasModel, proof: Proof, *, budget: Budget = UNLIMITED, callback: Callback | None = None
 ) -> Decomposition:
     """Return the decomposition that a proof states, evaluated for the model it is asked for."""
     begins, edges = np.asarray(proof.piece_offsets), np.asarray(proof.edges)

@@ -1,6 +1,6 @@
 """Subgraphs to decompose a model into: GJ06's lattice family, planar ones of any graph, trees.
 
-All are arrays of edges of a :class:`planaris.subgraphs.bias_model.Bare` model.
+All are arrays of edges of a :class:`planaris.subgraphs.bias_model.BiasModel` model.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
 from planaris.kernels.embedding import maximal_planar
-from planaris.subgraphs.bias_model import Bare
+from planaris.subgraphs.bias_model import BiasModel
 from planaris.subgraphs.partitions import grow_clusters
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
@@ -23,7 +23,7 @@ PLANARITY_BUDGET = 4_000_000
 # -- lattices -------------------------------------------------------------------------------
 
 
-def lattice_shape(bare: Bare) -> tuple[int, int] | None:
+def lattice_shape(bare: BiasModel) -> tuple[int, int] | None:
     """Return (rows, columns) if the model without its fields is a row-major square lattice."""
     edges = bare.edges[: bare.num_model_edges]
     n = bare.num_spins - (1 if bare.num_edges > bare.num_model_edges else 0)
@@ -42,11 +42,11 @@ def lattice_shape(bare: Bare) -> tuple[int, int] | None:
 
 
 def lattice_family(
-    bare: Bare, shape: tuple[int, int], *, stride: int = 1, budget: Budget = UNLIMITED
+    bare: BiasModel, shape: tuple[int, int], *, stride: int = 1, budget: Budget = UNLIMITED
 ) -> list[LongArray]:
     """Return GJ06's subgraphs: two neighbouring columns (or rows) cut out, and the star.
 
-    The field spin sees the outer spins of the two or three parts that each cut leaves. A
+    The bias spin sees the outer spins of the two or three parts that each cut leaves. A
     ``stride`` of two takes every second pair only: still every spin is in two of them.
     """
     rows, columns = shape
@@ -60,7 +60,7 @@ def lattice_family(
     return family
 
 
-def periodic_family(bare: Bare, shape: tuple[int, int], period: int) -> list[LongArray]:
+def periodic_family(bare: BiasModel, shape: tuple[int, int], period: int) -> list[LongArray]:
     """Return the lattice with a pair of columns (or rows) cut out in every ``period``.
 
     As :func:`lattice_family`, for large lattices: the number of subgraphs does not grow with
@@ -78,12 +78,12 @@ def periodic_family(bare: Bare, shape: tuple[int, int], period: int) -> list[Lon
 
 
 def strip_family(
-    bare: Bare, shape: tuple[int, int], width: int, *, every_field: bool
+    bare: BiasModel, shape: tuple[int, int], width: int, *, every_field: bool
 ) -> list[LongArray]:
     """Return the lattice cut into strips of ``width`` columns (or rows), at all offsets.
 
     With ``every_field``, all fields are kept: strips of two are outerplanar, wider ones are no
-    longer planar with the field spin but of treewidth ``width + 1``.
+    longer planar with the bias spin but of treewidth ``width + 1``.
     """
     family = []
     for size, along in ((shape[1], False), (shape[0], True)):
@@ -96,7 +96,7 @@ def strip_family(
 
 
 def _cut_lattice(
-    bare: Bare,
+    bare: BiasModel,
     shape: tuple[int, int],
     cuts: list[int],
     *,
@@ -131,7 +131,7 @@ def _cut_lattice(
 
 
 def planar_family(
-    bare: Bare,
+    bare: BiasModel,
     rng: np.random.Generator,
     *,
     least: int = 2,
@@ -164,13 +164,13 @@ def planar_family(
 # -- trees ----------------------------------------------------------------------------------
 
 
-def spanning_forest(bare: Bare, weight: FloatArray) -> LongArray:
+def spanning_forest(bare: BiasModel, weight: FloatArray) -> LongArray:
     """Return a spanning forest of largest weight away from the apex, with all apex edges.
 
     >>> from planaris.models import IsingModel
-    >>> from planaris.subgraphs.bias_model import as_bare
+    >>> from planaris.subgraphs.bias_model import as_bias_model
     >>> model = IsingModel([(0, 1), (1, 2), (0, 2)], 1.0, [0.1, 0.1, 0.1])
-    >>> spanning_forest(as_bare(model), np.array([3.0, 1.0, 2.0, 0, 0, 0])).tolist()
+    >>> spanning_forest(as_bias_model(model), np.array([3.0, 1.0, 2.0, 0, 0, 0])).tolist()
     [0, 2, 3, 4, 5]
     """
     field = bare.at_apex
@@ -200,7 +200,7 @@ def heaviest_forest(num_vertices: int, edges: IntArray, weights: FloatArray) -> 
 
 
 def tree_family(
-    bare: Bare,
+    bare: BiasModel,
     targets: LongArray | None = None,
     *,
     most: int = 256,
@@ -230,7 +230,7 @@ def tree_family(
 
 
 def cluster_family(
-    bare: Bare, width: int, rng: np.random.Generator, *, most: int = 16
+    bare: BiasModel, width: int, rng: np.random.Generator, *, most: int = 16
 ) -> list[LongArray]:
     """Return subgraphs of treewidth about ``width`` with all apex edges, other edges covered.
 
@@ -289,7 +289,7 @@ def _forest_between(
 
 
 def planar_subgraphs(
-    bare: Bare,
+    bare: BiasModel,
     subgraphs: str | list[ArrayLike],
     rng: np.random.Generator | None = None,
     *,
@@ -319,7 +319,7 @@ def planar_subgraphs(
     return family
 
 
-def _as_members(bare: Bare, k: int, given: ArrayLike) -> LongArray:
+def _as_members(bare: BiasModel, k: int, given: ArrayLike) -> LongArray:
     members = np.asarray(given)
     if members.ndim != 1 or (members.size and members.dtype.kind not in "iu"):
         msg = f"`subgraphs[{k}]` must be a list of edges, got {given!r}"

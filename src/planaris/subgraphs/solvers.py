@@ -15,7 +15,7 @@ from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.kernels.messages import Forest
 from planaris.models import IsingModel
 from planaris.planar.plan import plan
-from planaris.subgraphs.bias_model import EPSILON, LOG2, Bare
+from planaris.subgraphs.bias_model import EPSILON, LOG2, BiasModel
 from planaris.treewidth import EliminationPlan, plan_elimination
 from planaris.typing import FloatArray, LongArray
 
@@ -61,14 +61,14 @@ class Pieces:
 
     Parameters
     ----------
-    bare : Bare
+    bare : BiasModel
         The model.
     subgraphs : list of numpy.ndarray
         Edges of every subgraph.
     """
 
     def __init__(
-        self, bare: Bare, subgraphs: list[LongArray], *, budget: Budget = UNLIMITED
+        self, bare: BiasModel, subgraphs: list[LongArray], *, budget: Budget = UNLIMITED
     ) -> None:
         self.bare = bare
         self.subgraphs = [np.asarray(s, dtype=np.int64) for s in subgraphs]
@@ -115,7 +115,7 @@ class Pieces:
         return uppers
 
 
-def _is_forest(bare: Bare, members: LongArray) -> bool:
+def _is_forest(bare: BiasModel, members: LongArray) -> bool:
     if len(members) >= max(bare.num_spins, 1):
         return False
     labels = connected_components(bare.num_spins, np.ascontiguousarray(bare.edges[members]))

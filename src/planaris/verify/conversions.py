@@ -127,7 +127,7 @@ class _SpinTables:
 
 
 def as_pairwise(mrf: MarkovRandomField) -> MarkovRandomField:
-    """Return a field of variables and pairs: a larger factor becomes a variable behind the last.
+    """Return a pairwise MRF: a larger factor becomes one more variable behind the last.
 
     Its labels are the entries of the table that are allowed, in their order (the first one where
     none is); tables of pairs forbid it to disagree with the variables of the factor.
@@ -156,7 +156,7 @@ def as_pairwise(mrf: MarkovRandomField) -> MarkovRandomField:
 
 
 def as_labels(model: IsingModel) -> MarkovRandomField:
-    """Return an Ising model as a field of two labels: -1 is label 0 and +1 is 1.
+    """Return an Ising model as an MRF of two labels: -1 is label 0 and +1 is 1.
 
     Examples
     --------

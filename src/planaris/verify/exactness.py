@@ -43,7 +43,7 @@ def log_partition_tolerance(model: IsingModel | MarkovRandomField) -> float:
 
 
 def is_tolerance(claimed: float, found: float) -> bool:
-    """Tell whether a tolerance is the one of the model, up to the rounding of its sum."""
+    """Return whether a tolerance is the one of the model, up to the rounding of its sum."""
     return abs(claimed - found) <= 1e-12 * found
 
 

@@ -212,7 +212,7 @@ def _by_elimination(model: IsingModel | MarkovRandomField, claim: _Claim) -> lis
 def _on_surface(
     model: IsingModel | MarkovRandomField, claim: _Claim, recipe: CutSum | None
 ) -> list[Finding]:
-    """Check an Ising model, or a field that is one, by a random sum."""
+    """Check an Ising model, or a Markov random field that is one, by a random sum."""
     if not claim.error <= MARGINALS or claim.node_ends or claim.factor_ends:
         return []  # wide intervals say nothing about a sum
     if isinstance(model, IsingModel):

@@ -12,7 +12,7 @@ from planaris.bounds.decomposition.trees import trw
 from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import LogPartition
-from planaris.subgraphs.bias_model import as_bare
+from planaris.subgraphs.bias_model import as_bias_model
 from planaris.subgraphs.convex_combination import Callback, Decomposition
 from planaris.subgraphs.families import planar_subgraphs
 from planaris.typing import ArrayLike
@@ -67,7 +67,7 @@ def pdc(
     True
     """
     started = time.monotonic()
-    bare = as_bare(model)
+    bare = as_bias_model(model)
     budget = Budget.of(time_limit)
     if (found := solve_easy(model, bare, "pdc", budget=budget)) is not None:
         return found

@@ -20,7 +20,7 @@ from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import Decomposition as Proof
 from planaris.result import LogPartition
-from planaris.subgraphs.bias_model import Bare, as_bare
+from planaris.subgraphs.bias_model import BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Callback, Decomposition, joined, restored
 from planaris.subgraphs.families import planar_subgraphs
 from planaris.typing import ArrayLike
@@ -66,7 +66,7 @@ def planar_and_trees(
     True
     """
     started = time.monotonic()
-    bare = as_bare(model)
+    bare = as_bias_model(model)
     budget = Budget.of(time_limit)
     if (found := solve_easy(model, bare, "pdc+trw", budget=budget)) is not None:
         return found
@@ -90,7 +90,7 @@ class _Mixture:
     """Decompositions into trees, into planar subgraphs, and into both."""
 
     def __init__(
-        self, bare: Bare, budget: Budget, tolerance: float, callback: Callback | None
+        self, bare: BiasModel, budget: Budget, tolerance: float, callback: Callback | None
     ) -> None:
         self.bare = bare
         # Of the whole time, each up to a point of it.

@@ -15,7 +15,7 @@ from planaris.kernels.embedding import is_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import plan
 from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats
-from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, Bare
+from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, BiasModel
 from planaris.subgraphs.convex_combination import Decomposition
 from planaris.typing import FloatArray
 
@@ -23,7 +23,7 @@ MEAN_FIELD_SECONDS = 2e-5
 """Per spin, to prepare mean field over single spins."""
 
 
-def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
+def trivial(model: IsingModel, bare: BiasModel, method: str) -> LogPartition | None:
     """Return the result for a model without couplings, or one too large for arithmetic."""
     total = float(np.abs(bare.couplings).sum())
     if total <= 0.0:
@@ -40,7 +40,7 @@ def trivial(model: IsingModel, bare: Bare, method: str) -> LogPartition | None:
 
 
 def solve_easy(
-    model: IsingModel, bare: Bare, method: str, *, budget: Budget = UNLIMITED
+    model: IsingModel, bare: BiasModel, method: str, *, budget: Budget = UNLIMITED
 ) -> LogPartition | None:
     """Return the result for trivial models, and the exact one for planar models.
 
@@ -80,7 +80,7 @@ def _independent_lower(model: IsingModel) -> float:
     return bound - 8 * EPSILON * (total + abs(model.offset) + 1)
 
 
-def out_of_time(model: IsingModel, bare: Bare, method: str, started: float) -> LogPartition:
+def out_of_time(model: IsingModel, bare: BiasModel, method: str, started: float) -> LogPartition:
     """Return what holds without any subgraph: sizes above, one pass of mean field below."""
     upper = bare.crude_upper()
     lower = _independent_lower(model)

@@ -21,7 +21,7 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.messages import sweep_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition
-from planaris.subgraphs.bias_model import Bare, as_bare
+from planaris.subgraphs.bias_model import BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Callback, Decomposition
 from planaris.subgraphs.families import spanning_forest, tree_family
 from planaris.typing import BoolArray, FloatArray, LongArray
@@ -41,14 +41,14 @@ class TreeMixture:
 
     Parameters
     ----------
-    bare : Bare
+    bare : BiasModel
         A model with fields: every spin is joined to the apex.
     budget : Budget
         Time for message passing; ``TimeoutError`` if it is over before
         there are trees.
     """
 
-    def __init__(self, bare: Bare, *, budget: Budget = UNLIMITED) -> None:
+    def __init__(self, bare: BiasModel, *, budget: Budget = UNLIMITED) -> None:
         self.bare, self.budget = bare, budget
         field = bare.at_apex
         self.away, self.joined = np.flatnonzero(~field), np.flatnonzero(field)
@@ -164,7 +164,7 @@ class TreeMixture:
 
 
 def mix_trees(
-    bare: Bare,
+    bare: BiasModel,
     *,
     max_rounds: int = MAX_ROUNDS,
     max_sweeps: int = 4,
@@ -258,7 +258,7 @@ def trw(
             time_limit=time_limit,
             callback=callback,
         )
-    bare = as_bare(model)
+    bare = as_bias_model(model)
     if (found := trivial(model, bare, "trw")) is not None:
         return found
     budget = Budget.of(time_limit)
@@ -277,7 +277,7 @@ def trw(
 
 
 def tree_decomposition(
-    bare: Bare,
+    bare: BiasModel,
     *,
     max_iterations: int = TREE_STEPS,
     max_rounds: int = MAX_ROUNDS,
@@ -312,7 +312,7 @@ def tree_decomposition(
 
 
 def grow_trees(
-    bare: Bare,
+    bare: BiasModel,
     *,
     max_iterations: int,
     max_rounds: int,
@@ -346,7 +346,7 @@ def grow_trees(
     return min(best, state, key=lambda found: found.upper), status
 
 
-def edge_information(bare: Bare, moments: FloatArray) -> FloatArray:
+def edge_information(bare: BiasModel, moments: FloatArray) -> FloatArray:
     """Return the mutual information of the ends of every edge that does not touch the apex."""
     fields = bare.at_apex
     ends = bare.edges[fields]

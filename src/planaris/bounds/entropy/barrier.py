@@ -93,7 +93,7 @@ class BarrierSolver:
         self.step_seconds = 1.5e-10 * size**3 if dense else 3e-7 * size**1.5
 
     def late(self) -> bool:
-        """Tell whether the time is up, or too short for another step."""
+        """Return whether the time is up, or too short for another step."""
         return self.budget.remaining() < self.step_seconds
 
     def _barrier(self, z: FloatArray) -> tuple[float, FloatArray, FloatArray, Derivatives | None]:

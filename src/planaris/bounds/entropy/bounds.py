@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planaris.bounds.best_interval import Enclosure
+from planaris.bounds.best_interval import BestInterval
 from planaris.bounds.decomposition.trees import trw
 from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
@@ -75,7 +75,7 @@ def trw_over_cycles(model: IsingModel, *, time_limit: TimeLimit = None) -> LogPa
     if rho == "uniform" and (24.0 * n * n > budget.bytes() or 1e-10 * n**3 > budget.remaining()):
         return replace(trees, method="trw+cycle")  # the uniform tree takes an inverse of n × n
     found = entropy_bound(model, rho=rho, time_limit=budget)
-    clock = Enclosure(budget)
+    clock = BestInterval(budget)
     for one in (trees, found):
         clock.take(one.method, one)
     return replace(

@@ -17,9 +17,9 @@ from planaris.bounds.entropy.vertices import VertexSolver
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError, TooLargeError
 from planaris.kernels.polytope import CycleCuts, improve_spins, separate_cycles
-from planaris.memory import check_memory
+from planaris.machine import check_memory
 from planaris.models import IsingModel
-from planaris.relax.cut_form import with_field_spin
+from planaris.relax.cut_form import with_bias_spin
 from planaris.result import (
     Bounds,
     GaussianEntropyBound,
@@ -266,7 +266,7 @@ class EntropyProgram:
         """Return the bound with its pseudomarginals."""
         model = self.model
         n = model.num_spins
-        edges, couplings = with_field_spin(model)
+        edges, couplings = with_bias_spin(model)
         start = np.append(np.where(self.z[:n] < 0, -1, 1), 1).astype(np.int8)
         last = self.budget.unlimited().within(STATE_SECONDS)
         state = improve_spins(n + 1, edges, couplings, start, tabu_steps=4 * n, budget=last)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris.bounds.best_interval import Enclosure
+from planaris.bounds.best_interval import BestInterval
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import embedding_with_handles
 from planaris.errors import MethodError, TimeLimitError
@@ -20,7 +20,7 @@ from planaris.kernels.embedding import maximal_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.result import Decomposition, LogPartition, MeanField
-from planaris.subgraphs.bias_model import EPSILON, Bare, as_bare
+from planaris.subgraphs.bias_model import EPSILON, BiasModel, as_bias_model
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 NAME = "edges left out"
@@ -65,8 +65,8 @@ def leave_out(
     >>> found.exact, round(found.value, 6)
     (True, 9.709286)
     """
-    clock = Enclosure(Budget.of(time_limit))
-    bare = as_bare(model)
+    clock = BestInterval(Budget.of(time_limit))
+    bare = as_bias_model(model)
     clock.offer("sizes", upper=bare.crude_upper())
     kept, left = planar_rest(bare, budget=clock.share(0.2))
     exact = enclose_by_rest(model, bare, kept, left, clock, max_handles)
@@ -76,10 +76,10 @@ def leave_out(
 
 def enclose_by_rest(
     model: IsingModel,
-    bare: Bare,
+    bare: BiasModel,
     kept: LongArray,
     left: LongArray,
-    clock: Enclosure,
+    clock: BestInterval,
     max_handles: int = MAX_HANDLES,
 ) -> LogPartition | None:
     """Offer what a planar subgraph says; return the answer where it turns out to be exact."""
@@ -118,9 +118,9 @@ def _kept_fields(model: IsingModel, kept: LongArray) -> MeanField:
 def _mean_weight(
     rest: Plan,
     couplings: FloatArray,
-    bare: Bare,
+    bare: BiasModel,
     left: LongArray,
-    clock: Enclosure,
+    clock: BestInterval,
     seconds: float,
 ) -> float | None:
     """Return Σ J E s_u s_v over the edges left out, less its error; None if that is not quick."""
@@ -137,7 +137,7 @@ def _mean_weight(
 
 
 def _put_back(
-    bare: Bare, kept: LongArray, left: LongArray, clock: Enclosure
+    bare: BiasModel, kept: LongArray, left: LongArray, clock: BestInterval
 ) -> LogPartition | None:
     """Offer the sum over all states, the edges left out running over handles."""
     order = np.concatenate([kept, left])  # those to be taken out of the plane come last
@@ -161,7 +161,7 @@ def _put_back(
     )
 
 
-def planar_rest(bare: Bare, *, budget: Budget = UNLIMITED) -> tuple[LongArray, LongArray]:
+def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArray, LongArray]:
     """Return edges of a planar subgraph, and those that it leaves out; zero couplings are neither.
 
     Edges in short cycles first, as those of lattices and triangulations are, fields last, the

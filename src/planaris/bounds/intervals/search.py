@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.best_interval import Enclosure
+from planaris.bounds.best_interval import BestInterval
 from planaris.bounds.decomposition.results import shared_marginals, solve_easy
 from planaris.bounds.decomposition.trees import MAX_GROWN, tree_decomposition
 from planaris.bounds.entropy.bounds import shares_of
 from planaris.bounds.intervals.nearly_planar import enclose_by_rest, planar_rest
-from planaris.bounds.labels.intervals import enclose_field
+from planaris.bounds.labels.intervals import enclose_mrf
 from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
@@ -28,7 +28,7 @@ from planaris.result import (
     LowestEnergy,
     Pseudomarginals,
 )
-from planaris.subgraphs.bias_model import EPSILON, LOG2, Bare, as_bare
+from planaris.subgraphs.bias_model import EPSILON, LOG2, BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Callback, Decomposition
 from planaris.subgraphs.families import cluster_family, lattice_shape, planar_subgraphs
 from planaris.treewidth import plan_elimination
@@ -99,21 +99,21 @@ def interval(
     True
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    clock = Enclosure(Budget.of(time_limit).quiet(), callback)
+    clock = BestInterval(Budget.of(time_limit).quiet(), callback)
     if isinstance(model, IsingModel):
         return _ising(model, clock, rng)
     if model.is_ising:
         ising, inverse = mrf2ising(model)
         found = _ising(ising, clock, rng)
         return replace(lift_log_partition(found, inverse), certificate=AsIsing(found.certificate))
-    return enclose_field(model, clock, rng, EXACT_SHARE)
+    return enclose_mrf(model, clock, rng, EXACT_SHARE)
 
 
 # -- Ising models ---------------------------------------------------------------------------
 
 
-def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
-    bare = as_bare(model)
+def _ising(model: IsingModel, clock: BestInterval, rng: np.random.Generator) -> LogPartition:
+    bare = as_bias_model(model)
     if (found := solve_easy(model, bare, "planar", budget=clock.budget)) is not None:
         return found
     with suppress(TimeoutError):
@@ -156,7 +156,7 @@ def _ising(model: IsingModel, clock: Enclosure, rng: np.random.Generator) -> Log
     return clock.result("interval", model.num_spins, pseudomarginals=guess)
 
 
-def _stages(bare: Bare) -> list[str]:
+def _stages(bare: BiasModel) -> list[str]:
     """Return the families of subgraphs in the order in which they pay off."""
     narrow, wide = ([str(width) for width in part] for part in (WIDTHS[:2], WIDTHS[2:]))
     if lattice_shape(bare) is not None:
@@ -175,8 +175,10 @@ def _hub(model: IsingModel) -> int | None:
     return hub if degree[hub] >= 0.5 * (model.num_spins - 1) and degree[hub] > 2 * rest else None
 
 
-def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generator) -> LogPartition:
-    """Hold a hub at +1: its couplings are fields again, and the rest may be a lattice."""
+def _held(
+    model: IsingModel, hub: int, clock: BestInterval, rng: np.random.Generator
+) -> LogPartition:
+    """Clamp a hub spin to +1: its couplings are fields again, and the rest may be a lattice."""
     smaller, _ = bias2fields(model, hub)
     found = _ising(smaller, clock, rng)
     slack = 2 * EPSILON * (abs(found.value) + 1)
@@ -190,7 +192,7 @@ def _held(model: IsingModel, hub: int, clock: Enclosure, rng: np.random.Generato
     )
 
 
-def _from_ground_state(model: IsingModel, clock: Enclosure, trees: Decomposition) -> None:
+def _from_ground_state(model: IsingModel, clock: BestInterval, trees: Decomposition) -> None:
     """Bound log Z by a state of large weight and a bound on all weights: tight when cold.
 
     The bound is at least n log 2 plus the log weight of any state. Where this is no improvement
@@ -216,10 +218,10 @@ def _from_ground_state(model: IsingModel, clock: Enclosure, trees: Decomposition
 
 
 def _raise_lower(
-    model: IsingModel, clock: Enclosure, rng: np.random.Generator, clusters: str, width: int
+    model: IsingModel, clock: BestInterval, rng: np.random.Generator, clusters: str, width: int
 ) -> None:
     # One sweep over clusters of this width, and the search for them, must fit.
-    each = 2e-5 if lattice_shape(as_bare(model)) is not None else 2e-4
+    each = 2e-5 if lattice_shape(as_bias_model(model)) is not None else 2e-4
     seconds = model.num_spins * (each + 2e-8 * 2.0**width)
     if clusters != "spins" and seconds > 0.2 * clock.left():
         return
@@ -237,7 +239,7 @@ def _raise_lower(
     clock.take("mean field", found)
 
 
-def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> None:
+def _over_cycles(model: IsingModel, clock: BestInterval, state: Decomposition) -> None:
     """Bound by the entropy of the same trees over the cycle polytope; dense Newton steps."""
     from planaris.relax import entropy_bound
 
@@ -256,7 +258,7 @@ def _over_cycles(model: IsingModel, clock: Enclosure, state: Decomposition) -> N
 class _Search:
     """The decomposition so far; every stage adds subgraphs or starts anew with better ones."""
 
-    def __init__(self, bare: Bare, clock: Enclosure, rng: np.random.Generator) -> None:
+    def __init__(self, bare: BiasModel, clock: BestInterval, rng: np.random.Generator) -> None:
         self.bare, self.clock, self.rng = bare, clock, rng
         self.cpu = time.process_time()
         # Few trees: more of them help little beside the subgraphs to come.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.best_interval import Enclosure
+from planaris.bounds.best_interval import BestInterval
 from planaris.bounds.labels.cutset_sums import ConditionedSum, heavy_state
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.mini_buckets import elimination_order, mini_bucket_bound
@@ -24,8 +24,8 @@ BUCKET_ENTRIES = (2**6, 2**10, 2**14, 2**17, 2**20)
 """Table sizes of mini-buckets, tried in turn."""
 
 
-def enclose_field(
-    mrf: MarkovRandomField, clock: Enclosure, rng: np.random.Generator, exact_share: float
+def enclose_mrf(
+    mrf: MarkovRandomField, clock: BestInterval, rng: np.random.Generator, exact_share: float
 ) -> LogPartition:
     """Enclose log Z of any discrete model.
 
@@ -82,7 +82,7 @@ def _certain(mrf: MarkovRandomField, state: Any) -> LabelField:
     return LabelField(probabilities)
 
 
-def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
+def _by_trees(mrf: MarkovRandomField, state: Any, clock: BestInterval) -> None:
     """Trees from above; independent variables from below, where no state has weight zero."""
     trees = label_trw(mrf, time_limit=clock.share(0.3))
     clock.take("trees", trees)
@@ -91,7 +91,7 @@ def _by_trees(mrf: MarkovRandomField, state: Any, clock: Enclosure) -> None:
         clock.take("mean field", found)
 
 
-def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: Enclosure) -> None:
+def _lower_upper(mrf: MarkovRandomField, order: Any, level: int, clock: BestInterval) -> None:
     """Run mini-buckets while time lasts."""
     try:
         found = mini_bucket_bound(mrf, order, BUCKET_ENTRIES[level], budget=clock.share(0.6))

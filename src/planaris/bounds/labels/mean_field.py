@@ -37,12 +37,12 @@ def label_mean_field(
         raise MethodError(msg)
     started = time.monotonic()
     budget = Budget.of(time_limit)
-    field = _Product(mrf)
-    best, nodes, sweeps = -math.inf, field.uniform(), 0
-    for q in [field.uniform(), *(field.at_state(state) for state in states or [])]:
+    product = _Product(mrf)
+    best, nodes, sweeps = -math.inf, product.uniform(), 0
+    for q in [product.uniform(), *(product.at_state(state) for state in states or [])]:
         last = -math.inf
         for _ in range(max_sweeps + 1):
-            lower = field.sweep(q)
+            lower = product.sweep(q)
             sweeps += 1
             if lower > best:
                 best, nodes = lower, q.copy()

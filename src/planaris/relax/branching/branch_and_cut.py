@@ -12,10 +12,9 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.progress import ProgressOption
 from planaris.relax.cut_form import CutForm, with_offset
-from planaris.relax.fields import via_ising
 from planaris.relax.lp.cycle_polytope import INTEGRAL, CycleRelaxation
 from planaris.relax.messages.message_passing import branch_and_bound
 from planaris.relax.sdp.proofs import ProvingDenseSearch
@@ -352,7 +351,8 @@ def branch_and_cut(
     if isinstance(model, MarkovRandomField):
         if not model.is_ising:
             return branch_and_bound(model, time_limit=budget, gap=gap)
-        return via_ising(model, search_again)
+        ising, inverse = mrf2ising(model)
+        return lift_ground_state(search_again(ising), inverse, model)
     if model.offset:
         return with_offset(search_again(model.without_offset()), model)
     form = CutForm.from_model(model, keep_zero_edges=False, reduce=not budget.prove)

@@ -9,10 +9,9 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.polytope import CycleCuts, separate_cycles, separate_wheels
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.models.summation import sum_below
 from planaris.relax.cut_form import CutForm
-from planaris.relax.fields import via_ising
 from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.lp.growing_lp import GrowingLP
 from planaris.result import GroundState, Pseudomarginals
@@ -247,12 +246,9 @@ def cycle_lp(
     budget = Budget.of(time_limit, threads=threads, prove=prove)
     if isinstance(model, MarkovRandomField):
         if model.is_ising:
-            return via_ising(
-                model,
-                lambda ising: cycle_lp(
-                    ising, families=families, time_limit=budget, max_rounds=max_rounds
-                ),
-            )
+            ising, inverse = mrf2ising(model)
+            found = cycle_lp(ising, families=families, time_limit=budget, max_rounds=max_rounds)
+            return lift_ground_state(found, inverse, model)
         from planaris.relax.lp.label_polytope import label_relaxation
 
         return label_relaxation(model, projection=projection, budget=budget, max_rounds=max_rounds)

@@ -17,7 +17,7 @@ from planaris.models.summation import sum_below
 from planaris.relax.label_form import LabelForm
 from planaris.relax.lp.cycle_polytope import INTEGRAL
 from planaris.relax.lp.growing_lp import GrowingLP
-from planaris.relax.trivial_bounds import crude_ground_state
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, LabelCycles, LabelTree, Pseudomarginals
 from planaris.typing import BoolArray, FloatArray, LongArray
 
@@ -306,7 +306,7 @@ def label_relaxation(
         form = LabelForm.from_model(model, eliminate=0 if prove else 1, budget=budget.share(0.5))
         relaxation = LabelRelaxation(form, budget)
     except TimeoutError:
-        return crude_ground_state(model, method, budget)
+        return trivial_ground_state(model, method, budget)
     status = relaxation.run(projection, budget, max_rounds=max_rounds)
     nodes = [relaxation.node(i) for i in range(len(relaxation.cards))]
     integral = [float(mu.max()) > 1 - INTEGRAL for mu in nodes]

@@ -9,13 +9,12 @@ import numpy as np
 
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.polytope import improve_spins
-from planaris.models import IsingModel, MarkovRandomField
-from planaris.relax.cut_form import UNIT, with_field_spin
-from planaris.relax.fields import via_ising
+from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
+from planaris.relax.cut_form import UNIT, with_bias_spin
 from planaris.relax.lp.cycle_polytope import INTEGRAL
 from planaris.relax.lp.growing_lp import GrowingLP
 from planaris.relax.lp.label_polytope import label_relaxation
-from planaris.relax.trivial_bounds import crude_ground_state
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import Flow, GroundState, Pseudomarginals
 from planaris.typing import Int8Array
 
@@ -64,14 +63,15 @@ def local_lp(
     budget = Budget.of(time_limit, prove=prove)
     if isinstance(model, MarkovRandomField):
         if model.is_ising:
-            return via_ising(model, lambda ising: local_lp(ising, time_limit=budget))
+            ising, inverse = mrf2ising(model)
+            return lift_ground_state(local_lp(ising, time_limit=budget), inverse, model)
         return label_relaxation(model, projection="none", budget=budget)
     started = time.monotonic()
     n, m = model.num_spins, model.num_edges
     try:  # the program is made and given to HiGHS without a look at the clock
         budget.reserve(EDGE_SECONDS * m).check()
     except TimeoutError:
-        return crude_ground_state(model, "local-lp", budget)
+        return trivial_ground_state(model, "local-lp", budget)
     cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])
     lp = GrowingLP(cost, np.zeros(n + m), np.ones(n + m))
     if m:
@@ -114,7 +114,7 @@ def _flow(model: IsingModel, lp: GrowingLP) -> Flow:
 
 def _improve(model: IsingModel, spins: Int8Array) -> Int8Array:
     """Improve a state by single flips."""
-    edges, couplings = with_field_spin(model)
+    edges, couplings = with_bias_spin(model)
     start = np.append(spins, np.int8(1))
     better = improve_spins(model.num_spins + 1, edges, couplings, start)
     return np.asarray(better[:-1] * better[-1])

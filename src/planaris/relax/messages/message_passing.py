@@ -16,7 +16,7 @@ from planaris.models.summation import sum_below
 from planaris.progress import ProgressOption
 from planaris.relax.label_form import LabelForm, SpinLabels
 from planaris.relax.messages.cycle_tightening import triplets_to_add
-from planaris.relax.trivial_bounds import crude_ground_state
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, Stats
 from planaris.typing import IntArray, LongArray
 
@@ -261,7 +261,7 @@ def mplp(
         try:
             solver = _solver(model, watched)
         except TimeoutError:
-            return crude_ground_state(model, "mplp", budget)
+            return trivial_ground_state(model, "mplp", budget)
         status = solver.solve_root(max_triplets)
     return solver_result(solver, model, "mplp", status)
 
@@ -282,7 +282,7 @@ def branch_and_bound(
         try:
             solver = _solver(model, watched)
         except TimeoutError:
-            return crude_ground_state(model, "branch-and-cut", budget)
+            return trivial_ground_state(model, "branch-and-cut", budget)
         status = solver.solve_root(max_triplets)
         if status == "stalled":
             status, nodes = solver.branch(gap)
@@ -293,8 +293,8 @@ def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSol
     if budget.prove:
         from planaris.relax.messages.proofs import ProvingMessages
 
-        field = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
-        return ProvingMessages(LabelForm.from_model(field, eliminate=0, budget=budget), budget)
+        mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
+        return ProvingMessages(LabelForm.from_model(mrf, eliminate=0, budget=budget), budget)
     if isinstance(model, IsingModel):
         return MessageSolver(SpinLabels(model), budget)
     return MessageSolver(LabelForm.from_model(model, budget=budget.share(0.5)), budget)

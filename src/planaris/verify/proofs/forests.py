@@ -37,7 +37,7 @@ class Forest:
 
 
 def is_forest(num_vertices: int, edges: Array) -> bool:
-    """Tell whether edges close no cycle."""
+    """Return whether edges close no cycle."""
     return components(num_vertices, *edges.T)[0] == num_vertices - len(edges)
 
 

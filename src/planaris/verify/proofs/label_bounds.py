@@ -1,4 +1,4 @@
-"""What a tree of labels and messages says about the least energy of a Markov random field.
+"""What a tree of labels and messages says about the least energy of a Markov random mrf.
 
 Messages move energy between tables without changing any sum: from an edge to its variables, from
 a triplet (which starts with none) to its edges. So the least entries of all tables add up to a
@@ -59,14 +59,14 @@ def label_bound(model: MarkovRandomField, proof: LabelTree, allowed: float) -> L
     VerificationError
         When the proof is broken.
     """
-    field = model if model.is_pairwise else as_pairwise(model)
-    problem = _Tables(field, proof)
+    mrf = model if model.is_pairwise else as_pairwise(model)
+    problem = _Tables(mrf, proof)
     lowest = LabelBound(math.inf, 0.0)
     for node, alive in _leaves(problem, proof):
         messages = _messages(proof, node)
         bound = problem.least(problem.split(messages), alive)
         if not (problem.fits(messages) and bound.charged <= allowed):
-            exactly = _Tables(field, proof, exact=True)
+            exactly = _Tables(mrf, proof, exact=True)
             bound = exactly.least(exactly.split(messages), alive)
         lowest = min(lowest, bound, key=lambda leaf: leaf.value)
     return lowest
@@ -77,7 +77,7 @@ def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles, allowed: flo
     tree = proof.messages
     require(isinstance(tree, LabelTree), "there are messages")
     assert isinstance(tree, LabelTree), "checked"
-    field = model if model.is_pairwise else as_pairwise(model)
+    mrf = model if model.is_pairwise else as_pairwise(model)
     require(np.array_equal(np.asarray(tree.branch_variable).ravel(), [-1]), "there is one leaf")
     messages, weights = _messages(tree, 0), real_row(proof.multipliers, "multipliers")
 
@@ -86,11 +86,11 @@ def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles, allowed: flo
         terms = _move_cycles(problem, parts, proof)
         return problem.least(parts, [np.ones(k, dtype=bool) for k in problem.cards], terms)
 
-    problem = _Tables(field, tree)
+    problem = _Tables(mrf, tree)
     bound = found(problem)
     if problem.fits(messages, weights) and bound.charged <= allowed:
         return bound
-    return found(_Tables(field, tree, exact=True))
+    return found(_Tables(mrf, tree, exact=True))
 
 
 def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[Any]:
@@ -155,15 +155,15 @@ def _leaves(problem: _Tables, proof: LabelTree) -> Iterator[tuple[int, list[Bool
 
 
 class _Tables:
-    """Energies of a pairwise field on the edges of a proof, and its triplets.
+    """Energies of a pairwise mrf on the edges of a proof, and its triplets.
 
     Numbers are doubles or, where ``exact``, fractions; forbidden labels hold zeros and are not
     ``open``.
     """
 
-    def __init__(self, field: MarkovRandomField, proof: LabelTree, *, exact: bool = False) -> None:
+    def __init__(self, mrf: MarkovRandomField, proof: LabelTree, *, exact: bool = False) -> None:
         self.exact = exact
-        self.cards = [int(k) for k in field.cardinalities]
+        self.cards = [int(k) for k in mrf.cardinalities]
         count = len(self.cards)
         self.edges = [(int(u), int(v)) for u, v in np.asarray(proof.edges).reshape(-1, 2)]
         require(all(0 <= u < v < count for u, v in self.edges), "edges are pairs of variables")
@@ -182,9 +182,9 @@ class _Tables:
         self.tables = [np.zeros(shape, dtype=kind) for shape in shapes]
         self.table_size = [np.zeros(shape, dtype=kind) for shape in shapes]
         self.open_tables = [np.ones(shape, dtype=bool) for shape in shapes]
-        for k in range(field.num_factors):
-            self._add(tuple(map(int, field.scope(k))), -np.asarray(field.log_table(k)))
-        self.largest = float(np.abs(field.log_values[np.isfinite(field.log_values)]).max(initial=0))
+        for k in range(mrf.num_factors):
+            self._add(tuple(map(int, mrf.scope(k))), -np.asarray(mrf.log_table(k)))
+        self.largest = float(np.abs(mrf.log_values[np.isfinite(mrf.log_values)]).max(initial=0))
 
     def numbers(self, values: FloatArray) -> Array:
         """Return finite doubles as the numbers that are used here."""
@@ -194,7 +194,7 @@ class _Tables:
         return np.array([*flat, None], dtype=object)[:-1].reshape(values.shape)
 
     def fits(self, *values: FloatArray) -> bool:
-        """Tell whether sums of these numbers and those of the model are doubles."""
+        """Return whether sums of these numbers and those of the model are doubles."""
         return max(self.largest, *(float(np.abs(v).max(initial=0.0)) for v in values)) <= LARGE
 
     def _add(self, scope: tuple[int, ...], energy: Array) -> None:

@@ -89,7 +89,7 @@ def log_partition_by_determinant(model: IsingModel) -> Recomputed | None:
 
 
 def is_warm(bare: BareModel) -> bool:
-    """Tell whether rounding of t alone leaves a determinant accurate enough."""
+    """Return whether rounding of t alone leaves a determinant accurate enough."""
     return _input_error(np.abs(bare.couplings)) <= _accuracy(bare)
 
 
@@ -141,7 +141,7 @@ class _Found:
     derivative_slack: float = 0.0
 
     def within(self, accuracy: float, derivative: bool) -> bool:
-        """Tell whether the error of what was asked for is small enough."""
+        """Return whether the error of what was asked for is small enough."""
         return (self.derivative_slack if derivative else self.slack) <= accuracy
 
 

@@ -19,7 +19,7 @@ from planaris.kernels.messages import Forest
 from planaris.models.convert import fields2bias
 from planaris.reference import enumerate_states
 from planaris.relax import cycle_lp, entropy_bound
-from planaris.subgraphs.bias_model import as_bare
+from planaris.subgraphs.bias_model import as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition
 from planaris.subgraphs.families import (
     cluster_family,
@@ -58,7 +58,7 @@ def test_trees_reach_the_convex_program(rng: np.random.Generator) -> None:
 
 
 def test_gradient_is_the_derivative(rng: np.random.Generator) -> None:
-    bare = as_bare(lattice(rng, 3, 3, 1.0))
+    bare = as_bias_model(lattice(rng, 3, 3, 1.0))
     state = Decomposition(bare, lattice_family(bare, (3, 3)) + tree_family(bare))
     x = rng.normal(size=len(state.y) + len(state.logits)) * 0.3
     _, gradient = state.value(x)
@@ -71,7 +71,7 @@ def test_gradient_is_the_derivative(rng: np.random.Generator) -> None:
 
 def test_lattice_families_are_planar_and_cover(rng: np.random.Generator) -> None:
     model = lattice(rng, 5, 6, 1.0)
-    bare = as_bare(model)
+    bare = as_bias_model(model)
     assert lattice_shape(bare) == (5, 6)
     for family in (
         lattice_family(bare, (5, 6)),
@@ -90,15 +90,15 @@ def test_lattice_families_are_planar_and_cover(rng: np.random.Generator) -> None
 
 
 def test_other_graphs_are_no_lattices() -> None:
-    assert lattice_shape(as_bare(IsingModel(K5, 1.0))) is None
+    assert lattice_shape(as_bias_model(IsingModel(K5, 1.0))) is None
     ladder = IsingModel([(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)], 1.0)
-    assert lattice_shape(as_bare(ladder)) is None
+    assert lattice_shape(as_bias_model(ladder)) is None
 
 
 def test_spanning_forests_take_the_heaviest_edges(rng: np.random.Generator) -> None:
     import networkx as nx
 
-    bare = as_bare(IsingModel(K5, rng.normal(size=10), rng.normal(size=5)))
+    bare = as_bias_model(IsingModel(K5, rng.normal(size=10), rng.normal(size=5)))
     weight = rng.random(bare.num_edges)
     tree = spanning_forest(bare, weight)
     graph = nx.Graph()
@@ -196,7 +196,7 @@ def test_forests_match_enumeration(rng: np.random.Generator) -> None:
 
 def test_messages_reach_what_the_optimiser_reaches(rng: np.random.Generator) -> None:
     model = lattice(rng, 6, 6, 0.5)
-    bare = as_bare(model)
+    bare = as_bias_model(model)
     messages, status = tree_decomposition(bare)
     assert status in ("optimal", "max_iterations")
     slow, _ = grow_trees(bare, max_iterations=500, max_rounds=12, tolerance=2e-7)
@@ -207,7 +207,7 @@ def test_messages_reach_what_the_optimiser_reaches(rng: np.random.Generator) -> 
 def test_messages_split_the_model_wherever_they_stop(rng: np.random.Generator) -> None:
     """The mean of the trees' couplings is the model, whatever the messages are."""
     model = lattice(rng, 4, 4, 1.0)
-    mixture = TreeMixture(as_bare(model))
+    mixture = TreeMixture(as_bias_model(model))
     truth = enumerate_states(model).log_partition
     for _ in range(5):
         mixture.messages = rng.normal(size=len(mixture.messages))
@@ -222,7 +222,7 @@ def test_messages_split_the_model_wherever_they_stop(rng: np.random.Generator) -
 def test_unsettled_messages_are_finished_by_the_optimiser(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bare = as_bare(lattice(rng, 5, 5, 0.5))
+    bare = as_bias_model(lattice(rng, 5, 5, 0.5))
     best = tree_decomposition(bare)[0].upper
     monkeypatch.setattr(TreeMixture, "sweep", lambda *_: False)
     found, status = tree_decomposition(bare, max_iterations=300)

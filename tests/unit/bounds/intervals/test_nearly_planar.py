@@ -13,7 +13,7 @@ from planaris.budget import Budget, use_clock
 from planaris.generate import square_lattice
 from planaris.kernels.embedding import is_planar
 from planaris.reference import enumerate_states
-from planaris.subgraphs.bias_model import as_bare
+from planaris.subgraphs.bias_model import as_bias_model
 from planaris.verify import check_result
 
 
@@ -43,7 +43,7 @@ def test_intervals_hold_and_are_proved(seed: int) -> None:
     assert found.lower <= truth + slack
     assert found.upper >= truth - slack
     left = found.stats["left_out"]
-    weight = np.abs(as_bare(model).couplings[left]).sum()
+    weight = np.abs(as_bias_model(model).couplings[left]).sum()
     assert found.gap <= 2 * weight + 1e-9
     if not found.exact and seed % 2:
         assert check_result(model, found).proved
@@ -68,7 +68,7 @@ def test_means_of_edges_left_out_raise_the_lower_end(rng: np.random.Generator) -
 
 def test_added_edges_are_found_in_any_order(rng: np.random.Generator) -> None:
     """In a lattice every edge is in a square, and next to no edge between distant spins."""
-    bare = as_bare(with_added(rng, 30, 12))
+    bare = as_bias_model(with_added(rng, 30, 12))
     kept, left = planar_rest(bare)
     assert is_planar(bare.num_spins, np.ascontiguousarray(bare.edges[kept]))
     assert 0 < len(left) <= 12
@@ -76,7 +76,7 @@ def test_added_edges_are_found_in_any_order(rng: np.random.Generator) -> None:
 
 
 def test_a_late_search_for_the_rest_still_gives_a_planar_one(rng: np.random.Generator) -> None:
-    bare = as_bare(with_added(rng, 6, 9, 5))
+    bare = as_bias_model(with_added(rng, 6, 9, 5))
     kept, left = planar_rest(bare, budget=Budget(0.0))
     assert is_planar(bare.num_spins, np.ascontiguousarray(bare.edges[kept]))
     assert np.array_equal(np.union1d(kept, left), np.flatnonzero(bare.couplings))
@@ -90,7 +90,7 @@ def test_everybody_has_it(rng: np.random.Generator) -> None:
         found = interval(more, 3.0)
     by = [step["by"] for step in found.stats["trace"]]
     assert "edges left out" in by
-    left = planar_rest(as_bare(more))[1]
+    left = planar_rest(as_bias_model(more))[1]
     assert found.gap <= 2 * np.abs(more.couplings[left]).sum() + 1e-6
 
 

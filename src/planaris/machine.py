@@ -1,4 +1,4 @@
-"""How much memory there is, and refusals before anything is allocated."""
+"""What the machine leaves to a process: memory, refused before it is taken, and processors."""
 
 from __future__ import annotations
 
@@ -92,3 +92,57 @@ def _address_space_left() -> float:
     except (ImportError, OSError, ValueError):
         return math.inf
     return max(float(limit - pages * os.sysconf("SC_PAGE_SIZE")), 0.0)
+
+
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def processors() -> int:
+    """Return the processors that affinity and the quota of the control group leave, at least 1.
+
+    >>> processors() >= 1
+    True
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(min(count, math.ceil(_quota())), 1)
+
+
+@cache
+def _quota(root: Path = CGROUP, own: Path = Path("/proc/self/cgroup")) -> float:
+    """Return the least quota, in processors, of the control groups around this process."""
+    least = float(os.cpu_count() or 1)
+    for folder in _groups(root, own):
+        least = min(least, _version_2(folder), _version_1(folder))
+    return least
+
+
+def _groups(root: Path, own: Path) -> list[Path]:
+    """Return the folders of the control group of this process and of those around it."""
+    found = [root, root / "cpu"]
+    try:
+        for line in own.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            base = root / "cpu" if "cpu" in controllers.split(",") else root
+            inner = base / path.lstrip("/")
+            found += [p for p in (inner, *inner.parents) if p.is_relative_to(base)]
+    except (OSError, ValueError):
+        pass
+    return found
+
+
+def _version_2(folder: Path) -> float:
+    try:
+        quota, period = (folder / "cpu.max").read_text().split()
+        return math.inf if quota == "max" else float(quota) / float(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return math.inf
+
+
+def _version_1(folder: Path) -> float:
+    try:
+        quota = float((folder / "cpu.cfs_quota_us").read_text())
+        period = float((folder / "cpu.cfs_period_us").read_text())
+        return math.inf if quota <= 0 else quota / period
+    except (OSError, ValueError, ZeroDivisionError):
+        return math.inf
