@@ -40,7 +40,7 @@ def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
 
 
 def is_calm(found: LogPfaffian, *, cold: bool) -> bool:
-    """Return whether pivots were so large, and couplings so weak, that nothing can have cancelled."""
+    """Return whether pivots were large and couplings weak enough for nothing to cancel."""
     calm = found.smallest_exponent >= CALM_EXPONENT and found.worst_ratio >= 0.1
     return calm and not cold
 

@@ -137,7 +137,7 @@ def _log_partition(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterat
 
 
 def _is_estimate(body: dict[str, Any]) -> bool:
-    """Return whether a result is none that counts as exact, however narrow (docs/conventions.md)."""
+    """Return whether a result never counts as exact, however narrow (docs/conventions.md)."""
     return body["method"] in ("bp", "tensor-network") and not (body["proved"] or body["exact"])
 
 
