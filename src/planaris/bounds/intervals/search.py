@@ -43,9 +43,6 @@ WIDTHS = (4, 8, 11, 13, 15, 17)
 TRIAL_STEPS = 10
 """Steps after which two starts are compared."""
 
-ORDER_SECONDS = 5e-6
-"""Per edge, to look for an elimination order."""
-
 PROVED_EDGES = 2000
 """Larger models are not asked for a proof of their lowest energy: it takes time to write down."""
 

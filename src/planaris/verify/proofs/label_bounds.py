@@ -24,12 +24,6 @@ from planaris.verify.proof_arrays import real_row, require, runs, whole_numbers,
 _UNIT = 2.0**-53
 
 
-def table_sizes(model: MarkovRandomField) -> list[float]:
-    """Return the largest finite size in every table."""
-    tables = (np.asarray(model.log_table(k)) for k in range(model.num_factors))
-    return [float(np.abs(t[np.isfinite(t)]).max(initial=0.0)) for t in tables]
-
-
 LARGE = 1e200
 """Larger numbers are not added up as doubles: sums that overflow look like forbidden labels."""
 
