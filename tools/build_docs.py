@@ -72,6 +72,7 @@ howto/ten-minutes-uai
 howto/coming-from
 howto/graphs-and-matrices
 howto/dimod
+howto/decode
 howto/temperatures
 howto/not-planar
 howto/pictures

@@ -220,7 +220,7 @@ def fit(
     >>> shots = np.array([[1, 0]] * 30 + [[0, 1]] * 10 + [[0, 0]] * 60, dtype=bool)
     >>> fitted = fit(dem, shots)
     >>> fitted.probabilities.round(3).tolist(), fitted.standard_errors.round(3).tolist()
-    ([0.3, 0.1], [0.046, 0.03])
+    ([0.3, 0.1], [0.047, 0.031])
     """
     model = ErrorModel.from_stim(read_detector_error_model(dem))
     found = fit_model(
