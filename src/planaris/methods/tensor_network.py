@@ -10,7 +10,7 @@ from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLarg
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import MarkovRandomField
 from planaris.result import LogPartition, Marginals
-from planaris.tensor.network import plan_sweep, to_network
+from planaris.tensor.network import to_network
 from planaris.typing import Array
 
 NAME = "tensor-network"
@@ -22,12 +22,13 @@ MISFITS = (MethodError, PrecisionError, TooLargeError, TimeLimitError)
 """Why an estimate may fail to come."""
 
 
-def is_swept_by_a_short_line(model: Model) -> bool:
-    """Return whether a short line can be swept across the graph of a pairwise model."""
+def short_sweep(model: Model) -> tensor.Sweep | None:
+    """Return a sweep of a short line across a pairwise model, or None."""
     if isinstance(model, MarkovRandomField) and not model.is_pairwise:
-        return False
+        return None
     network = to_network(model)
-    return bool(plan_sweep(model, network).width <= SHORT * network.num_variables**0.5 + 8)
+    sweep = tensor.plan_sweep(model, network)
+    return sweep if sweep.width <= SHORT * network.num_variables**0.5 + 8 else None
 
 
 def improve_value(model: Model, found: LogPartition, budget: Budget) -> LogPartition:
@@ -35,10 +36,11 @@ def improve_value(model: Model, found: LogPartition, budget: Budget) -> LogParti
 
     An estimate outside the interval has failed: ``stats`` says so, and it is not used.
     """
-    if found.exact or not is_swept_by_a_short_line(model):
+    sweep = None if found.exact else short_sweep(model)
+    if sweep is None:
         return found
     try:
-        guess = tensor.log_partition(model, prove=budget.prove, time_limit=budget)
+        guess = tensor.log_partition(model, prove=budget.prove, time_limit=budget, sweep=sweep)
     except MISFITS as reason:
         return replace(found, stats={**found.stats, "tensor_network": f"none: {reason}"})
     if guess.proved and guess.gap < found.gap:
@@ -53,8 +55,8 @@ def improve_value(model: Model, found: LogPartition, budget: Budget) -> LogParti
 def estimate_marginals(model: Model, budget: Budget) -> Marginals | None:
     """Return marginals by a tensor network, or None where it does not fit."""
     try:
-        if is_swept_by_a_short_line(model):
-            return tensor.marginals(model, time_limit=budget)
+        if (sweep := short_sweep(model)) is not None:
+            return tensor.marginals(model, time_limit=budget, sweep=sweep)
     except MISFITS:
         pass
     return None
@@ -68,7 +70,7 @@ def _sample(asked: Question) -> Array:
 def _fits(model: Model, budget: Budget) -> str | None:
     if isinstance(model, MarkovRandomField) and not model.is_pairwise:
         return "it has factors of more than two variables"
-    if not is_swept_by_a_short_line(model):
+    if short_sweep(model) is None:
         return "no short line can be swept across its graph"
     return None
 

@@ -12,7 +12,7 @@ from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
 from planaris.progress import ProgressOption
 from planaris.result import LogPartition, Marginals, Stats
-from planaris.tensor.network import Model
+from planaris.tensor.network import Model, Sweep
 from planaris.tensor.run import MAX_BOND, Run
 from planaris.typing import Array, FloatArray, Rng
 
@@ -51,6 +51,7 @@ def log_partition(
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
     progress: ProgressOption = None,
+    sweep: Sweep | None = None,
 ) -> LogPartition:
     """Estimate log Z by a boundary matrix product state.
 
@@ -75,6 +76,8 @@ def log_partition(
         :class:`~planaris.errors.TimeLimitError` is raised when there is none.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
+    sweep : Sweep, optional
+        The sweep of this model, if it has been planned before (:func:`plan_sweep`).
 
     Returns
     -------
@@ -101,7 +104,7 @@ def log_partition(
     (True, True)
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
-    run = Run(model, tolerance, max_bond, budget)
+    run = Run(model, tolerance, max_bond, budget, sweep)
     found = run.prove() if prove else None
     if found is not None and found.proved:
         return found
@@ -123,6 +126,7 @@ def marginals(
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
     progress: ProgressOption = None,
+    sweep: Sweep | None = None,
 ) -> Marginals:
     """Estimate all marginals of variables and edges by boundary matrix product states.
 
@@ -131,7 +135,7 @@ def marginals(
 
     Parameters
     ----------
-    model, max_bond, threads, memory_limit, time_limit, progress
+    model, max_bond, threads, memory_limit, time_limit, progress, sweep
         As for :func:`log_partition`. What does not fit into the memory is computed twice.
     tolerance : float, optional
         Bonds grow until no probability changes by more; default 1e-9.
@@ -151,7 +155,9 @@ def marginals(
     True
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
-    run = Run(model, MARGINAL_TOLERANCE if tolerance is None else tolerance, max_bond, budget)
+    run = Run(
+        model, MARGINAL_TOLERANCE if tolerance is None else tolerance, max_bond, budget, sweep
+    )
     with budget.watch("tensor network") as watched:
         values = run.converge_marginals(watched)
     run.require_weight(values, "marginals")

@@ -93,16 +93,24 @@ def _of_ising(model: IsingModel) -> Network:
     return Network(arrays, model.offset, None)
 
 
-def _refuse_strong(arrays: NetworkArrays) -> None:
-    """Refuse edges whose weights differ by more than the range of doubles."""
+def edge_ranges(arrays: NetworkArrays) -> FloatArray:
+    """Return, per edge, the largest difference of two of its finite log weights."""
     begin = arrays.edge_offsets[:-1]
     if not len(begin):
-        return
+        return np.zeros(0)
     logs = arrays.edge_logs
     finite = np.isfinite(logs)
     high = np.maximum.reduceat(np.where(finite, logs, -np.inf), begin)
     low = np.minimum.reduceat(np.where(finite, logs, np.inf), begin)
-    ranges = np.where(high >= low, high - low, 0.0)
+    ranges: FloatArray = np.where(high >= low, high - low, 0.0)
+    return ranges
+
+
+def _refuse_strong(arrays: NetworkArrays) -> None:
+    """Refuse edges whose weights differ by more than the range of doubles."""
+    ranges = edge_ranges(arrays)
+    if not len(ranges):
+        return
     worst = int(np.argmax(ranges))
     if ranges[worst] > MAX_RANGE:
         msg = (
@@ -201,6 +209,22 @@ def plan_sweep(model: Model, network: Network) -> Sweep:
             heights = model.positions[:, 1 - axis].astype(np.float64)
             sweeps.append(_by_strips(network, strips, heights, "drawing"))
     return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
+
+
+def crossing_sweep(network: Network) -> Sweep | None:
+    """Return the sweep of a grid in the other direction; None for other graphs.
+
+    >>> import planaris as pl
+    >>> model = pl.IsingModel.from_image(np.zeros((4, 7)), 1.0, 1.0)
+    >>> crossing_sweep(to_network(model)).width
+    7
+    """
+    shape = grid_shape(network.num_variables, network.arrays.edges)
+    if shape is None or min(shape) < 2:
+        return None
+    rows, columns = np.divmod(np.arange(network.num_variables), shape[1])
+    along, across = (columns, rows) if shape[1] <= shape[0] else (rows, columns)
+    return _by_strips(network, along, across.astype(np.float64), "grid")
 
 
 def grid_shape(num_variables: int, edges: IntArray) -> tuple[int, int] | None:

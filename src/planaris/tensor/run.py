@@ -19,6 +19,8 @@ from planaris.tensor.network import (
     Model,
     Network,
     Sweep,
+    crossing_sweep,
+    edge_ranges,
     edge_tables,
     node_tables,
     plan_sweep,
@@ -40,6 +42,9 @@ SAFETY = 4.0
 
 LARGEST_CHANGE = 0.1
 """Contractions whose log Z differ by more are no estimates."""
+
+COLD = 8.0
+"""Log weights of an edge further apart than this: grids are swept in both directions, too."""
 
 NONE: FloatArray = np.zeros(0)
 
@@ -68,11 +73,13 @@ class Run:
         tolerance: float | None,
         max_bond: int,
         budget: Budget,
+        sweep: Sweep | None = None,
     ) -> None:
         self.budget = budget
         self.model = model
         self.network: Network = to_network(model)
-        self.sweep: Sweep = plan_sweep(model, self.network)
+        self.sweep: Sweep = plan_sweep(model, self.network) if sweep is None else sweep
+        self.disagreement = 0.0
         n = self.network.num_variables
         self.tolerance = max(1e-11, 1e-12 * n) if tolerance is None else float(tolerance)
         if not (self.tolerance >= 0 and max_bond >= 1):
@@ -117,7 +124,34 @@ class Run:
                     raise
             if values[-1].found.log_partition == -math.inf or self.done(values, change_of(values)):
                 break
+        self.compare_directions(values[-1], self.budget)
         return self.checked(values)
+
+    def compare_directions(self, value: Value, budget: Budget) -> None:
+        """Contract a cold grid in the other direction, and keep by how much log Z differs.
+
+        At low temperatures weights get lost that doubles cannot hold side by side, whatever the
+        bond dimension is. Which ones depends on the direction.
+        """
+        found = value.found.log_partition
+        other = crossing_sweep(self.network) if self.is_cold() else None
+        if other is None or not math.isfinite(found):
+            return
+        try:
+            crossed = tensor.contract(
+                self.network.arrays,
+                other.program,
+                value.accuracy,
+                threads=budget.workers(),
+                budget=budget,
+            ).log_partition
+        except TimeoutError:
+            return
+        self.disagreement = math.inf if math.isnan(crossed) else abs(crossed - found)
+
+    def is_cold(self) -> bool:
+        """Return whether weights of an edge are far apart."""
+        return bool(edge_ranges(self.network.arrays).max(initial=0.0) > COLD)
 
     def done(self, values: list[Value], change: float) -> bool:
         """Return whether the last change is small enough, or bonds have come to their limit."""
@@ -134,9 +168,10 @@ class Run:
                 'temperature is too low; use `method="treewidth"` or `method="interval"`'
             )
             raise PrecisionError(msg)
-        if change_of(values) > LARGEST_CHANGE:
+        change = max(change_of(values), self.disagreement)
+        if change > LARGEST_CHANGE:
             msg = (
-                f"contractions of the tensor network differ by {change_of(values):.2g}: the "
+                f"contractions of the tensor network differ by {change:.2g}: the "
                 "temperature is too low for doubles, or `max_bond` too small; use "
                 '`method="treewidth"` or `method="interval"`'
             )
@@ -170,6 +205,7 @@ class Run:
             values = [*values[-2:], Value(accuracy, found, nodes, edges)]
             if found.log_partition == -math.inf or self.done(values, moved(values)):
                 break
+        self.compare_directions(values[-1], budget)
         return self.checked(values)
 
     def draw(
@@ -207,7 +243,8 @@ class Run:
         """Return the last value, with the change since the one before as its error."""
         value = values[-1].found.log_partition + self.network.constant
         rounding = EPS * (abs(value) + 8 * self.network.num_variables)
-        error = 0.0 if value == -math.inf else SAFETY * change_of(values) + rounding
+        change = max(change_of(values), self.disagreement)
+        error = 0.0 if value == -math.inf else SAFETY * change + rounding
         return LogPartition.around(
             value,
             error,
@@ -247,7 +284,7 @@ class Run:
         return Marginals(
             nodes=node_tables(self.network, nodes),
             edges=edge_tables(self.network, self.model, nodes, edges),
-            error=SAFETY * moved(values) + 64 * EPS,
+            error=min(SAFETY * max(moved(values), self.disagreement) + 64 * EPS, 1.0),
             method=METHOD,
             proved=False,
             log_partition=self.log_partition(values),

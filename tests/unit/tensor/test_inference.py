@@ -259,3 +259,25 @@ def test_no_samples_and_no_variables():
     assert tensor.sample(model, 0).states.shape == (0, 9)
     empty = pl.IsingModel([], [], num_spins=0)
     assert tensor.sample(empty, 3).states.shape == (3, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stated_errors_hold_at_low_temperatures(seed):
+    rng = np.random.default_rng(seed)
+    answered = 0
+    for _ in range(12):
+        n = int(rng.integers(4, 10))
+        beta = float(rng.choice([10.0, 30.0]))
+        right, down = rng.normal(size=(n, n - 1)), rng.normal(size=(n - 1, n))
+        if rng.random() < 0.5:
+            right, down = np.sign(right), np.sign(down)
+        fields = 0.3 * rng.normal(size=(n, n))
+        model = pl.IsingModel.from_image(beta * fields, beta * right, beta * down)
+        exact = pl.log_partition(model, "treewidth")
+        try:
+            found = tensor.log_partition(model)
+        except PrecisionError:
+            continue
+        answered += 1
+        assert found.lower - 1e-9 <= exact.value <= found.upper + 1e-9
+    assert answered > 4
