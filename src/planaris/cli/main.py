@@ -41,7 +41,7 @@ def _call(words: list[str]) -> None:
     from planaris.cli.app import COMMANDS, make_app
 
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS
-    make_app(named)()
+    make_app(named)(prog_name="planaris")
 
 
 def _stop_interrupted() -> NoReturn:
