@@ -141,7 +141,7 @@ def test_refusals():
     model = SMALL["path"]()
     with pytest.raises(MethodError, match="'auto', 'planar'"):
         pl.marginals(model, "magic")
-    with pytest.raises(MethodError, match="'auto', 'planar'"):
+    with pytest.raises(MethodError, match="'auto', 'coupling-from-the-past', 'planar'"):
         pl.sample(model, 1, 0, "magic")
     with pytest.raises(ModelError, match="num_samples"):
         pl.sample(model, -1, 0)

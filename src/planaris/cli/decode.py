@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
 
 from planaris.cli.options import Json, print_json
 from planaris.cli.shot_files import Dem, ShotFormat, Shots, read_shots, write_predictions
 from planaris.errors import PlanarisError
-from planaris.interop.stim import Decoder
 from planaris.writing import open_whole
 
 
@@ -47,6 +44,8 @@ def decode(
     if drop not in ("never", "smallest"):
         msg = f"`--drop` must be 'never' or 'smallest', got {drop!r}"
         raise PlanarisError(msg)
+    from planaris.interop.stim import Decoder
+
     exact = ml or llr
     decoder = Decoder(
         model,
@@ -82,8 +81,10 @@ def _tell(facts: dict[str, Any], json: bool) -> None:
     if json:
         print_json(facts)
         return
+    from rich.console import Console
+
     console = Console()
-    shares = ", ".join(f"{np.float64(x):.4g}" for x in facts["flipped"]) or "none"
+    shares = ", ".join(f"{x:.4g}" for x in facts["flipped"]) or "none"
     lines = [
         f"{facts['shots']} shots decoded ({facts['method']}); observables flipped: {shares}",
         str(facts["written"]),

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from planaris.cli.options import Json, print_json
 from planaris.cli.shot_files import Dem, ShotFormat, Shots, read_shots
-from planaris.interop.stim import fit, read_detector_error_model
 from planaris.writing import open_whole
 
 
@@ -29,6 +27,10 @@ def fit_noise(
 
     The search starts from the probabilities of MODEL, whose decoding graph must be planar.
     """
+    from rich.console import Console
+
+    from planaris.interop.stim import fit, read_detector_error_model
+
     dem = read_detector_error_model(model)
     events = read_shots(shots, shot_format, dem.num_detectors)
     found = fit(dem, events, bit_packed=True, max_iterations=max_iterations, threads=threads)

@@ -84,6 +84,9 @@ def mar(
                 **names_of(model, inverse),
                 "nodes": nodes,
                 "edges": result.edges,
+                "nodes_lower": result.nodes_lower,
+                "nodes_upper": result.nodes_upper,
+                "error": result.error,
                 "exact": result.exact,
                 "proved": result.proved,
                 "method": result.method,
@@ -93,8 +96,12 @@ def mar(
         )
     else:
         write_mar(nodes, out)
-        kind = "exact" if result.exact else "estimates, with no bound on their error"
-        kind = "enclosed" if result.nodes_lower is not None and not result.exact else kind
+        off = (
+            f"at most {result.error:.2g} off"
+            if result.error < 1
+            else "with no bound on their error"
+        )
+        kind = "exact" if result.exact else f"estimates, {off}"
         sys.stderr.write(f"{kind} ({result.method})\n")
     if not result.exact:
         raise typer.Exit(EXIT_BOUNDED)

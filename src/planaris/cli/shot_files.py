@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from planaris.errors import FileFormatError, PlanarisError
-from planaris.interop.stim import require_stim
-from planaris.typing import Array
+
+if TYPE_CHECKING:
+    from planaris.typing import Array
 
 FORMATS = ("01", "b8", "r8", "ptb64", "hits", "dets")
 
@@ -37,6 +37,10 @@ def format_of(path: Path, given: str | None, option: str) -> str:
 
 def read_shots(path: Path, given: str | None, num_detectors: int) -> Array:
     """Return bit-packed detection events."""
+    import numpy as np
+
+    from planaris.interop.stim import require_stim
+
     stim = require_stim()
     kind = format_of(path, given, "--shot-format")
     with path.open("rb"):
@@ -54,6 +58,8 @@ def read_shots(path: Path, given: str | None, num_detectors: int) -> Array:
 
 def write_predictions(path: Path, given: str | None, predictions: Any) -> None:
     """Write predicted observables in a format of stim."""
+    from planaris.interop.stim import require_stim
+
     stim = require_stim()
     kind = format_of(path, given, "--out-format")
     stim.write_shot_data_file(

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import processors
 from planaris.experiments.performance import kac_ward_log_partition
 from planaris.generate import spin_glass
 from planaris.planar import plan
-from planaris.processors import processors
 
 BATCH_BEGIN, BATCH_END = (
     "<!-- planaris bench --batch: begin -->",

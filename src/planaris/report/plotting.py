@@ -59,7 +59,7 @@ def plot(model: Any, result: Any = None, axes: Axes | None = None, *, what: str 
     >>> glass = pl.generate.spin_glass(8, 1, disorder="bimodal")
     >>> axes = pl.plot(glass, pl.ground_state(glass))
     >>> axes.get_title()
-    'ground state, energy -80'
+    'ground state, energy -74'
     >>> len(pl.plot(None, pl.thermodynamics(glass, [0.5, 1.0, 2.0])))
     3
     """

@@ -65,7 +65,7 @@ def sample(
 
     Examples
     --------
-    >>> ferromagnet = IsingModel([(0, 1), (1, 2), (2, 0)], [9.0, 9.0, 9.0], fields=[9.0, 0.0, 0.0])
+    >>> ferromagnet = IsingModel([(0, 1), (1, 2), (2, 0)], 1.0, fields=[30.0, 30.0, 30.0])
     >>> sample(ferromagnet, 2, 5).tolist()
     [[1, 1, 1], [1, 1, 1]]
     """

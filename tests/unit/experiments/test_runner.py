@@ -85,7 +85,7 @@ def test_a_worker_that_dies_stops_the_run_with_what_came_before_stored(tmp_path)
 
 def test_a_cluster_needs_its_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"planaris\[distributed\]"):
+    with pytest.raises(MissingExtraError, match="extra 'distributed'"):
         run_figure(FIGURE, SETTINGS, Store(tmp_path), scheduler="tcp://127.0.0.1:1")
 
 
