@@ -62,7 +62,7 @@ def test_batches_are_measured_on_as_many_threads_as_there_are_processors() -> No
 
 def test_the_command_measures_batches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     row = BatchRow(11, 1, 64, 5e4, 1.0, 4e-4, 2e-3, 2e-6, agrees=True)
-    monkeypatch.setattr("planaris.cli.bench.measure_batches", lambda: [row])
+    monkeypatch.setattr("planaris.experiments.batch_performance.measure_batches", lambda: [row])
     page = tmp_path / "page.md"
     page.write_text(f"a\n{BATCH_BEGIN}\nold\n{BATCH_END}\nb", encoding="utf-8")
     bench(batch=True, write=page)
