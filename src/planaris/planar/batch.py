@@ -56,6 +56,12 @@ def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
             where = f"edge {edge}" if values.ndim == 1 else f"edge {edge} of row {first + row}"
             msg = f"`couplings` must be finite, got {part[row, edge]} at {where}"
             raise ModelError(msg, index=edge, row=first + row)
+    # Certificates are found when they are asked for: what the caller may write into is copied.
+    # Rows on disk are not.
+    given: Any = couplings
+    in_memory = isinstance(given, np.ndarray) and not isinstance(given, np.memmap)
+    if in_memory and given.flags.writeable and np.may_share_memory(rows, given):
+        return rows.copy()
     return rows
 
 

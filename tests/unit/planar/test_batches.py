@@ -204,3 +204,15 @@ def test_certificates_of_rows_are_checked_like_those_of_models() -> None:
         model = pl.IsingModel(lattice.edges, row)
         proof = one.certificate.as_proof()
         assert model.energy(proof.spins) == pytest.approx(pl.ground_state(model).energy)
+
+
+def test_results_do_not_change_with_the_callers_array() -> None:
+    plan = pl.plan(GRAPHS["square"])
+    couplings = np.random.default_rng(3).normal(size=(3, plan.num_edges))
+    before = couplings.copy()
+    found = plan.log_partition(couplings), plan.marginals(couplings), plan.ground_states(couplings)
+    couplings[:] = 9.0
+    model = pl.IsingModel(plan.embedding.edges, before[1])
+    for results in found:
+        pl.verify.check_result(model, results[1])
+    assert found[2][1].energy == model.energy(found[2][1].spins)
