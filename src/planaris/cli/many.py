@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from planaris.cli.options import EXIT_BOUNDED
 from planaris.errors import PlanarisError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def is_many(files: Sequence[str]) -> bool:
     return len(files) > 1 or Path(files[0]).is_dir()
 
 
-def solve_files(
+def solve_several(
     verb: str,
     files: Sequence[str],
     out: str,
@@ -48,7 +49,12 @@ def solve_files(
     cluster: str | None,
     refused: Mapping[str, object],
 ) -> bool:
-    """Solve files and print or write the table; return True if all answers are exact."""
+    """Solve several files or a folder, print or write the table; return False for one file.
+
+    Raises ``typer.Exit`` with the code of bounds unless all answers are exact.
+    """
+    if not is_many(files):
+        return False
     from planaris.experiments.many import model_files, solve_many, table_text
 
     for option, value in refused.items():
@@ -75,4 +81,6 @@ def solve_files(
     exact = sum(bool(row["exact"]) for row in rows)
     where = "" if out == "-" else f"; {Path(out) / verb}.csv and .jsonl"
     sys.stderr.write(f"{len(rows)} models: {exact} exact, {failed} failed{where}\n")
-    return exact == len(rows)
+    if exact < len(rows):
+        raise typer.Exit(EXIT_BOUNDED)
+    return True

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, is_many, solve_files
+from planaris.cli.many import Cluster, Jobs, ModelFiles, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -47,19 +47,17 @@ def map_state(
     Several files, or a folder, give a table with one row for each; with --out DIR it is written
     there, and a run that was killed goes on.
     """
-    if is_many(files):
-        if not solve_files(
-            "ground_state",
-            files,
-            out,
-            method=method,
-            time_limit=time_limit,
-            format=format,
-            jobs=jobs,
-            cluster=cluster,
-            refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
-        ):
-            raise typer.Exit(EXIT_BOUNDED)
+    if solve_several(
+        "ground_state",
+        files,
+        out,
+        method=method,
+        time_limit=time_limit,
+        format=format,
+        jobs=jobs,
+        cluster=cluster,
+        refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+    ):
         return
     from planaris.infer import ground_state
     from planaris.io import write_map

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, is_many, solve_files
+from planaris.cli.many import Cluster, Jobs, ModelFiles, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -42,25 +42,23 @@ def mar(
 
     Prints them as the UAI competition's .MAR: the number of variables, then for each its
     number of labels and their probabilities (labels 0 and 1 are spins -1 and +1). Where nothing
-    exact fits they are estimates, and the exit code is 3; --method clamped encloses them, with
-    the bounds of every spin in the stats that --json prints.
+    exact fits they are estimates, and the exit code is 3; --json prints ends that hold, which
+    --method clamped may narrow.
 
     Several files, or a folder, give a table with one row for each; with --out DIR it is written
     there, and a run that was killed goes on.
     """
-    if is_many(files):
-        if not solve_files(
-            "marginals",
-            files,
-            out,
-            method=method,
-            time_limit=time_limit,
-            format=format,
-            jobs=jobs,
-            cluster=cluster,
-            refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
-        ):
-            raise typer.Exit(EXIT_BOUNDED)
+    if solve_several(
+        "marginals",
+        files,
+        out,
+        method=method,
+        time_limit=time_limit,
+        format=format,
+        jobs=jobs,
+        cluster=cluster,
+        refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+    ):
         return
     import numpy as np
 
@@ -96,11 +94,8 @@ def mar(
         )
     else:
         write_mar(nodes, out)
-        off = (
-            f"at most {result.error:.2g} off"
-            if result.error < 1
-            else "with no bound on their error"
-        )
+        bounded = result.nodes_lower is not None and result.error < 1  # by ends that hold
+        off = f"at most {result.error:.2g} off" if bounded else "with no bound on their error"
         kind = "exact" if result.exact else f"estimates, {off}"
         sys.stderr.write(f"{kind} ({result.method})\n")
     if not result.exact:

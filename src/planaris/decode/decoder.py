@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from planaris.decode.model import ErrorModel, either
 from planaris.decode.shots import as_packed, impossible_shot
 from planaris.errors import MethodError
 from planaris.kernels.decoding import (
-    Erasures,
     ImpossibleSyndromeError,
     ShotMatcher,
     packed_bits,
@@ -221,10 +220,8 @@ class PlanarDecoder:
         self._require_ml("log_likelihood")
         with self._rows(shots, bit_packed, time_limit) as (packed, budget):
             coset = self._syndromes
-            listed = edges_of_erasures(self.model, coset.graph, erasures, len(packed))
-            with self._explained(coset.graph, packed):
-                rows = packed ^ packed_bits(coset.graph.detector_flips)
-                return coset.weigh(rows, budget, erasures=listed).log_probability
+            found = self._guarded(coset.graph, packed, erasures, coset.weigh, budget)
+            return np.asarray(found.log_probability)
 
     def gap(
         self,
@@ -288,6 +285,7 @@ class PlanarDecoder:
     def _guarded(
         self, graph: DecodingGraph, packed: Array, erasures: Any, match: Any, budget: Budget
     ) -> Any:
+        """Call what matches or weighs rows in terms of a graph; name a shot that is impossible."""
         listed = edges_of_erasures(self.model, graph, erasures, len(packed))
         with self._explained(graph, packed):
             rows = packed ^ packed_bits(graph.detector_flips)
@@ -299,12 +297,9 @@ class PlanarDecoder:
         """Yield flips and log ratios of every observable, in terms of the stated model."""
         self._require_ml("posteriors")
         for coset in self._cosets:
-            g = coset.graph
-            listed = edges_of_erasures(self.model, g, erasures, len(packed))
-            with self._explained(g, packed):
-                rows = packed ^ packed_bits(g.detector_flips)
-                found = coset.weigh(rows, budget, erasures=listed, sharp=sharp)
-            if g.observable_flips[0]:
+            weigh = partial(coset.weigh, sharp=sharp)
+            found = self._guarded(coset.graph, packed, erasures, weigh, budget)
+            if coset.graph.observable_flips[0]:
                 found.flips[:] ^= True
             free = self._free_flips(coset, erasures, len(packed))
             _mix(found.flips, found.log_ratio, free)
@@ -333,15 +328,13 @@ class PlanarDecoder:
     def _gap(self, coset: CosetModel, packed: Array, erasures: Any, budget: Budget) -> FloatArray:
         if coset.is_decided:
             return np.full(len(packed), np.inf)
-        g = coset.graph
-        listed: Erasures = edges_of_erasures(self.model, g, erasures, len(packed))
-        rows = packed ^ packed_bits(g.detector_flips)
-        with self._explained(g, packed):
-            weights = [
-                coset.class_matcher.match(rows, erasures=listed, observable=c, budget=budget).weight
-                for c in (0, 1)
-            ]
-        return np.abs(weights[1] - weights[0])
+
+        def both(rows: Array, **options: Any) -> list[FloatArray]:
+            match = coset.class_matcher.match
+            return [match(rows, observable=c, **options).weight for c in (0, 1)]
+
+        same, other = self._guarded(coset.graph, packed, erasures, both, budget)
+        return np.asarray(np.abs(other - same))
 
 
 def _mix(flips: BoolArray, log_ratio: FloatArray, free: FloatArray) -> None:

@@ -33,7 +33,6 @@ from planaris.reductions.joins import (
 )
 from planaris.reductions.parts import Part, Split, split_model
 from planaris.result import GroundState, LogPartition, Marginals
-from planaris.sampling import has_frustration
 from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
@@ -281,7 +280,7 @@ def _samples_of_part(part: Part, size: int, rng: np.random.Generator, budget: Bu
             if fitting_elimination(part.model, "sample", budget) is None:
                 raise
     model, inverse = part.with_fields()
-    if fitting_elimination(model, "sample", budget) is None and not has_frustration(model):
+    if fitting_elimination(model, "sample", budget) is None and cuts.is_submodular(model):
         states = sample_from_the_past(model, size, rng, time_limit=budget)
     else:
         states = treewidth.sample(model, size, rng, time_limit=budget)

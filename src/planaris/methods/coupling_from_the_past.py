@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planaris import sampling
+from planaris import cuts, sampling
 from planaris.budget import Budget
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
@@ -14,8 +14,8 @@ def _sample(asked: Question) -> Int8Array:
 
 
 def _fits(model: Model, budget: Budget) -> str | None:
-    frustrated = isinstance(model, IsingModel) and sampling.has_frustration(model)
-    return "a cycle is frustrated" if frustrated else None
+    frustrated = isinstance(model, IsingModel) and not cuts.is_submodular(model)
+    return "it has a frustrated cycle" if frustrated else None
 
 
 METHODS = [

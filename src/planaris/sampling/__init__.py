@@ -1,5 +1,5 @@
 """Samplers that need no structure of the graph: coupling from the past."""
 
-from planaris.sampling.coupling_from_the_past import bound_probabilities, has_frustration, sample
+from planaris.sampling.coupling_from_the_past import bound_probabilities, sample
 
-__all__ = ["bound_probabilities", "has_frustration", "sample"]
+__all__ = ["bound_probabilities", "sample"]

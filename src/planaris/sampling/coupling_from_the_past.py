@@ -84,15 +84,6 @@ def sample(
     return found * signs
 
 
-def has_frustration(model: IsingModel) -> bool:
-    """Return whether no flips of spins make all couplings positive.
-
-    >>> has_frustration(IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0]))
-    True
-    """
-    return len(balance_signs(model.num_spins, model.edges, model.couplings)[1]) > 0
-
-
 def _attractive(model: IsingModel) -> tuple[Int8Array, IntArray, FloatArray]:
     """Return signs of spins, edges and couplings, which are positive for spins times signs."""
     kept = np.flatnonzero(model.couplings)

@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import chisquare
 
 import planaris as pl
+from planaris.cuts import is_submodular
 from planaris.errors import MethodError, ModelError, TimeLimitError
 from planaris.reference import enumerate_states
-from planaris.sampling import bound_probabilities, has_frustration, sample
+from planaris.sampling import bound_probabilities, sample
 
 
 def balanced(rng: np.random.Generator, n: int, num_edges: int, scale: float) -> pl.IsingModel:
@@ -43,7 +44,7 @@ def assert_follows(model: pl.IsingModel, states: np.ndarray) -> None:
 def test_samples_follow_boltzmann(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = balanced(rng, int(rng.integers(3, 8)), 12, float(rng.uniform(0.1, 1.0)))
-    assert not has_frustration(model)
+    assert is_submodular(model)
     assert_follows(model, sample(model, 8000, rng, threads=1 + seed % 3))
 
 
@@ -87,7 +88,7 @@ def test_degenerate_models() -> None:
 
 def test_frustration_is_refused_with_the_cycle() -> None:
     model = pl.IsingModel([(0, 1), (1, 2), (2, 3), (0, 2)], [0.0, 1.0, 1.0, 1.0])
-    assert not has_frustration(model)
+    assert is_submodular(model)
     model = pl.IsingModel([(0, 3), (0, 1), (1, 2), (0, 2)], [0.0, 1.0, 1.0, -1.0])
     with pytest.raises(MethodError, match="frustrated") as caught:
         sample(model, 1)
