@@ -94,7 +94,7 @@ def mar(
         )
     else:
         write_mar(nodes, out)
-        bounded = result.nodes_lower is not None and result.error < 1  # by ends that hold
+        bounded = result.nodes_lower is not None and result.error < 0.99  # by ends that say much
         off = f"at most {result.error:.2g} off" if bounded else "with no bound on their error"
         kind = "exact" if result.exact else f"estimates, {off}"
         sys.stderr.write(f"{kind} ({result.method})\n")
