@@ -37,6 +37,8 @@ struct TwoDoubles {
     return {p, std::fma(a, b, -p)};
   }
   TwoDoubles operator-() const { return {-high, -low}; }
+  TwoDoubles& operator+=(const TwoDoubles& other) { return *this = *this + other; }
+  TwoDoubles& operator-=(const TwoDoubles& other) { return *this = *this + -other; }
   // Within 2^-104 of the size of both; minus infinity absorbs.
   friend TwoDoubles operator+(const TwoDoubles& a, const TwoDoubles& b) {
     if (a.high + b.high == -std::numeric_limits<double>::infinity()) return {a.high + b.high, 0.0};
@@ -45,6 +47,7 @@ struct TwoDoubles {
     s = sum(s.high, s.low + t.high);
     return sum(s.high, s.low + t.low);
   }
+  friend TwoDoubles operator-(const TwoDoubles& a, const TwoDoubles& b) { return a + -b; }
   friend bool operator<(const TwoDoubles& a, const TwoDoubles& b) {
     return a.high < b.high || (a.high == b.high && a.low < b.low);
   }

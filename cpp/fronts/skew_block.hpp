@@ -6,16 +6,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/scaled.hpp"
 #include "fronts/front_elimination.hpp"
 
 namespace planaris {
 
-inline constexpr long double kLog2 = 0.693147180559945309417232L;
-
 // A number by its logarithm: products of many pivots leave every range. Logarithms of a million
 // spins are so large that a double would leave ten digits of the number.
 struct SignedLog {
-  long double log = 0.0L;
+  TwoDoubles log;
   int sign = 1;
 
   SignedLog& operator*=(const SignedLog& other) {
@@ -24,7 +23,7 @@ struct SignedLog {
     return *this;
   }
   friend SignedLog operator*(SignedLog a, const SignedLog& b) { return a *= b; }
-  bool is_zero() const { return !(log > -INFINITY); }
+  bool is_zero() const { return !(log.high > -INFINITY); }
 };
 
 // Lower triangle, column-major. The first `pending` rows are yet to be eliminated, whatever
@@ -92,14 +91,14 @@ class BlockElimination {
 
   // The Pfaffian of the first rows, times the block's factor.
   SignedLog pfaffian(const SkewBlock<T>& block, int32_t rows) {
-    if (rows % 2 == 1) return {-INFINITY, 1};
+    if (rows % 2 == 1) return {{-INFINITY, 0.0}, 1};
     whole_.rows = rows;
     whole_.factor = block.factor;
     whole_.entries.resize(size_t(rows) * rows);
     for (int32_t j = 0; j < rows; ++j) {
       std::copy(block.column(j) + j, block.column(j) + rows, whole_.column(j) + j);
     }
-    if (run(whole_, rows, true) < rows) return {-INFINITY, 1};
+    if (run(whole_, rows, true) < rows) return {{-INFINITY, 0.0}, 1};
     return whole_.factor;
   }
 
@@ -112,7 +111,7 @@ class BlockElimination {
     const int32_t done = front.run(0.1, last);
     for (int32_t k = 0; k < done; k += 2) {
       const T& d = block.column(k)[k + 1];
-      block.factor *= {log_magnitude(d), is_negative(d) ? -1 : 1};
+      block.factor *= {{log_magnitude(d), 0.0}, is_negative(d) ? -1 : 1};
     }
     if (front.swaps() & 1) block.factor.sign = -block.factor.sign;
     return done;
@@ -128,7 +127,7 @@ class BlockElimination {
     const T power = power_of_two<T>(exponent);
     for (int32_t j = 0; j < r; ++j) block.column(j)[r] = block.column(j)[r] * power;
     for (int32_t i = r + 1; i < block.rows; ++i) block.column(r)[i] = block.column(r)[i] * power;
-    block.factor.log -= static_cast<long double>(exponent) * kLog2;
+    block.factor.log -= multiple_of_ln2(exponent);
   }
 
   Packing packing_;

@@ -4,10 +4,13 @@
 #include "graph/max_flow.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <deque>
 #include <limits>
 #include <stdexcept>
+
+#include "base/wide_integer.hpp"
 
 namespace planaris {
 namespace {
@@ -244,7 +247,7 @@ struct BitRange {
     const auto whole =
         static_cast<int64_t>(std::ldexp(std::frexp(std::abs(x), &exponent), 53));
     high = std::max(high, exponent);
-    low = std::min(low, exponent - 53 + __builtin_ctzll(static_cast<uint64_t>(whole)));
+    low = std::min(low, exponent - 53 + std::countr_zero(static_cast<uint64_t>(whole)));
   }
 };
 
@@ -255,8 +258,8 @@ Integer to_units(double x, int unit) {
   const double fraction = std::frexp(x, &exponent);
   const auto whole = static_cast<int64_t>(std::ldexp(fraction, 53));
   const int shift = exponent - 53 - unit;
-  if (shift >= 0) return static_cast<Integer>(whole) * (static_cast<Integer>(1) << shift);
-  return static_cast<Integer>(std::nearbyint(std::ldexp(x, -unit)));
+  if (shift >= 0) return shifted(static_cast<Integer>(whole), shift);
+  return static_cast<Integer>(std::nearbyint(std::ldexp(x, -unit)));  // below 2^53
 }
 
 template <class Integer>
@@ -269,7 +272,7 @@ CutResult cut_with(std::span<const int32_t> edges, std::span<const double> capac
   const auto convert = [&](double x) {
     if (x == 0.0) return Integer{0};
     const auto whole = to_units<Integer>(x, unit);
-    result.rounding += std::abs(std::ldexp(static_cast<double>(whole), unit) - x);
+    result.rounding += std::abs(std::ldexp(as_double(whole), unit) - x);
     return whole;
   };
   std::vector<Integer> whole(capacities.size());
@@ -283,7 +286,7 @@ CutResult cut_with(std::span<const int32_t> edges, std::span<const double> capac
   for (int32_t v = 0; v < n; ++v) result.source_side[v] = trees.on_source_side(v);
   result.flow.resize(capacities.size());
   for (size_t e = 0; e < capacities.size(); ++e) {
-    result.flow[e] = std::ldexp(static_cast<double>(whole[e] - trees.room(e)), unit);
+    result.flow[e] = std::ldexp(as_double(whole[e] - trees.room(e)), unit);
   }
   return result;
 }
@@ -304,7 +307,7 @@ CutResult minimum_cut(std::span<const int32_t> edges, std::span<const double> ca
   const int bits = range.high + 2 - range.low;
   if (bits <= 62) return cut_with<int64_t>(edges, capacities, terminals, range.low, control);
   const int unit = std::max(range.low, range.high + 2 - 124);
-  return cut_with<__int128>(edges, capacities, terminals, unit, control);
+  return cut_with<Int128>(edges, capacities, terminals, unit, control);
 }
 
 SignedForest balance_signs(int32_t n, std::span<const int32_t> edges,

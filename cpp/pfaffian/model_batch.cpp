@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/scaled.hpp"
 #include "base/team.hpp"
 #include "graph/spins.hpp"
 #include "pfaffian/moat_order.hpp"
@@ -230,9 +231,7 @@ class Batch {
 
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
-    const double log_sum = static_cast<double>(
-        static_cast<long double>(found.exponent) * 0.693147180559945309417232L +
-        std::log(static_cast<long double>(found.mantissa)));
+    const double log_sum = Scaled{found.mantissa, static_cast<int64_t>(found.exponent)}.log();
     const double error =
         options_.marginals ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
                            : kSingleToDouble * found.deviation + rounding();

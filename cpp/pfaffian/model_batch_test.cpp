@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "base/scaled.hpp"
 #include "pfaffian/lane_kernels.hpp"
 #include "third_party/doctest/doctest.h"
 
@@ -74,17 +75,17 @@ Summed enumerate(const Drawn& g, const double* couplings) {
     }
     lowest = std::min(lowest, energy[state]);
   }
-  long double sum = 0.0L;
-  std::vector<long double> equal(m, 0.0L);
+  TwoDoubles sum;
+  std::vector<TwoDoubles> equal(m);
   for (size_t state = 0; state < energy.size(); ++state) {
-    const long double weight = std::exp(static_cast<long double>(lowest - energy[state]));
+    const TwoDoubles weight{std::exp(lowest - energy[state]), 0.0};
     sum += weight;
     for (int e = 0; e < m; ++e) {
       if (((state >> g.edges[2 * e]) & 1) == ((state >> g.edges[2 * e + 1]) & 1)) equal[e] += weight;
     }
   }
-  Summed found{static_cast<double>(std::log(sum)) - lowest, lowest, {}};
-  for (const long double share : equal) found.equal.push_back(static_cast<double>(share / sum));
+  Summed found{std::log(sum.high) - lowest, lowest, {}};
+  for (const TwoDoubles& share : equal) found.equal.push_back(share.high / sum.high);
   return found;
 }
 

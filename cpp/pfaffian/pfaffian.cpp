@@ -5,6 +5,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include "base/scaled.hpp"
 #include "base/team.hpp"
 #include "fronts/front_elimination.hpp"
 #include "fronts/tree_tasks.hpp"
@@ -99,14 +100,14 @@ class Elimination {
     }
     result.stats.multiplications /= 6;  // whole numbers until here: their order does not matter
     // Node by node, so that the sum does not depend on who did what.
-    long double sum = 0.0L;
-    for (const double part : log_sums_) sum += part;
+    TwoDoubles sum;
+    for (const double part : log_sums_) sum += {part, 0.0};
     // The scaling cancels: every leg's factor was put in once. (In order, pivots are counted
     // relative to their joins.)
     if (entries_.earliest.empty()) {
-      for (const double scale : entries_.join) sum -= scale;
+      for (const double scale : entries_.join) sum -= {scale, 0.0};
     }
-    result.log_magnitude = static_cast<double>(sum);
+    result.log_magnitude = sum.high;
     if constexpr (kIsDoubleDouble) {
       if (entries_.earliest.empty()) result.magnitude = product();
     }

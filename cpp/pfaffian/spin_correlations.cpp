@@ -148,9 +148,9 @@ class SpinSweep {
             std::span<const int32_t> edges, int32_t num_vertices, int32_t source, double reference,
             int threads, Control& control)
       : tree_(tree), entries_(entries), fronts_(fronts), edges_(edges),
-        places_(tree, edges, num_vertices, source), source_(source), reference_(reference),
+        places_(tree, edges, num_vertices, source), source_(source), reference_{reference, 0.0},
         team_(threads, control) {
-    for (const double scale : entries.join) reference_ += scale;
+    for (const double scale : entries.join) reference_ += {scale, 0.0};
     found_.assign(size_t(num_vertices) * kWays, NAN);
   }
 
@@ -196,7 +196,7 @@ class SpinSweep {
     for (int32_t node = 0; node < tree_.num_nodes(); ++node) {
       const FrontMatrix<T>& front = fronts_[node];
       SignedLog& sum = below_[node];
-      sum = {front.log_pivots, front.sign};
+      sum = {{front.log_pivots, 0.0}, front.sign};
       if (tree_.is_leaf(node)) continue;
       sum *= contribution_factor(node, 0);
       sum *= contribution_factor(node, 1);
@@ -209,7 +209,7 @@ class SpinSweep {
     SignedLog factor = below_[side == 0 ? tree_.left[node] : tree_.right[node]];
     const int32_t from = side == 0 ? 0 : front.delayed_left;
     const int32_t to = side == 0 ? front.delayed_left : count;
-    for (int32_t k = from; k < to; ++k) factor.log -= front.exponents[k] * kLog2;
+    for (int32_t k = from; k < to; ++k) factor.log -= multiple_of_ln2(front.exponents[k]);
     return factor;
   }
 
@@ -475,7 +475,7 @@ class SpinSweep {
       }
       w.search.walk_back(v, [&](int32_t edge) { w.flipped[edge] = 0; });
       const SignedLog found = w.elimination.pfaffian(block, rows);
-      const auto above = static_cast<double>(found.log - reference_);
+      const double above = (found.log - reference_).high;
       const double size = found.is_zero() ? 0.0 : std::exp(std::min(above, 700.0));
       // Leaves of one spin write to different places: the first one in postorder to the first.
       const int way = first_way(node, v) ? 0 : 1;
@@ -493,7 +493,7 @@ class SpinSweep {
   std::span<const int32_t> edges_;
   Places places_;
   int32_t source_;
-  long double reference_;
+  TwoDoubles reference_;
   Team team_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Outside> handed_;

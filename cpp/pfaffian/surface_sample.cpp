@@ -43,7 +43,7 @@ class SurfaceSampler {
     below_[k].resize(tree_.num_nodes());
     for (int32_t node = 0; node < tree_.num_nodes(); ++node) {
       const FrontMatrix<T>& front = (*structures_[k].fronts)[node];
-      below_[k][node] = SignedLog{front.log_pivots, front.sign} * base(k, node);
+      below_[k][node] = SignedLog{{front.log_pivots, 0.0}, front.sign} * base(k, node);
     }
   }
 
@@ -53,13 +53,13 @@ class SurfaceSampler {
     if (tree_.is_leaf(node)) return factor;
     factor = below_[k][tree_.left[node]] * below_[k][tree_.right[node]];
     for (const int32_t exponent : (*structures_[k].fronts)[node].exponents) {
-      factor.log -= exponent * kLog2;
+      factor.log -= multiple_of_ln2(exponent);
     }
     return factor;
   }
 
   SignedLog joined(size_t k, int32_t edge) const {
-    return {join_[2 * edge] + join_[2 * edge + 1], structures_[k].sign[edge]};
+    return {{join_[2 * edge] + join_[2 * edge + 1], 0.0}, structures_[k].sign[edge]};
   }
   T join_entry(size_t k, int32_t edge) const {
     const T value = exponential<T>(join_[2 * edge] + join_[2 * edge + 1]);
@@ -146,9 +146,9 @@ class SurfaceSampler {
   }
 
   static Factors normalised(Factors factors) {
-    long double top = -INFINITY;
+    TwoDoubles top{-INFINITY, 0.0};
     for (const SignedLog& f : factors) top = std::max(top, f.log);
-    if (top > -INFINITY) {
+    if (top.high > -INFINITY) {
       for (SignedLog& f : factors) f.log -= top;
     }
     return factors;
@@ -201,7 +201,7 @@ class SurfaceSampler {
 
   void decide(const Blocks& blocks, int32_t edge) {
     Factors stay, part;
-    long double top = -INFINITY;
+    TwoDoubles top{-INFINITY, 0.0};
     for (size_t k = 0; k < blocks.size(); ++k) {
       stay.push_back(elimination_.pfaffian(blocks[k], blocks[k].pending) * joined(k, edge));
       part.push_back(elimination_.pfaffian(blocks[k], blocks[k].rows));
@@ -209,8 +209,8 @@ class SurfaceSampler {
     }
     double stay_sum = 0.0, part_sum = 0.0, all = 0.0;
     for (size_t k = 0; k < blocks.size(); ++k) {
-      const double a = std::exp(static_cast<double>(stay[k].log - top));
-      const double b = std::exp(static_cast<double>(part[k].log - top));
+      const double a = std::exp((stay[k].log - top).high);
+      const double b = std::exp((part[k].log - top).high);
       stay_sum += stay[k].sign * a;
       part_sum += part[k].sign * b;
       all += a + b;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tjoin/wide_integer.hpp"
+#include "base/wide_integer.hpp"
 
 namespace planaris::tjoin {
 

@@ -1,16 +1,15 @@
-// Signed fixed-width integers for weights whose exponents lie far apart, and what the T-join
-// engine needs of any integer type.
+// Signed fixed-width integers for weights whose exponents lie far apart, and what T-joins and
+// minimum cuts need of any integer type.
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <vector>
 
-namespace planaris::tjoin {
-
-using Int128 = __int128;
-using UInt128 = unsigned __int128;
+namespace planaris {
 
 // Two's complement, lowest limb first. Overflow is excluded by the caller's bound.
 template <int N>
@@ -25,11 +24,11 @@ struct WideInteger {
   bool negative() const { return int64_t(limb[N - 1]) < 0; }
 
   WideInteger& operator+=(const WideInteger& other) {
-    UInt128 carry = 0;
+    uint64_t carry = 0;
     for (int i = 0; i < N; ++i) {
-      carry += UInt128(limb[i]) + other.limb[i];
-      limb[i] = uint64_t(carry);
-      carry >>= 64;
+      const uint64_t sum = limb[i] + other.limb[i], all = sum + carry;
+      carry = uint64_t(sum < limb[i]) | uint64_t(all < sum);
+      limb[i] = all;
     }
     return *this;
   }
@@ -50,6 +49,12 @@ struct WideInteger {
     return std::strong_ordering::equal;
   }
 };
+
+#ifdef __SIZEOF_INT128__
+__extension__ typedef __int128 Int128;
+#else
+using Int128 = WideInteger<2>;
+#endif
 
 template <typename Int>
 constexpr int kBits = int(sizeof(Int) * 8);
@@ -100,4 +105,27 @@ void append_digits(const WideInteger<N>& value, int32_t count, std::vector<int64
   }
 }
 
-}  // namespace planaris::tjoin
+// The nearest double.
+template <typename Int>
+double as_double(const Int& value) {
+  return static_cast<double>(value);
+}
+template <int N>
+double as_double(const WideInteger<N>& value) {
+  if (value.negative()) return -as_double(-value);
+  int top = N - 1;
+  while (top > 0 && value.limb[top] == 0) --top;
+  if (top == 0) return static_cast<double>(value.limb[0]);
+  // The 64 bits from the highest on; a last bit stands for all below, so that ties are seen.
+  const int spare = std::countl_zero(value.limb[top]);
+  uint64_t head = value.limb[top] << spare;
+  uint64_t rest = value.limb[top - 1];
+  if (spare > 0) {
+    head |= rest >> (64 - spare);
+    rest <<= spare;
+  }
+  for (int i = 0; i + 1 < top; ++i) rest |= value.limb[i];
+  return std::ldexp(static_cast<double>(head | uint64_t(rest != 0)), 64 * top - spare);
+}
+
+}  // namespace planaris
