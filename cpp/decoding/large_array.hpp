@@ -3,13 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+#include "base/large_memory.hpp"
 
 namespace planaris {
 
@@ -20,17 +16,8 @@ struct LargeAllocator {
   template <class Other>
   LargeAllocator(const LargeAllocator<Other>&) {}  // NOLINT: as allocators do
 
-  T* allocate(size_t count) {
-    constexpr size_t kLine = 64, kPage = size_t(1) << 21;
-    const size_t bytes = count * sizeof(T), align = bytes < kPage ? kLine : kPage;
-    void* found = std::aligned_alloc(align, (bytes + align - 1) / align * align);
-    if (found == nullptr) throw std::bad_alloc();
-#ifdef __linux__
-    if (align == kPage) madvise(found, bytes, MADV_HUGEPAGE);  // advice: it may be ignored
-#endif
-    return static_cast<T*>(found);
-  }
-  void deallocate(T* what, size_t) { std::free(what); }
+  T* allocate(size_t count) { return static_cast<T*>(allocate_large(count * sizeof(T))); }
+  void deallocate(T* what, size_t) { free_large(what); }
   friend bool operator==(const LargeAllocator&, const LargeAllocator&) { return true; }
 };
 

@@ -1,14 +1,10 @@
 // Runs a frontier program forwards, and backwards over recomputed checkpoints.
 #pragma once
 
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
+#include "base/large_memory.hpp"
 #include "base/team.hpp"
 #include "frontier/frontier.hpp"
 #include "frontier/numbers.hpp"
@@ -29,19 +25,12 @@ constexpr double kTop = 400;  // log2 of a plain table's largest entry, within 4
 #endif
 
 struct FreeArray {
-  void operator()(double* p) const { std::free(p); }
+  void operator()(double* p) const { free_large(p); }
 };
 using Array = std::unique_ptr<double[], FreeArray>;
 // Strides of large powers of two touch a page per access: huge pages where they are to be had.
 inline Array make_array(size_t size) {
-  const size_t page = size >= (1u << 18) ? size_t{1} << 21 : 64;
-  const size_t bytes = (size * sizeof(double) + page - 1) / page * page;
-  auto* data = static_cast<double*>(std::aligned_alloc(page, bytes));
-  if (data == nullptr) throw std::bad_alloc();
-#if defined(__linux__)
-  if (page > 64) madvise(data, bytes, MADV_HUGEPAGE);
-#endif
-  return Array(data);
+  return Array(static_cast<double*>(allocate_large(size * sizeof(double))));
 }
 
 // A table of 2^bits entries; plane p of kind N begins at data + p * capacity.

@@ -660,6 +660,6 @@ LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemo
     }
   }
   if (marginals) return;
-  const FlushToZero flush;
+  [[maybe_unused]] const FlushToZero flush;
   for (int draw = 0; draw < rows.draws; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
 }

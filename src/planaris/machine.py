@@ -71,7 +71,9 @@ def readable(count: float) -> str:
 @cache
 def _machine_bytes() -> float:
     """Return the memory of the machine, or of the container."""
-    physical = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    import psutil
+
+    physical = float(psutil.virtual_memory().total)
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
             return min(physical, float(Path("/sys/fs/cgroup", name).read_text()))
@@ -88,10 +90,11 @@ def _address_space_left() -> float:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit == resource.RLIM_INFINITY:
             return math.inf
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (ImportError, OSError, ValueError):
         return math.inf
-    return max(float(limit - pages * os.sysconf("SC_PAGE_SIZE")), 0.0)
+    import psutil
+
+    return max(float(limit - psutil.Process().memory_info().vms), 0.0)
 
 
 CGROUP = Path("/sys/fs/cgroup")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
+import sys
 import zlib
 from pathlib import Path
 from typing import IO, Any
@@ -60,7 +60,7 @@ class Store:
         line = encode(trial)
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.path(figure.name).open("a+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file)
             _append(file, line)
 
     def read(self, figure: Figure) -> dict[str, Record]:
@@ -75,6 +75,19 @@ class Store:
             if trial is not None:
                 found.setdefault(trial["key"], trial["record"])
         return found
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Wait until no other process appends; closing the file lets the next one in."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(2**31)  # far behind the end: a byte that is locked cannot be read
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _append(file: IO[bytes], line: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -45,7 +44,6 @@ def _processor() -> str:
 
 
 def _memory() -> str:
-    try:
-        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
-    except (ValueError, OSError):
-        return "unknown"
+    import psutil
+
+    return f"{psutil.virtual_memory().total / 2**30:.0f} GiB"
