@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests run in an order shuffled by this number; SEED=default draws one.
 SEED ?= 1
 
-.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan fuzz fuzz-python stubs cli-reference method-table docs wheel-test bench clean
+.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan cpp-aarch64 fuzz fuzz-python stubs cli-reference method-table docs wheel-test bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,13 @@ cpp-tsan: .venv/.ready  ## the C++ tests and the fuzz corpora under the thread s
 	  -DPLANARIS_SANITIZE=thread > /dev/null
 	$(RUN)cmake --build build/tsan
 	$(RUN)ctest --test-dir build/tsan --output-on-failure -j $(JOBS)
+
+# Needs g++-aarch64-linux-gnu and qemu-user.
+cpp-aarch64: .venv/.ready  ## the C++ tests for 64-bit ARM, under qemu
+	$(RUN)cmake -G Ninja -S . -B build/aarch64 -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \
+	  -DCMAKE_TOOLCHAIN_FILE=tools/aarch64.cmake -DPLANARIS_PYTHON=OFF -DPLANARIS_TESTS=ON > /dev/null
+	$(RUN)cmake --build build/aarch64
+	$(RUN)ctest --test-dir build/aarch64 --output-on-failure -j $(JOBS)
 
 # Needs clang; FUZZ_RUNS executions per target, corpora are kept under build/fuzz.
 fuzz: .venv/.ready  ## coverage-guided fuzzing of the text and array kernels

@@ -57,6 +57,7 @@ conventions
 methods
 glossary
 reliability
+stability
 architecture
 gallery/index
 ```
