@@ -1,4 +1,4 @@
-"""Write a software bill of materials (CycloneDX 1.5) of planaris: what is compiled in, what it needs.
+"""Write a software bill of materials (CycloneDX 1.5): what is compiled in, and what is needed.
 
 Usage: tools/bill_of_materials.py OUT.json
 """
