@@ -213,8 +213,9 @@ class Elimination {
     for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
     FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
                               w.pivot_rows, parallel_);
-    const int eliminated = in_order ? front.run_in_order(w.pairs, list_pairs(w, node, s))
-                                    : front.run(options_.threshold, last);
+    const int listed = in_order ? list_pairs(w, node, s) : 0;
+    const int eliminated =
+        in_order ? front.run_in_order(w.pairs, listed) : front.run(options_.threshold, last);
     if (in_order) {
       sum_ratios(w, node, s, eliminated);
       w.stats.left_over += front.failed();
