@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,12 @@ class CosetModel:
         """For sparse elimination of one class."""
         return Plan(self.apart.dual)
 
+    @cached_property
+    def whole_plan(self) -> Plan:
+        """For sparse elimination of both classes at once."""
+        assert self.form is not None
+        return Plan(self.form.dual)
+
     def _matcher(self, boundary: list[int]) -> ShotMatcher:
         g = self.graph
         return ShotMatcher(
@@ -205,7 +211,7 @@ class CosetModel:
         """
         inverse = self.inverse(budget)
         if inverse is None or self.form is None:
-            return self._eliminate(shots, erasures, budget)
+            return self._sparse(shots, erasures, budget, sharp=sharp)
         careful = self._least < (QUIET if sharp else VERY_QUIET)
         found = self.matcher.weigh(
             inverse,
@@ -239,9 +245,33 @@ class CosetModel:
         result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
         if slow.any():
             few = int(found.num_changes[slow].max()) <= FEW_CHANGES
-            again = self._again if few else self._eliminate
+            again = self._again if few else partial(self._sparse, sharp=sharp)
             result.put(slow, again(shots[slow], _some(erasures, slow), budget))
         return result
+
+    def _sparse(
+        self, shots: Array, erasures: Erasures, budget: Budget, *, sharp: bool
+    ) -> ClassWeights:
+        """Return the same by two sparse eliminations."""
+        if sharp or self.form is None or self.is_decided:
+            return self._eliminate(shots, erasures, budget)
+        return self._share(shots, erasures, budget)
+
+    def _share(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
+        """Return the share of the lightest error's class in both, right as a probability.
+
+        The sum over a class that holds none of the likely errors cancels; here it is left out.
+        """
+        assert self.form is not None
+        found = self.matcher.match(shots, erasures=erasures, keep_edges=True, budget=budget)
+        given = found.offsets, found.edges, erasures, budget
+        whole = self._sums(self.form, self.whole_plan, *given)
+        own = self._sums(self.apart, self.plan, *given)
+        other = np.clip(-np.expm1(own - whole), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            ratio = np.log1p(-other) - np.log(other)
+        flips = (np.asarray(found.flips) & 1).astype(np.bool_) ^ (ratio < 0)
+        return ClassWeights(flips, np.abs(ratio), whole, np.ones(len(shots), dtype=np.bool_))
 
     def _again(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
         """Return the same in wide numbers, or by sparse elimination where these are too many."""
@@ -265,14 +295,15 @@ class CosetModel:
         logs = np.full((len(shots), 2), -np.inf)
         if self.is_decided:
             found = self.matcher.match(shots, erasures=erasures, keep_edges=True, budget=budget)
-            sums = self._class_sums(found.offsets, found.edges, erasures, budget)
+            sums = self._sums(self.apart, self.plan, found.offsets, found.edges, erasures, budget)
             logs[np.arange(len(shots)), np.asarray(found.flips) & 1] = sums
         else:
             for c in (0, 1):
                 found = self.class_matcher.match(
                     shots, erasures=erasures, observable=c, keep_edges=True, budget=budget
                 )
-                logs[:, c] = self._class_sums(found.offsets, found.edges, erasures, budget)
+                given = found.offsets, found.edges, erasures, budget
+                logs[:, c] = self._sums(self.apart, self.plan, *given)
         flips = logs[:, 1] > logs[:, 0]
         top = logs.max(1)
         with np.errstate(invalid="ignore"):
@@ -281,11 +312,17 @@ class CosetModel:
             flips, ratio, top + np.log1p(np.exp(-ratio)), np.ones(len(shots), dtype=np.bool_)
         )
 
-    def _class_sums(
-        self, offsets: Array, edges: Array, erasures: Erasures, budget: Budget
+    def _sums(
+        self,
+        form: PlanarForm,
+        plan: Plan,
+        offsets: Array,
+        edges: Array,
+        erasures: Erasures,
+        budget: Budget,
     ) -> FloatArray:
-        """Return log P(syndrome, class of the reference error)."""
-        g, place = self.graph, self.apart.place
+        """Return log P(syndrome, class of the reference), or of both classes if the form joins them."""
+        g, place = self.graph, form.place
         count, w = len(offsets) - 1, g.weights
         reference = np.zeros((count, len(w)), dtype=np.bool_)
         reference[np.repeat(np.arange(count), np.diff(offsets)), edges] = True
@@ -300,7 +337,9 @@ class CosetModel:
         live = place >= 0
         couplings = np.where(reference, -weights, weights)[:, live] / 2
         bridges = np.where(reference, weights, 0.0)[:, ~live].sum(1)
-        found = self.plan.log_partition(couplings, time_limit=budget)
+        if form.logical >= 0:  # closed chains through the logical edge weigh what they weigh
+            couplings = np.insert(couplings, form.logical, 0.0, axis=1)
+        found = plan.log_partition(couplings, time_limit=budget)
         for each in found:
             if not each.exact:
                 msg = (
@@ -310,7 +349,7 @@ class CosetModel:
                 raise PrecisionError(msg)
         sums = np.array([each.value for each in found])
         # Z counts every cut twice per component, relative to exp(-|J|) for what is not cut.
-        constant = self.plan.embedding.num_components * math.log(2.0)
+        constant = plan.embedding.num_components * math.log(2.0)
         return np.asarray(absent + sums - constant - weights[:, live].sum(1) / 2 - bridges)
 
 

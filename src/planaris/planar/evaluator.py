@@ -26,7 +26,7 @@ Measured on lattices of 200² and 400², with half as much again to spare."""
 MAX_GENUS = 6
 """4^6 = 4096 eliminations."""
 
-MOST_WORK = 2e8
+MOST_WORK = 1e9
 """Multiplications, about, above which the threads share one model instead of one model each."""
 
 

@@ -57,7 +57,7 @@ def test_every_syndrome_without_exception(family, p):
     check_every_syndrome(FAMILIES[family](p, np.random.default_rng(1)))
 
 
-@pytest.mark.parametrize("p", [1e-4, 0.02, 0.2])
+@pytest.mark.parametrize("p", [1e-6, 1e-4, 0.02, 0.2, 0.5])
 def test_sparse_elimination_agrees(p, monkeypatch):
     monkeypatch.setattr(coset, "INVERSE_BYTES", 0)
     rng = np.random.default_rng(2)
@@ -98,7 +98,10 @@ def test_one_in_a_billion():
         "error(0.1) D1 L0\nerror(0.1) D1\nerror(0) D0\nerror(0) D0 D1 L0",
     ],
 )
-def test_small_models(text):
+@pytest.mark.parametrize("inverse", [True, False])
+def test_small_models(text, inverse, monkeypatch):
+    if not inverse:
+        monkeypatch.setattr(coset, "INVERSE_BYTES", 0)
     check_every_syndrome(stim.DetectorErrorModel(text))
 
 
