@@ -321,7 +321,7 @@ class CosetModel:
         erasures: Erasures,
         budget: Budget,
     ) -> FloatArray:
-        """Return log P(syndrome, class of the reference), or of both classes if the form joins them."""
+        """Return log P(syndrome, class of the reference), or of both classes if joined."""
         g, place = self.graph, form.place
         count, w = len(offsets) - 1, g.weights
         reference = np.zeros((count, len(w)), dtype=np.bool_)
