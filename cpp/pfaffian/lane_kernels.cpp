@@ -63,7 +63,11 @@ namespace avx2 {
 #undef LANES_BYTES
 }  // namespace avx2
 namespace avx512 {
+#ifdef __clang__  // it has no such preference, and ignores attributes that it does not know whole
+#define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx2,fma")))
+#else
 #define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx2,fma,prefer-vector-width=512")))
+#endif
 #define LANES_BYTES 64
 #include "pfaffian/lane_kernels.inl"
 #undef LANES_TARGET

@@ -16,7 +16,7 @@ class Compiler {
  public:
   Compiler(const NetworkView& network, std::span<const int32_t> order,
            std::span<const double> heights)
-      : network_(network), order_(order), heights_(heights) {
+      : order_(order), heights_(heights) {
     const int32_t n = network.num_variables();
     offsets_.assign(n + 1, 0);
     for (const int32_t v : network.edges) ++offsets_[v + 1];
@@ -130,7 +130,6 @@ class Compiler {
 
   void emit(Step step) { program_.steps.push_back(step); }
 
-  const NetworkView& network_;
   std::span<const int32_t> order_;
   std::span<const double> heights_;
   std::vector<int64_t> offsets_;

@@ -113,7 +113,8 @@ TextCursor::TextCursor(std::string_view text, std::string_view comment_starts) :
   for (const char c : comment_starts) is_comment_[static_cast<unsigned char>(c)] = true;
   for (int c = '\t'; c <= '\r'; ++c) token_ends_at_[c] = true;
   token_ends_at_[static_cast<unsigned char>(' ')] = true;
-  token_ends_at_[static_cast<unsigned char>('#')] = is_comment_['#'];
+  token_ends_at_[static_cast<unsigned char>('#')] =
+      is_comment_[static_cast<unsigned char>('#')];
   if (text_.substr(0, 3) == "\xEF\xBB\xBF") place_ = 3;  // byte order mark
 }
 
