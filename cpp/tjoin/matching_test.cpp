@@ -125,7 +125,7 @@ void check_packing(const Case& c, const TJoinSolution& s, int64_t objective) {
     }
   }
   CHECK(total == number(s.lower, 0, s.lower.size()));
-  CHECK(s.exact ? total == 2 * objective : total <= 2 * objective);
+  CHECK((s.exact ? total == 2 * objective : total <= 2 * objective));
   for (size_t e = 0; e < load.size(); ++e) CHECK(load[e] <= 2 * c.weights[e]);
 }
 
@@ -136,7 +136,7 @@ void check_solution(const Case& c, const TJoinSolution& s, int64_t expected) {
   }
   CHECK(s.infeasible < 0);
   const int64_t objective = number(s.objective, 0, s.objective.size());
-  CHECK(s.exact ? objective == expected : objective >= expected);
+  CHECK((s.exact ? objective == expected : objective >= expected));
   int64_t weight = 0;
   std::vector<uint8_t> parity(c.n);
   for (const int32_t e : s.join) {
