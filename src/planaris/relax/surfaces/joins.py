@@ -1,0 +1,156 @@
+"""Lightest T-joins of the dual of a model on a surface, under any weights and fixed edges.
+
+The unsatisfied edges of a state form a T-join of the dual graph, T the frustrated faces. On a
+sphere every T-join is such a set. On a surface of genus g it is one only if it also meets 2g cycles
+around the handles in the right parity; without that condition its least weight is a lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planaris.budget import Budget
+from planaris.embed import Embedding
+from planaris.kernels.graph import connected_components, spins_from_disagreements
+from planaris.matching.tjoins import CutPacking, TJoin, minimum_tjoin
+from planaris.models import IsingModel
+from planaris.planar.tjoin import frustrated_faces
+from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
+
+BITS = 40
+"""Of the largest coupling, when all of them become integers."""
+
+Fixings = tuple[tuple[int, bool], ...]
+"""Edges that are held satisfied (False) or unsatisfied (True)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Edges whose value is given: ``mask`` says which, ``value`` whether they are unsatisfied."""
+
+    mask: BoolArray
+    value: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """A T-join and the packing of T-cuts that proves it lightest.
+
+    Attributes
+    ----------
+    unsatisfied : bool array
+        The edges of the T-join.
+    bound : int
+        No T-join that agrees with the held edges weighs less.
+    flipped : bool array
+        Edges that the packing sees complemented: those of negative weight, and held ones that
+        are unsatisfied.
+    packing : CutPacking
+        Of the complemented weights.
+    """
+
+    unsatisfied: BoolArray
+    bound: int
+    flipped: BoolArray
+    packing: CutPacking
+
+
+class SurfaceJoins:
+    """T-joins of the dual of one model on one surface.
+
+    Attributes
+    ----------
+    weights : int array
+        ``|J|`` in units of ``2**exponent``.
+    rounding : float
+        What Σ ``|J|`` over any edges may lose by becoming integers.
+    negative : bool array
+        Edges that are unsatisfied where both spins are equal.
+    """
+
+    def __init__(self, model: IsingModel, embedding: Embedding, budget: Budget) -> None:
+        self.model, self.embedding, self.budget = model, embedding, budget
+        sizes = np.abs(model.couplings)
+        self.exponent = math.frexp(float(sizes.max(initial=0.0)))[1] - BITS
+        self.weights: LongArray = np.rint(np.ldexp(sizes, -self.exponent)).astype(np.int64)
+        rounded = np.ldexp(self.weights.astype(np.float64), self.exponent)
+        self.rounding = math.fsum(np.abs(sizes - rounded).tolist())
+        self.negative: BoolArray = np.asarray(model.couplings < 0)
+        self.parity = np.zeros(embedding.num_faces, dtype=np.int64)
+        self.parity[frustrated_faces(embedding, model.couplings)] = 1
+        outer = embedding.outer_faces
+        self.free: IntArray = outer[outer >= 0]
+        self.nothing = Held(np.zeros(len(sizes), dtype=bool), np.zeros(len(sizes), dtype=bool))
+        self._last: TJoin | None = None
+        self.count = 0
+
+    def solve(self, weights: LongArray, held: Held) -> Join:
+        """Return a T-join of least weight that agrees with the held edges.
+
+        Negative weights are those of complemented edges: the parity of their ends changes.
+        """
+        self.count += 1
+        flipped = np.where(held.mask, held.value, weights < 0)
+        parity = self.parity + np.bincount(
+            self.embedding.dual_edges[flipped].ravel(), minlength=self.embedding.num_faces
+        )
+        parity[self.free] = 0
+        whole = not held.mask.any()
+        loose = slice(None) if whole else np.flatnonzero(~held.mask)
+        found = minimum_tjoin(
+            self.embedding.num_faces,
+            np.ascontiguousarray(self.embedding.dual_edges[loose]),
+            np.abs(weights[loose]),
+            np.flatnonzero(parity % 2).astype(np.int32),
+            boundary=self.free,
+            start=self._last if whole else None,
+            threads=1,
+            time_limit=self.budget.quiet(),
+        )
+        if whole:
+            self._last = found
+        unsatisfied = flipped.copy()
+        chosen = found.join if whole else np.asarray(loose)[found.join]
+        unsatisfied[chosen] ^= True
+        return Join(
+            unsatisfied, int(found.lower) + int(weights[flipped].sum()), flipped, found.certificate
+        )
+
+    def state_of(self, unsatisfied: BoolArray) -> Int8Array | None:
+        """Return spins that leave exactly these edges unsatisfied; None if there are none."""
+        spins, conflict = spins_from_disagreements(
+            self.model.num_spins, self.model.edges, unsatisfied ^ self.negative
+        )
+        return spins if conflict < 0 else None
+
+    def unsatisfied_by(self, spins: Int8Array) -> BoolArray:
+        """Return the edges that a state leaves unsatisfied."""
+        u, v = self.model.edges.T
+        return np.asarray((spins[u] != spins[v]) ^ self.negative)
+
+    def implied(self, fixings: Fixings) -> Held | None:
+        """Return all edges that the given ones decide; None if these contradict each other."""
+        if not fixings:
+            return self.nothing
+        n, edges = self.model.num_spins, self.model.edges
+        which = np.array([edge for edge, _ in fixings])
+        differ = np.array([value for _, value in fixings]) ^ self.negative[which]
+        u, v = edges[which, 0], edges[which, 1]
+        # Two copies of every spin, one for each sign: a decision joins copies.
+        pairs = np.concatenate(
+            [np.column_stack([u, v + n * differ]), np.column_stack([u + n, v + n * ~differ])]
+        )
+        label = connected_components(2 * n, np.ascontiguousarray(pairs, dtype=np.int32))
+        if np.any(label[:n] == label[n:]):
+            return None
+        same = label[edges[:, 0]] == label[edges[:, 1]]
+        apart = label[edges[:, 0]] == label[edges[:, 1] + n]
+        return Held(np.asarray(same | apart), np.asarray(apart ^ self.negative))
+
+    def weigh(self, unsatisfied: Any) -> int:
+        """Return the weight of some edges, in units."""
+        return int(self.weights[unsatisfied].sum())
