@@ -2,9 +2,9 @@
 
 For multipliers λ >= 0 every state satisfies ``Σ w u >= min over T-joins of Σ (w - A'λ) u + b'λ``. The
 right-hand side is concave and piecewise linear in λ; each T-join found gives one piece. The model of
-these pieces is maximised over a box around the best λ (a bundle method with a trust region); the
-multipliers of that small linear program mix the T-joins into a point u of their polytope, whose
-violated cycle inequalities are added in turn.
+these pieces is maximised near the best λ (a proximal bundle method); the dual of that small quadratic
+program mixes the T-joins into a point u of their polytope, whose violated cycle inequalities are
+added in turn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from planaris.kernels.polytope import separate_cycles
 from planaris.relax.surfaces.joins import Held, Join, SurfaceJoins
 from planaris.relax.surfaces.rows import CycleRows
+from planaris.relax.surfaces.simplex_qp import minimize_over_simplex
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 ROW_PATIENCE = 12
@@ -24,8 +25,11 @@ ROW_PATIENCE = 12
 JOIN_PATIENCE = 24
 """Masters in which a T-join had no weight before it is forgotten."""
 
-MAX_ROWS = 40
+MAX_ROWS = 16
 """Rows that are added at a time."""
+
+POSITIVE_ROUNDS = 6
+"""Times that the rows with positive multipliers are guessed anew in a master."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,7 @@ class Pool:
 
 @dataclass(eq=False)
 class Master:
-    """Answer of the small linear program: the next multipliers and a mixture of T-joins."""
+    """Answer of the small quadratic program: the next multipliers and a mixture of T-joins."""
 
     multipliers: FloatArray
     value: float
@@ -82,7 +86,7 @@ class Master:
 class Lagrangian:
     """Multipliers of cycle inequalities, the T-joins they led to, and the bound they prove.
 
-    Weights of the linear programs are in multiples of ``scale`` units, about those of an edge.
+    Weights of the quadratic programs are in multiples of ``scale`` units, about those of an edge.
     """
 
     joins: SurfaceJoins
@@ -130,6 +134,8 @@ class Lagrangian:
             np.where(self.joins.negative, 1.0 - mixture, mixture),
             min_violation=min_violation,
             max_cuts=MAX_ROWS,
+            max_per_edge=1,
+            max_settled=0,
             exact_below=MAX_ROWS,
             budget=self.joins.budget,
         )
@@ -152,30 +158,39 @@ class Lagrangian:
 
     # -- the model of the bound -------------------------------------------------------------
 
-    def master(self, center: FloatArray, radius: float, held: Held) -> Master:
-        """Maximise the least of the pieces of the T-joins found, in a box around ``center``."""
-        from scipy.optimize import linprog
+    def master(self, center: FloatArray, step: float, held: Held) -> Master:
+        """Maximise the least of the pieces less ``|λ - center|² / (2 step)`` over λ >= 0.
 
+        The dual: T-joins are mixed so that the mixture's weight, and the squares of what it
+        violates, are least; then λ is the center plus ``step`` times the violation.
+        """
         pool = self.pool
         agree = np.all(pool.unsatisfied[:, held.mask] == held.value[held.mask], axis=1)
         use = np.flatnonzero(agree)
         pieces = pool.violation[np.ix_(use, self.active)]
         level = float(pool.weight[use].min())
-        count = len(self.active)
-        found = linprog(
-            np.append(-1.0, np.zeros(count)),
-            A_ub=np.column_stack([np.ones(len(use)), -pieces]),
-            b_ub=pool.weight[use] - level,
-            bounds=[(None, None), *((max(0.0, c - radius), c + radius) for c in center.tolist())],
-            method="highs-ds",
-        )
-        if found.x is None:  # numerics only: the program is feasible and bounded
-            return Master(center, -np.inf, pool.unsatisfied[use].mean(axis=0))
-        share = np.maximum(-found.ineqlin.marginals, 0.0)
-        share /= max(float(share.sum()), 1e-300)
+        weight = pool.weight[use] - level
+        share = None
+        positive = np.ones(len(center), dtype=bool)
+        for _ in range(POSITIVE_ROUNDS):
+            # Rows whose multiplier ends at zero add nothing that depends on the mixture.
+            part = pieces[:, positive]
+            share = minimize_over_simplex(
+                step * part @ part.T, weight + part @ center[positive], start=share
+            )
+            moved = center + step * (share @ pieces)
+            if np.array_equal(moved > 0, positive):
+                break
+            positive = moved > 0
+        assert share is not None, "the first round finds one"
+        share[share < 1e-9] = 0.0
+        multipliers = np.maximum(moved, 0.0)
         pool.idle += 1
-        pool.idle[use[share > 1e-9]] = 0
-        multipliers = np.maximum(found.x[1:], 0.0)
+        pool.idle[use[share > 0]] = 0
         self.row_idle = np.where(multipliers > 0, 0, self.row_idle + 1)
-        mixture = share @ pool.unsatisfied[use]
-        return Master(multipliers, level - float(found.fun), np.clip(mixture, 0.0, 1.0))
+        value = level + float((weight + pieces @ multipliers).min())
+        mixture = np.clip(share @ pool.unsatisfied[use], 0.0, 1.0)
+        mixture[np.abs(mixture - np.rint(mixture)) < 1e-8] = np.rint(
+            mixture[np.abs(mixture - np.rint(mixture)) < 1e-8]
+        )
+        return Master(multipliers, value, mixture)

@@ -23,8 +23,8 @@ from planaris.relax.surfaces.seams import improve_around_seams
 from planaris.result import GroundState
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
-FIRST_RADIUS = 0.1
-"""Of the box around the first multipliers, in weights of an edge."""
+FIRST_STEP = 0.05
+"""From violation to multipliers, in weights of an edge."""
 
 SPREAD = 0.02
 """Of random changes of the weights that choose among lightest T-joins, in weights of an edge."""
@@ -70,7 +70,7 @@ class SurfaceSearch:
         self.open: list[Node] = []
         self.order = itertools.count()
         self.nodes = self.rounds = 0
-        self.radius = FIRST_RADIUS
+        self.step = FIRST_STEP
 
     # -- states -----------------------------------------------------------------------------
 
@@ -139,27 +139,31 @@ class SurfaceSearch:
         if not node.fixings:
             self.start(best)
         master: Master | None = None
-        radius, last, stalled = self.radius, best.value, 0
+        last, stalled, failed = best.value, 0, 0
         for step in itertools.count():
             if self.closed(best.value) or self.budget.expired():
                 break
-            master = bundle.master(center, radius, held)
-            violation = bundle.separate(master.mixture, min_violation=0.01 if step % 4 else 1e-4)
-            center = np.append(center, np.zeros(violation))
-            trial = np.append(master.multipliers, np.zeros(violation))
+            master = bundle.master(center, self.step, held)
+            added = bundle.separate(master.mixture, min_violation=0.02)
             hoped = master.value - best.value / bundle.scale
-            if hoped < 1e-9 and not violation:
+            if hoped < 1e-9 and not added:
                 break
+            center = np.append(center, np.zeros(added))
+            trial = np.append(master.multipliers, np.zeros(added))
             found = bundle.evaluate(trial, held)
             self.rounds += 1
             self.offer(found.join.unsatisfied)
             risen = (found.value - best.value) / bundle.scale
-            if risen > 0:
+            if risen > 0.1 * hoped:
                 if risen > 0.5 * hoped:
-                    radius *= 1.5
-                best, center = found, trial
+                    self.step *= 1.5
+                failed = 0
             else:
-                radius *= 0.75
+                failed += 1
+                if failed % 3 == 0:
+                    self.step *= 0.7
+            if risen > 0.1 * hoped:
+                best, center = found, trial
             center = bundle.purge(center)
             if step % 24 == 23:
                 room = max(self.weight - last, 1)
@@ -169,7 +173,6 @@ class SurfaceSearch:
                 if stalled >= 2:
                     break
             self.budget.report()
-        self.radius = max(radius, 1e-4)
         return best, center, master
 
     # -- the search -------------------------------------------------------------------------
