@@ -12,6 +12,7 @@ from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect
 from planaris.budget import Budget
+from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods import planar
 from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
@@ -21,6 +22,7 @@ from planaris.methods.elimination import (
     sharper_elimination,
 )
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
+from planaris.methods.surface import surface_of_part
 from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
 from planaris.methods.tensor_network import improve_value
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
@@ -44,6 +46,9 @@ ENCLOSING_SHARE = 0.6
 
 ENDS_SHARE = 0.4
 """Of the time that is then left, for ends of marginals."""
+
+FEW_HANDLES = 2
+"""Surfaces of this genus or less are searched for all of the time."""
 
 ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
@@ -80,10 +85,34 @@ def _ground_state(asked: Question) -> GroundState:
 
 
 def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:
+    known = None
     if part.embedding is not None:
-        found = planar.ground_state_of_part(part, budget)
-        if found.exact or part.embedding.genus == 0:  # the time was over
-            return found
+        known = planar.ground_state_of_part(part, budget)
+        if known.exact or part.embedding.genus == 0:  # the time was over
+            return known
+        known = _closer(part, known, _on_surface(part, part.embedding, budget))
+        if known.exact:
+            return known
+    found = _ground_state_without_surface(part, budget)
+    return found if known is None or found.exact else _closer(part, known, found)
+
+
+def _on_surface(part: Part, surface: Embedding, budget: Budget) -> GroundState:
+    """Search on a surface; other methods have a try in half of the time, unless it is a torus."""
+    limited = budget.or_within(PATIENCE_SECONDS)
+    share = limited if surface.genus <= FEW_HANDLES else limited.share(0.5)
+    return relax.surface_ground_state(part.model, surface, time_limit=share)
+
+
+def _closer(part: Part, one: GroundState, other: GroundState) -> GroundState:
+    """Return the better state with the better bound, and with the proof of that bound."""
+    bounded, best = (one, other) if one.lower >= other.lower else (other, one)
+    if bounded.energy <= best.energy:
+        return bounded
+    return bounded.restated(part.model, best.spins, bounded.lower)
+
+
+def _ground_state_without_surface(part: Part, budget: Budget) -> GroundState:
     model, inverse = part.with_fields()
     if cuts.is_submodular(model):  # of the couplings alone: a field may have either sign
         found = cuts.graph_cut(model, time_limit=budget)
@@ -93,6 +122,12 @@ def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:
         # The flow is along the other edges: what it leaves over is held against the fields.
         return replace(lifted, certificate=found.certificate)
     plan = fitting_elimination(model, "ground_state", budget)
+    if plan is None or plan.seconds > QUICK_SECONDS:
+        surface = None if part.embedding is not None else surface_of_part(part)
+        if surface is not None:
+            on_surface = _on_surface(part, surface, budget)
+            if on_surface.exact:
+                return on_surface
     if plan is None or plan.seconds > ELIMINATION_SECONDS:
         return _branch_and_cut(part.model, budget)
     bounded = None

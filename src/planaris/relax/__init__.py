@@ -7,11 +7,20 @@ from planaris.relax.lp.cycle_polytope import cycle_lp
 from planaris.relax.lp.local_polytope import local_lp
 from planaris.relax.messages.message_passing import mplp
 from planaris.relax.planar_map_bound import map_bound
+from planaris.relax.surfaces.search import surface_ground_state
 
 if TYPE_CHECKING:
     from planaris.bounds.entropy.program import entropy_bound
 
-__all__ = ["branch_and_cut", "cycle_lp", "entropy_bound", "local_lp", "map_bound", "mplp"]
+__all__ = [
+    "branch_and_cut",
+    "cycle_lp",
+    "entropy_bound",
+    "local_lp",
+    "map_bound",
+    "mplp",
+    "surface_ground_state",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,10 @@
 """The Lagrangian bound: T-joins under weights that multipliers of cycle inequalities change.
 
-For multipliers λ >= 0 every state satisfies ``Σ w u >= min over T-joins of Σ (w - A'λ) u + b'λ``. The
-right-hand side is concave and piecewise linear in λ; each T-join found gives one piece. The model of
-these pieces is maximised near the best λ (a proximal bundle method); the dual of that small quadratic
-program mixes the T-joins into a point u of their polytope, whose violated cycle inequalities are
-added in turn.
+For multipliers λ >= 0 of rows ``A u >= b`` every state leaves at least ``b'λ`` plus the least weight
+of a T-join under ``w - A'λ`` unsatisfied. This bound is concave and piecewise linear in λ; each
+T-join found gives one piece. The model of these pieces is maximised near the best λ (a proximal
+bundle method). The dual of that small quadratic program mixes the T-joins into a point u of their
+polytope, whose violated cycle inequalities are added in turn.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class Lagrangian:
         weights = self.joins.weights - self.rows.combine(rows, units, len(self.joins.weights))
         join = self.joins.solve(weights, held)
         self.remember(join.unsatisfied)
-        total = sum(a * b for a, b in zip(units.tolist(), self.rows.side[rows].tolist(), strict=True))
+        total = sum(
+            a * b for a, b in zip(units.tolist(), self.rows.side[rows].tolist(), strict=True)
+        )
         return Bound(join.bound + total, rows, units, join)
 
     def remember(self, unsatisfied: BoolArray) -> None:

@@ -1,8 +1,8 @@
 """Cycle inequalities in terms of unsatisfied edges, as multipliers of a Lagrangian use them.
 
 For a closed walk C and a set F of its edges, every state obeys ``Σ_{C-F} u - Σ_F u >= 1 - |F|``
-for the indicator u of its unsatisfied edges, if \\|F\\| plus the number of negative couplings of C is
-odd. T-joins of the dual obey those of cycles that bound faces; the others go around handles.
+for the indicator u of its unsatisfied edges, if the size of F plus the number of negative couplings
+of C is odd. T-joins of the dual obey those of cycles that bound faces; others go around handles.
 """
 
 from __future__ import annotations

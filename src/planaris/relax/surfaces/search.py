@@ -13,6 +13,7 @@ from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.kernels.graph import descend_energy, spins_from_disagreements
+from planaris.kernels.polytope import improve_spins, round_disagreements
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption
 from planaris.relax.cut_form import energy_quantum
@@ -21,7 +22,7 @@ from planaris.relax.surfaces.joins import Fixings, Held, SurfaceJoins
 from planaris.relax.surfaces.proofs import SurfaceCertificate
 from planaris.relax.surfaces.seams import improve_around_seams
 from planaris.result import GroundState
-from planaris.typing import BoolArray, FloatArray, Int8Array
+from planaris.typing import BoolArray, FloatArray, Int8Array, LongArray
 
 FIRST_STEP = 0.05
 """From violation to multipliers, in weights of an edge."""
@@ -41,7 +42,7 @@ class Node:
     order: int
     fixings: Fixings = field(compare=False)
     multipliers: FloatArray = field(compare=False)
-    rows: FloatArray = field(compare=False)
+    rows: LongArray = field(compare=False)
     number: int = field(compare=False, default=0)
 
 
@@ -90,6 +91,23 @@ class SurfaceSearch:
         spins = improve_around_seams(self.joins, self.spins, self.rng, patience=patience)
         self.offer(self.joins.unsatisfied_by(spins))
 
+    def round(self, mixture: FloatArray, seed: int) -> None:
+        """Look for a better state near a mixture of T-joins."""
+        model, negative = self.model, self.joins.negative
+        spins = round_disagreements(
+            model.num_spins, model.edges, np.where(negative, 1.0 - mixture, mixture)
+        )
+        spins = improve_spins(
+            model.num_spins,
+            model.edges,
+            model.couplings,
+            spins,
+            tabu_steps=min(4 * model.num_spins, 4000),
+            seed=seed,
+            budget=self.budget.quiet(),
+        )
+        self.offer(self.joins.unsatisfied_by(spins))
+
     def start(self, first: Bound) -> None:
         """Look for a state among T-joins of slightly changed weights, then around seams."""
         weights = self.joins.weights
@@ -118,7 +136,7 @@ class SurfaceSearch:
     def closed(self, value: int) -> bool:
         """Return whether no state under this bound can be better than the best one."""
         gap = self.weight - value
-        if self.quantum > 0 and self.joins.rounding == 0 and gap < self.quantum * (1 - 1e-6):
+        if self.joins.rounding == 0 and gap < self.quantum * (1 - 1e-6):
             return True
         return gap + 2 * self.rounding <= self.tolerance
 
@@ -172,6 +190,8 @@ class SurfaceSearch:
                 self.improve(patience=2)
                 if stalled >= 2:
                     break
+            if step % 6 == 5:
+                self.round(master.mixture, step)
             self.budget.report()
         return best, center, master
 
@@ -244,8 +264,8 @@ class SurfaceSearch:
         energy = float(self.model.energy(self.spins))
         least = min((bound.value for bound in self.leaves.values()), default=self.weight)
         least = min(least, self.weight)
-        if self.quantum > 0 and self.closed(least):
-            return energy
+        if self.joins.rounding == 0 and self.weight - least < self.quantum * (1 - 1e-6):
+            return energy  # no other energy fits in
         exact = math.ldexp(float(least), self.joins.exponent + 1)
         terms = [*(-np.abs(self.model.couplings)).tolist(), math.nextafter(exact, -math.inf)]
         slack = 2 * self.joins.rounding
@@ -292,7 +312,9 @@ def surface_ground_state(
     True
     """
     if model.has_fields:
-        msg = "ground states on surfaces need a model without fields; join them to a bias spin first"
+        msg = (
+            "ground states on surfaces need a model without fields; join them to a bias spin first"
+        )
         raise MethodError(msg)
     budget = Budget.of(time_limit, progress=progress)
     with budget.watch("T-joins on the surface") as watched:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris.typing import FloatArray
+from planaris.typing import FloatArray, LongArray
 
 TOLERANCE = 1e-11
 """Relative to the entries: what counts as a negative reduced cost."""
@@ -43,7 +43,7 @@ def minimize_over_simplex(
     size = float(np.abs(hessian).max(initial=0.0) + np.abs(linear).max(initial=0.0)) or 1.0
     free = point > 0
     for _ in range(50 * (count + 1)):
-        chosen = np.flatnonzero(free)
+        chosen = np.flatnonzero(free).astype(np.int64)
         target = _on_face(hessian, linear, chosen, size)
         step = target - point[chosen]
         falling = step < 0
@@ -69,7 +69,7 @@ def minimize_over_simplex(
     return np.asarray(point / point.sum())
 
 
-def _on_face(hessian: FloatArray, linear: FloatArray, chosen: FloatArray, size: float) -> FloatArray:
+def _on_face(hessian: FloatArray, linear: FloatArray, chosen: LongArray, size: float) -> FloatArray:
     """Return the minimiser over the affine hull of some vertices of the simplex."""
     k = len(chosen)
     system = np.zeros((k + 1, k + 1))
