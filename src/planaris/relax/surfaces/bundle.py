@@ -1,7 +1,7 @@
 """The Lagrangian bound: T-joins under weights that multipliers of cycle inequalities change.
 
-For multipliers λ >= 0 of rows ``A u >= b`` every state leaves at least ``b'λ`` plus the least weight
-of a T-join under ``w - A'λ`` unsatisfied. This bound is concave and piecewise linear in λ; each
+For multipliers λ >= 0 of rows ``A u >= b`` every state leaves at least ``b'λ`` plus the least
+weight of a T-join under ``w - A'λ`` unsatisfied. This is concave and piecewise linear in λ; each
 T-join found gives one piece. The model of these pieces is maximised near the best λ (a proximal
 bundle method). The dual of that small quadratic program mixes the T-joins into a point u of their
 polytope, whose violated cycle inequalities are added in turn.

@@ -21,8 +21,14 @@ from planaris.models import IsingModel
 from planaris.planar.tjoin import frustrated_faces
 from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
 
-BITS = 40
-"""Of the largest coupling, when all of them become integers."""
+BITS = 48
+"""Of the largest coupling at most, when all of them become integers."""
+
+SUM_BITS = 58
+"""Of the sum of all couplings at most."""
+
+LEAST_EXPONENT = -1060
+"""Of units: parts of them are still floats."""
 
 Fixings = tuple[tuple[int, bool], ...]
 """Edges that are held satisfied (False) or unsatisfied (True)."""
@@ -75,7 +81,8 @@ class SurfaceJoins:
     def __init__(self, model: IsingModel, embedding: Embedding, budget: Budget) -> None:
         self.model, self.embedding, self.budget = model, embedding, budget
         sizes = np.abs(model.couplings)
-        self.exponent = math.frexp(float(sizes.max(initial=0.0)))[1] - BITS
+        bits = min(BITS, SUM_BITS - len(sizes).bit_length())
+        self.exponent = max(math.frexp(float(sizes.max(initial=0.0)))[1] - bits, LEAST_EXPONENT)
         self.weights: LongArray = np.rint(np.ldexp(sizes, -self.exponent)).astype(np.int64)
         rounded = np.ldexp(self.weights.astype(np.float64), self.exponent)
         self.rounding = math.fsum(np.abs(sizes - rounded).tolist())

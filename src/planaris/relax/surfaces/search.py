@@ -136,7 +136,7 @@ class SurfaceSearch:
     def closed(self, value: int) -> bool:
         """Return whether no state under this bound can be better than the best one."""
         gap = self.weight - value
-        if self.joins.rounding == 0 and gap < self.quantum * (1 - 1e-6):
+        if self.joins.rounding == 0 and (gap <= 0 or gap < self.quantum * (1 - 1e-6)):
             return True
         return gap + 2 * self.rounding <= self.tolerance
 
@@ -264,12 +264,17 @@ class SurfaceSearch:
         energy = float(self.model.energy(self.spins))
         least = min((bound.value for bound in self.leaves.values()), default=self.weight)
         least = min(least, self.weight)
-        if self.joins.rounding == 0 and self.weight - least < self.quantum * (1 - 1e-6):
+        gap = self.weight - least
+        if self.joins.rounding == 0 and (gap == 0 or gap < self.quantum * (1 - 1e-6)):
             return energy  # no other energy fits in
-        exact = math.ldexp(float(least), self.joins.exponent + 1)
-        terms = [*(-np.abs(self.model.couplings)).tolist(), math.nextafter(exact, -math.inf)]
-        slack = 2 * self.joins.rounding
-        lower = math.nextafter(math.fsum([*terms, -slack, -self.model.offset]), -math.inf)
+        # A float below what the unsatisfied edges weigh, whatever the conversion rounds.
+        below = math.nextafter(float(least), -math.inf)
+        try:
+            terms = [*(-np.abs(self.model.couplings)).tolist(), -2 * self.joins.rounding]
+            terms += [math.ldexp(below, self.joins.exponent + 1), -self.model.offset]
+            lower = math.nextafter(math.fsum(terms), -math.inf)
+        except OverflowError:
+            return -math.inf
         return min(lower, energy)
 
 
