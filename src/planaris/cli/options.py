@@ -38,8 +38,8 @@ Genus = Annotated[
     typer.Option(
         metavar="GENUS",
         min=0,
-        help="Look for a surface with up to this many handles; 4^GENUS Pfaffians are exact on it. "
-        "Periodic lattices, numbered by rows, are found without it.",
+        help="Look for a surface with up to this many handles; T-joins find ground states on it, "
+        "4^GENUS Pfaffians are exact. Periodic lattices, numbered by rows, are found without it.",
     ),
 ]
 

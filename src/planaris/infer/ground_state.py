@@ -31,8 +31,8 @@ def ground_state(
         Markov random field from ``assignment``.
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``, ``"qpbo"``,
-        ``"treewidth"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``, ``"branch-and-cut"``,
-        ``"pdc"``, ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"treewidth"``, ``"surface"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``,
+        ``"branch-and-cut"``, ``"pdc"``, ``"brute-force"`` force one, which refuses with the reason when it does not fit.
     embedding : Embedding, optional
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
