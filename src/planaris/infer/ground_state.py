@@ -32,7 +32,8 @@ def ground_state(
     method : str
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"graph-cut"``, ``"qpbo"``,
         ``"treewidth"``, ``"surface"``, ``"local-lp"``, ``"cycle-lp"``, ``"mplp"``,
-        ``"branch-and-cut"``, ``"pdc"``, ``"brute-force"`` force one, which refuses with the reason when it does not fit.
+        ``"branch-and-cut"``, ``"pdc"``, ``"brute-force"`` force one, which refuses with the reason
+        when it does not fit.
     embedding : Embedding, optional
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
