@@ -119,11 +119,17 @@ class Elimination:
         return self._core.scaling(np.ascontiguousarray(gauged), budget.poller())
 
     def order_by_moats(
-        self, moats: CutPacking, gauged: FloatArray, unsatisfied: IntArray, slack: float
+        self,
+        moats: CutPacking,
+        values: FloatArray,
+        gauged: FloatArray,
+        unsatisfied: IntArray,
+        slack: float,
     ) -> tuple[FloatArray, EliminationOrder, float]:
         """Return a scaling and an order for couplings relative to a ground state.
 
-        ``moats`` proves that the edges ``unsatisfied`` are the lightest T-join of the faces. Sets
+        ``moats``, with these values, proves that the edges ``unsatisfied`` are the lightest T-join
+        of the faces. Sets
         are not waited for while entries grow by at most ``exp(slack)``. The last number is the
         largest sum of values of the sets around a face.
         """
@@ -132,7 +138,7 @@ class Elimination:
             moats.start,
             moats.stop,
             moats.parent,
-            moats.values,
+            values,
             np.ascontiguousarray(gauged),
             unsatisfied,
             slack,

@@ -48,6 +48,10 @@ class Entries:
         With an order: entries that matter lie between exp(-2 deepest) and exp(2 deepest).
     packing : CutPacking or None
         Sets of faces that prove the gauge state a ground state, where it is one.
+    removed : numpy.ndarray or None
+        What ``gauged`` lacks where the model is a capped one, see :mod:`.capped_moats`.
+    cap_error : float
+        By how much the log Z of the capped model is larger, as estimated.
     """
 
     spins: Int8Array
@@ -57,6 +61,8 @@ class Entries:
     order: EliminationOrder = NO_ORDER
     deepest: float = 0.0
     packing: CutPacking | None = None
+    removed: FloatArray | None = None
+    cap_error: float = 0.0
 
     @property
     def is_ordered(self) -> bool:

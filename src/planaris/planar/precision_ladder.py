@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import any_order
 from planaris.kernels.tjoin import CutPacking
+from planaris.matching.tjoins import TJoin
+from planaris.planar.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed
 from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.gauge import gauge_spins
 from planaris.typing import BoolArray, FloatArray, Int8Array
@@ -29,17 +31,25 @@ UNSCALED_COUPLING = 1.0
 MODERATE_COUPLING = 8.0
 """Up to here elimination is tried without scaling first."""
 
+WARM_DEPTH = 150.0
+"""Sum of the values around a face that doubles have the range for."""
+
 MOAT_SLACK = 1.0
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
 
 
 def attempts(
-    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+    evaluator: PfaffianEvaluator,
+    couplings: FloatArray,
+    budget: Budget,
+    *,
+    for_samples: bool = False,
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
-    ground state tells how to scale and in which order to eliminate; on other surfaces rows are
+    ground state tells how to scale and in which order to eliminate; where doubles have too narrow a
+    range for its values, and for samples, these are capped. On other surfaces rows are
     scaled by an assignment and pivots are searched for. There are none for couplings past the
     range of double-double.
     """
@@ -66,16 +76,21 @@ def attempts(
         entries = replace(_entries(evaluator, couplings, spins), packing=unsatisfied.certificate)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
             yield entries, False
-        # Chords are satisfied where their ends agree; no set of the packing parts a face.
-        u, v = evaluator.split.edges[evaluator.num_edges :].T
-        chords = evaluator.num_edges + np.flatnonzero(spins[u] != spins[v])
-        scale, order, deepest = evaluator.elimination.order_by_moats(
-            _of_pieces(evaluator, unsatisfied.certificate),
-            entries.gauged,
-            np.concatenate([unsatisfied.join, chords]).astype(np.int32),
-            MOAT_SLACK,
-        )
-        entries = replace(entries, scale=scale, order=order, deepest=deepest)
+        bare, by_moats = entries, _by_moats(evaluator, unsatisfied)
+        entries = by_moats(bare, unsatisfied.certificate.values)
+        if for_samples or not entries.in_double_range:
+            faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
+            for cap in SAMPLE_CAPS if for_samples else CAPS:
+                shorter = by_moats(*capped(bare, packing, faces, cap))
+                rejected = shorter.cap_error if for_samples else 0.0
+                if shorter.in_double_range and rejected <= MOST_REJECTED:
+                    break
+            else:
+                factor = WARM_DEPTH / entries.deepest
+                shorter = by_moats(*warmed(bare, packing.values, factor))
+            yield shorter, False
+            if for_samples:
+                yield shorter, True
     if entries.in_double_range:
         yield entries, False
     if entries.in_wide_range:
@@ -108,6 +123,25 @@ def _entries(evaluator: PfaffianEvaluator, couplings: FloatArray, spins: Int8Arr
     return Entries(spins, gauged, np.zeros(2 * len(gauged)), evaluator.elimination.signs)
 
 
+def _by_moats(
+    evaluator: PfaffianEvaluator, unsatisfied: TJoin
+) -> Callable[[Entries, FloatArray], Entries]:
+    """Return what scales and orders entries by the sets of a packing with given values."""
+    packing = _of_pieces(evaluator, unsatisfied.certificate)
+
+    def by_moats(entries: Entries, values: FloatArray) -> Entries:
+        # Chords are satisfied where their ends agree; no set of the packing parts a face.
+        u, v = evaluator.split.edges[evaluator.num_edges :].T
+        chords = evaluator.num_edges + np.flatnonzero(entries.spins[u] != entries.spins[v])
+        join = np.concatenate([unsatisfied.join, chords]).astype(np.int32)
+        scale, order, deepest = evaluator.elimination.order_by_moats(
+            packing, values, entries.gauged, join, MOAT_SLACK
+        )
+        return replace(entries, scale=scale, order=order, deepest=deepest)
+
+    return by_moats
+
+
 def _of_pieces(evaluator: PfaffianEvaluator, packing: CutPacking) -> CutPacking:
     """Return a packing of faces as one of the pieces that chords split them into."""
     whole = evaluator.face_of_piece
@@ -137,4 +171,5 @@ def agreements(evaluator: PfaffianEvaluator, spins: Int8Array) -> BoolArray:
 
 def log_constant(evaluator: PfaffianEvaluator, entries: Entries) -> float:
     """Return log Z - log Pf: the gauge state and the flips of every component."""
-    return evaluator.embedding.num_components * math.log(2.0) + math.fsum(entries.gauged.tolist())
+    parts = np.concatenate([x for x in (entries.gauged, entries.removed) if x is not None])
+    return evaluator.embedding.num_components * math.log(2.0) + math.fsum(parts.tolist())

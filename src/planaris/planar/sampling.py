@@ -11,18 +11,21 @@ from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.graph import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
+from planaris.planar.capped_moats import MOST_REJECTED
 from planaris.planar.entries import Entries
+from planaris.planar.locked_spins import LockedSpins
 from planaris.planar.precision_ladder import assigned_entries, attempts
-from planaris.planar.single_model import factorize, sum_pfaffians
+from planaris.planar.single_model import factorize, locked_spins, sum_pfaffians
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
     from planaris.planar.evaluator import PfaffianEvaluator
 
-CutSampler = Callable[[FloatArray], tuple[Array, BoolArray]]
-"""From rows of one number in [0, 1) per edge to a cut per row, and which of them rounding may have
-decided: an edge had no weight, or the decisions on the way do not multiply to the weight of the
-cut over the sum of all weights."""
+CutSampler = Callable[[FloatArray], tuple[Array, BoolArray, FloatArray]]
+"""From rows of one number in [0, 1) per edge to a cut per row, which of them rounding may have
+decided, and the logarithms of the probabilities to keep them with. Rounding may have decided where
+an edge had no weight, or the decisions on the way do not multiply to the weight of the cut over
+the sum of all weights."""
 
 RawSampler = Callable[[FloatArray], tuple[Array, Array, FloatArray]]
 """Likewise, with the number of edges of each cut that no weight decided, and the logarithms of the
@@ -30,6 +33,9 @@ probabilities that the cuts were drawn with."""
 
 DOUBT = 1e-6
 """Error of the logarithm of a probability that is let pass."""
+
+REJECTED_FROM = 1e-9
+"""Probability of a rejection below which it is the rounding of a weight."""
 
 CHUNK = 1 << 20
 """Random numbers drawn at once, at most, but for one sample."""
@@ -62,12 +68,17 @@ def _draw_chunk(
     """Turn rows of random numbers into spins, those in doubt by the next drawer again."""
     left = np.arange(len(uniform))
     for spins, drawer in drawers:
-        cuts, doubtful = drawer(uniform[left])
-        # Edges around a face are cut an even number of times: a contradiction shows that
-        # rounding has decided an edge.
-        turned, contradicts = spins_of_cuts(evaluator.num_spins, evaluator.split.edges, cuts)
-        result[left] = turned * spins
-        left = left[contradicts | doubtful]
+        doubtful = []
+        while len(left):
+            cuts, rounded, log_keep = drawer(uniform[left])
+            # Edges around a face are cut an even number of times: a contradiction shows that
+            # rounding has decided an edge.
+            turned, contradicts = spins_of_cuts(evaluator.num_spins, evaluator.split.edges, cuts)
+            result[left] = turned * spins
+            again = contradicts | rounded
+            doubtful.append(left[again])
+            left = _rejected(uniform, left[~again], log_keep[~again])
+        left = np.concatenate(doubtful) if doubtful else left
         if not len(left):
             return
     msg = (
@@ -75,6 +86,19 @@ def _draw_chunk(
         "double-double; raise the temperature"
     )
     raise PrecisionError(msg)
+
+
+def _rejected(uniform: FloatArray, rows: Array, log_keep: FloatArray) -> Array:
+    """Return the rows that are not kept, with new random numbers, made of those of the row."""
+    rejected = []
+    for row, log_probability in zip(rows.tolist(), log_keep.tolist(), strict=True):
+        if log_probability > -REJECTED_FROM:
+            continue
+        fresh = np.random.default_rng(uniform[row].view(np.uint64))
+        if fresh.exponential() <= -log_probability:
+            uniform[row] = fresh.random(uniform.shape[1])
+            rejected.append(row)
+    return np.array(rejected, dtype=np.int64)
 
 
 class _Kept:
@@ -100,9 +124,14 @@ def _drawers(
     numbers into the same cut.
     """
     for entries, wide in _ways(evaluator, couplings, budget):
-        drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
-        if drawer is not None:
-            yield entries.spins, drawer
+        if entries.cap_error <= MOST_REJECTED:
+            drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
+            if drawer is not None:
+                yield entries.spins, drawer
+        if entries.removed is not None and not wide:
+            locked = locked_spins(evaluator, entries, budget)
+            if locked is not None:
+                yield entries.spins, _cluster_sampler(evaluator, locked, budget)
 
 
 def _ways(
@@ -115,7 +144,7 @@ def _ways(
     """
     if evaluator.genus == 0:
         last: Entries | None = None
-        for last, wide in attempts(evaluator, couplings, budget):
+        for last, wide in attempts(evaluator, couplings, budget, for_samples=True):
             yield last, wide
         if last is not None:
             free = last.searched()
@@ -154,15 +183,62 @@ def _checked(draw_cuts: RawSampler, entries: Entries, total: float | None) -> Cu
     Weights are relative to the gauge state, whose cut is empty.
     """
 
-    def checked(uniform: FloatArray) -> tuple[Array, BoolArray]:
+    def checked(uniform: FloatArray) -> tuple[Array, BoolArray, FloatArray]:
         cuts, undecided, drawn = draw_cuts(uniform)
         doubtful = undecided > 0
         if total is not None:
             weights = -2.0 * (cuts @ entries.gauged)
             doubtful |= ~(np.abs(drawn - (weights - total)) <= DOUBT)
-        return cuts, doubtful
+        if entries.removed is None:
+            return cuts, doubtful, np.zeros(len(cuts))
+        return cuts, doubtful, -2.0 * (cuts @ entries.removed)
 
     return checked
+
+
+def _cluster_sampler(
+    evaluator: PfaffianEvaluator, locked: LockedSpins, budget: Budget
+) -> CutSampler:
+    """Return what samples clusters of locked spins, relative to the ground state."""
+    drawers = [_Kept(_drawers(b.evaluator, b.couplings, budget)) for b in locked.blocks]
+    stay = 1.0 / (1.0 + np.exp(-2.0 * locked.couplings[locked.bridges]))
+    needed = len(stay) + sum(b.evaluator.split.num_edges for b in locked.blocks)
+
+    def draw_cuts(uniform: FloatArray) -> tuple[Array, BoolArray, FloatArray]:
+        uniform = _at_least(uniform, needed)
+        cut = np.zeros((len(uniform), len(locked.couplings) + 1), dtype=np.uint8)
+        cut[:, locked.bridges] = uniform[:, : len(stay)] >= stay
+        doubtful, kept = np.zeros(len(uniform), dtype=bool), np.zeros(len(uniform))
+        first = len(stay)
+        for block, ways in zip(locked.blocks, drawers, strict=True):
+            spins = np.empty((len(uniform), block.evaluator.num_spins), dtype=np.int8)
+            last = first + block.evaluator.split.num_edges
+            try:
+                _draw_chunk(block.evaluator, ways, uniform[:, first:last].copy(), spins)
+            except PrecisionError:
+                doubtful[:] = True
+                break
+            u, v = block.evaluator.embedding.edges.T
+            cut[:, block.links] = spins[:, u] != spins[:, v]
+            first = last
+        turned, _ = spins_of_cuts(
+            evaluator.num_spins,
+            evaluator.embedding.edges,
+            np.ascontiguousarray(cut[:, locked.link_of]),
+        )
+        u, v = evaluator.split.edges.T
+        return np.ascontiguousarray(turned[:, u] != turned[:, v]).view(np.uint8), doubtful, kept
+
+    return draw_cuts
+
+
+def _at_least(uniform: FloatArray, columns: int) -> FloatArray:
+    """Return rows of at least so many random numbers: chords may have become more."""
+    missing = columns - uniform.shape[1]
+    if missing <= 0:
+        return uniform
+    more = [np.random.default_rng(row.view(np.uint64)).random(missing) for row in uniform]
+    return np.hstack([uniform, np.array(more).reshape(len(uniform), missing)])
 
 
 def _surface_sampler(

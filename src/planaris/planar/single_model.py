@@ -22,6 +22,7 @@ from planaris.planar.estimate import (
     precision_name,
 )
 from planaris.planar.gauge import gauge_spins
+from planaris.planar.locked_spins import LockedSpins, lock
 from planaris.planar.precision_ladder import agreements, attempts, log_constant
 from planaris.planar.results import around, bounds_of, certificate_of
 from planaris.result import LogPartition, Marginals, Stats
@@ -29,6 +30,9 @@ from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.evaluator import PfaffianEvaluator
+
+CAPPED_ERROR = 1e-12
+"""Error of log Z of a capped model above which it only tells which spins are locked."""
 
 SIGNED_SUM_ERROR = 1e-9
 """Error of log Z up to which a sum of signed Pfaffians is still taken for exact."""
@@ -46,17 +50,57 @@ def log_partition_of(
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     stats: Stats = {}
     for entries, wide in attempts(evaluator, couplings, budget):
+        if entries.cap_error > CAPPED_ERROR:
+            found = _from_clusters(evaluator, entries, budget)
+            if found is not None:
+                return replace(found, certificate=certificate_of(evaluator, couplings))
+            continue
         total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
         constant = log_constant(evaluator, entries)
         # What cancels in a signed sum is lost in any precision.
         enough = SIGNED_SUM_ERROR if wide and evaluator.genus else 0.0
         found = log_partition_from(
-            evaluator, total.log_value, total.error, constant, size, stats, enough=enough
+            evaluator,
+            total.log_value,
+            total.error + entries.cap_error,
+            constant,
+            size,
+            stats,
+            enough=enough,
         )
         if found is not None:
             return replace(found, certificate=certificate_of(evaluator, couplings))
     return _around_gauge(evaluator, couplings, stats, budget)
+
+
+def _from_clusters(
+    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
+) -> LogPartition | None:
+    """Return log Z from clusters of locked spins."""
+    if (locked := locked_spins(evaluator, entries, budget)) is None:
+        return None
+    parts = np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).tolist()
+    error, stats = SAFETY * locked.error, Stats()
+    for block in locked.blocks:
+        found = log_partition_of(block.evaluator, block.couplings, budget)
+        if not found.exact:
+            return None
+        parts.append(found.value - math.fsum([*block.couplings.tolist(), math.log(2.0)]))
+        error += found.upper - found.lower
+        stats = dict(found.stats)
+    constant, log_sum = log_constant(evaluator, entries), math.fsum(parts)
+    error += EPSILON * (8.0 + abs(constant) + float(np.abs(locked.couplings).sum()))
+    excess = log_sum + evaluator.embedding.num_components * math.log(2.0)
+    return around(evaluator, constant + log_sum, error, stats, excess=excess)
+
+
+def locked_spins(
+    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
+) -> LockedSpins | None:
+    """Return clusters of spins that a capped model shows to be locked to each other."""
+    uncut, error, _ = _uncut(evaluator, entries, wide=False, budget=budget)
+    return lock(evaluator, entries, uncut, error) if error <= MARGINAL_ERROR else None
 
 
 def _around_gauge(
@@ -125,7 +169,11 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
     error = math.inf
     for entries, wide in attempts(evaluator, couplings, budget):
-        uncut, error, log_sum = _uncut(evaluator, entries, wide=wide, budget=budget)
+        if entries.cap_error > CAPPED_ERROR:
+            uncut, error, log_sum = _uncut_of_clusters(evaluator, entries, budget)
+        else:
+            uncut, error, log_sum = _uncut(evaluator, entries, wide=wide, budget=budget)
+            error += entries.cap_error
         if error <= MARGINAL_ERROR and evaluator.genus and entries.is_strong:
             # Without an order, the inverse may lose what its residual does not show.
             again, _, _ = _uncut(evaluator, entries.shaken(), wide=wide, budget=budget)
@@ -144,6 +192,25 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     agree = agreements(evaluator, entries.spins)
     found = marginals_from(evaluator, uncut, error, log_partition, agree, wide=wide)
     return replace(found, certificate=certificate_of(evaluator, couplings))
+
+
+def _uncut_of_clusters(
+    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
+) -> tuple[FloatArray, float, float]:
+    """Return what :func:`_uncut` does, from the model of clusters of locked spins."""
+    if (locked := locked_spins(evaluator, entries, budget)) is None:
+        return np.zeros(0), math.inf, 0.0
+    weights = np.exp(-2.0 * locked.couplings[locked.bridges])
+    uncut = np.ones(len(locked.couplings) + 1)  # the last one for edges inside clusters
+    uncut[locked.bridges] = 1.0 / (1.0 + weights)
+    error, parts = locked.error, np.log1p(weights).tolist()
+    for block in locked.blocks:
+        found = marginals_of(block.evaluator, block.couplings, budget)
+        assert found.log_partition is not None
+        uncut[block.links] = found.edges
+        error += found.error
+        parts.append(found.log_partition.value - math.fsum([*block.couplings, math.log(2.0)]))
+    return uncut[locked.link_of], error, math.fsum(parts)
 
 
 def marginals_from(

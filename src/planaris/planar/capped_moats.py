@@ -1,0 +1,100 @@
+"""Cold plane models as warmer ones: values of moats are cut off where no heavy state sees it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from planaris.kernels.tjoin import CutPacking
+from planaris.planar.entries import Entries
+from planaris.typing import FloatArray, IntArray
+
+CAPS = (40.0, 28.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5)
+"""Values of sets are cut off here, at the first that doubles have the range for. A state whose
+weight this changes has exp(-4 · cap) of the weight of the ground state at most."""
+
+SAMPLE_CAPS = (3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0)
+"""Samples are exact with any: those that are too likely in the capped model are rejected. The
+smaller the cap, the less rounding matters."""
+
+MOST_REJECTED = 0.1
+"""Samples of a capped model are drawn where fewer than these are rejected, as estimated."""
+
+
+def capped(
+    entries: Entries, packing: CutPacking, dual_edges: IntArray, cap: float
+) -> tuple[Entries, FloatArray]:
+    """Return the entries of the capped model, and the values of its sets.
+
+    Let z be the values of the sets S of a packing that proves a ground state, and
+    ``slack = g - Σ z`` of a satisfied edge of gauged coupling g, summed over the sets that the edge
+    leaves. A state whose unsatisfied edges are J' lies above the ground state by
+
+        2 Σ_S z_S (#(J' ∩ δS) - 1) + 2 Σ_{e in J'} slack_e,
+
+    where no term is negative. Smaller z and slacks therefore keep the ground states, and lower no
+    weight relative to theirs. States of one unsatisfied edge in each capped set, and none of capped
+    slack, keep their weights.
+
+    Parameters
+    ----------
+    entries : Entries
+        Relative to the ground state; rows not scaled.
+    packing : CutPacking
+        Its proof.
+    dual_edges : numpy.ndarray
+        The two faces of every edge; chords, which come after them, lie inside faces.
+    cap : float
+        Largest value of a set, and half the largest slack.
+    """
+    values = packing.values
+    shorter = np.minimum(values, cap)
+    sums, leaving = _across(packing, np.column_stack([values, values - shorter]), dual_edges)
+    gauged = entries.gauged.copy()
+    own = gauged[: len(dual_edges)]
+    removed = sums[:, 1]
+    too_long = np.maximum(own - sums[:, 0] - 2 * cap, 0.0)
+    own -= np.where(own < 0, -removed, removed + too_long)
+    # To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
+    # capped slack.
+    ways = np.count_nonzero(too_long) + float((leaving[values > cap] ** 2).sum())
+    found = replace(entries, gauged=gauged, removed=entries.gauged - gauged)
+    return replace(found, cap_error=math.exp(-4 * cap) * ways), shorter
+
+
+def warmed(entries: Entries, values: FloatArray, factor: float) -> tuple[Entries, FloatArray]:
+    """Return the entries of the model at another temperature, and the values of its sets.
+
+    For ``factor < 1`` no state loses weight relative to the ground state: so a warmer model also
+    tells which edges are hardly ever cut.
+    """
+    gauged = factor * entries.gauged
+    found = replace(entries, gauged=gauged, removed=entries.gauged - gauged, cap_error=math.inf)
+    return found, factor * values
+
+
+def _across(
+    packing: CutPacking, values: FloatArray, dual_edges: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of values over the sets that an edge leaves, and how many leave a set."""
+    innermost = np.full(int(dual_edges.max(initial=-1)) + 1, -1, dtype=np.int64)
+    sizes = packing.stop - packing.start
+    # Parents come first, so the innermost set of a face is written last.
+    begin = np.repeat(packing.start - np.cumsum(sizes) + sizes, sizes)
+    members = packing.order[begin + np.arange(len(begin))]
+    innermost[members] = np.repeat(np.arange(packing.num_sets), sizes)
+    total, leaving = np.zeros((len(dual_edges), values.shape[1])), np.zeros(packing.num_sets)
+    edge = np.arange(len(dual_edges))
+    here, there = innermost[dual_edges[:, 0]], innermost[dual_edges[:, 1]]
+    while True:
+        # Around a set lie sets of smaller numbers: the larger number is not around the other.
+        apart = here != there
+        if not apart.any():
+            return total, leaving
+        edge, here, there = edge[apart], here[apart], there[apart]
+        inner = np.maximum(here, there)
+        total[edge] += values[inner]
+        leaving += np.bincount(inner, minlength=packing.num_sets)
+        here, there = np.minimum(here, there), packing.parent[inner].astype(np.int64)

@@ -1,0 +1,102 @@
+"""Neighbouring spins that are as in the ground state but for a chance below rounding, as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planaris.embed import Embedding
+from planaris.kernels.graph import biconnected_components, connected_components
+from planaris.planar.entries import Entries
+from planaris.planar.evaluator import PfaffianEvaluator
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
+
+LOCKED = 1e-13
+"""Probability below which an edge counts as never cut."""
+
+LARGEST_PART = 0.75
+"""Clusters are of use where a block has this part of the edges at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A biconnected component of the graph of clusters."""
+
+    evaluator: PfaffianEvaluator
+    couplings: FloatArray
+    links: LongArray
+
+
+@dataclass(frozen=True, eq=False)
+class LockedSpins:
+    """Clusters of spins, each as in the ground state up to a flip.
+
+    Edges between the same two clusters make up one link. Which links are cut is independent from
+    one biconnected component to the next.
+
+    Attributes
+    ----------
+    link_of : numpy.ndarray
+        The link of every edge; -1 inside a cluster.
+    couplings : numpy.ndarray
+        Of links, relative to the ground state.
+    bridges : numpy.ndarray
+        Links that are a component of their own.
+    blocks : list of Block
+        The other components.
+    error : float
+        Bound on the probability that some locked edge is cut, as computed.
+    """
+
+    link_of: LongArray
+    couplings: FloatArray
+    bridges: LongArray
+    blocks: list[Block]
+    error: float
+
+
+def lock(
+    evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray, error: float
+) -> LockedSpins | None:
+    """Return the clusters, or None where there is little to lock.
+
+    Parameters
+    ----------
+    evaluator : PfaffianEvaluator
+        A plane graph.
+    entries : Entries
+        Relative to a ground state; capped ones say no less than the model itself how likely an
+        edge is cut, but for the factor between the two partition functions.
+    uncut : numpy.ndarray
+        The probabilities that edges are not cut.
+    error : float
+        Their error.
+    """
+    edges = evaluator.embedding.edges
+    gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
+    fixed: BoolArray = uncut[: len(edges)] >= 1.0 - LOCKED
+    cluster = connected_components(evaluator.num_spins, np.ascontiguousarray(edges[fixed]))
+    ends = np.sort(cluster[edges], axis=1)
+    apart = np.flatnonzero(ends[:, 0] != ends[:, 1])
+    pairs, place = np.unique(ends[apart], axis=0, return_inverse=True)
+    link_of = np.full(len(edges), -1, dtype=np.int64)
+    link_of[apart] = place.ravel()
+    couplings: FloatArray = np.zeros(len(pairs))
+    np.add.at(couplings, place.ravel(), gauged[apart])
+    count, block_of, _ = biconnected_components(int(cluster.max(initial=-1)) + 1, pairs)
+    sizes = np.bincount(block_of, minlength=count)
+    if sizes.max(initial=0) > LARGEST_PART * len(edges):
+        return None
+    by_block = np.split(np.argsort(block_of, kind="stable"), np.cumsum(sizes)[:-1])
+    blocks = [_block(pairs, couplings, links) for links in by_block if len(links) > 1]
+    bridges = np.flatnonzero(sizes[block_of] == 1)
+    doubt = float(np.count_nonzero(fixed) * (LOCKED + error))
+    return LockedSpins(link_of, couplings, bridges, blocks, doubt)
+
+
+def _block(pairs: IntArray, couplings: FloatArray, links: LongArray) -> Block:
+    vertices, ends = np.unique(pairs[links], return_inverse=True)
+    edges = ends.reshape(-1, 2).astype(np.int32)
+    graph = Embedding.from_graph(edges, num_vertices=len(vertices))
+    return Block(PfaffianEvaluator(graph, None), couplings[links], links)

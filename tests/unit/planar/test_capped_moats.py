@@ -1,0 +1,129 @@
+"""Cold planes by capped, warmed and locked models: nothing of weight is lost."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from planaris.budget import UNLIMITED
+from planaris.planar import capped_moats, entries, precision_ladder, sampling, single_model
+from planaris.planar.gauge import gauge_spins
+
+STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
+
+
+def cold_model(seed: int, beta: float = 3.0) -> pl.IsingModel:
+    """Return a 3×4 glass; every other one has couplings of three sizes."""
+    rng = np.random.default_rng(seed)
+    edges = pl.generate.square_lattice(3, 4).edges
+    rough = rng.choice([-2.0, -1.0, 1.0, 0.1], len(edges))
+    return pl.IsingModel(edges, beta * (rough if seed % 2 else rng.normal(size=len(edges))))
+
+
+def log_weights(model: pl.IsingModel) -> np.ndarray:
+    found = -model.energy(STATES)
+    return np.asarray(found - found.max())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_capped_models_lower_no_weight(seed: int) -> None:
+    model = cold_model(seed)
+    evaluator = pl.plan(model).evaluator
+    spins, unsatisfied = gauge_spins(evaluator.embedding, model.couplings)
+    bare = precision_ladder._entries(evaluator, model.couplings, spins)
+    true = log_weights(model)
+    for cap in (0.0, 0.3, 1.0, 100.0):
+        faces = evaluator.embedding.dual_edges
+        found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap)
+        assert values.max(initial=0.0) <= cap
+        u, v = model.edges.T
+        couplings = found.gauged[: model.num_edges] * spins[u] * spins[v]
+        capped = log_weights(pl.IsingModel(model.edges, couplings))
+        assert np.all(capped >= true - 1e-9)
+        assert np.all(capped[true > -1e-9] >= -1e-9)
+        if cap == 100.0:
+            assert np.allclose(capped, true, atol=1e-9)
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Act as if doubles had next to no range; list which models were asked."""
+    asked: list[str] = []
+    monkeypatch.setattr(entries, "LARGEST_LOGARITHM", 60.0)
+    monkeypatch.setattr(precision_ladder, "WARM_DEPTH", 14.0)
+    whole = single_model.locked_spins
+
+    def locked(evaluator, found, budget):
+        asked.append("warmed" if found.cap_error == math.inf else "capped")
+        return whole(evaluator, found, budget)
+
+    monkeypatch.setattr(single_model, "locked_spins", locked)
+    return asked
+
+
+@pytest.mark.parametrize("beta", [40.0, 300.0])
+def test_values_and_marginals_of_locked_spins_are_those_of_all_states(narrow, beta: float) -> None:
+    for seed in range(20):
+        model = cold_model(seed, beta)
+        plan = pl.plan(model)
+        weights = log_weights(model)
+        lowest = float(-model.energy(STATES).min())
+        expected = lowest + float(np.log(np.exp(weights).sum()))
+        found = single_model.log_partition_of(plan.evaluator, model.couplings, UNLIMITED)
+        assert abs(found.value - expected) <= 1e-9 * (1 + abs(expected))
+        assert found.lower <= expected + 1e-9
+        assert expected - 1e-9 <= found.upper
+        u, v = model.edges.T
+        equal = (STATES[:, u] == STATES[:, v]).T @ np.exp(weights) / np.exp(weights).sum()
+        marginals = single_model.marginals_of(plan.evaluator, model.couplings, UNLIMITED)
+        assert np.abs(marginals.edges - equal).max() <= 1e-8
+    assert {"warmed", "capped"} & set(narrow)
+
+
+def test_samples_of_capped_models_are_rejected_into_the_right_distribution(monkeypatch) -> None:
+    model = cold_model(3, 1.5)
+    monkeypatch.setattr(precision_ladder, "MODERATE_COUPLING", 0.0)
+    monkeypatch.setattr(precision_ladder, "WEAK_COUPLING", 0.0)
+    for module in (capped_moats, precision_ladder, sampling):
+        monkeypatch.setattr(module, "MOST_REJECTED", math.inf)
+    monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (0.7,))
+    rejections = []
+    whole = sampling._rejected
+
+    def counted(*args):
+        found = whole(*args)
+        rejections.append(len(found))
+        return found
+
+    monkeypatch.setattr(sampling, "_rejected", counted)
+    size = 8000
+    drawn = pl.plan(model).sample(model.couplings, size, 5)
+    assert sum(rejections) > size / 20
+    expected = np.exp(log_weights(model))
+    expected *= size / expected.sum()
+    count = np.zeros(len(STATES))
+    np.add.at(count, ((drawn < 0) @ (1 << np.arange(11, -1, -1))).astype(int), 1)
+    large = expected >= 8
+    chi = float(((count - expected)[large] ** 2 / expected[large]).sum())
+    degrees = int(large.sum())
+    assert chi <= degrees + 5 * math.sqrt(2 * degrees)
+    rest = expected[~large].sum()
+    assert abs(count[~large].sum() - rest) <= 5 * math.sqrt(rest + 1)
+
+
+@pytest.mark.parametrize("beta", [80.0, 300.0, 5000.0])
+def test_cold_samples_of_locked_spins_are_as_likely_as_they_should_be(beta: float) -> None:
+    rng = np.random.default_rng(7)
+    lattice = pl.generate.square_lattice(30)
+    model = pl.IsingModel(lattice.edges, beta * rng.normal(size=len(lattice.edges)))
+    plan = pl.plan(model)
+    equal = plan.marginals(model.couplings).edges
+    drawn = plan.sample(model.couplings, 400, rng)
+    u, v = model.edges.T
+    seen = (drawn[:, u] == drawn[:, v]).mean(axis=0)
+    spread = np.sqrt(equal * (1 - equal) / 400)
+    assert np.all(np.abs(seen - equal) <= 6 * spread + 0.01)
