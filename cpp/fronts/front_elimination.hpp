@@ -73,6 +73,35 @@ class FrontElimination {
     return eliminate_range(0, 2 * count);
   }
 
+  // How often `run_in_order` rounds numbers on their way into one entry, at most. Entries of the
+  // rest go through all windows; those of a window's columns through the windows before it, then
+  // through its panels, then through the pairs of a panel (rounded three times each).
+  static Roundings roundings_in_order(int rows, int eliminated) {
+    Roundings most, so_far;
+    const auto then = [](Roundings& path, const Roundings& step) {
+      path.term = std::max(path.term + step.entry, step.term);
+      path.entry += step.entry;
+    };
+    const auto note = [&most](const Roundings& path) {
+      most.term = std::max(most.term, path.term);
+      most.entry = std::max(most.entry, path.entry);
+    };
+    for (int k = 0; k < eliminated; k += kWindow) {
+      const int stop = std::min(k + kWindow, eliminated);
+      Roundings path = so_far;
+      for (int j = k; j < stop; j += kPanel) {
+        Roundings inside = path;
+        const int panel = std::min(j + kPanel, stop);
+        for (int pair = j + 2; pair < panel; pair += 2) then(inside, {3, 1});
+        note(inside);
+        then(path, rank_update_roundings(rows - panel, stop - panel, panel - j));
+      }
+      then(so_far, rank_update_roundings(rows - stop, rows - stop, stop - k));
+      note(so_far);
+    }
+    return most;
+  }
+
   int swaps() const { return swaps_; }
   // Whether a pivot of `run_in_order` was zero or not a number.
   bool failed() const { return failed_; }

@@ -101,7 +101,21 @@ void plain_rank_update(int rows, int columns, int depth, const T* x, int64_t ldx
   }
 }
 
+constexpr int kDepth = 256;  // of a product that is packed at once
+
 }  // namespace
+
+Roundings rank_update_roundings(int rows, int columns, int depth) {
+  if (columns <= 0 || depth <= 0) return {};
+  // Plain: two products are added, then their sum to C. Packed: products are summed from zero.
+  if (int64_t(rows) * columns * depth < kSmall) return {2 + (depth + 1) / 2, (depth + 1) / 2};
+  return {depth + 1, 1};
+}
+
+int multiply_add_roundings(int rows, int columns, int depth) {
+  if (int64_t(rows) * columns * depth < kSmall) return 1 + depth;
+  return 2 + std::min(depth, kDepth) + (depth + kDepth - 1) / kDepth;
+}
 
 template <>
 void rank_update_lower(int rows, int columns, int depth, const double* x, int64_t ldx,
@@ -164,7 +178,7 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
     return;
   }
   const TileProduct product = tile_product();
-  constexpr int kDepth = 256, kRows = 96;
+  constexpr int kRows = 96;
   for (int t0 = 0; t0 < depth; t0 += kDepth) {
     const int deep = std::min(kDepth, depth - t0);
     packing.columns.resize(size_t(round_up(columns, kTileColumns)) * deep);

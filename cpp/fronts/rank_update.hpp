@@ -22,6 +22,17 @@ void rank_update_lower(int rows, int columns, int depth, const T* x, int64_t ldx
                        int64_t ldy, T* c, int64_t ldc, Packing& packing,
                        const ParallelFor& parallel);
 
+// How often numbers are rounded: a product on its way into C, at most, and an entry of C, so that
+// the error is at most γ_term Σ|x y| + γ_entry |C| with γ_k = k u / (1 - k u).
+struct Roundings {
+  int term = 0, entry = 0;
+};
+
+Roundings rank_update_roundings(int rows, int columns, int depth);
+
+// The most that a product is rounded on its way into C in multiply_add, C being zero before.
+int multiply_add_roundings(int rows, int columns, int depth);
+
 // C[i, j] += alpha Σ_t A(i, t) B(t, j); A(i, t) = a[i * row_a + t * column_a], B likewise,
 // C column-major.
 template <class T>

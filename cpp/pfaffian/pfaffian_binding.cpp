@@ -5,6 +5,7 @@
 
 #include "base/arrays.hpp"
 #include "base/double_double.hpp"
+#include "pfaffian/enclosure.hpp"
 #include "pfaffian/leg_scaling.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/pfaffian.hpp"
@@ -81,6 +82,22 @@ LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double>
   const EliminationOptions options{threshold, threads};
   return wide ? eliminate<DoubleDouble>(plan.tree, entries, options, control)
               : eliminate<double>(plan.tree, entries, options, control);
+}
+
+Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scale,
+                  In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank, bool radii,
+                  double share, const ProofWeights& weights, int threads,
+                  const Progress& progress) {
+  const size_t edges = plan.signs.size();
+  if (gauged.size() != edges || scale.size() != 2 * edges || signs.size() != edges ||
+      earliest.size() != edges || rank.size() != edges) {
+    throw std::invalid_argument("gauged, scale, signs, earliest and rank must fit the plan");
+  }
+  const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
+  Control control = make_control(progress);
+  nb::gil_scoped_release release;
+  return enclose_log_pfaffian(plan.tree, exact, radii ? Bounding::kRadii : Bounding::kSweep, share,
+                              weights, threads, control);
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -265,6 +282,31 @@ void bind_pfaffian(nb::module_& m) {
       .def_prop_ro("high", part(&DoubleDouble::high))
       .def_prop_ro("low", part(&DoubleDouble::low))
       .def_prop_ro("exponent", part(&DoubleDouble::exponent));
+  nb::class_<ProofWeights>(m, "ProofWeights")
+      .def(nb::init<>())
+      .def_rw("update", &ProofWeights::update)
+      .def_rw("entry", &ProofWeights::entry)
+      .def_rw("inflation", &ProofWeights::inflation)
+      .def_rw("second", &ProofWeights::second)
+      .def_rw("leg", &ProofWeights::leg)
+      .def_rw("join", &ProofWeights::join)
+      .def_rw("product", &ProofWeights::product)
+      .def_rw("inject", &ProofWeights::inject)
+      .def_rw("inject_entries", &ProofWeights::inject_entries)
+      .def_rw("pattern", &ProofWeights::pattern);
+  nb::class_<Enclosure>(m, "Enclosure")
+      .def_ro("sound", &Enclosure::sound)
+      .def_ro("mantissa", &Enclosure::mantissa)
+      .def_ro("exponent", &Enclosure::exponent)
+      .def_ro("entries", &Enclosure::entries)
+      .def_ro("elimination", &Enclosure::elimination)
+      .def_ro("product", &Enclosure::product)
+      .def_ro("eta", &Enclosure::eta)
+      .def_ro("first", &Enclosure::first)
+      .def_ro("inflation", &Enclosure::inflation)
+      .def_ro("largest_front", &Enclosure::largest_front)
+      .def_prop_ro("uncut", array_of(&Enclosure::uncut))
+      .def_prop_ro("uncut_error", array_of(&Enclosure::uncut_error));
   nb::class_<MoatOrder>(m, "MoatOrder")
       .def_prop_ro("scale", array_of(&MoatOrder::scale))
       .def_prop_ro("earliest", array_of(&MoatOrder::earliest))
@@ -295,6 +337,10 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none())
+      .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
+           nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
+           nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("share"), nb::arg("weights"),
+           nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),

@@ -1,0 +1,101 @@
+#include "pfaffian/enclosure.hpp"
+
+#include <cfenv>
+#include <cmath>
+
+#include "base/bounded_exp.hpp"
+#include "pfaffian/proof_sweep.hpp"
+
+namespace planaris {
+
+namespace {
+
+constexpr double kUnit = 0x1p-53;
+constexpr double kRoom = 1 + 0x1p-20;
+constexpr double kLargestLog = 300.0;  // of a factor: no product of two leaves the range
+
+// Entries as doubles, with bounds on the errors of their logarithms.
+struct Rounded {
+  std::vector<double> leg, join;
+  double error = 0.0;  // of the logarithm of any term of the Pfaffian
+  bool sound = true;
+};
+
+// A term of the Pfaffian has, for every edge, its join or its two legs; with the join it has one
+// error, with the legs two, and half of the errors of two products. As all terms have one sign, the
+// logarithm of their sum is off by no more than that of one of them may be.
+Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
+  Rounded r;
+  const size_t edges = exact.gauged.size();
+  r.leg.resize(2 * edges);
+  r.join.resize(edges);
+  double total = 0.0;
+  for (size_t e = 0; e < edges; ++e) {
+    double cut = weights.join * kUnit;
+    for (size_t i = 2 * e; i < 2 * e + 2; ++i) {
+      const double f = exact.scale[i] - exact.gauged[e], size = std::fabs(f);
+      if (!(size < kLargestLog)) r.sound = false;
+      const double error = (kExpError + kUnit * size) * kRoom;
+      r.leg[i] = r.sound ? bounded_exp(f) * (1 + weights.inject_entries * error) : 1.0;
+      cut += weights.leg * error;
+    }
+    const double together = exact.scale[2 * e] + exact.scale[2 * e + 1], size = std::fabs(together);
+    if (!(size < 2 * kLargestLog)) r.sound = false;
+    const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
+    const double uncut = plain ? 0.0 : weights.leg * (kExpError + kUnit * size) * kRoom;
+    r.join[e] = plain || !r.sound ? 1.0 : bounded_exp(together);
+    total += std::max(cut, uncut);
+  }
+  r.error = total * kRoom;
+  return r;
+}
+
+// P(not cut) is join · G, times what the errors of entries may do to a ratio of two sums; G is off
+// by the share of the sweep and by what the backward errors do to an inverse.
+void bound_probabilities(Enclosure& found, const SweepBound& bound, const Rounded& entries,
+                         const ExactEntries& exact, double share) {
+  const size_t edges = entries.join.size();
+  found.uncut.resize(edges);
+  found.uncut_error.resize(edges);
+  const double moved = found.eta < 0.25 ? found.eta / (1 - found.eta) : INFINITY;
+  const double ratio = std::expm1(2 * found.entries * kRoom) * kRoom;
+  for (size_t e = 0; e < edges; ++e) {
+    const double value = entries.join[e] * bound.inverse[e];
+    found.uncut[e] = exact.sign[e] > 0 ? value : -value;
+    const double doubt = entries.join[e] * bound.size[e] * (share + moved) + 4 * kUnit;
+    found.uncut_error[e] = (doubt + ratio * (1 + doubt) + 4 * kUnit * std::fabs(value)) * kRoom;
+  }
+}
+
+}  // namespace
+
+Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact, Bounding bounding,
+                               double share, const ProofWeights& weights, int threads,
+                               Control& control) {
+  Enclosure found;
+  if (std::fegetround() != FE_TONEAREST || !keeps_subnormals()) return found;
+  const Rounded entries = round_entries(exact, weights);
+  if (!entries.sound) return found;
+  const ProofEntries numbers{entries.leg, entries.join, exact.sign, exact.earliest, exact.rank};
+  ProofElimination done = eliminate_for_proof(tree, numbers, bounding == Bounding::kRadii, weights,
+                                              threads, control);
+  found.sound = done.sound;
+  found.mantissa = done.pivots.m;
+  found.exponent = done.pivots.e;
+  found.largest_front = done.largest_front;
+  found.entries = entries.error;
+  found.product = weights.product * double(done.multiplications) * kUnit * kRoom;
+  found.elimination = done.log_error * kRoom;
+  if (!found.sound || bounding == Bounding::kRadii) return found;
+  const SweepBound bound =
+      sweep_for_proof(tree, done.factors, weights, share, threads, control);
+  found.eta = bound.eta;
+  found.first = bound.first;
+  found.inflation = bound.inflation;
+  found.elimination = bound.log_error(weights.second);
+  found.sound = std::isfinite(found.elimination);
+  if (found.sound) bound_probabilities(found, bound, entries, exact, share);
+  return found;
+}
+
+}  // namespace planaris

@@ -1,0 +1,45 @@
+// An enclosure of log |Pf K| that is a theorem about the floating-point computation
+// (docs/theory/rigour.md): plane graphs, elimination in order, doubles.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/control.hpp"
+#include "fronts/front_tree.hpp"
+#include "pfaffian/proof_elimination.hpp"
+
+namespace planaris {
+
+// Two legs of a face are joined by exp(f_i + f_j), f_i = scale_i - gauged of its edge, the two of
+// an edge by ± exp(scale + scale): all of them exactly, that is, as real numbers.
+struct ExactEntries {
+  std::span<const double> gauged;  // one per edge
+  std::span<const double> scale;   // one per leg
+  std::span<const int8_t> sign;    // one per edge
+  std::span<const int32_t> earliest, rank;
+};
+
+enum class Bounding { kSweep, kRadii };
+
+// |log |Pf K| - log(mantissa 2^exponent)| <= error(), if `sound`.
+struct Enclosure {
+  bool sound = false;
+  double mantissa = 1.0;
+  int64_t exponent = 0;
+  double entries = 0.0;      // exponentials and products of two of them
+  double elimination = 0.0;  // roundings of the elimination
+  double product = 0.0;      // roundings of the product of all pivots
+  double eta = 0.0, first = 0.0, inflation = 0.0;  // of the sweep
+  int32_t largest_front = 0;
+  // By sweep, per edge: the probability that it is not cut, and a bound on its error.
+  std::vector<double> uncut, uncut_error;
+};
+
+// `share`: how large a part of its bound the error of the inverse may have; see SweepBound.
+Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact, Bounding bounding,
+                               double share, const ProofWeights& weights, int threads,
+                               Control& control);
+
+}  // namespace planaris

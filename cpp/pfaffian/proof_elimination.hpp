@@ -1,0 +1,59 @@
+// Elimination of a Kasteleyn matrix for a proof: what rounding may have done is bounded on the
+// way (radii), or the factors are kept so that a sweep can bound it (docs/theory/rigour.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/control.hpp"
+#include "base/scaled.hpp"
+#include "fronts/front_tree.hpp"
+
+namespace planaris {
+
+// Numbers, not logarithms: two legs of a face are joined by leg[i] leg[j], rounded, the two of an
+// edge by ± join. Edges are eliminated in the order that `earliest` and `rank` give.
+struct ProofEntries {
+  std::span<const double> leg;     // one per leg, positive
+  std::span<const double> join;    // one per edge, positive
+  std::span<const int8_t> sign;    // one per edge
+  std::span<const int32_t> earliest, rank;  // one per edge; see MoatOrder
+};
+
+// What tests change: every term is multiplied by a number, or errors as large as claimed are made.
+struct ProofWeights {
+  double update = 1.0;     // roundings of sums of products
+  double entry = 1.0;      // roundings of entries that products are added to
+  double inflation = 1.0;  // of the bounds that are swept down
+  double second = 1.0;     // what errors do beyond the first order
+  double leg = 1.0, join = 1.0;  // errors of exponentials and of products of two of them
+  double product = 1.0;    // roundings of the product of all pivots
+  double inject = 0.0;     // so many times the claimed errors are added to what a front leaves
+  double inject_entries = 0.0;  // and to the entries
+  uint64_t pattern = 0;    // their signs
+};
+
+// A front after elimination in order; rows are numbered by their place in that order.
+struct ProofFactor {
+  int32_t rows = 0, eliminated = 0, refused_left = 0, refused_right = 0;
+  std::vector<double> lower;       // rows × eliminated, column-major: L, and pivots at (k + 1, k)
+  std::vector<float> rest;         // sizes of what was left, rounded up; strict lower triangle
+  std::vector<int32_t> place;      // where every row of the front, as assembled, went
+  double update = 0.0, entry = 0.0;  // backward error: update |L||D||L|ᵀ + entry |rest|
+};
+
+struct ProofElimination {
+  bool sound = true;             // no pivot vanished, nothing left the range
+  Scaled pivots;                 // product of their sizes, rounded once per pivot and front
+  int64_t multiplications = 0;   // roundings of that product
+  double log_error = 0.0;        // with radii: bound on the error of its logarithm; else 0
+  int32_t largest_front = 0;
+  std::vector<ProofFactor> factors = {};  // without radii, by node
+};
+
+ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,
+                                     bool with_radii, const ProofWeights& weights, int threads,
+                                     Control& control);
+
+}  // namespace planaris

@@ -1,0 +1,374 @@
+#include "pfaffian/proof_sweep.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "base/team.hpp"
+#include "fronts/rank_update.hpp"
+#include "fronts/tree_tasks.hpp"
+
+namespace planaris {
+
+namespace {
+
+constexpr double kUnit = 0x1p-53;
+constexpr double kRoom = 1 + 0x1p-30;  // for the roundings of sums of nonnegative numbers
+constexpr double kLargest = 0x1p300, kLeast = 0x1p-300;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// H and G on the rows that a front leaves to its parent, full, column-major.
+struct Below {
+  int32_t rows = 0;
+  std::vector<double> bound, inverse;
+  double inflation = 0.0;
+};
+
+class Sweep {
+ public:
+  Sweep(const FrontTree& tree, const std::vector<ProofFactor>& factors,
+        const ProofWeights& weights, double share, int threads, Control& control)
+      : tree_(tree), factors_(factors), weights_(weights), share_(share),
+        team_(threads, control) {
+    parallel_ = [this](int count, const std::function<void(int)>& body) {
+      team_.parallel_for(count, body);
+    };
+  }
+
+  SweepBound run() {
+    const int32_t nodes = tree_.num_nodes();
+    const TreeTasks cut = cut_tasks(tree_, team_.threads());
+    workers_.resize(team_.threads());
+    handed_.resize(nodes);
+    etas_.assign(nodes, 0.0);
+    firsts_.assign(nodes, 0.0);
+    result_.inverse.assign(tree_.edge_order.size(), 0.0);
+    result_.size.assign(tree_.edge_order.size(), 0.0);
+    team_.work(cut.successors(tree_, false), cut.waits(tree_, false), [&](int worker, int task) {
+      Worker& w = workers_[worker];
+      for (int32_t node = cut.tasks[task].last; node >= cut.tasks[task].first; --node) {
+        team_.check(worker, w.done * team_.threads() / tree_.work.back());
+        w.done += tree_.own_work(node);
+        if (sound_.load(std::memory_order_relaxed)) visit(w, node);
+      }
+    });
+    for (int32_t node = 0; node < nodes; ++node) {
+      result_.eta += etas_[node];
+      result_.first += firsts_[node];
+    }
+    for (const Worker& w : workers_) {
+      result_.inflation = std::max(result_.inflation, w.inflation);
+    }
+    result_.eta = (result_.eta + 0x1p-150) * kRoom;  // and more than all that has underflowed
+    result_.first = (result_.first + 0x1p-150) * kRoom;
+    result_.sound = sound_ && std::isfinite(result_.eta) && std::isfinite(result_.first);
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int kWidth = 32, kWindow = 64;
+
+  struct Worker {
+    std::vector<double> bound, inverse, root, sizes;  // H, G, square roots of H_ii, |L||D||L|ᵀ
+    std::vector<double> small, transfer, left, right, product;
+    std::vector<double> weighted, kappa;
+    Packing packing;
+    double inflation = 0.0, done = 0.0;
+  };
+
+  void visit(Worker& w, int32_t node) {
+    const ProofFactor& f = factors_[node];
+    const int32_t n = f.rows, e = f.eliminated, kept = n - e;
+    Below above = std::move(handed_[node]);
+    w.bound.assign(size_t(n) * n, 0.0);
+    w.inverse.assign(size_t(n) * n, 0.0);
+    w.root.assign(n, 0.0);
+    for (int32_t j = 0; j < kept; ++j) {
+      const size_t from = size_t(j) * kept, to = size_t(e + j) * n + e;
+      std::copy_n(above.bound.begin() + from, kept, w.bound.begin() + to);
+      std::copy_n(above.inverse.begin() + from, kept, w.inverse.begin() + to);
+      w.root[e + j] = std::sqrt(above.bound[from + j]);
+    }
+    double inflation = above.inflation;
+    for (int32_t end = e; end > 0;) {
+      const int32_t begin = std::max(0, (end - 1) / kWidth * kWidth);
+      const double more = extend(w, f, begin, end);
+      inflation += more;
+      if (!(more < 0.01)) sound_ = false;
+      end = begin;
+    }
+    if (!sound_.load(std::memory_order_relaxed)) return;
+    w.inflation = std::max(w.inflation, inflation);
+    add_errors(w, node);
+    note_edges(w, node);
+    if (tree_.is_leaf(node)) return;
+    hand_down(w, node, tree_.left[node], 0, inflation);
+    hand_down(w, node, tree_.right[node], f.refused_left, inflation);
+  }
+
+  static double size_of(const ProofFactor& f, int32_t i, int32_t j) {
+    return std::fabs(f.lower[size_t(j) * f.rows + i]);
+  }
+
+  // From rows T = [end, n) to rows [begin, n). With N = L_pp⁻¹ and W = L_Tp N:
+  // H_Tp = -H_TT W, H_pp = Nᵀ |D_p|⁻¹ N + Wᵀ H_TT W, and the same of G with D for |D|. Returns
+  // the share by which all diagonals of H were enlarged.
+  double extend(Worker& w, const ProofFactor& f, int32_t begin, int32_t end) {
+    const int32_t n = f.rows, p = end - begin, t = n - end;
+    const double* lower = f.lower.data() + size_t(begin) * n + begin;
+    invert(w, lower, n, p);
+    // W, and its errors by columns, relative to the sizes of rows.
+    w.transfer.assign(size_t(t) * p, 0.0);
+    multiply_add<double>(t, p, p, 1.0, lower + p, 1, n, w.small.data(), 1, p, w.transfer.data(), t,
+                         w.packing, parallel_);
+    const size_t corner = size_t(begin) * n + begin, below = corner + p,
+                 rest = size_t(end) * n + end;
+    for (std::vector<double>* x : {&w.bound, &w.inverse}) {
+      multiply_add<double>(t, p, t, -1.0, x->data() + rest, 1, n, w.transfer.data(), 1, t,
+                           x->data() + below, n, w.packing, parallel_);
+    }
+    fill_corner(w, lower, n, p, t, corner, true);
+    fill_corner(w, lower, n, p, t, corner, false);
+    const double share = enlargement(w, lower, n, p, t, corner);
+    const double factor = (1 + share) * (1 + 4 * kUnit);
+    for (int32_t i = begin; i < n; ++i) {
+      double& diagonal = w.bound[size_t(i) * n + i];
+      diagonal *= factor;
+      w.root[i] = std::sqrt(diagonal);
+      if (!(diagonal > kLeast && diagonal < kLargest)) return kInfinity;
+    }
+    return share;
+  }
+
+  // N, column by column; the pivots stand where L has zeros.
+  static void invert(Worker& w, const double* lower, int32_t n, int32_t p) {
+    w.small.assign(size_t(p) * p, 0.0);
+    for (int32_t c = 0; c < p; ++c) {
+      double* column = w.small.data() + size_t(c) * p;
+      column[c] = 1.0;
+      for (int32_t k = c; k < p; ++k) {
+        const double factor = column[k];
+        if (factor == 0.0) continue;
+        for (int32_t i = (k | 1) + 1; i < p; ++i) column[i] -= lower[size_t(k) * n + i] * factor;
+      }
+    }
+  }
+
+  // H_pp or G_pp, and the blocks above the diagonal.
+  void fill_corner(Worker& w, const double* lower, int32_t n, int32_t p, int32_t t, size_t corner,
+                   bool of_bound) {
+    std::vector<double>& x = of_bound ? w.bound : w.inverse;
+    const double* below = x.data() + corner + p;
+    w.product.assign(size_t(p) * p, 0.0);
+    multiply_add<double>(p, p, t, -1.0, w.transfer.data(), t, 1, below, 1, n, w.product.data(), p,
+                         w.packing, nullptr);
+    const double mirrored = of_bound ? 1.0 : -1.0;
+    // Columns of |D|⁻¹N or D⁻¹N.
+    w.right.resize(size_t(p) * p);
+    for (int32_t k = 0; k < p; k += 2) {
+      const double d = lower[size_t(k) * n + k + 1];
+      for (int32_t j = 0; j < p; ++j) {
+        const double *from = w.small.data() + size_t(j) * p + k;
+        double* to = w.right.data() + size_t(j) * p + k;
+        to[0] = of_bound ? from[0] / std::fabs(d) : -from[1] / d;
+        to[1] = of_bound ? from[1] / std::fabs(d) : from[0] / d;
+      }
+    }
+    for (int32_t j = 0; j < p; ++j) {
+      const double* scaled = w.right.data() + size_t(j) * p;
+      for (int32_t i = of_bound ? j : j + 1; i < p; ++i) {
+        const double* column = w.small.data() + size_t(i) * p;
+        double sum = 0.0;
+        for (int32_t k = i; k < p; ++k) sum += column[k] * scaled[k];
+        const double value = sum + w.product[size_t(j) * p + i];
+        x[corner + size_t(j) * n + i] = value;
+        x[corner + size_t(i) * n + j] = mirrored * value;
+      }
+      for (int32_t i = 0; i < t; ++i) {
+        x[corner + size_t(p + i) * n + j] = mirrored * below[size_t(j) * n + i];
+      }
+    }
+  }
+
+  // Rounding of H and of G, entry by entry at most sqrt(H_ii) ε_j for i in T and j in p, and what
+  // follows for p × p: enlarging all diagonals by `share` outweighs it in the Loewner order.
+  double enlargement(Worker& w, const double* lower, int32_t n, int32_t p, int32_t t,
+                     size_t corner) {
+    const int32_t end = n - t;
+    const double *root = w.root.data() + end, *small = w.small.data();
+    // s_r = Σ_T sqrt(H_kk) |L_kr| and ω_j = Σ_T sqrt(H_kk) |W_kj|
+    w.weighted.assign(p, 0.0);
+    w.kappa.assign(p, 0.0);
+    for (int32_t j = 0; j < p; ++j) {
+      const double *l = lower + size_t(j) * n + p, *x = w.transfer.data() + size_t(j) * t;
+      double s = 0.0, omega = 0.0;
+      for (int32_t k = 0; k < t; ++k) {
+        s += root[k] * std::fabs(l[k]);
+        omega += root[k] * std::fabs(x[k]);
+      }
+      w.weighted[j] = s;
+      w.kappa[j] = omega;
+    }
+    const double unit_t = (std::max(multiply_add_roundings(t, p, t),
+                                    multiply_add_roundings(p, p, t)) + 4) * kUnit;
+    const double unit_p = (std::max(multiply_add_roundings(t, p, p), p) + 8) * kUnit;
+    double squares = 0.0, kappas = 0.0, turn = 0.0;
+    std::vector<double>& size = w.left;  // sqrt(H_jj) of the new rows
+    size.resize(p);
+    for (int32_t j = 0; j < p; ++j) {
+      const double h = w.bound[corner + size_t(j) * n + j];
+      if (!(h > kLeast && h < kLargest)) return kInfinity;
+      size[j] = std::sqrt(h);
+    }
+    w.product.resize(p);
+    for (int32_t r = 0; r < p; ++r) {
+      double column = size[r];
+      for (int32_t i = (r | 1) + 1; i < p; ++i) {
+        column += size[i] * std::fabs(lower[size_t(r) * n + i]);
+      }
+      w.product[r] = column;
+    }
+    for (int32_t j = 0; j < p; ++j) {
+      // The residual of N, L N - I, is at most unit_p |L||N|.
+      double transferred = 0.0, residual = 0.0;
+      for (int32_t r = j; r < p; ++r) {
+        const double entry = std::fabs(small[size_t(j) * p + r]);
+        transferred += w.weighted[r] * entry;
+        residual += w.product[r] * entry;
+      }
+      turn = std::max(turn, unit_p * residual / size[j]);
+      const double error = (unit_t * w.kappa[j] + unit_p * transferred) / size[j] + unit_p;
+      squares += error * error;
+      const double kappa = w.kappa[j] / size[j];
+      kappas += kappa * kappa;
+    }
+    if (!(turn < 0.001)) return kInfinity;
+    const double errors = std::sqrt(squares) + 2 * turn * std::sqrt(double(p));
+    const double rounded =
+        2 * errors * (std::sqrt(double(t)) + 2 * std::sqrt(double(p)) + 2 * std::sqrt(kappas));
+    return weights_.inflation * rounded * (1 + (1 + share_) / share_);
+  }
+
+  // Adds up what the backward errors of a front may do, entry by entry.
+  void add_errors(Worker& w, int32_t node) {
+    const ProofFactor& f = factors_[node];
+    const int32_t n = f.rows, e = f.eliminated;
+    multiply_sizes(w, f);
+    double eta = 0.0, first = 0.0;
+    const float* rest = f.rest.data();
+    for (int32_t j = 0; j < n; ++j) {
+      const double *x = w.sizes.data() + size_t(j) * n, *h = w.bound.data() + size_t(j) * n,
+                   *g = w.inverse.data() + size_t(j) * n, *root = w.root.data();
+      double areas = 0.0, entries = 0.0;
+      const double own = root[j];
+      const auto note = [&](int32_t i, double error) {
+        const double sizes = root[i] * own, square = sizes * sizes;
+        areas += error * std::sqrt(std::max(square - h[i] * h[i], 0.0) + 16 * kUnit * square);
+        entries += error * (std::fabs(g[i]) + share_ * sizes);
+      };
+      if (j < e) {
+        for (int32_t i = j + 1; i < n; ++i) note(i, f.update * x[i]);
+      } else {
+        for (int32_t i = j + 1; i < n; ++i) note(i, f.update * x[i] + f.entry * *rest++);
+      }
+      eta += areas;
+      first += entries;
+    }
+    etas_[node] = eta;
+    firsts_[node] = first;
+  }
+
+  // |L||D||L|ᵀ, strict lower triangle.
+  void multiply_sizes(Worker& w, const ProofFactor& f) {
+    const int32_t n = f.rows, e = f.eliminated;
+    w.sizes.assign(size_t(n) * n, 0.0);
+    w.left.resize(size_t(n) * kWindow);
+    w.right.resize(size_t(n) * kWindow);
+    double most = 0.0;
+    for (int32_t begin = 0; begin < e; begin += kWindow) {
+      const int32_t end = std::min(begin + kWindow, e), rows = n - begin;
+      for (int32_t k = begin; k < end; k += 2) {
+        const double d = size_of(f, k + 1, k);
+        double *left = w.left.data() + size_t(k - begin) * rows,
+               *right = w.right.data() + size_t(k - begin) * rows;
+        for (int32_t i = begin; i < n; ++i) {
+          const bool inside = i > k + 1;
+          const double l1 = inside ? size_of(f, i, k) : i == k, l2 = inside ? size_of(f, i, k + 1) : i == k + 1;
+          left[i - begin] = l1 * d;
+          left[rows + i - begin] = l2 * d;
+          right[i - begin] = l2;
+          right[rows + i - begin] = l1;
+          most = std::max(most, std::max(l1, l2) * (1 + d));
+        }
+        if (!(d > kLeast)) most = kInfinity;
+      }
+      rank_update_lower(rows, rows, end - begin, w.left.data(), rows, w.right.data(), rows,
+                        w.sizes.data() + size_t(begin) * n + begin, n, w.packing, parallel_);
+    }
+    if (!(most < kLargest)) sound_ = false;
+  }
+
+  void note_edges(Worker& w, int32_t node) {
+    const ProofFactor& f = factors_[node];
+    for (int32_t k = 0; k < tree_.own_rows(node) / 2; ++k) {
+      const int32_t edge = tree_.edge_order[tree_.own[node] + k];
+      const int32_t i = f.place[2 * k], j = f.place[2 * k + 1];
+      result_.inverse[edge] = w.inverse[size_t(i) * f.rows + j];
+      result_.size[edge] = w.root[i] * w.root[j] * (1 + 4 * kUnit);
+    }
+  }
+
+  void hand_down(Worker& w, int32_t node, int32_t child, int32_t before, double inflation) {
+    const ProofFactor &f = factors_[node], &g = factors_[child];
+    const int32_t rows = g.rows - g.eliminated, waiting = rows - tree_.boundary_rows(child);
+    const int32_t own = tree_.own_rows(node), shift = f.refused_left + f.refused_right, n = f.rows;
+    const int32_t* place = tree_.place.data() + tree_.boundary[child];
+    std::vector<int32_t> at(rows);
+    for (int32_t k = 0; k < rows; ++k) {
+      const int32_t p = k < waiting ? 0 : place[k - waiting];
+      at[k] = f.place[k < waiting ? own + before + k : (p < own ? p : p + shift)];
+    }
+    Below& down = handed_[child];
+    down.rows = rows;
+    down.inflation = inflation;
+    down.bound.resize(size_t(rows) * rows);
+    down.inverse.resize(size_t(rows) * rows);
+    for (int32_t j = 0; j < rows; ++j) {
+      const size_t from = size_t(at[j]) * n, to = size_t(j) * rows;
+      for (int32_t i = 0; i < rows; ++i) {
+        down.bound[to + i] = w.bound[from + at[i]];
+        down.inverse[to + i] = w.inverse[from + at[i]];
+      }
+    }
+  }
+
+  const FrontTree& tree_;
+  const std::vector<ProofFactor>& factors_;
+  ProofWeights weights_;
+  double share_;
+  Team team_;
+  ParallelFor parallel_;
+  std::vector<Worker> workers_;
+  std::vector<Below> handed_;
+  std::vector<double> etas_, firsts_;
+  std::atomic<bool> sound_{true};
+  SweepBound result_;
+};
+
+}  // namespace
+
+double SweepBound::log_error(double weight) const {
+  if (!sound || !(eta < 0.25)) return kInfinity;
+  const double second = weight * eta * eta / (1 - 2 * eta);
+  return std::min(eta / (1 - 2 * eta), first + second) * kRoom;
+}
+
+SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
+                           const ProofWeights& weights, double share, int threads,
+                           Control& control) {
+  if (tree.num_nodes() == 0) return {};
+  return Sweep(tree, factors, weights, share, threads, control).run();
+}
+
+}  // namespace planaris

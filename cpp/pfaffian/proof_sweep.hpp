@@ -1,0 +1,37 @@
+// How far the backward errors of an elimination may have moved log |Pf|, by one sweep down the
+// tree (docs/theory/rigour.md).
+//
+// M = L D Lᵀ is what was factorised, H = (L |D| Lᵀ)⁻¹ and G = M⁻¹. An error Δ_ij of rows i and j
+// moves log |Pf M| by Δ_ij G_ij to first order, and has the nuclear norm 2 |Δ_ij| area_ij,
+// area² = H_ii H_jj - H_ij². Both matrices are computed on the rows of every front, from the root
+// down; diagonals of H are enlarged on the way by more than rounding takes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/control.hpp"
+#include "fronts/front_tree.hpp"
+#include "pfaffian/proof_elimination.hpp"
+
+namespace planaris {
+
+struct SweepBound {
+  bool sound = true;
+  double eta = 0.0;    // half of a bound on the nuclear norm of all errors
+  double first = 0.0;  // bound on what they do to first order
+  double inflation = 0.0;  // most that a diagonal of H was enlarged by, in all, relative
+  // Per edge: entry of G at its join, and sqrt(H_ii H_jj), both as swept down.
+  std::vector<double> inverse, size;
+
+  // Bound on how far log |Pf| of the matrix that was to be eliminated is from that of M; tests
+  // give what is beyond the first order another weight.
+  double log_error(double weight = 1.0) const;
+};
+
+// `share`: |G - true G|_ij is kept below so many times sqrt(H_ii H_jj).
+SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
+                           const ProofWeights& weights, double share, int threads,
+                           Control& control);
+
+}  // namespace planaris
