@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/bounded_exp.hpp"
+#include "base/scaled.hpp"
 #include "pfaffian/proof_sweep.hpp"
 
 namespace planaris {
@@ -33,17 +34,18 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   for (size_t e = 0; e < edges; ++e) {
     double cut = weights.join * kUnit;
     for (size_t i = 2 * e; i < 2 * e + 2; ++i) {
-      const double f = exact.scale[i] - exact.gauged[e], size = std::fabs(f);
-      if (!(size < kLargestLog)) r.sound = false;
-      const double error = (kExpError + kUnit * size) * kRoom;
-      r.leg[i] = r.sound ? bounded_exp(f) * (1 + weights.inject_entries * error) : 1.0;
+      const TwoDoubles f = TwoDoubles::sum(exact.scale[i], -exact.gauged[e]);
+      if (!(std::fabs(f.high) < kLargestLog && std::fabs(exact.scale[i]) < kLargestLog)) {
+        r.sound = false;
+      }
+      const double error = (kExpError + std::fabs(f.low)) * kRoom;
+      r.leg[i] = r.sound ? bounded_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
       cut += weights.leg * error;
     }
-    const double together = exact.scale[2 * e] + exact.scale[2 * e + 1], size = std::fabs(together);
-    if (!(size < 2 * kLargestLog)) r.sound = false;
     const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
-    const double uncut = plain ? 0.0 : weights.leg * (kExpError + kUnit * size) * kRoom;
-    r.join[e] = plain || !r.sound ? 1.0 : bounded_exp(together);
+    const double uncut = plain ? 0.0 : weights.leg * 2 * kExpError * kRoom + weights.join * kUnit;
+    r.join[e] = 1.0;
+    if (!plain && r.sound) r.join[e] = bounded_exp(exact.scale[2 * e]) * bounded_exp(exact.scale[2 * e + 1]);
     total += std::max(cut, uncut);
   }
   r.error = total * kRoom;
@@ -62,7 +64,7 @@ void bound_probabilities(Enclosure& found, const SweepBound& bound, const Rounde
   for (size_t e = 0; e < edges; ++e) {
     const double value = entries.join[e] * bound.inverse[e];
     found.uncut[e] = exact.sign[e] > 0 ? value : -value;
-    const double doubt = entries.join[e] * bound.size[e] * (share + moved) + 4 * kUnit;
+    const double doubt = entries.join[e] * bound.area[e] * (share + moved) + 4 * kUnit;
     found.uncut_error[e] = (doubt + ratio * (1 + doubt) + 4 * kUnit * std::fabs(value)) * kRoom;
   }
 }

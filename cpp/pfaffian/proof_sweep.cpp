@@ -44,7 +44,7 @@ class Sweep {
     etas_.assign(nodes, 0.0);
     firsts_.assign(nodes, 0.0);
     result_.inverse.assign(tree_.edge_order.size(), 0.0);
-    result_.size.assign(tree_.edge_order.size(), 0.0);
+    result_.area.assign(tree_.edge_order.size(), 0.0);
     team_.work(cut.successors(tree_, false), cut.waits(tree_, false), [&](int worker, int task) {
       Worker& w = workers_[worker];
       for (int32_t node = cut.tasks[task].last; node >= cut.tasks[task].first; --node) {
@@ -61,7 +61,7 @@ class Sweep {
       result_.inflation = std::max(result_.inflation, w.inflation);
     }
     result_.eta = (result_.eta + 0x1p-150) * kRoom;  // and more than all that has underflowed
-    result_.first = (result_.first + 0x1p-150) * kRoom;
+    result_.first = (result_.first + share_ * result_.eta) * kRoom;
     result_.sound = sound_ && std::isfinite(result_.eta) && std::isfinite(result_.first);
     return std::move(result_);
   }
@@ -250,6 +250,12 @@ class Sweep {
     return weights_.inflation * rounded * (1 + (1 + share_) / share_);
   }
 
+  // Of two rows with the inner product h, given the product of their sizes; at least that.
+  static double area(double sizes, double h) {
+    const double square = sizes * sizes;
+    return std::sqrt(std::max(square - h * h, 0.0) + 16 * kUnit * square);
+  }
+
   // Adds up what the backward errors of a front may do, entry by entry.
   void add_errors(Worker& w, int32_t node) {
     const ProofFactor& f = factors_[node];
@@ -263,9 +269,8 @@ class Sweep {
       double areas = 0.0, entries = 0.0;
       const double own = root[j];
       const auto note = [&](int32_t i, double error) {
-        const double sizes = root[i] * own, square = sizes * sizes;
-        areas += error * std::sqrt(std::max(square - h[i] * h[i], 0.0) + 16 * kUnit * square);
-        entries += error * (std::fabs(g[i]) + share_ * sizes);
+        areas += error * area(root[i] * own, h[i]);
+        entries += error * std::fabs(g[i]);
       };
       if (j < e) {
         for (int32_t i = j + 1; i < n; ++i) note(i, f.update * x[i]);
@@ -315,7 +320,8 @@ class Sweep {
       const int32_t edge = tree_.edge_order[tree_.own[node] + k];
       const int32_t i = f.place[2 * k], j = f.place[2 * k + 1];
       result_.inverse[edge] = w.inverse[size_t(i) * f.rows + j];
-      result_.size[edge] = w.root[i] * w.root[j] * (1 + 4 * kUnit);
+      const double h = w.bound[size_t(i) * f.rows + j];
+      result_.area[edge] = area(w.root[i] * w.root[j], h) * (1 + 4 * kUnit);
     }
   }
 

@@ -21,15 +21,15 @@ struct SweepBound {
   double eta = 0.0;    // half of a bound on the nuclear norm of all errors
   double first = 0.0;  // bound on what they do to first order
   double inflation = 0.0;  // most that a diagonal of H was enlarged by, in all, relative
-  // Per edge: entry of G at its join, and sqrt(H_ii H_jj), both as swept down.
-  std::vector<double> inverse, size;
+  // Per edge: entry of G at its join, and the area of its two rows, both as swept down.
+  std::vector<double> inverse, area;
 
   // Bound on how far log |Pf| of the matrix that was to be eliminated is from that of M; tests
   // give what is beyond the first order another weight.
   double log_error(double weight = 1.0) const;
 };
 
-// `share`: |G - true G|_ij is kept below so many times sqrt(H_ii H_jj).
+// `share`: the error of G_ij is kept below so many times area_ij.
 SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
                            const ProofWeights& weights, double share, int threads,
                            Control& control);
