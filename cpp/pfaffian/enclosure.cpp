@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-53;
 constexpr double kRoom = 1 + 0x1p-20;
-constexpr double kLargestLog = 300.0;  // of a factor: no product of two leaves the range
+constexpr double kLargestLog = 345.0;  // of a factor: no product of two leaves the range
 
 // Entries as doubles, with bounds on the errors of their logarithms.
 struct Rounded {

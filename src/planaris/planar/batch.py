@@ -18,6 +18,7 @@ from planaris.errors import MethodError, ModelError
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
 from planaris.models.tolerance import energy_tolerance
+from planaris.planar.enclosure import prove_log_partition
 from planaris.planar.estimate import EPSILON, SAFETY
 from planaris.planar.evaluator import PfaffianEvaluator
 from planaris.planar.ground_state import PlanarCertificate
@@ -202,6 +203,10 @@ def log_partitions(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> LogPartitions:
     """Return log Z of every row; an interval where time did not suffice."""
+    if budget.prove:
+        none = ModelRows.none(len(couplings), couplings.shape[1], marginals=False)
+        rows = {k: _proved(evaluator, row, budget) for k, row in enumerate(couplings)}
+        return _as_log_partitions(evaluator, couplings, none, rows)
     found = _evaluate(evaluator, couplings, budget, marginals=False)
     singles: dict[int, LogPartition] = {}
     for k in np.flatnonzero(found.route == 0).tolist():
@@ -249,6 +254,18 @@ def _as_log_partitions(
     width = results.upper - results.lower
     results.exact = width <= log_partition_tolerance(evaluator.num_spins)
     return results
+
+
+def _proved(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> LogPartition:
+    """Return log Z with a proved interval, or an estimate that says why not."""
+    try:
+        found = prove_log_partition(evaluator, couplings, budget)
+    except TimeoutError:
+        return _late(evaluator, couplings)
+    if isinstance(found, LogPartition):
+        return found
+    (estimate,) = log_partitions(evaluator, couplings[None], replace(budget, prove=False))
+    return replace(estimate, status=f"not proved: {found}")
 
 
 def _single(

@@ -19,7 +19,13 @@ from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
 
-BYTES = {"log Z": 30.0, "marginals": 100.0, "correlations": 110.0, "samples": 110.0}
+BYTES = {
+    "log Z": 30.0,
+    "marginals": 100.0,
+    "proofs": 130.0,
+    "correlations": 110.0,
+    "samples": 110.0,
+}
 """Memory per edge and per bit of their number: separators of m edges are of size sqrt(m).
 Measured on lattices of 200² and 400², with half as much again to spare."""
 

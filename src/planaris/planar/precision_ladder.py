@@ -123,8 +123,18 @@ def _entries(evaluator: PfaffianEvaluator, couplings: FloatArray, spins: Int8Arr
     return Entries(spins, gauged, np.zeros(2 * len(gauged)), evaluator.elimination.signs)
 
 
+def ordered_entries(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget, *, slack: float
+) -> Entries:
+    """Return the entries of a plane model relative to a ground state, scaled and ordered."""
+    spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
+    packing = unsatisfied.certificate
+    entries = replace(_entries(evaluator, couplings, spins), packing=packing)
+    return _by_moats(evaluator, unsatisfied, slack)(entries, packing.values)
+
+
 def _by_moats(
-    evaluator: PfaffianEvaluator, unsatisfied: TJoin
+    evaluator: PfaffianEvaluator, unsatisfied: TJoin, slack: float = MOAT_SLACK
 ) -> Callable[[Entries, FloatArray], Entries]:
     """Return what scales and orders entries by the sets of a packing with given values."""
     packing = _of_pieces(evaluator, unsatisfied.certificate)
@@ -135,7 +145,7 @@ def _by_moats(
         chords = evaluator.num_edges + np.flatnonzero(entries.spins[u] != entries.spins[v])
         join = np.concatenate([unsatisfied.join, chords]).astype(np.int32)
         scale, order, deepest = evaluator.elimination.order_by_moats(
-            packing, values, entries.gauged, join, MOAT_SLACK
+            packing, values, entries.gauged, join, slack
         )
         return replace(entries, scale=scale, order=order, deepest=deepest)
 

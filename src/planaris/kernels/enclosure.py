@@ -1,0 +1,100 @@
+"""Enclosures of Pfaffians that are theorems about their floating-point computation, compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planaris import _core
+from planaris.budget import Budget
+from planaris.kernels.pfaffian import ALONE, Elimination, EliminationOrder
+from planaris.typing import FloatArray, Int8Array
+
+ProofWeights = _core.ProofWeights
+"""Factors of the terms of the bound, for tests."""
+
+SHARE = 2.0**-14
+"""How large a part of its bound the error of the inverse may be, where that is all it is for."""
+
+
+@dataclass(frozen=True)
+class PfaffianEnclosure:
+    """``|log |Pf K| - log(mantissa · 2^exponent)| <= error``, where ``sound``.
+
+    Attributes
+    ----------
+    sound : bool
+        False where nothing is proved: a pivot may vanish, or a number left the range.
+    mantissa, exponent : float, int
+        The product of all pivots.
+    entries, elimination, product : float
+        What exponentials, the elimination and the product of pivots add to the error.
+    eta, first : float
+        By sweep: half the nuclear norm of all backward errors, and what they do to first order.
+    largest_front : int
+        Rows of the largest front.
+    uncut, uncut_error : numpy.ndarray
+        By sweep: the probability that each edge is not cut, and a bound on its error.
+    """
+
+    sound: bool
+    mantissa: float
+    exponent: int
+    entries: float
+    elimination: float
+    product: float
+    eta: float
+    first: float
+    largest_front: int
+    uncut: FloatArray
+    uncut_error: FloatArray
+
+    @property
+    def error(self) -> float:
+        """Bound on the error of the logarithm, with room for the roundings of this sum."""
+        return (self.entries + self.elimination + self.product) * (1.0 + 2.0**-40)
+
+
+def enclose(
+    elimination: Elimination,
+    gauged: FloatArray,
+    scale: FloatArray,
+    signs: Int8Array,
+    order: EliminationOrder,
+    *,
+    radii: bool,
+    share: float = SHARE,
+    weights: _core.ProofWeights | None = None,
+    budget: Budget = ALONE,
+) -> PfaffianEnclosure:
+    """Eliminate in an order and bound what rounding has done.
+
+    Legs i, j of a face meet at ``exp(f_i + f_j)``, ``f`` being ``scale - gauged`` as real
+    numbers, and the legs of an edge at ``±exp(scale + scale)``. ``radii`` carries a bound with
+    every entry, good at low temperatures; without, errors are bounded by a sweep afterwards,
+    good at high ones.
+    """
+    found = elimination._core.enclose(
+        gauged,
+        scale,
+        signs,
+        order.earliest,
+        order.rank,
+        radii,
+        share,
+        _core.ProofWeights() if weights is None else weights,
+        budget.workers(),
+        budget.poller(),
+    )
+    return PfaffianEnclosure(
+        sound=found.sound,
+        mantissa=found.mantissa,
+        exponent=found.exponent,
+        entries=found.entries,
+        elimination=found.elimination,
+        product=found.product,
+        eta=found.eta,
+        first=found.first,
+        largest_front=found.largest_front,
+        uncut=found.uncut,
+        uncut_error=found.uncut_error,
+    )
