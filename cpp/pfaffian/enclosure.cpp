@@ -32,7 +32,7 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   r.join.resize(edges);
   double total = 0.0;
   for (size_t e = 0; e < edges; ++e) {
-    double cut = weights.join * kUnit;
+    double cut = kUnit;
     for (size_t i = 2 * e; i < 2 * e + 2; ++i) {
       const TwoDoubles f = TwoDoubles::sum(exact.scale[i], -exact.gauged[e]);
       if (!(std::fabs(f.high) < kLargestLog && std::fabs(exact.scale[i]) < kLargestLog)) {
@@ -40,15 +40,17 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
       }
       const double error = (kExpError + std::fabs(f.low)) * kRoom;
       r.leg[i] = r.sound ? bounded_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
-      cut += weights.leg * error;
+      cut += error;
     }
     const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
-    const double uncut = plain ? 0.0 : weights.leg * 2 * kExpError * kRoom + weights.join * kUnit;
+    const double uncut = plain ? 0.0 : 2 * kExpError * kRoom + kUnit;
     r.join[e] = 1.0;
-    if (!plain && r.sound) r.join[e] = bounded_exp(exact.scale[2 * e]) * bounded_exp(exact.scale[2 * e + 1]);
+    if (!plain && r.sound) {
+      r.join[e] = bounded_exp(exact.scale[2 * e]) * bounded_exp(exact.scale[2 * e + 1]);
+    }
     total += std::max(cut, uncut);
   }
-  r.error = total * kRoom;
+  r.error = weights.entries * total * kRoom;
   return r;
 }
 

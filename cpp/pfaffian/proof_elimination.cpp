@@ -112,11 +112,14 @@ class Run {
     if (!(with_radii_ ? eliminate_with_radii(w, node, s) : eliminate(w, node, s))) sound_ = false;
     Scaled product{1.0, 0};
     for (int32_t k = 0; k < s.eliminated; k += 2) {
-      product.m *= std::fabs(w.matrix[size_t(k) * s.rows + k + 1]);
-      if (!(product.m > 0x1p-500 && product.m < 0x1p500)) product.normalize();
-      if (!std::isfinite(product.m) || product.m == 0.0) sound_ = false;
+      const double size = std::fabs(w.matrix[size_t(k) * s.rows + k + 1]);
+      if (!(size > 0x1p-900 && size < 0x1p900)) {
+        sound_ = false;
+        return;
+      }
+      product.m *= size;  // neither factor is past 2^±901: nothing over- or underflows
+      product.normalize();
     }
-    product.normalize();
     pivots_[node] = product;
   }
 

@@ -27,7 +27,7 @@ struct ProofWeights {
   double entry = 1.0;      // roundings of entries that products are added to
   double inflation = 1.0;  // of the bounds that are swept down
   double second = 1.0;     // what errors do beyond the first order
-  double leg = 1.0, join = 1.0;  // errors of exponentials and of products of two of them
+  double entries = 1.0;    // errors of exponentials and of products of two of them
   double product = 1.0;    // roundings of the product of all pivots
   double inject = 0.0;     // so many times the claimed errors are added to what a front leaves
   double inject_entries = 0.0;  // and to the entries

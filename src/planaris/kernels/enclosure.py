@@ -22,6 +22,8 @@ class PfaffianEnclosure:
 
     Attributes
     ----------
+    radii : bool
+        Whether radii were carried along; if not, errors were swept down.
     sound : bool
         False where nothing is proved: a pivot may vanish, or a number left the range.
     mantissa, exponent : float, int
@@ -36,6 +38,7 @@ class PfaffianEnclosure:
         By sweep: the probability that each edge is not cut, and a bound on its error.
     """
 
+    radii: bool
     sound: bool
     mantissa: float
     exponent: int
@@ -86,6 +89,7 @@ def enclose(
         budget.poller(),
     )
     return PfaffianEnclosure(
+        radii=radii,
         sound=found.sound,
         mantissa=found.mantissa,
         exponent=found.exponent,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
+from planaris.kernels.enclosure import PfaffianEnclosure, enclose
 from planaris.planar.entries import Entries
 from planaris.planar.exact_logs import enclose_sum
 from planaris.planar.precision_ladder import ordered_entries
@@ -48,8 +48,8 @@ def prove_log_partition(
     tolerance = log_partition_tolerance(evaluator.num_spins)
     best: LogPartition | None = None
     for radii in _methods(entries):
-        found = _enclose(evaluator, entries, budget, radii=radii)
-        proved = _log_partition(evaluator, entries, found, radii=radii)
+        found = enclose_entries(evaluator, entries, radii=radii, budget=budget)
+        proved = log_partition_from(evaluator, entries, found)
         if proved is not None and (best is None or proved.gap < best.gap):
             best = proved
         if best is not None and best.gap <= tolerance:
@@ -69,14 +69,10 @@ def _methods(entries: Entries) -> tuple[bool, bool]:
     return cold, not cold
 
 
-def _enclose(
-    evaluator: PfaffianEvaluator,
-    entries: Entries,
-    budget: Budget,
-    *,
-    radii: bool,
-    share: float = SHARE,
+def enclose_entries(
+    evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, **options: Any
 ) -> PfaffianEnclosure:
+    """Enclose the Pfaffian of entries that have an order."""
     return enclose(
         evaluator.elimination,
         entries.gauged,
@@ -84,13 +80,12 @@ def _enclose(
         entries.signs,
         entries.order,
         radii=radii,
-        share=share,
-        budget=budget,
+        **options,
     )
 
 
-def _log_partition(
-    evaluator: PfaffianEvaluator, entries: Entries, found: PfaffianEnclosure, *, radii: bool
+def log_partition_from(
+    evaluator: PfaffianEvaluator, entries: Entries, found: PfaffianEnclosure
 ) -> LogPartition | None:
     """Return log Z = c log 2 + Σ g - Σ scale + log |Pf|, where the enclosure is sound."""
     if not (found.sound and math.isfinite(found.error)):
@@ -103,7 +98,7 @@ def _log_partition(
     _, _, excess = enclose_sum(scale, found.mantissa, found.exponent + components, 0.0)
     stats: Stats = {
         "precision": "double",
-        "bound": "radii" if radii else "sweep",
+        "bound": "radii" if found.radii else "sweep",
         "error": found.error,
         "entries": found.entries,
         "elimination": found.elimination,
