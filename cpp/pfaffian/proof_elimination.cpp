@@ -28,8 +28,9 @@ float rounded_up(double size) {
   return nearest < size ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
-// -1 or 1, a function of its arguments.
-double sign_of(uint64_t pattern, int32_t node, int32_t i, int32_t j) {
+// -1 or 1: the sign of an entry for pattern 0, the other one for 1, else a function of all arguments.
+double sign_of(uint64_t pattern, double entry, int32_t node, int32_t i, int32_t j) {
+  if (pattern < 2) return (entry < 0.0) == (pattern == 0) ? -1.0 : 1.0;
   uint64_t x = pattern ^ (uint64_t(node) << 42) ^ (uint64_t(i) << 21) ^ uint64_t(j);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -212,6 +213,34 @@ class Run {
   }
 
   bool eliminate(Worker& w, int32_t node, const Shape& s) {
+    ProofFactor& f = result_.factors[node];
+    f.rows = s.rows;
+    f.eliminated = s.eliminated;
+    f.refused_left = s.left;
+    f.refused_right = s.right;
+    f.place = w.place;
+    const auto count = FrontElimination<double>::roundings_in_order(s.rows, s.eliminated);
+    const double update = (count.term + 4) * kUnit, entry = (count.entry + 1) * kUnit;
+    f.update = weights_.update * update + weights_.entry * entry;
+    f.entry = weights_.entry * entry;
+    std::vector<double> assembled;
+    if (weights_.inject > 0.0) assembled = w.matrix;
+    bool sound = run_front(w, s);
+    if (weights_.inject > 0.0) {
+      inject(assembled, w, node, s, update + entry, entry);
+      w.matrix = std::move(assembled);
+      sound = run_front(w, s);
+    }
+    f.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * s.eliminated);
+    f.rest.reserve(size_t(s.rows - s.eliminated) * (s.rows - s.eliminated) / 2);
+    hand_on(w, node, s, [&](double value, double) {
+      f.rest.push_back(rounded_up(std::fabs(value)));
+      return 0.0;
+    });
+    return sound;
+  }
+
+  bool run_front(Worker& w, const Shape& s) {
     w.perm.resize(s.rows);
     for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
     std::vector<RowPair> pairs;
@@ -219,22 +248,6 @@ class Run {
     FrontElimination<double> front(w.matrix.data(), s.rows, s.eliminated, w.perm.data(),
                                    w.buffers.packing, w.pivot_rows, parallel_);
     front.run_in_order(pairs, s.eliminated / 2);
-    const auto count = FrontElimination<double>::roundings_in_order(s.rows, s.eliminated);
-    ProofFactor& f = result_.factors[node];
-    f.rows = s.rows;
-    f.eliminated = s.eliminated;
-    f.refused_left = s.left;
-    f.refused_right = s.right;
-    f.update = weights_.update * (count.term + 4) * kUnit + weights_.entry * (count.entry + 1) * kUnit;
-    f.entry = weights_.entry * (count.entry + 1) * kUnit;
-    f.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * s.eliminated);
-    f.place = w.place;
-    if (weights_.inject > 0.0) inject(w, node, s, f);
-    f.rest.reserve(size_t(s.rows - s.eliminated) * (s.rows - s.eliminated) / 2);
-    hand_on(w, node, s, [&](double entry, double) {
-      f.rest.push_back(rounded_up(std::fabs(entry)));
-      return 0.0;
-    });
     return !front.failed();
   }
 
@@ -276,29 +289,26 @@ class Run {
     }
   }
 
-  // Errors as large as the backward error is claimed to be, in the rows that are left.
-  void inject(Worker& w, int32_t node, const Shape& s, const ProofFactor& f) {
-    for (int32_t j = s.eliminated; j < s.rows; ++j) {
+  // Adds errors as large as the backward error of an elimination, done in w, is claimed to be.
+  void inject(std::vector<double>& assembled, const Worker& w, int32_t node, const Shape& s,
+              double update, double entry) const {
+    const auto lower = [&](int32_t i, int32_t k) {  // |L|, which has ones on its diagonal
+      if (i <= (k | 1)) return i == k ? 1.0 : 0.0;
+      return std::fabs(w.matrix[size_t(k) * s.rows + i]);
+    };
+    for (int32_t j = 0; j < s.rows; ++j) {
       for (int32_t i = j + 1; i < s.rows; ++i) {
         double size = 0.0;
         for (int32_t k = 0; k < s.eliminated; k += 2) {
-          const double *first = f.lower.data() + size_t(k) * s.rows, *second = first + s.rows;
-          size += std::fabs(first[k + 1]) *
-                  (std::fabs(first[i] * second[j]) + std::fabs(second[i] * first[j]));
+          const double d = std::fabs(w.matrix[size_t(k) * s.rows + k + 1]);
+          size += d * (lower(i, k) * lower(j, k + 1) + lower(i, k + 1) * lower(j, k));
         }
-        double& entry = w.matrix[size_t(j) * s.rows + i];
-        entry += weights_.inject * sign_of(weights_.pattern, node, i, j) *
-                 (claimed_update(s) * size + claimed_entry(s) * std::fabs(entry));
+        const size_t at = size_t(j) * s.rows + i;
+        const double rest = j < s.eliminated ? 0.0 : std::fabs(w.matrix[at]);
+        assembled[at] += weights_.inject * sign_of(weights_.pattern, assembled[at], node, i, j) *
+                         (update * size + entry * rest);
       }
     }
-  }
-
-  double claimed_update(const Shape& s) const {
-    const auto count = FrontElimination<double>::roundings_in_order(s.rows, s.eliminated);
-    return (count.term + count.entry + 5) * kUnit;
-  }
-  double claimed_entry(const Shape& s) const {
-    return (FrontElimination<double>::roundings_in_order(s.rows, s.eliminated).entry + 1) * kUnit;
   }
 
   void shift_entries(Worker& w, int32_t node, const Shape& s, const RadiusFront& front) {
@@ -306,7 +316,7 @@ class Run {
       for (int32_t i = j + 1; i < s.rows; ++i) {
         const size_t at = size_t(j) * s.rows + i;
         const double radius = front.handed_on(w.matrix[at], w.radii[at]);
-        w.matrix[at] += weights_.inject * sign_of(weights_.pattern, node, i, j) * radius;
+        w.matrix[at] += weights_.inject * sign_of(weights_.pattern, w.matrix[at], node, i, j) * radius;
       }
     }
   }

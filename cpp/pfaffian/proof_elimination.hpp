@@ -29,9 +29,9 @@ struct ProofWeights {
   double second = 1.0;     // what errors do beyond the first order
   double entries = 1.0;    // errors of exponentials and of products of two of them
   double product = 1.0;    // roundings of the product of all pivots
-  double inject = 0.0;     // so many times the claimed errors are added to what a front leaves
+  double inject = 0.0;     // so many times the claimed errors are added to a front
   double inject_entries = 0.0;  // and to the entries
-  uint64_t pattern = 0;    // their signs
+  uint64_t pattern = 0;    // their signs; 0: those of the entries, 1: the others
 };
 
 // A front after elimination in order; rows are numbered by their place in that order.

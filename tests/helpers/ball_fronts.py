@@ -82,7 +82,9 @@ def _attempt(embedding: Embedding, g: np.ndarray) -> arb:
                 if face_of[leg] not in opened:
                     face = face_of[leg]
                     opened.add(face)
-                    legs, matrix = _open(walk[offsets[face] : offsets[face + 1]], legs, matrix, weight)
+                    legs, matrix = _open(
+                        walk[offsets[face] : offsets[face + 1]], legs, matrix, weight
+                    )
         place = {leg: k for k, leg in enumerate(legs)}
         for edge in chunk:
             i, j = place[2 * edge], place[2 * edge + 1]

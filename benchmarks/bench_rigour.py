@@ -1,0 +1,63 @@
+"""Widths and costs of proved intervals of planar log Z: the table of docs/theory/rigour.md.
+
+    python benchmarks/bench_rigour.py            # up to 256²
+    python benchmarks/bench_rigour.py --large    # up to 1000²; minutes, and 20 GB of memory
+
+Processor seconds of one thread; the graph is dissected before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import planaris as pl
+
+CASES = [
+    (kind, beta, size)
+    for kind, betas in (("Gaussian", (0.3, 1.0, 3.0, 5.0, 10.0, 30.0)), ("±J", (1.0, 3.0, 5.0)))
+    for beta in betas
+    for size in (64, 128, 256)
+]
+LARGE = [("Gaussian", 1.0, 500), ("Gaussian", 3.0, 500), ("±J", 1.0, 500), ("Gaussian", 1.0, 1000)]
+
+
+def measure(kind: str, beta: float, size: int, plan: pl.Plan) -> str:
+    """Return one row of the table."""
+    rng = np.random.default_rng(size)
+    count = plan.num_edges
+    couplings = rng.normal(size=count) if kind == "Gaussian" else rng.choice([-1.0, 1.0], count)
+    seconds = []
+    for prove in (False, True):
+        best = np.inf
+        for _ in range(3 if size <= 128 else 1):
+            begin = time.process_time()
+            found = plan.log_partition(beta * couplings, prove=prove, threads=1)
+            best = min(best, time.process_time() - begin)
+        seconds.append(best)
+    half = found.gap / 2
+    width = f"{half:.1e} | {half / plan.num_spins:.1e}" if found.proved else "estimated |"
+    way = found.stats.get("bound", "") if found.proved else ""
+    times = f"{seconds[0]:.3g} | {seconds[1]:.3g} | {seconds[1] / seconds[0]:.1f}"
+    return f"| {kind}, β = {beta:g} | {size}² | {width} | {way} | {times} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--large", action="store_true")
+    cases = CASES + (LARGE if parser.parse_args().large else [])
+    print("| model | spins | half-width | per spin | by | s without | s with | ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    plans: dict[int, pl.Plan] = {}
+    for kind, beta, size in cases:
+        if size not in plans:
+            plans[size] = pl.plan(pl.generate.square_lattice(size))
+            plans[size].log_partition(np.zeros(plans[size].num_edges))
+        print(measure(kind, beta, size, plans[size]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
