@@ -32,20 +32,31 @@ void tile_product_plain(int depth, const double* rows, const double* columns, do
 #ifdef PLANARIS_AVX2
 __attribute__((target("avx2,fma"))) void tile_product_avx2(int depth, const double* rows,
                                                            const double* columns, double* tile) {
-  __m256d s[12];
-  for (auto& v : s) v = _mm256_setzero_pd();
+  // Twelve names, not an array: that would be written to memory in every step.
+  __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0,
+          s8 = s0, s9 = s0, s10 = s0, s11 = s0;
   for (int t = 0; t < depth; ++t, rows += kTileRows, columns += kTileColumns) {
     const __m256d r0 = _mm256_loadu_pd(rows), r1 = _mm256_loadu_pd(rows + 4),
                   r2 = _mm256_loadu_pd(rows + 8);
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const __m256d y = _mm256_broadcast_sd(columns + j);
-      s[3 * j] = _mm256_fmadd_pd(r0, y, s[3 * j]);
-      s[3 * j + 1] = _mm256_fmadd_pd(r1, y, s[3 * j + 1]);
-      s[3 * j + 2] = _mm256_fmadd_pd(r2, y, s[3 * j + 2]);
-    }
+    __m256d y = _mm256_broadcast_sd(columns);
+    s0 = _mm256_fmadd_pd(r0, y, s0);
+    s1 = _mm256_fmadd_pd(r1, y, s1);
+    s2 = _mm256_fmadd_pd(r2, y, s2);
+    y = _mm256_broadcast_sd(columns + 1);
+    s3 = _mm256_fmadd_pd(r0, y, s3);
+    s4 = _mm256_fmadd_pd(r1, y, s4);
+    s5 = _mm256_fmadd_pd(r2, y, s5);
+    y = _mm256_broadcast_sd(columns + 2);
+    s6 = _mm256_fmadd_pd(r0, y, s6);
+    s7 = _mm256_fmadd_pd(r1, y, s7);
+    s8 = _mm256_fmadd_pd(r2, y, s8);
+    y = _mm256_broadcast_sd(columns + 3);
+    s9 = _mm256_fmadd_pd(r0, y, s9);
+    s10 = _mm256_fmadd_pd(r1, y, s10);
+    s11 = _mm256_fmadd_pd(r2, y, s11);
   }
-  for (int k = 0; k < 12; ++k) _mm256_storeu_pd(tile + 4 * k, s[k]);
+  const __m256d sums[12] = {s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11};
+  for (int k = 0; k < 12; ++k) _mm256_storeu_pd(tile + 4 * k, sums[k]);
 }
 #endif
 

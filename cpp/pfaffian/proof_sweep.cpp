@@ -81,9 +81,9 @@ class Sweep {
     const ProofFactor& f = factors_[node];
     const int32_t n = f.rows, e = f.eliminated, kept = n - e;
     Below above = std::move(handed_[node]);
-    w.bound.assign(size_t(n) * n, 0.0);
-    w.inverse.assign(size_t(n) * n, 0.0);
-    w.root.assign(n, 0.0);
+    w.bound.resize(size_t(n) * n);
+    w.inverse.resize(size_t(n) * n);
+    w.root.resize(n);
     for (int32_t j = 0; j < kept; ++j) {
       const size_t from = size_t(j) * kept, to = size_t(e + j) * n + e;
       std::copy_n(above.bound.begin() + from, kept, w.bound.begin() + to);
@@ -125,6 +125,7 @@ class Sweep {
     const size_t corner = size_t(begin) * n + begin, below = corner + p,
                  rest = size_t(end) * n + end;
     for (std::vector<double>* x : {&w.bound, &w.inverse}) {
+      for (int32_t j = 0; j < p; ++j) std::fill_n(x->begin() + below + size_t(j) * n, t, 0.0);
       multiply_add<double>(t, p, t, -1.0, x->data() + rest, 1, n, w.transfer.data(), 1, t,
                            x->data() + below, n, w.packing, parallel_);
     }
@@ -185,6 +186,7 @@ class Sweep {
         x[corner + size_t(j) * n + i] = value;
         x[corner + size_t(i) * n + j] = mirrored * value;
       }
+      if (!of_bound) x[corner + size_t(j) * (n + 1)] = 0.0;
       for (int32_t i = 0; i < t; ++i) {
         x[corner + size_t(p + i) * n + j] = mirrored * below[size_t(j) * n + i];
       }
@@ -252,8 +254,8 @@ class Sweep {
 
   // Of two rows with the inner product h, given the product of their sizes; at least that.
   static double area(double sizes, double h) {
-    const double square = sizes * sizes;
-    return std::sqrt(std::max(square - h * h, 0.0) + 16 * kUnit * square);
+    const double square = sizes * sizes, left = square - h * h;
+    return std::sqrt((left < 0.0 ? 0.0 : left) + 16 * kUnit * square);  // NaN stays NaN
   }
 
   // Adds up what the backward errors of a front may do, entry by entry.
@@ -263,25 +265,40 @@ class Sweep {
     multiply_sizes(w, f);
     double eta = 0.0, first = 0.0;
     const float* rest = f.rest.data();
-    for (int32_t j = 0; j < n; ++j) {
-      const double *x = w.sizes.data() + size_t(j) * n, *h = w.bound.data() + size_t(j) * n,
-                   *g = w.inverse.data() + size_t(j) * n, *root = w.root.data();
-      double areas = 0.0, entries = 0.0;
-      const double own = root[j];
-      const auto note = [&](int32_t i, double error) {
-        areas += error * area(root[i] * own, h[i]);
-        entries += error * std::fabs(g[i]);
-      };
-      if (j < e) {
-        for (int32_t i = j + 1; i < n; ++i) note(i, f.update * x[i]);
-      } else {
-        for (int32_t i = j + 1; i < n; ++i) note(i, f.update * x[i] + f.entry * *rest++);
+    for (int32_t j = 0; j + 1 < n; ++j) {
+      const size_t from = size_t(j) * (n + 1) + 1;
+      double* errors = w.sizes.data() + from;
+      const int32_t count = n - 1 - j;
+      for (int32_t i = 0; i < count; ++i) errors[i] *= f.update;
+      if (j >= e) {
+        for (int32_t i = 0; i < count; ++i) errors[i] += f.entry * rest[i];
+        rest += count;
       }
-      eta += areas;
-      first += entries;
+      add_column(count, errors, w.root.data() + j + 1, w.root[j], w.bound.data() + from,
+                 w.inverse.data() + from, eta, first);
     }
     etas_[node] = eta;
     firsts_[node] = first;
+  }
+
+  // In lanes, so that compilers may use vectors.
+  static void add_column(int32_t count, const double* errors, const double* root, double own,
+                         const double* h, const double* g, double& eta, double& first) {
+    constexpr int kLanes = 4;
+    double areas[kLanes] = {}, entries[kLanes] = {};
+    int32_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      for (int k = 0; k < kLanes; ++k) {
+        areas[k] += errors[i + k] * area(root[i + k] * own, h[i + k]);
+        entries[k] += errors[i + k] * std::fabs(g[i + k]);
+      }
+    }
+    for (; i < count; ++i) {
+      areas[0] += errors[i] * area(root[i] * own, h[i]);
+      entries[0] += errors[i] * std::fabs(g[i]);
+    }
+    eta += (areas[0] + areas[1]) + (areas[2] + areas[3]);
+    first += (entries[0] + entries[1]) + (entries[2] + entries[3]);
   }
 
   // |L||D||L|ᵀ, strict lower triangle.

@@ -74,7 +74,8 @@ def join_log_partitions(
         math.fsum([*terms, *(getattr(result, end) for result in results)])
         for end in ("value", "lower", "upper")
     )
-    slack = 2 * EPSILON * (abs(value) + abs(terms[0]))
+    # Sums are rounded once, log 2 and its multiple too, and so are the ends below.
+    slack = 2 * EPSILON * (max(abs(value), abs(lower), abs(upper)) + abs(terms[0]))
     return LogPartition.between(
         lower - slack,
         upper + slack,
