@@ -52,8 +52,8 @@ def marginals(
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     prove : bool
-        Have methods that can, such as tensor networks on grids, prove their interval; it takes
-        longer. ``proved`` says whether they did.
+        Have methods that can prove their intervals: Pfaffians on planar models, tensor networks
+        on grids; it takes longer. ``proved`` says whether they did.
     threads : int, optional
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional

@@ -32,6 +32,8 @@ class PfaffianEnclosure:
         What exponentials, the elimination and the product of pivots add to the error.
     eta, first : float
         By sweep: half the nuclear norm of all backward errors, and what they do to first order.
+    inflation : float
+        By sweep: how much bounds were enlarged to hold the roundings of the sweep, in all.
     largest_front : int
         Rows of the largest front.
     uncut, uncut_error : numpy.ndarray
@@ -47,6 +49,7 @@ class PfaffianEnclosure:
     product: float
     eta: float
     first: float
+    inflation: float
     largest_front: int
     uncut: FloatArray
     uncut_error: FloatArray
@@ -98,6 +101,7 @@ def enclose(
         product=found.product,
         eta=found.eta,
         first=found.first,
+        inflation=found.inflation,
         largest_front=found.largest_front,
         uncut=found.uncut,
         uncut_error=found.uncut_error,

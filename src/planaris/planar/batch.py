@@ -18,7 +18,7 @@ from planaris.errors import MethodError, ModelError
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
 from planaris.models.tolerance import energy_tolerance
-from planaris.planar.enclosure import prove_log_partition
+from planaris.planar.enclosure import prove_log_partition, prove_marginals
 from planaris.planar.estimate import EPSILON, SAFETY
 from planaris.planar.evaluator import PfaffianEvaluator
 from planaris.planar.ground_state import PlanarCertificate
@@ -297,6 +297,10 @@ def marginals(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> MarginalsBatch:
     """Return the edge marginals of every row."""
+    if budget.prove:
+        rows = ModelRows.none(len(couplings), couplings.shape[1], marginals=True)
+        singles = {k: _proved_marginals(evaluator, J, budget) for k, J in enumerate(couplings)}
+        return _as_marginals(evaluator, couplings, rows, singles)
     rows = _evaluate(evaluator, couplings, budget, marginals=True)
     if not rows.complete:
         raise TimeoutError
@@ -304,6 +308,26 @@ def marginals(
         k: marginals_of(evaluator, couplings[k], budget)
         for k in np.flatnonzero(rows.route == 0).tolist()
     }
+    return _as_marginals(evaluator, couplings, rows, singles)
+
+
+def _proved_marginals(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> Marginals:
+    """Return marginals with proved errors, or estimates that say why not."""
+    found = prove_marginals(evaluator, couplings, budget)
+    if isinstance(found, Marginals):
+        return found
+    (estimate,) = marginals(evaluator, couplings[None], replace(budget, prove=False))
+    return replace(estimate, status=f"not proved: {found}")
+
+
+def _as_marginals(
+    evaluator: PfaffianEvaluator,
+    couplings: FloatArray,
+    rows: ModelRows,
+    singles: dict[int, Marginals],
+) -> MarginalsBatch:
     log_2 = evaluator.embedding.num_components * math.log(2.0)
     log_z = rows.log_sum + (rows.constant + log_2)
     doubts = SAFETY * rows.error + EPSILON * (8.0 + np.abs(log_z) + evaluator.num_edges)

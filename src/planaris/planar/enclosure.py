@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.enclosure import PfaffianEnclosure, enclose
+from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
 from planaris.planar.entries import Entries
 from planaris.planar.exact_logs import enclose_sum
-from planaris.planar.precision_ladder import ordered_entries
+from planaris.planar.precision_ladder import agreements, ordered_entries
 from planaris.planar.results import certificate_of
-from planaris.result import LogPartition, Stats
-from planaris.result.answers import log_partition_tolerance
+from planaris.result import LogPartition, Marginals, Stats
+from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
 from planaris.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ the sweep's bound grows exponentially with that depth, radii with the size of wh
 PROOF_SLACK = 0.1
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
 
+MARGINAL_INFLATION = 0.005
+"""How much the sweep may enlarge its bounds to hold the errors of marginals down."""
+
 LARGEST_COUPLING = 345.0
 """Larger ones have exponentials that leave the range of doubles."""
 
@@ -40,10 +43,9 @@ def prove_log_partition(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> LogPartition | str:
     """Return log Z with a proved interval that counts as exact, or why there is none."""
-    if evaluator.genus:
-        return "the embedding is not plane"
-    if np.abs(couplings).max(initial=0.0) > LARGEST_COUPLING:
-        return f"couplings larger than {LARGEST_COUPLING:g}"
+    reason = _refusal(evaluator, couplings)
+    if reason:
+        return reason
     entries = proof_entries(evaluator, couplings, budget)
     tolerance = log_partition_tolerance(evaluator.num_spins)
     best: LogPartition | None = None
@@ -56,6 +58,53 @@ def prove_log_partition(
             return replace(best, certificate=certificate_of(evaluator, couplings))
     width = "none" if best is None else f"{best.gap:.1e}"
     return f"too cold or too large for the bound of rounding errors: {width}"
+
+
+def prove_marginals(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> Marginals | str:
+    """Return P(s_u = s_v) of every edge with proved errors that count as exact, or why not."""
+    reason = _refusal(evaluator, couplings)
+    if reason:
+        return reason
+    entries = proof_entries(evaluator, couplings, budget)
+    found = enclose_entries(evaluator, entries, radii=False, budget=budget)
+    if found.sound:  # once more, with as small an error of the inverse as the bounds allow
+        share = min(max(SHARE * found.inflation / MARGINAL_INFLATION, 2.0**-45), SHARE)
+        found = enclose_entries(evaluator, entries, radii=False, share=share, budget=budget)
+    log_z = log_partition_from(evaluator, entries, found)
+    if log_z is None:
+        return "too cold or too large for the bound of rounding errors"
+    edges = slice(evaluator.num_edges)
+    uncut, error = found.uncut[edges], found.uncut_error[edges]
+    agree = agreements(evaluator, entries.spins)
+    # A subtraction from one is rounded once.
+    error = error + 2.0**-52
+    largest = float(error.max(initial=0.0))
+    if not largest <= MARGINAL_TOLERANCE:
+        return f"errors of the marginals are only known to be below {largest:.1e}"
+    equal = np.clip(np.where(agree, uncut, 1.0 - uncut), 0.0, 1.0)
+    return Marginals(
+        nodes=np.full(evaluator.num_spins, 0.5),
+        edges=equal,
+        edges_lower=np.maximum(np.nextafter(equal - error, -1.0), 0.0),
+        edges_upper=np.minimum(np.nextafter(equal + error, 2.0), 1.0),
+        error=largest,
+        log_partition=log_z,
+        method="planar",
+        proved=True,
+        certificate=certificate_of(evaluator, couplings),
+        stats={"precision": "double", "bound": "sweep"},
+    )
+
+
+def _refusal(evaluator: PfaffianEvaluator, couplings: FloatArray) -> str:
+    """Return why nothing can be proved at all, or nothing."""
+    if evaluator.genus:
+        return "the embedding is not plane"
+    if np.abs(couplings).max(initial=0.0) > LARGEST_COUPLING:
+        return f"couplings larger than {LARGEST_COUPLING:g}"
+    return ""
 
 
 def proof_entries(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Entries:

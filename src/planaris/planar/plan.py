@@ -166,6 +166,7 @@ class Plan:
         self,
         couplings: ArrayLike,
         *,
+        prove: bool = False,
         threads: int | None = None,
         time_limit: TimeLimit = None,
         memory_limit: int | None = None,
@@ -177,6 +178,9 @@ class Plan:
         ----------
         couplings : array_like of float, shape (m,) or (k, m)
             One coupling per edge of the embedding; every row of a batch is evaluated.
+        prove : bool
+            Bound the errors by a theorem about the computation, on plane graphs that are not too
+            cold or large; ``proved`` says whether that was possible.
         threads, memory_limit, progress
             As for :meth:`log_partition`.
         time_limit : float, optional
@@ -197,9 +201,9 @@ class Plan:
         """
         values = as_couplings(couplings, self.num_edges)
         budget = Budget.of(
-            time_limit, memory_limit=memory_limit, threads=threads, progress=progress
+            time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
         )
-        with self._working("marginals", budget) as watched:
+        with self._working("proofs" if budget.prove else "marginals", budget) as watched:
             found = marginals(self.evaluator, values, watched)
         return found[0] if np.ndim(couplings) <= 1 else found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -91,3 +92,40 @@ def test_command_says_that_it_is_proved(tmp_path, rng):
     _, said = planaris("pr", file, "--certificate", proof)
     assert "error estimated" not in said
     assert load_result(proof).proved
+
+
+def exact_equal(model):
+    """Return P(s_u = s_v) of all edges by enumeration in balls, rounded."""
+    states = list(product((-1, 1), repeat=model.num_spins))
+    weights = [arb(float(model.log_weight(np.array(s, dtype=np.int8)))).exp() for s in states]
+    total = sum(weights, arb(0))
+    return [
+        float(
+            sum((w for s, w in zip(states, weights, strict=True) if s[u] == s[v]), arb(0)) / total
+        )
+        for u, v in model.edges.tolist()
+    ]
+
+
+@pytest.mark.parametrize("beta", [0.2, 1.0, 3.0])
+def test_marginals_lie_between_their_ends(beta, rng):
+    square = pl.generate.square_lattice(3)
+    model = pl.IsingModel(square.edges, beta * rng.normal(size=len(square.edges)))
+    found = pl.marginals(model, "planar", prove=True)
+    assert found.proved
+    assert found.error < 1e-8
+    truth = np.array(exact_equal(model))
+    assert np.all(np.abs(found.edges - truth) <= found.error + 1e-15)
+    assert found.log_partition is None or found.log_partition.proved
+
+
+def test_proved_ends_of_marginals(rng):
+    plan = pl.plan(pl.generate.square_lattice(6))
+    found = plan.marginals(rng.normal(size=plan.num_edges), prove=True)
+    assert found.proved
+    assert found.log_partition.proved
+    assert np.all((found.edges_lower <= found.edges) & (found.edges <= found.edges_upper))
+    assert found.edges_upper.max() <= 1.0
+    cold = plan.marginals(50.0 * rng.normal(size=plan.num_edges), prove=True)
+    assert not cold.proved
+    assert cold.status.startswith("not proved: ")
