@@ -22,7 +22,7 @@ FACE_LENGTH = 8
 BYTES = {
     "log Z": 30.0,
     "marginals": 100.0,
-    "proofs": 130.0,
+    "proofs": 200.0,
     "correlations": 110.0,
     "samples": 110.0,
 }
