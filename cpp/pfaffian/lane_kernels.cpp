@@ -25,19 +25,25 @@ double last_digit(uint64_t edge, uint64_t draw) {
   return static_cast<double>((z ^ (z >> 31)) % 3) - 1.0;
 }
 
-// While it lives, numbers too small for full precision count as zero: they would be slow.
-class FlushToZero {
+// While it lives, the arithmetic of this thread does, or does not, count numbers too small for
+// full precision as zero: they would be slow.
+template <bool flushed>
+class Subnormals {
  public:
 #ifdef PLANARIS_X86
-  FlushToZero() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
-  ~FlushToZero() { _mm_setcsr(before_); }
-  FlushToZero(const FlushToZero&) = delete;
-  FlushToZero& operator=(const FlushToZero&) = delete;
+  Subnormals() : before_(_mm_getcsr()) {
+    _mm_setcsr(flushed ? before_ | 0x8040 : before_ & ~0x8040u);
+  }
+  ~Subnormals() { _mm_setcsr(before_); }
+  Subnormals(const Subnormals&) = delete;
+  Subnormals& operator=(const Subnormals&) = delete;
 
  private:
   unsigned before_;
 #endif
 };
+using FlushToZero = Subnormals<true>;
+using PlainArithmetic = Subnormals<false>;
 
 namespace plain {
 #define LANES_TARGET

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -52,6 +53,24 @@ struct LaneRows {
   LaneOutcome* found;
   double* const* equal;
   int draws = 1;
+  const std::function<void()>* look = nullptr;  // called every few milliseconds; it may throw
+};
+
+// Counts what was done since the last look.
+class LaneClock {
+ public:
+  explicit LaneClock(const std::function<void()>* look) : look_(look) {}
+  void spend(int64_t multiplications) {
+    done_ += multiplications;
+    if (done_ < kPatience || look_ == nullptr) return;
+    done_ = 0;
+    (*look_)();
+  }
+
+ private:
+  static constexpr int64_t kPatience = 4'000'000;  // a few milliseconds
+  const std::function<void()>* look_;
+  int64_t done_ = 0;
 };
 
 // Aligned memory that grows, kept from group to group.

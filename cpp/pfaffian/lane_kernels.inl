@@ -224,7 +224,8 @@ struct Kernel {
   // Up the tree. `pivots` receives one number per edge, in the order of the tree, relative to its
   // join; `factors`, where given, the columns of all fronts, one front after the other.
   LANES_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
-                              const LaneSizes& sizes, void* scratch, E* pivots, E* factors) {
+                              const LaneSizes& sizes, void* scratch, E* pivots, E* factors,
+                              LaneClock& clock) {
     E* a = static_cast<E*>(scratch);
     const int64_t widest = leading(sizes.rows);
     E* kept = a + sizes.rows * widest;
@@ -246,6 +247,7 @@ struct Kernel {
         a[k * ld + k + 1] -= constant(S(signs[edges[k / 2]]));
       }
       eliminate_front(a, n, ld, own, kept);
+      clock.spend(n * n * (own + 1) / 2);
       for (int64_t k = 0; k < own; k += 2) {
         pivots[tree.own[node] + k / 2] = a[k * ld + k + 1] * constant(S(signs[edges[k / 2]]));
       }
@@ -344,7 +346,8 @@ struct Kernel {
 
   // Down the tree again: `uncut` receives K_ij (K⁻¹)_ji of the join of every edge.
   LANES_TARGET static E down(const FrontTree& tree, const int8_t* signs, const E* weight,
-                             const LaneSizes& sizes, void* scratch, const E* factors, E* uncut) {
+                             const LaneSizes& sizes, void* scratch, const E* factors, E* uncut,
+                             LaneClock& clock) {
     E* z = static_cast<E*>(scratch);
     const int64_t widest = leading(sizes.rows);
     E* top = z + (sizes.rows + 2) * widest;
@@ -359,6 +362,7 @@ struct Kernel {
         for (int64_t i = 0; i < b; ++i) z[(own + j) * ld + own + i] = top[j * b + i];
       }
       extend(z, n, ld, own, l);
+      clock.spend(n * n * (own + 1));
       const int32_t* edges = tree.edge_order.data() + tree.own[node];
       for (int64_t k = 0; k < own; k += 2) {
         uncut[edges[k / 2]] = z[k * ld + k + 1] * constant(S(signs[edges[k / 2]]));
@@ -588,6 +592,11 @@ LANES_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows,
 LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
                                   bool in_lanes, int draw) {
   const auto m = static_cast<int32_t>(p.signs.size());
+  const std::function<void()> look = [&rows] {
+    [[maybe_unused]] const PlainArithmetic others;
+    (*rows.look)();
+  };
+  LaneClock clock(rows.look == nullptr ? nullptr : &look);
   for (int32_t e = 0; e < m; ++e) {
     const double moved = draw == 0 ? 1.0 : 1.0 + last_digit(e, draw) * 0x1p-23;
     for (int lane = 0; lane < kFloats; ++lane) {
@@ -597,13 +606,13 @@ LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gr
   }
   if (in_lanes) {
     Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.sizes, g.scratch,
-                            g.float_pivots, nullptr);
+                            g.float_pivots, nullptr, clock);
   } else {
     for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = FloatVector{} + 1.0F;
     for (int k = 0; k < rows.count; ++k) {
       for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][k];
       Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.sizes, g.scratch,
-                               g.one_float_pivots, nullptr);
+                               g.one_float_pivots, nullptr, clock);
       for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
     }
   }
@@ -621,6 +630,7 @@ LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gr
 LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemory& memory) {
   const bool marginals = rows.equal != nullptr;
   Group g(p, memory, marginals);
+  LaneClock clock(rows.look);
   const auto m = static_cast<int32_t>(p.signs.size());
   bool in_lanes[2] = {false, false};
   for (int half = 0; half < 2; ++half) {
@@ -633,10 +643,11 @@ LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemo
     if (in_lanes[half]) {
       using K = Kernel<double, true>;
       auto* factors = static_cast<DoubleVector*>(g.factors);
-      K::up(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, g.pivots[half], factors);
+      K::up(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, g.pivots[half], factors,
+            clock);
       if (marginals) {
         residual = K::down(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, factors,
-                           g.uncut);
+                           g.uncut, clock);
         for (int k = 0; k < live; ++k) write_uncut(p, rows, first + k, k, g, nullptr);
       }
     } else {
@@ -645,11 +656,12 @@ LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemo
       for (int32_t e = 0; e < m; ++e) g.pivots[half][e] = DoubleVector{} + 1.0;
       for (int k = 0; k < live; ++k) {
         for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][k];
-        K::up(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, g.one_pivots, factors);
+        K::up(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, g.one_pivots, factors,
+              clock);
         for (int32_t e = 0; e < m; ++e) g.pivots[half][e][k] = g.one_pivots[e];
         if (!marginals) continue;
         residual[k] = K::down(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, factors,
-                              g.one_uncut);
+                              g.one_uncut, clock);
         write_uncut(p, rows, first + k, k, g, g.one_uncut);
       }
     }

@@ -209,6 +209,7 @@ class Batch {
     team_.work(groups, [&](int worker, int task) {
       team_.check(worker, double(task) / double(groups));
       const size_t first = task * most, count = std::min(most, rows.size() - first);
+      const std::function<void()> look = [this, worker] { team_.check(worker); };
       std::vector<const double*> couplings;
       std::vector<const int8_t*> spins;
       std::vector<double*> equal;
@@ -220,7 +221,7 @@ class Batch {
       kernels.run(lanes_,
                   {static_cast<int>(count), couplings.data(),
                    route == Route::ground ? spins.data() : nullptr, found.data() + first,
-                   options_.marginals ? equal.data() : nullptr, draws},
+                   options_.marginals ? equal.data() : nullptr, draws, &look},
                   memory_[worker]);
     });
     return found;
