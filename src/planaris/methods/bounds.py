@@ -152,6 +152,8 @@ METHODS = [
     _bound("mean-field", _limited(bounds.mean_field), "spins first", fits=_needs_pairs),
     _bound("pdc", _limited(bounds.pdc), energies=bounds.map_bound),
     _bound("planar+tree", _limited(bounds.planar_and_trees)),
-    _bound("trw+cycle", _limited(bounds.trw_over_cycles)),
-    _bound("logdet", _limited(bounds.logdet), slow_on="small cube"),
+    _bound("trw+cycle", _limited(bounds.trw_over_cycles), "spins first", fits=_needs_pairs),
+    _bound(
+        "logdet", _limited(bounds.logdet), "spins first", fits=_needs_pairs, slow_on="small cube"
+    ),
 ]

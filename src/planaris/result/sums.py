@@ -210,6 +210,38 @@ class LabelTrees(Proof):
 
 
 @dataclass(frozen=True, eq=False)
+class LabelTreesOverCycles(Proof):
+    """log Z <= log Z(tilted) - Σ multipliers (1 - |F|), the tilted model bounded by trees.
+
+    A row is a sum over items, ``Σ ±[[x_u in A] != [x_v in B]] >= 1 - |F|`` with minus signs for
+    the items in F. Where |F| is odd and every set is met an even number of times, all states
+    satisfy it. The tilted model has the row, times its multiplier, in its tables.
+
+    Attributes
+    ----------
+    trees : LabelTrees
+        Forests and messages that bound log Z of the tilted model.
+    row_offsets, row_edges, odd : int array
+        Items of every row, their edges (of ``trees``), and whether they are in F.
+    set_offsets, sets : int array
+        For every item the labels in A, then those in B.
+    multipliers : float array
+        Non-negative, one per row.
+    """
+
+    KIND: ClassVar[str] = "label-trees-cycles"
+    trees: Proof | None
+    row_offsets: Array
+    row_edges: Array
+    odd: Array
+    set_offsets: Array
+    sets: Array
+    multipliers: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class LabelField(Proof):
     """log Z >= mean log weight + entropy of independent labels.
 

@@ -52,6 +52,11 @@ class Polytope:
         self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([self.rows, fresh]))
         self.sides = np.concatenate([self.sides, lengths - 2.0])
 
+    def add_rows(self, rows: Any, sides: FloatArray) -> None:
+        """Add any rows ``rows @ z <= sides``."""
+        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([self.rows, rows]))
+        self.sides = np.concatenate([self.sides, sides])
+
     def drop_slack(self, z: FloatArray, keep_first: int, room: float) -> None:
         """Remove cycles that are far from binding."""
         slack = self.sides - self.rows @ z

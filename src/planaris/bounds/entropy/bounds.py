@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING
 
 from planaris.bounds.best_interval import BestInterval
 from planaris.bounds.decomposition.trees import trw
+from planaris.bounds.entropy.labelled import label_trw_over_cycles
 from planaris.budget import Budget, TimeLimit
-from planaris.models import IsingModel
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition
 from planaris.typing import FloatArray, LongArray
 
 if TYPE_CHECKING:
-    from planaris.bounds.entropy.program import Trees
+    from planaris.bounds.entropy.appearance import Trees
 
 
 def logdet(
-    model: IsingModel, *, polytope: str = "cycle", time_limit: TimeLimit = None
+    model: IsingModel | MarkovRandomField, *, polytope: str = "cycle", time_limit: TimeLimit = None
 ) -> LogPartition:
     """Bound log Z from above by the entropy of a Gaussian over a relaxed marginal polytope.
 
     Parameters
     ----------
-    model : IsingModel
-        Up to 60 spins: the moment matrix of all pairs is needed.
+    model : IsingModel or MarkovRandomField
+        Up to 60 spins: the moment matrix of all pairs is needed. Labels of a pairwise Markov
+        random field are integers; up to 2,000 free parameters of the tables of all pairs.
     polytope : {"local", "psd", "cycle", "marginal"}
         See :func:`planaris.relax.entropy_bound`.
     time_limit : float, optional
@@ -42,13 +44,16 @@ def logdet(
     return replace(found, method="logdet")
 
 
-def trw_over_cycles(model: IsingModel, *, time_limit: TimeLimit = None) -> LogPartition:
+def trw_over_cycles(
+    model: IsingModel | MarkovRandomField, *, time_limit: TimeLimit = None
+) -> LogPartition:
     """Bound log Z from above by the entropy of the best trees over the cycle polytope (SJ07).
 
     Parameters
     ----------
-    model : IsingModel
-        Any model; Newton steps over spins and edges limit it to some thousands of them.
+    model : IsingModel or MarkovRandomField
+        Any model of spins; Newton steps over spins and edges limit it to some thousands of
+        them. Or any pairwise model with labels, over the cycles of each label against the rest.
     time_limit : float, optional
         Seconds; the bound found by then is returned.
 
@@ -67,6 +72,8 @@ def trw_over_cycles(model: IsingModel, *, time_limit: TimeLimit = None) -> LogPa
     from planaris.relax import entropy_bound
 
     budget = Budget.of(time_limit)
+    if not isinstance(model, IsingModel):
+        return label_trw_over_cycles(model, budget)
     trees = trw(model, time_limit=budget.share(0.2))
     if trees.exact or trees.mixture is None:
         return trees

@@ -143,31 +143,3 @@ def log_det(matrix: FloatArray, rows: IntArray, columns: IntArray) -> Derivative
     a = inverse[np.ix_(rows, rows)] * inverse[np.ix_(columns, columns)]
     b = inverse[np.ix_(rows, columns)] * inverse[np.ix_(columns, rows)]
     return value, gradient, -2.0 * (a + b)
-
-
-def uniform_tree_probabilities(n: int, pairs: IntArray) -> FloatArray:
-    """Return each edge's probability to lie in a uniform spanning tree (or forest).
-
-    Matrix-tree theorem: the effective resistance between its ends.
-
-    >>> uniform_tree_probabilities(3, np.array([[0, 1], [1, 2], [0, 2]])).round(3).tolist()
-    [0.667, 0.667, 0.667]
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    if not len(pairs):
-        return np.zeros(0)
-    graph = scipy.sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    count, label = connected_components(graph, directed=False)
-    laplacian = np.zeros((n, n))
-    np.add.at(laplacian, (pairs[:, 0], pairs[:, 1]), -1.0)
-    laplacian += laplacian.T
-    np.fill_diagonal(laplacian, -laplacian.sum(1))
-    # One 11' block per component makes the Laplacian regular and leaves resistances alone.
-    for c in range(count):
-        at = np.flatnonzero(label == c)
-        laplacian[np.ix_(at, at)] += 1.0 / len(at)
-    inverse = np.linalg.inv(laplacian)
-    u, v = pairs[:, 0], pairs[:, 1]
-    resistance = inverse[u, u] + inverse[v, v] - 2 * inverse[u, v]
-    return np.asarray(np.clip(resistance, 0.0, 1.0))

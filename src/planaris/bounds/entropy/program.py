@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
 import numpy as np
 
-from planaris.bounds.entropy.barrier import BarrierSolver, Evidence, Polytope
-from planaris.bounds.entropy.entropies import (
-    LogDetEntropy,
-    TreeEntropy,
-    uniform_tree_probabilities,
-)
-from planaris.bounds.entropy.vertices import VertexSolver
-from planaris.budget import UNLIMITED, Budget, TimeLimit
-from planaris.errors import MethodError, TooLargeError
-from planaris.kernels.polytope import CycleCuts, improve_spins, separate_cycles
-from planaris.machine import check_memory
-from planaris.models import IsingModel
-from planaris.relax.cut_form import with_bias_spin
-from planaris.result import (
-    Bounds,
-    GaussianEntropyBound,
-    HeavyState,
-    LogPartition,
-    Pseudomarginals,
-    TreeEntropyBound,
-)
-from planaris.subgraphs.families import heaviest_forest
-from planaris.typing import FloatArray, IntArray, LongArray
+from planaris.bounds.entropy.appearance import Trees
+from planaris.bounds.entropy.labelled import label_entropy_bound
+from planaris.bounds.entropy.spin_program import EntropyProgram
+from planaris.budget import Budget, TimeLimit
+from planaris.errors import MethodError
+from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.result import LogPartition
+from planaris.typing import FloatArray
 
-Trees = tuple[FloatArray, list[LongArray]]
-"""Weights of forests, and the edges of each."""
-
-EPSILON = float(np.finfo(np.float64).eps)
 POLYTOPES = ("local", "psd", "cycle", "marginal")
-MAX_MARGINAL_SPINS = 14
-MAX_LOG_DET_SPINS = 60
-STATE_SECONDS = 0.1
-"""For a state to bound log Z from below."""
+APPEARANCES = ("uniform", "weighted", "optimal")
+FAMILIES = ("wheels", "psd")
 
 
 def entropy_bound(
-    model: IsingModel,
+    model: IsingModel | MarkovRandomField,
     *,
     entropy: str = "trw",
     polytope: str = "cycle",
+    projection: str = "k",
+    families: tuple[str, ...] = (),
+    cuts: str = "all",
     rho: FloatArray | Trees | str = "uniform",
     tolerance: float = 1e-4,
     max_rounds: int = 50,
@@ -57,17 +36,31 @@ def entropy_bound(
 
     Parameters
     ----------
-    model : IsingModel
-        Any model; ``"log-det"`` takes up to 60 spins, ``polytope="marginal"`` up to 14.
+    model : IsingModel or MarkovRandomField
+        Any Ising model, or a pairwise Markov random field with any number of labels.
+        ``"log-det"`` takes up to 60 spins, ``polytope="marginal"`` up to 14.
     entropy : {"trw", "log-det"}
-        Tree-reweighted entropy, or that of a Gaussian.
+        Tree-reweighted entropy, or that of a Gaussian (of labels: of the integers 0, 1, ...).
     polytope : {"local", "psd", "cycle", "marginal"}
         LOCAL, LOCAL with a positive semidefinite moment matrix, LOCAL with all cycle
-        inequalities (SJ07 Algorithm 1), or the marginal polytope itself.
-    rho : numpy.ndarray, tuple, "uniform" or "optimal"
+        inequalities (SJ07 Algorithm 1), or the marginal polytope itself. With labels LOCAL, or
+        LOCAL with the cycle inequalities of a projection.
+    projection : {"single", "k", "full"}
+        Which projections of labels to spins ``"cycle"`` takes (two labels need none): the
+        likeliest label against the rest, each label against the rest, or all partitions.
+    families : tuple of {"wheels", "psd"}
+        More inequalities for ``polytope="cycle"`` of spins, added when no cycle is violated:
+        bicycle odd wheels, and cuts from eigenvectors of the moment matrix (these take the
+        moments of all pairs, so at most 60 spins).
+    cuts : {"all", "shortest"}
+        Cycles added per round: all that the search finds, or, as SJ07 did, the one of the
+        shortest path of every spin.
+    rho : numpy.ndarray, tuple, "uniform", "weighted" or "optimal"
         Edge appearance probabilities of the tree-reweighted entropy: given, those of forests
-        ``(weights, [edges of each])``, of the uniform spanning tree, or optimised over the
-        spanning tree polytope. The second and third leave a certificate.
+        ``(weights, [edges of each])``, of the uniform spanning tree, of trees that weigh as
+        much as the sum of |J| of their edges (SJ07; of labels: of the spreads of their tables),
+        or optimised over the spanning tree polytope. All but given arrays and, for spins,
+        ``"optimal"`` leave a certificate.
     tolerance : float
         Largest duality gap of each program.
     max_rounds : int
@@ -81,8 +74,13 @@ def entropy_bound(
     -------
     LogPartition
         ``upper`` holds at any stop; ``lower`` is the log weight of the best state found.
-        ``stats`` has the pseudomarginals ``nodes`` (P(s = +1)) and ``edges`` (P(s_u = s_v)),
-        ``gap``, ``rho`` and ``trace``, one line per round.
+        ``pseudomarginals`` are those of the optimum, ``trace`` has one line per round.
+
+    Notes
+    -----
+    With labels the bound is the dual one. Every state satisfies every cycle inequality, so
+    multipliers λ >= 0 of the rows give ``log Z(θ) <= log Z(θ + Σ λ row) - Σ λ side``, and trees
+    bound the right side exactly.
 
     Examples
     --------
@@ -90,24 +88,45 @@ def entropy_bound(
     >>> bound = entropy_bound(triangle)
     >>> bool(2.797846 <= bound.upper < 3.0)
     True
+
+    Three labels on a frustrated triangle: cycles of projections tighten the bound.
+
+    >>> alike, apart = np.exp(2.0 * np.eye(3)), np.exp(-2.0 * np.eye(3))
+    >>> model = MarkovRandomField([3] * 3, [((0, 1), alike), ((1, 2), alike), ((0, 2), apart)])
+    >>> local, cycle = (entropy_bound(model, polytope=p).upper for p in ("local", "cycle"))
+    >>> exact = float(np.log(3 * np.exp(2) + 12 * np.exp(2) + 6 + 6 * np.exp(-2)))
+    >>> bool(exact < cycle < local - 0.05)
+    True
     """
-    for name, given, allowed in (
-        ("entropy", entropy, ("trw", "log-det")),
-        ("polytope", polytope, POLYTOPES),
-    ):
-        if given not in allowed:
-            msg = f"`{name}` must be one of {allowed}, got {given!r}"
-            raise MethodError(msg)
+    _check_names(entropy, polytope, cuts, rho, families)
     budget = Budget.of(time_limit, threads=threads)
-    program = EntropyProgram(model, entropy, polytope, tolerance=tolerance, budget=budget)
-    if isinstance(rho, str):
-        _check_inverse(model.num_spins)
-        uniform = uniform_tree_probabilities(model.num_spins, model.edges)
-        program.set_rho(uniform, (np.zeros(0), []))
-    elif isinstance(rho, tuple):
-        program.set_rho(_appearance(model.num_edges, rho), rho)
-    else:
-        program.set_rho(np.asarray(rho, dtype=np.float64))
+    if isinstance(model, MarkovRandomField):
+        if model.is_ising:
+            ising, _ = mrf2ising(model)
+            options = {"families": families, "cuts": cuts, "rho": rho, "tolerance": tolerance}
+            return entropy_bound(
+                ising,
+                entropy=entropy,
+                polytope=polytope,
+                max_rounds=max_rounds,
+                time_limit=budget,
+                **options,  # type: ignore[arg-type]
+            )
+        return label_entropy_bound(
+            model,
+            entropy=entropy,
+            polytope=polytope,
+            projection=projection,
+            rho=rho,
+            tolerance=tolerance,
+            max_rounds=max_rounds,
+            budget=budget,
+        )
+    program = EntropyProgram(
+        model, entropy, polytope, tolerance=tolerance, budget=budget, families=families
+    )
+    program.cuts = cuts
+    program.choose_rho(rho)
     try:
         with np.errstate(all="ignore"):
             status = program.solve(max_rounds=max_rounds)
@@ -118,246 +137,16 @@ def entropy_bound(
     return program.result(status)
 
 
-def _appearance(count: int, trees: Trees) -> FloatArray:
-    weights, members = trees
-    owner = np.repeat(weights, [len(edges) for edges in members])
-    edges = np.concatenate([np.zeros(0, dtype=np.int64), *members])
-    return np.minimum(np.bincount(edges, owner, count), 1.0)
-
-
-class EntropyProgram:
-    """One model, one entropy, one polytope; cuts and ρ improve in turns."""
-
-    def __init__(
-        self,
-        model: IsingModel,
-        entropy: str,
-        polytope: str,
-        *,
-        tolerance: float,
-        budget: Budget = UNLIMITED,
-    ) -> None:
-        self.model, self.kind, self.polytope_name = model, entropy, polytope
-        self.tolerance, self.budget = tolerance, budget
-        n = model.num_spins
-        full = entropy == "log-det" or polytope == "psd"
-        _check_size(n, full=full, marginal=polytope == "marginal")
-        self.pairs = _all_pairs(n, model.edges) if full else model.edges
-        self.theta = np.zeros(n + len(self.pairs))
-        self.theta[:n] = model.fields
-        self.theta[n : n + model.num_edges] = model.couplings
-        self.polytope = Polytope(n, self.pairs, psd=polytope == "psd")
-        self.local_rows = len(self.polytope.sides)
-        self.rho: FloatArray = np.zeros(len(self.pairs))
-        self.upper, self.gap = np.inf, np.inf
-        self.z: FloatArray = np.zeros(len(self.theta))
-        self.trace: list[dict[str, float]] = []
-        self.rounds = 0
-        self.evidence: Evidence | None = None
-        self.trees: Trees | None = None
-
-    def set_rho(self, rho: FloatArray, trees: Trees | None = None) -> None:
-        """Set the edge appearance probabilities; pairs that are no edges get none."""
-        self.rho = np.zeros(len(self.pairs))
-        self.rho[: self.model.num_edges] = rho[: self.model.num_edges]
-        self.trees = trees
-
-    def entropy(self) -> TreeEntropy | LogDetEntropy:
-        """Return the entropy of the present ρ."""
-        n = self.model.num_spins
-        if self.kind == "log-det":
-            return LogDetEntropy(n, self.pairs)
-        return TreeEntropy(n, self.pairs, self.rho)
-
-    def solve(self, *, max_rounds: int) -> str:
-        """Maximise, cut, and repeat (SJ07 Algorithm 1)."""
-        solver: BarrierSolver | VertexSolver
-        if self.polytope_name == "marginal":
-            solver = VertexSolver(self.theta, self.entropy(), _vertices(self.model, self.pairs))
-            solver.maximise(self.tolerance)
-            self._take(solver, 0)
-            return "optimal"
-        solver = BarrierSolver(self.theta, self.entropy(), self.polytope)
-        solver.budget = self.budget
-        solver.z = 0.9 * self.z
-        solver.restart()
-        # Cuts need no precise point; the last rounds get one.
-        precise = self.polytope_name != "cycle"
-        for rounds in itertools.count():
-            tolerance = self.tolerance if precise else max(20 * self.tolerance, 1e-2)
-            solver.maximise(tolerance, start=1.0 if rounds == 0 else 0.02)
-            if solver.late():
-                self._take(solver, 0)
-                return "time_limit"
-            if self.polytope_name != "cycle":
-                self._take(solver, 0)
-                return "optimal"
-            x = np.ascontiguousarray((1 - solver.z[self.model.num_spins :]) / 2)
-            cuts = self.separate(x)
-            if not len(cuts) and not precise:
-                precise = True
-                solver.maximise(self.tolerance, start=1e-3)
-                x = np.ascontiguousarray((1 - solver.z[self.model.num_spins :]) / 2)
-                cuts = self.separate(x)
-            self._take(solver, len(cuts))
-            if not len(cuts):
-                return "optimal"
-            if rounds >= max_rounds:
-                return "max_rounds"
-            if self.budget.expired():
-                return "time_limit"
-            self.polytope.drop_slack(solver.z, self.local_rows, 0.5)
-            self.polytope.add_cycles(cuts)
-            solver.restart()
-        raise AssertionError
-
-    def separate(self, x: FloatArray) -> CycleCuts:
-        """Find violated cycles; the quick search alone suffices while it finds some."""
-        return separate_cycles(
-            self.model.num_spins, self.pairs, x, min_violation=1e-3, budget=self.budget
-        )
-
-    def _take(self, solver: BarrierSolver | VertexSolver, cuts: int) -> None:
-        self.z, self.gap = solver.z, solver.upper - solver.value
-        self.value = solver.value
-        if solver.upper < self.upper:
-            self.upper = solver.upper
-            self.evidence = getattr(solver, "evidence", None)
-        self.trace.append(
-            {
-                "round": self.rounds,
-                "upper": self.upper + self.model.offset,
-                "gap": self.gap,
-                "cuts": cuts,
-                "rows": len(self.polytope.sides),
-                "seconds": self.budget.seconds(),
-                "nodes": (1 + self.z[: self.model.num_spins]) / 2,  # type: ignore[dict-item]
-            }
-        )
-        self.rounds += 1
-
-    def improve_rho(self, *, max_rounds: int) -> str:
-        """Conditional gradient on ρ: the bound falls along the tree of most information."""
-        n = self.model.num_spins
-        for k in range(max_rounds):
-            if self.budget.expired():
-                return "time_limit"
-            edges, rho = self.model.edges, self.rho[: self.model.num_edges]
-            information = TreeEntropy(n, self.pairs, self.rho).information(self.z)[: len(edges)]
-            tree = np.zeros(len(edges))
-            tree[heaviest_forest(n, edges, information)] = 1.0
-            room = float(information @ (tree - rho))
-            if room < 10 * self.tolerance:
-                return "optimal"
-            best, old = self.upper, rho
-            step = 2.0 / (k + 4)
-            for _ in range(4):
-                self.set_rho((1 - step) * old + step * tree)
-                self.solve(max_rounds=max_rounds)
-                if self.upper < best:
-                    break
-                step /= 4
-            else:
-                self.set_rho(old)
-                return "optimal"
-        return "max_rounds"
-
-    def result(self, status: str) -> LogPartition:
-        """Return the bound with its pseudomarginals."""
-        model = self.model
-        n = model.num_spins
-        edges, couplings = with_bias_spin(model)
-        start = np.append(np.where(self.z[:n] < 0, -1, 1), 1).astype(np.int8)
-        last = self.budget.unlimited().within(STATE_SECONDS)
-        state = improve_spins(n + 1, edges, couplings, start, tabu_steps=4 * n, budget=last)
-        spins = (state[:-1] * state[-1]).astype(np.int8)
-        lower = math.nextafter(float(model.log_weight(spins)), -math.inf)
-        crude = float(np.abs(self.theta).sum()) + n * math.log(2.0)
-        crude *= 1.0 + 4 * EPSILON * (len(self.theta) + 1)
-        # Not a number, or nothing: numbers too large for Newton's steps.
-        best = self.upper if self.upper <= crude else crude
-        if best != self.upper:
-            self.evidence = None
-        if best < self.upper:
-            self.evidence = None
-        upper = math.nextafter(best + model.offset, math.inf)
-        return LogPartition.between(
-            min(lower, upper),
-            upper,
-            value=upper,
-            num_variables=n,
-            method="trw" if self.kind == "trw" else "logdet",
-            status=status,
-            pseudomarginals=Pseudomarginals(
-                (1 + self.z[:n]) / 2, (1 + self.z[n : n + model.num_edges]) / 2
-            ),
-            rounds=self.rounds - 1,
-            seconds=self.budget.seconds(),
-            trace=self.trace,
-            stats={
-                "gap": self.gap,
-                "rho": self.rho[: model.num_edges],
-                "polytope": self.polytope_name,
-            },
-            certificate=Bounds(HeavyState(spins), self.proof()),
-        )
-
-    def proof(self) -> GaussianEntropyBound | None:
-        """Return the tangent that gave the bound and its multipliers, where there are any."""
-        if self.evidence is None or (self.kind == "trw" and self.trees is None):
-            return None
-        m, at = len(self.pairs), self.local_rows
-        rows, duals = self.evidence.rows[at:], self.evidence.duals[at:]
-        shared = {
-            "pairs": self.pairs,
-            "point": self.evidence.z,
-            "local": self.evidence.duals[: 4 * m],
-            "offsets": rows.indptr,
-            "edges": rows.indices - self.model.num_spins,
-            "odd": rows.data < 0,
-            "multipliers": duals,
-        }
-        if self.kind == "log-det":
-            return GaussianEntropyBound(**shared)
-        weights, trees = self.trees or (np.zeros(0), [])
-        members = np.concatenate([np.zeros(0, dtype=np.int64), *trees])
-        offsets = np.cumsum([0, *map(len, trees)])
-        return TreeEntropyBound(
-            **shared, tree_weights=weights, tree_offsets=offsets, tree_edges=members
-        )
-
-
-def _check_size(n: int, *, full: bool, marginal: bool) -> None:
-    if marginal and n > MAX_MARGINAL_SPINS:
-        msg = (
-            f"`polytope='marginal'` lists all states, so it takes at most {MAX_MARGINAL_SPINS} "
-            f"spins, got {n}; use polytope='cycle'"
-        )
-        raise TooLargeError(msg, bytes_needed=8 * 2**n * n * n)
-    if full and n > MAX_LOG_DET_SPINS:
-        msg = (
-            f"the moment matrix of all pairs is taken for at most {MAX_LOG_DET_SPINS} spins, "
-            f"got {n}; use entropy='trw' with polytope='cycle'"
-        )
-        raise TooLargeError(msg, bytes_needed=8 * (n * n // 2) ** 2)
-
-
-def _check_inverse(n: int) -> None:
-    """Refuse the n × n inverse behind a uniform spanning tree before it is made."""
-    instead = "give `rho`, or use planaris.log_partition(model, method='trw')"
-    check_memory(24.0 * n * n, f"the uniform spanning tree of {n} spins", instead)
-
-
-def _all_pairs(n: int, edges: IntArray) -> IntArray:
-    """Return the edges, in their order, then all other pairs."""
-    missing = np.ones((n, n), dtype=bool)
-    missing[edges[:, 0], edges[:, 1]] = missing[edges[:, 1], edges[:, 0]] = False
-    rest = np.argwhere(np.triu(missing, 1)).astype(np.int32)
-    return np.ascontiguousarray(np.concatenate([edges, rest]))
-
-
-def _vertices(model: IsingModel, pairs: IntArray) -> FloatArray:
-    """Return the moments of all states, one row each."""
-    n = model.num_spins
-    states = np.array(list(itertools.product([1.0, -1.0], repeat=n))).reshape(-1, n)
-    return np.concatenate([states, states[:, pairs[:, 0]] * states[:, pairs[:, 1]]], axis=1)
+def _check_names(
+    entropy: str, polytope: str, cuts: str, rho: object, families: tuple[str, ...]
+) -> None:
+    for name, given, allowed in (
+        ("entropy", entropy, ("trw", "log-det")),
+        ("polytope", polytope, POLYTOPES),
+        ("cuts", cuts, ("all", "shortest")),
+        *([("rho", rho, APPEARANCES)] if isinstance(rho, str) else []),
+        *(("families", family, FAMILIES) for family in families),
+    ):
+        if given not in allowed:
+            msg = f"`{name}` must be one of {allowed}, got {given!r}"
+            raise MethodError(msg)

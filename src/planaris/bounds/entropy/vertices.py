@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 
 from planaris.bounds.entropy.entropies import Derivatives
-from planaris.typing import FloatArray
+from planaris.typing import FloatArray, IntArray
 
 
 class VertexSolver:
@@ -81,3 +82,13 @@ class VertexSolver:
         most = float((self.vertices @ gradient).max())
         bound = self.value - float(gradient @ self.z) + most
         self.upper = min(self.upper, bound + 1e-13 * (1 + abs(bound)))
+
+
+def all_vertices(n: int, pairs: IntArray) -> FloatArray:
+    """Return the moments of all states, one row each.
+
+    >>> all_vertices(1, np.zeros((0, 2), dtype=int)).tolist()
+    [[1.0], [-1.0]]
+    """
+    states = np.array(list(itertools.product([1.0, -1.0], repeat=n))).reshape(-1, n)
+    return np.concatenate([states, states[:, pairs[:, 0]] * states[:, pairs[:, 1]]], axis=1)

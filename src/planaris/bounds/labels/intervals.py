@@ -54,7 +54,7 @@ def enclose_mrf(
     weight = float(mrf.log_weight(state))
     slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
     if weight > -math.inf:
-        clock.offer("one state", lower=weight - slack, proof=lambda: _certain(mrf, state))
+        clock.offer("one state", lower=weight - slack, proof=lambda: certain_state(mrf, state))
     if mrf.is_pairwise:
         _by_trees(mrf, state, clock)
     total: ConditionedSum | None = None
@@ -74,7 +74,7 @@ def enclose_mrf(
     return clock.result("interval", mrf.num_variables, stats={"order": order})
 
 
-def _certain(mrf: MarkovRandomField, state: Any) -> LabelField:
+def certain_state(mrf: MarkovRandomField, state: Any) -> LabelField:
     """Return one state as a distribution."""
     first = np.cumsum(mrf.cardinalities) - mrf.cardinalities
     probabilities = np.zeros(int(mrf.cardinalities.sum()))

@@ -51,8 +51,8 @@ class LabelMixture:
         self.n, self.edges = mrf.num_variables, np.ascontiguousarray(view.edges, dtype=np.int32)
         self.node_offsets = np.ascontiguousarray(view.node_offsets, dtype=np.int64)
         self.edge_offsets = np.ascontiguousarray(view.edge_offsets, dtype=np.int64)
-        self.node_logs = _without_zeros(view.node_logs, self.node_offsets)
-        self.edge_logs = _without_zeros(view.edge_logs, self.edge_offsets)
+        self.node_logs = without_zeros(view.node_logs, self.node_offsets)
+        self.edge_logs = without_zeros(view.edge_logs, self.edge_offsets)
         self.budget = budget
         cards = np.diff(self.node_offsets)
         # Message h goes to the other end of half-edge h: its entries belong to that vertex.
@@ -111,7 +111,7 @@ class LabelMixture:
         weighted = self.rho[self.edge_of_entry] * self.messages
         return np.asarray(self.node_logs + np.bincount(self.entry, weighted, len(self.node_logs)))
 
-    def _joints(self) -> Iterator[tuple[LongArray, FloatArray]]:
+    def joints(self) -> Iterator[tuple[LongArray, FloatArray]]:
         """Yield edges of one shape and their pseudomarginals, shape (edges, labels, labels)."""
         beliefs, logs = self.beliefs(), self.tables().edge_logs
         shapes = np.diff(self.node_offsets)[self.edges]
@@ -131,7 +131,7 @@ class LabelMixture:
     def information(self) -> FloatArray:
         """Return the mutual information of the pseudomarginals of every edge."""
         found = np.zeros(len(self.edges))
-        for at, joint in self._joints():
+        for at, joint in self.joints():
             product = joint.sum(2, keepdims=True) * joint.sum(1, keepdims=True)
             ratio = np.log(np.maximum(joint, 1e-300)) - np.log(np.maximum(product, 1e-300))
             found[at] = np.maximum((joint * ratio).sum((1, 2)), 0.0)
@@ -140,7 +140,7 @@ class LabelMixture:
     def pairs(self) -> list[FloatArray]:
         """Return the pseudomarginals of the edges, those of the pairwise view."""
         found: list[FloatArray] = [np.zeros(0)] * len(self.edges)
-        for at, joint in self._joints():
+        for at, joint in self.joints():
             for e, table in zip(at.tolist(), joint, strict=True):
                 found[e] = table
         return found
@@ -298,7 +298,7 @@ def table_upper(mrf: MarkovRandomField) -> float:
     return math.fsum(terms) + 8 * EPSILON * math.fsum(map(abs, terms))
 
 
-def _without_zeros(logs: FloatArray, offsets: LongArray) -> FloatArray:
+def without_zeros(logs: FloatArray, offsets: LongArray) -> FloatArray:
     """Return the tables with zeros raised to a small potential, which log Z cannot fall by."""
     zeros = np.isneginf(logs)
     if not zeros.any():

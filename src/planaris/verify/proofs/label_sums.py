@@ -7,14 +7,16 @@ import math
 import numpy as np
 
 from planaris.models import MarkovRandomField
-from planaris.result import CutsetSum, LabelField, LabelTrees
+from planaris.result import CutsetSum, LabelField, LabelTrees, LabelTreesOverCycles
 from planaris.typing import Array, FloatArray
 from planaris.verify.proof_arrays import (
     indices,
     pairs_of,
     real_row,
     require,
+    runs,
     whole_numbers,
+    whole_row,
 )
 from planaris.verify.proofs.forests import Forest, WeightedForests, forest_log_partitions
 from planaris.verify.recompute.elimination import Factor, Recomputed, eliminate
@@ -31,7 +33,61 @@ def label_trees_bound(model: MarkovRandomField, proof: LabelTrees) -> Recomputed
     """Return Σ weights log Z(forest); the forests are the model on average by construction."""
     if not model.is_pairwise:
         return None
-    tables = _Tables(model, proof)
+    return _mixture_bound(model, _Tables(model, proof), proof)
+
+
+def label_trees_over_cycles_bound(
+    model: MarkovRandomField, proof: LabelTreesOverCycles
+) -> Recomputed | None:
+    """Return the bound of the tilted model less what its rows are at least."""
+    if not model.is_pairwise:
+        return None
+    require(isinstance(proof.trees, LabelTrees), "there are trees")
+    assert isinstance(proof.trees, LabelTrees), "checked"
+    tables = _Tables(model, proof.trees)
+    terms, moved = _tilt(tables, proof)
+    found = _mixture_bound(model, tables, proof.trees)
+    value = math.fsum([found.value, *(-term for term in terms)])
+    count = len(terms) + 8
+    return Recomputed(value, found.slack + 8 * _UNIT * (count * moved + abs(value)))
+
+
+def _tilt(tables: _Tables, proof: LabelTreesOverCycles) -> tuple[list[float], float]:
+    """Add multiples of the rows to the tables; return what they are at least, and how much."""
+    weights = real_row(proof.multipliers, "multipliers")
+    edges = indices(proof.row_edges, "row_edges", len(tables.edges))
+    odd = whole_row(proof.odd, "odd") != 0
+    sets = whole_row(proof.sets, "sets")
+    rows = runs(proof.row_offsets, "row_offsets", len(weights), len(edges))
+    begins = runs(proof.set_offsets, "set_offsets", 2 * len(edges), len(sets))
+    require(len(odd) == len(edges), "items are marked or not")
+    require(bool(np.all((weights >= 0) & (weights <= 1e200))), "multipliers are 0 to 1e200")
+    terms, moved = [], 0.0
+    for r, weight in enumerate(weights.tolist()):
+        met: dict[tuple[int, bytes], int] = {}
+        for at in range(int(rows[r]), int(rows[r + 1])):
+            e, sides = int(edges[at]), []
+            for k, i in enumerate(tables.edges[e].tolist()):
+                chosen = sets[begins[2 * at + k] : begins[2 * at + k + 1]]
+                inside = np.zeros(tables.real.shape[1], dtype=bool)
+                valid = bool(np.all((chosen >= 0) & (chosen < tables.cards[i])))
+                require(valid, "sets have labels")
+                inside[chosen] = True
+                key = i, inside.tobytes()
+                met[key] = met.get(key, 0) + 1
+                sides.append(inside)
+            signed = -weight if odd[at] else weight
+            tables.tables[e] += signed * (sides[0][:, None] != sides[1][None, :])
+            moved += abs(weight)
+        marks = int(odd[rows[r] : rows[r + 1]].sum())
+        require(marks % 2 == 1, "an odd number of items of a row is marked")
+        require(all(times % 2 == 0 for times in met.values()), "a row meets every set evenly")
+        terms.append(weight * (1 - marks))
+    largest = float(np.abs(tables.tables[np.isfinite(tables.tables)]).max(initial=0.0))
+    return terms, moved + len(tables.edges) * largest
+
+
+def _mixture_bound(model: MarkovRandomField, tables: _Tables, proof: LabelTrees) -> Recomputed:
     trees = WeightedForests.of(
         model.num_variables, tables.edges, proof.weights, proof.tree_offsets, proof.tree_edges
     )

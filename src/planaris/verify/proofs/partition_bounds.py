@@ -20,6 +20,7 @@ from planaris.result import (
     LabelField,
     LabelTree,
     LabelTrees,
+    LabelTreesOverCycles,
     LogPartition,
     LowestEnergy,
     MeanField,
@@ -35,7 +36,12 @@ from planaris.verify.proofs.entropies import entropy_bound
 from planaris.verify.proofs.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.proofs.ground_state import energy_terms, proved_bound
 from planaris.verify.proofs.label_bounds import label_bound
-from planaris.verify.proofs.label_sums import cutset_bound, label_field_bound, label_trees_bound
+from planaris.verify.proofs.label_sums import (
+    cutset_bound,
+    label_field_bound,
+    label_trees_bound,
+    label_trees_over_cycles_bound,
+)
 from planaris.verify.proofs.mini_buckets import mini_bucket_bound
 from planaris.verify.proofs.splits import Pieces
 from planaris.verify.recompute.elimination import Recomputed, recompute
@@ -269,6 +275,10 @@ _PROVERS: dict[tuple[str, bool], dict[type, Any]] = {
         TreeEntropyBound: entropy_bound,
     },
     ("lower end", False): {LabelField: label_field_bound, CutsetSum: cutset_bound},
-    ("upper end", False): {LabelTrees: label_trees_bound, MiniBuckets: mini_bucket_bound},
+    ("upper end", False): {
+        LabelTrees: label_trees_bound,
+        LabelTreesOverCycles: label_trees_over_cycles_bound,
+        MiniBuckets: mini_bucket_bound,
+    },
 }
 """By end, and by whether the model is one of spins."""

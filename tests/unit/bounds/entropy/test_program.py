@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.bounds.entropy.entropies import (
-    LogDetEntropy,
-    TreeEntropy,
-    uniform_tree_probabilities,
-)
+from planaris.bounds.entropy.appearance import uniform_tree_probabilities
+from planaris.bounds.entropy.entropies import LogDetEntropy, TreeEntropy
 from planaris.errors import MethodError, TooLargeError
 from planaris.models import IsingModel
 from planaris.reference.brute_force import enumerate_states
