@@ -23,6 +23,7 @@ FIGURES = {
     "pdc": "planaris.experiments.pdc",
     "marginal-accuracy": "planaris.experiments.marginal_accuracy",
     "cutting-planes": "planaris.experiments.cutting_planes",
+    "label-bounds": "planaris.experiments.label_bounds",
     "side-chains": "planaris.experiments.side_chains",
     "recovery": "planaris.experiments.recovery",
     "crf-noise": "planaris.experiments.crf_noise",

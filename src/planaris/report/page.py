@@ -140,10 +140,19 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
         return "<p>Nothing yet.</p>"
     rows = (
         f"<li>{_mark(verdict.holds)}<div><p>{escape(verdict.claim)}</p>"
-        f'<p class="measured">{escape(verdict.measured)}</p></div></li>'
+        f'<p class="measured">{escape(verdict.measured)}</p>{_rule(verdict)}</div></li>'
         for verdict in verdicts
     )
     return f'<ul class="verdicts">{"".join(rows)}</ul>'
+
+
+def _rule(verdict: Verdict) -> str:
+    lines = []
+    if verdict.rule:
+        lines.append(f'<p class="rule">Holds if {escape(verdict.rule)}.</p>')
+    if verdict.holds is None and verdict.needs:
+        lines.append(f'<p class="rule">To decide it: {escape(verdict.needs)}.</p>')
+    return "".join(lines)
 
 
 def _picture(picture: Picture, prefix: str) -> str:

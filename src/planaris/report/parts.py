@@ -36,11 +36,17 @@ class Verdict:
         What the data say, with numbers.
     holds : bool or None
         Computed from the data; None when they do not decide.
+    rule : str
+        How ``holds`` follows from the data, in words: what would have made it fail.
+    needs : str
+        Where ``holds`` is None, what would decide it.
     """
 
     claim: str
     measured: str
     holds: bool | None
+    rule: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,14 @@ from planaris.bounds.entropy.appearance import (
 )
 from planaris.bounds.entropy.projections import CycleRows, no_rows, separate_projected
 from planaris.bounds.labels.intervals import certain_state
+from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
 from planaris.budget import Budget
 from planaris.machine import check_memory
 from planaris.models import MarkovRandomField
 from planaris.models.summation import sum_below
 from planaris.result import Bounds, LabelTreesOverCycles, LogPartition, Pseudomarginals
+from planaris.result.proof import Proof
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.typing import BoolArray, FloatArray
 
@@ -129,8 +131,7 @@ class LabelTreeProgram:
         return value, self.rows.at(self.pairs()) - sides
 
     def _proof(self, multipliers: FloatArray) -> LabelTreesOverCycles:
-        rows, lengths = self.rows, self.cards[self.mixture.edges]
-        del lengths
+        rows = self.rows
         sets = np.stack([rows.first, rows.second], axis=1).reshape(-1, rows.first.shape[1])
         return LabelTreesOverCycles(
             trees=self.mixture.proof(),
@@ -246,11 +247,16 @@ class LabelTreeProgram:
         mrf, nodes = self.mrf, self.mixture.nodes()
         state = np.array([int(np.argmax(mu)) for mu in nodes], dtype=np.int64)
         weight = float(mrf.log_weight(state))
-        lower, below = -math.inf, None
+        lower = -math.inf
+        below: Proof | None = None
         if weight > -math.inf:
             size = float(np.abs(weight)) + mrf.num_factors
             lower = weight - EPSILON * (mrf.num_factors + 4) * size
             below = certain_state(mrf, state)
+        if not mrf.has_zeros:
+            found = label_mean_field(mrf, states=[state], time_limit=self.budget.share(0.5))
+            if found.lower > lower and isinstance(found.certificate, Bounds):
+                lower, below = found.lower, found.certificate.lower
         crude = table_upper(mrf)
         upper = self.upper if self.upper <= crude else crude
         proof = self.proof if self.upper <= crude else None
