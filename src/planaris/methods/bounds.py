@@ -150,7 +150,13 @@ METHODS = [
     _bound("interval", interval, "spins first"),
     _bound("trw", _limited(bounds.trw), "spins first", fits=_needs_pairs),
     _bound("mean-field", _limited(bounds.mean_field), "spins first", fits=_needs_pairs),
-    _bound("pdc", _limited(bounds.pdc), energies=bounds.map_bound),
+    _bound(
+        "pdc",
+        _limited(bounds.pdc),
+        "spins first",
+        fits=_needs_pairs,
+        energies=bounds.map_bound,
+    ),
     _bound("planar+tree", _limited(bounds.planar_and_trees)),
     _bound("trw+cycle", _limited(bounds.trw_over_cycles), "spins first", fits=_needs_pairs),
     _bound(
