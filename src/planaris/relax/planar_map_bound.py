@@ -5,7 +5,8 @@ max_s Σ θ s s <= Σ_r max_s Σ φ^r s s whenever Σ_r φ^r = θ. The best spli
 are given by cycle inequalities, so with every chordless cycle in some subgraph it is the cycle LP.
 
 Splits of log Z(β θ) / β are smooth in φ, and at low temperature as good: they are found first, one
-temperature after the other. Column generation then closes what is left.
+temperature after the other. Messages between the subgraphs then make the best state known optimal
+in all of them, where that can be; column generation closes what is left.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels.embedding import is_planar
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
+from planaris.relax.planar_messages import exchange_messages
 from planaris.result import GroundState, SplitProof
 from planaris.subgraphs.bias_model import EPSILON, BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition
@@ -33,6 +35,9 @@ COOLING = (1.0, 4.0, 16.0, 64.0, 256.0)
 
 COOLING_STEPS = 150
 """Most steps of the optimiser at each of them."""
+
+NEARLY = 0.02
+"""Bounds this near to the weight of a state, relatively, may be closed by messages."""
 
 ENTRY_SECONDS = 1e-6
 """What the program takes per entry before it looks at the clock."""
@@ -88,6 +93,7 @@ def map_bound(
     master = _Master(bare, family, budget)
     master.price()
     master.cool(budget.share(0.5))
+    master.exchange(budget.share(0.5))
     rounds = 0
     while rounds < max_rounds and not master.closed(tolerance) and master.solve():
         master.price()
@@ -161,6 +167,21 @@ class _Master:
             self.price()
             if status in ("time_limit", "precision") or before - self.best < 1e-9 * abs(before):
                 return
+
+    def exchange(self, budget: Budget) -> None:
+        """Let subgraphs exchange couplings until all agree on the best state known, if they can."""
+        u, v = self.bare.edges.T
+        weights = [float(self.bare.couplings @ (s[u] * s[v])) for s in self.states]
+        best = _improved(self.bare, self.states[int(np.argmax(weights))], budget.share(0.1))
+        self.add_state(best)
+        weight = float(self.bare.couplings @ (best[u] * best[v]))
+        if self.best - weight > NEARLY * (1 + abs(self.best)) or budget.expired():
+            return
+        args = self.bare, self.family, self.plans, self.best_split, best
+        split = exchange_messages(*args, budget)
+        if split is not None:
+            self.split = self._balanced(split)
+            self.price()
 
     def closed(self, tolerance: float) -> bool:
         """Return whether no split is much better, or some state has the energy of the bound."""

@@ -14,7 +14,7 @@ from planaris.subgraphs.bias_model import BiasModel
 from planaris.subgraphs.partitions import grow_clusters
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
-FAMILIES = ("auto", "lattice", "planar")
+FAMILIES = ("auto", "lattice", "components", "planar")
 
 PLANARITY_BUDGET = 4_000_000
 """Edges tested for planarity per generated subgraph."""
@@ -42,12 +42,19 @@ def lattice_shape(bare: BiasModel) -> tuple[int, int] | None:
 
 
 def lattice_family(
-    bare: BiasModel, shape: tuple[int, int], *, stride: int = 1, budget: Budget = UNLIMITED
+    bare: BiasModel,
+    shape: tuple[int, int],
+    *,
+    stride: int = 1,
+    bridges: bool = True,
+    budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return GJ06's subgraphs: two neighbouring columns (or rows) cut out, and the star.
 
     The bias spin sees the outer spins of the two or three parts that each cut leaves. A
-    ``stride`` of two takes every second pair only: still every spin is in two of them.
+    ``stride`` of two takes every second pair only: still every spin is in two of them. With
+    ``bridges`` one edge of every cut is kept, which leaves the subgraph planar and the bound
+    tighter; without, the parts are components, as in the paper.
     """
     rows, columns = shape
     family = []
@@ -55,7 +62,7 @@ def lattice_family(
         for j in sorted({*range(0, width - 1, stride), width - 2}):
             budget.check()
             cuts = [k for k in (j - 1, j + 1) if 0 <= k < width - 1]
-            family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
+            family.append(_cut_lattice(bare, shape, cuts, along_rows=along, bridges=bridges))
     family.append(np.flatnonzero(bare.at_apex))
     return family
 
@@ -102,10 +109,11 @@ def _cut_lattice(
     *,
     along_rows: bool,
     every_field: bool = False,
+    bridges: bool = True,
 ) -> LongArray:
     """Return the lattice without the edges from line k to k + 1, k in ``cuts``.
 
-    One edge of each cut is kept, as a bridge: it leaves all outer spins where they were.
+    With ``bridges`` one edge of each cut is kept: it leaves all outer spins where they were.
     """
     rows, columns = shape
     m = bare.num_model_edges
@@ -115,7 +123,8 @@ def _cut_lattice(
     gone = (low != high) & np.isin(low, cuts)
     across = (edges % columns if along_rows else edges // columns)[:, 0]
     middle = (columns if along_rows else rows) // 2
-    gone &= across != middle
+    if bridges:
+        gone &= across != middle
     spins = np.arange(rows * columns)
     line = spins // columns if along_rows else spins % columns
     place = spins % columns if along_rows else spins // columns
@@ -305,15 +314,16 @@ def planar_subgraphs(
         msg = f"`subgraphs` must be one of {FAMILIES} or a list, got {subgraphs!r}"
         raise MethodError(msg)
     shape = lattice_shape(bare)
-    if subgraphs == "lattice" and shape is None:
-        msg = "`subgraphs='lattice'` needs a square lattice, its spins numbered row by row"
+    if subgraphs in ("lattice", "components") and shape is None:
+        msg = f"`subgraphs={subgraphs!r}` needs a square lattice, its spins numbered row by row"
         raise MethodError(msg)
     if subgraphs == "planar" or shape is None:
         generator = np.random.default_rng(0) if rng is None else rng
         return planar_family(bare, generator, budget=budget)
     # On large lattices every second pair is as good, for half the time.
     stride = 2 if subgraphs == "auto" and max(shape) > 12 else 1
-    family = lattice_family(bare, shape, stride=stride, budget=budget)
+    bridges = subgraphs != "components"
+    family = lattice_family(bare, shape, stride=stride, bridges=bridges, budget=budget)
     if subgraphs == "auto":
         family += strip_family(bare, shape, 2, every_field=True)
     return family

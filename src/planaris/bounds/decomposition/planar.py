@@ -43,10 +43,12 @@ def pdc(
         Any model. Fields are edges to one more spin, counted after those of the model, one per
         spin; a model that is planar with them is solved exactly. A pairwise Markov random field
         with labels becomes spins first.
-    subgraphs : {"auto", "lattice", "planar"} or list of array_like of int
-        Square lattices: GJ06's pairs of rows and columns with the star (``"lattice"``), and
-        outerplanar strips that keep all fields (``"auto"``). Other graphs: maximal planar
-        subgraphs that cover every edge (``"planar"``). Or the edges of every subgraph.
+    subgraphs : {"auto", "lattice", "components", "planar"} or list of array_like of int
+        Square lattices: GJ06's pairs of rows and columns with the star, cut into components as
+        published (``"components"``) or with one bridge left across every cut, which is tighter
+        (``"lattice"``); and outerplanar strips that keep all fields besides (``"auto"``). Other
+        graphs: maximal planar subgraphs that cover every edge (``"planar"``). Or the edges of
+        every subgraph.
     encoding : {"order", "one-hot"}
         Spins for k labels: k - 1 that say ``x > i``, or k of which one is up. Constraints are
         finite penalties, so log Z of the spins is a little larger. The order encoding's are
@@ -91,8 +93,8 @@ def pdc(
         options = {"max_iterations": max_iterations, "tolerance": tolerance, "callback": callback}
         if model.is_ising:
             ising, inverse = mrf2ising(model)
-            found = pdc(ising, subgraphs=subgraphs, rng=rng, time_limit=budget, **options)  # type: ignore[arg-type]
-            return lift_log_partition(found, inverse)
+            spins = pdc(ising, subgraphs=subgraphs, rng=rng, time_limit=budget, **options)  # type: ignore[arg-type]
+            return lift_log_partition(spins, inverse)
         if subgraphs != "auto":
             msg = "`subgraphs` are edges of spins; with labels they are found, use 'auto'"
             raise MethodError(msg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -126,6 +127,41 @@ def test_map_bound_with_fields_is_a_bound(rng: np.random.Generator) -> None:
     minimum = enumerate_states(model).energy
     assert found.lower <= minimum + 1e-9
     assert found.energy >= minimum - 1e-9
+
+
+def test_messages_between_planar_pieces_close_the_gap(rng: np.random.Generator) -> None:
+    """The bound equals the energy of a state, by ground states of the pieces alone."""
+    closed = 0
+    for _ in range(4):
+        model = lattice(rng, 4, 4, 0.5)
+        found = map_bound(model)
+        minimum = enumerate_states(model).energy
+        assert found.lower <= minimum + 1e-9
+        assert found.energy == pytest.approx(minimum)
+        if found.exact:
+            closed += 1
+            assert found.lower == pytest.approx(minimum, abs=model.energy_tolerance)
+            assert found.certificate.check(model).lower == pytest.approx(found.lower, abs=1e-8)
+    assert closed >= 3
+    odd = IsingModel(K5, -0.3)  # the cycle LP is not tight: no messages can close it
+    assert not map_bound(odd, subgraphs=[[e for e in range(10) if e != k] for k in range(10)]).exact
+
+
+def test_published_lattice_family_has_components_and_a_looser_bound(
+    rng: np.random.Generator,
+) -> None:
+    model = lattice(rng, 4, 5, 1.0)
+    bare = as_bias_model(model)
+    family = lattice_family(bare, (4, 5), bridges=False)
+    assert np.all(np.bincount(np.concatenate(family), minlength=bare.num_edges) > 0)
+    for members in family[:-1]:
+        assert is_planar(bare.num_spins, np.ascontiguousarray(bare.edges[members]))
+        inner = members[members < model.num_edges]
+        graph = nx.Graph(bare.edges[inner].tolist())
+        assert nx.number_connected_components(graph) in (2, 3)
+    truth = enumerate_states(model).log_partition
+    published, bridged = (pdc(model, subgraphs=name).upper for name in ("components", "lattice"))
+    assert truth <= bridged <= published + 1e-6
 
 
 def test_clamped_marginals_enclose(rng: np.random.Generator) -> None:
