@@ -20,8 +20,21 @@ from planaris.recover.expansion import (
 )
 from planaris.recover.guided import Guided, guided_noise
 from planaris.recover.images import image_noise, observe_image
+from planaris.recover.label_estimators import (
+    LabelEstimator,
+    LabelMAP,
+    LabelMarginal,
+    LabelRecovery,
+    LabelTwoStep,
+)
+from planaris.recover.label_observations import (
+    LabelObservations,
+    label_posterior,
+    observe_labels,
+)
 from planaris.recover.noise import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Graph, Observations, as_graph, observe
+from planaris.recover.polygons import PolygonConstant, polygon_areas, polygon_constant
 from planaris.recover.regions import (
     boundary_edges,
     fill_holes,
@@ -49,10 +62,17 @@ __all__ = [
     "Graph",
     "Guided",
     "HillClimbing",
+    "LabelEstimator",
+    "LabelMAP",
+    "LabelMarginal",
+    "LabelObservations",
+    "LabelRecovery",
+    "LabelTwoStep",
     "LocalLP",
     "Marginal",
     "NoiseEstimate",
     "Observations",
+    "PolygonConstant",
     "Recovery",
     "TwoClusters",
     "TwoStep",
@@ -70,11 +90,15 @@ __all__ = [
     "guided_noise",
     "image_noise",
     "is_bad",
+    "label_posterior",
     "log_odds",
     "lower_bound",
     "noise_of",
     "observe",
     "observe_image",
+    "observe_labels",
+    "polygon_areas",
+    "polygon_constant",
     "pooled_noise",
     "posterior_model",
     "region_type",

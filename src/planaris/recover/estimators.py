@@ -14,14 +14,17 @@ from planaris.infer import ground_state, marginals
 from planaris.kernels.polytope import improve_spins
 from planaris.models import IsingModel
 from planaris.recover.noise import NoiseEstimate, estimate_noise
-from planaris.recover.observe import Observations, as_labels
+from planaris.recover.observe import Observations, as_labels, as_noises
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.ties import sample_ground_states
-from planaris.recover.weights import posterior_model
+from planaris.recover.weights import posterior_model, relative_weights
 from planaris.relax.cut_form import with_bias_spin
 from planaris.result import GroundState
 from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, Int8Array
+
+Noise = float | FloatArray
+"""One noise level, or one per edge or per node."""
 
 TIE = 1e-6
 """Beliefs this near to one half are ties."""
@@ -46,8 +49,8 @@ class Recovery:
         int8, shape (k, n): other answers that are as good, drawn at random.
     tie_breaks : str
         How ``alternatives`` were drawn.
-    p, q : float or None
-        Noise of edges and nodes that the estimator used.
+    p, q : float, numpy.ndarray or None
+        Noise of edges and nodes that the estimator used; arrays have one per edge and node.
     noise : NoiseEstimate or None
         Where it was estimated.
     seconds : float
@@ -63,14 +66,19 @@ class Recovery:
     alternatives: Int8Array | None = None
     stats: dict[str, Any] = field(default_factory=dict, repr=False)
     tie_breaks: str = field(default="", repr=False)
-    p: float | None = field(default=None, repr=False)
-    q: float | None = field(default=None, repr=False)
+    p: Noise | None = field(default=None, repr=False)
+    q: Noise | None = field(default=None, repr=False)
     noise: NoiseEstimate | None = field(default=None, repr=False)
     seconds: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         names = ("tie_breaks", "p", "q", "noise", "seconds")
-        known = {name: value for name in names if (value := getattr(self, name)) not in (None, "")}
+        values = {name: getattr(self, name) for name in names}
+        known = {
+            name: value
+            for name, value in values.items()
+            if value is not None and not (isinstance(value, str) and not value)
+        }
         object.__setattr__(self, "stats", {**self.stats, **known})
 
     __repr__ = one_line
@@ -133,8 +141,9 @@ class TwoStep(Estimator):
         Seconds for step 1.
     method : str
         Force a method of :func:`planaris.ground_state` for step 1.
-    p, q : float, optional
-        Taken so that all estimators can be made alike; not needed here.
+    p, q : float or array_like of float, optional
+        One noise for all is not needed here. With one per edge and node, edges and votes count
+        by their log odds.
 
     Examples
     --------
@@ -150,14 +159,17 @@ class TwoStep(Estimator):
     tie_breaks: int = 0
     time_limit: float | None = None
     method: str = "auto"
-    p: float | None = field(default=None, kw_only=True)
-    q: float | None = field(default=None, kw_only=True)
+    p: Noise | None = field(default=None, kw_only=True)
+    q: Noise | None = field(default=None, kw_only=True)
 
     def _recover(self, observations: Observations, rng: np.random.Generator) -> Recovery:
-        model = observations.edge_model()
+        graph = observations.graph
+        weights = relative_weights("p", self.p, len(graph.edges), observations.edges != 0)
+        votes_of = relative_weights("q", self.q, graph.num_nodes, observations.nodes != 0)
+        model = observations.edge_model(weights)
         best = ground_state(model, self.method, time_limit=self.time_limit)
         count, component = joined_components(model)
-        labels, votes = majority_sign(observations, best.spins, count, component)
+        labels, votes = majority_sign(observations, best.spins, count, component, votes_of)
         stats: dict[str, Any] = {"lower": best.lower, "energy": best.energy}
         others, how_drawn = None, ""
         if self.tie_breaks:
@@ -165,7 +177,7 @@ class TwoStep(Estimator):
             # A component without a majority has no sign: either is as good.
             coins = rng.integers(0, 2, (len(states), count), dtype=np.int8) * 2 - 1
             for row, coin in zip(states, coins, strict=True):
-                chosen, tally = majority_sign(observations, row, count, component)
+                chosen, tally = majority_sign(observations, row, count, component, votes_of)
                 row[:] = np.where(tally[component] == 0, row * coin[component], chosen)
             others, how_drawn = states, how
         beliefs = np.where(votes[component] == 0, 0.5, labels > 0).astype(np.float64)
@@ -178,18 +190,21 @@ class _Weighted(Estimator):
 
     Parameters
     ----------
-    p, q : float, optional
-        Noise of edges and nodes; what is not given is estimated by maximum likelihood.
+    p, q : float or array_like of float, optional
+        Noise of edges and nodes, one for all or one each; what is not given is estimated by
+        maximum likelihood.
     time_limit : float, optional
         Seconds for the solver.
     """
 
-    p: float | None = None
-    q: float | None = None
+    p: Noise | None = None
+    q: Noise | None = None
     time_limit: float | None = None
 
     def _recover(self, observations: Observations, rng: np.random.Generator) -> Recovery:
-        p, q, noise = self.p, self.q, None
+        graph, noise = observations.graph, None
+        p = None if self.p is None else as_noises("p", self.p, len(graph.edges))
+        q = None if self.q is None else as_noises("q", self.q, graph.num_nodes)
         if p is None or q is None:
             noise = estimate_noise(observations, p=p, q=q, rng=rng)
             p, q = noise.p, noise.q
@@ -211,8 +226,9 @@ class Marginal(_Weighted):
 
     Parameters
     ----------
-    p, q : float, optional
-        Noise of edges and nodes; what is not given is estimated by maximum likelihood.
+    p, q : float or array_like of float, optional
+        Noise of edges and nodes, one for all or one each; what is not given is estimated by
+        maximum likelihood.
     time_limit : float, optional
         Seconds in all; default: as long as an exact method takes, and 60 for bounds.
 
@@ -237,8 +253,9 @@ class LocalLP(_Weighted):
 
     Parameters
     ----------
-    p, q : float, optional
-        Noise of edges and nodes; what is not given is estimated by maximum likelihood.
+    p, q : float or array_like of float, optional
+        Noise of edges and nodes, one for all or one each; what is not given is estimated by
+        maximum likelihood.
     time_limit : float, optional
         Seconds for the program.
 
@@ -263,8 +280,9 @@ class CycleLP(_Weighted):
 
     Parameters
     ----------
-    p, q : float, optional
-        Noise of edges and nodes; what is not given is estimated by maximum likelihood.
+    p, q : float or array_like of float, optional
+        Noise of edges and nodes, one for all or one each; what is not given is estimated by
+        maximum likelihood.
     time_limit : float, optional
         Seconds for the cutting planes.
 
@@ -294,8 +312,9 @@ class MAP(_Weighted):
 
     Parameters
     ----------
-    p, q : float, optional
-        Noise of edges and nodes; what is not given is estimated by maximum likelihood.
+    p, q : float or array_like of float, optional
+        Noise of edges and nodes, one for all or one each; what is not given is estimated by
+        maximum likelihood.
     time_limit : float, optional
         Seconds for the solver; the best labelling found by then has ``exact`` False.
     method : str
@@ -332,8 +351,9 @@ class HillClimbing(_Weighted):
 
     Parameters
     ----------
-    p, q : float, optional
-        Noise of edges and nodes; what is not given is estimated by maximum likelihood.
+    p, q : float or array_like of float, optional
+        Noise of edges and nodes, one for all or one each; what is not given is estimated by
+        maximum likelihood.
 
     Examples
     --------

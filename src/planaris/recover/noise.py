@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,11 @@ from planaris.errors import MethodError, NotPlanarError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
-from planaris.recover.observe import Observations, as_noise, connected_part
+from planaris.recover.levels import LARGEST_WEIGHT, Levels
+from planaris.recover.observe import Observations, connected_part
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.weights import log_odds, noise_of
-
-LARGEST_WEIGHT = 8.0
-"""Weights beyond this (noise below 1e-7) count as no noise at all."""
+from planaris.typing import ArrayLike, FloatArray
 
 JOINT_SECONDS = {"auto": 0.1, "joint": 20.0}
 """Longest elimination with which the likelihood of nodes and edges together is climbed."""
@@ -44,9 +44,10 @@ class NoiseEstimate:
 
     Attributes
     ----------
-    p, q : float
-        Estimates, or the values that were given.
-    p_error, q_error : float
+    p, q : float or numpy.ndarray
+        Estimates, or the values that were given; one per edge or node where groups or arrays
+        were given.
+    p_error, q_error : float or numpy.ndarray
         Standard errors; 0 where the value was given, ``inf`` where the data say nothing.
     log_likelihood : float
         Of what the method looked at; NaN for ``"plug-in"``.
@@ -58,10 +59,10 @@ class NoiseEstimate:
         for the truth, which understates both.
     """
 
-    p: float
-    q: float
-    p_error: float
-    q_error: float
+    p: Any
+    q: Any
+    p_error: Any
+    q_error: Any
     log_likelihood: float
     exact: bool
     method: str
@@ -70,8 +71,10 @@ class NoiseEstimate:
 def estimate_noise(
     observations: Observations,
     *,
-    p: float | None = None,
-    q: float | None = None,
+    p: float | FloatArray | None = None,
+    q: float | FloatArray | None = None,
+    edge_groups: ArrayLike | None = None,
+    node_groups: ArrayLike | None = None,
     method: str = "auto",
     rng: np.random.Generator | int | None = None,
 ) -> NoiseEstimate:
@@ -81,8 +84,11 @@ def estimate_noise(
     ----------
     observations : Observations
         What was seen, on any graph.
-    p, q : float, optional
-        Noise that is known and not to be estimated.
+    p, q : float or array_like of float, optional
+        Noise that is known and not to be estimated, one for all or one per edge and node.
+    edge_groups, node_groups : array_like of int, optional
+        Group of every edge and node: each group has a noise of its own. Groups of nodes need
+        ``"joint"`` or ``"plug-in"``.
     method : {"auto", "joint", "edges", "plug-in"}
         See :class:`NoiseEstimate`; default the first that fits: ``"joint"`` needs an
         elimination of at most 20 seconds (0.1 to be chosen by itself), ``"edges"`` a planar
@@ -103,7 +109,11 @@ def estimate_noise(
         msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
         raise MethodError(msg)
     generator = np.random.default_rng(0 if rng is None else rng)
-    known = (None if p is None else as_noise("p", p), None if q is None else as_noise("q", q))
+    graph = observations.graph
+    known = (
+        Levels.of("p", p, "edge_groups", edge_groups, len(graph.edges)),
+        Levels.of("q", q, "node_groups", node_groups, graph.num_nodes),
+    )
     if method in ("auto", "joint"):
         order = _affordable_order(observations, JOINT_SECONDS[method])
         if order is not None:
@@ -115,7 +125,10 @@ def estimate_noise(
                 "use method='edges' on planar graphs or 'plug-in'"
             )
             raise MethodError(msg)
-    if method in ("auto", "edges"):
+    if method == "edges" and known[1].given is None and known[1].count > 1:
+        msg = "`node_groups` need method='joint' or 'plug-in'"
+        raise MethodError(msg)
+    if method in ("auto", "edges") and (known[1].given is not None or known[1].count == 1):
         try:
             prepared = plan(observations.edge_model())
         except NotPlanarError:
@@ -141,90 +154,83 @@ def _affordable_order(
 
 def _joint(
     observations: Observations,
-    known: tuple[float | None, float | None],
+    known: tuple[Levels, Levels],
     order: treewidth.EliminationPlan,
     rng: np.random.Generator,
 ) -> NoiseEstimate:
     from scipy.optimize import minimize
 
-    seen = (np.count_nonzero(observations.edges), np.count_nonzero(observations.nodes))
     n = observations.graph.num_nodes
-    free = [k for k in (0, 1) if known[k] is None]
-    fixed = [min(log_odds(0.25 if value is None else value), LARGEST_WEIGHT) for value in known]
+    seen = observations.edges != 0, observations.nodes != 0
+    splits = known[0].num_free
 
-    def likelihood(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        J, h = (max(float(w), 1e-9) for w in weights)  # zero weights would change the order
-        model = observations.model(J, h)
-        found = treewidth.marginals(model, plan=order)
-        log_z = found.log_z
-        edge = float(model.couplings @ (2 * np.asarray(found.edges) - 1)) / J
-        node = float(model.fields @ (2 * np.asarray(found.nodes) - 1)) / h
-        value = log_z - n * math.log(2) - seen[0] * _log2cosh(J) - seen[1] * _log2cosh(h)
-        return value, np.array([edge - seen[0] * math.tanh(J), node - seen[1] * math.tanh(h)])
+    def likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+        # Zero weights would change the order.
+        J = np.maximum(known[0].weights(x[:splits]), 1e-9)
+        h = np.maximum(known[1].weights(x[splits:]), 1e-9)
+        found = treewidth.marginals(observations.model(J, h), plan=order)
+        value = found.log_z - n * math.log(2)
+        value -= float(_log2cosh(J)[seen[0]].sum() + _log2cosh(h)[seen[1]].sum())
+        edge = observations.edges * (2 * np.asarray(found.edges) - 1) - np.tanh(J) * seen[0]
+        node = observations.nodes * (2 * np.asarray(found.nodes) - 1) - np.tanh(h) * seen[1]
+        return value, np.concatenate([known[0].sums(edge), known[1].sums(node)])
 
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = np.array(fixed)
-        weights[free] = x
-        value, gradient = likelihood(weights)
-        return -value, -gradient[free]
+        value, gradient = likelihood(x)
+        return -value, -gradient
 
-    best = np.array(fixed)
-    if free:
-        found = minimize(
+    start = _start(observations, known, rng)
+    best = np.concatenate([np.full(side.num_free, w) for side, w in zip(known, start, strict=True)])
+    if len(best):
+        best = minimize(
             negative,
-            _start(observations, known, rng)[free],
+            best,
             jac=True,
-            bounds=[(0.0, LARGEST_WEIGHT)] * len(free),
+            bounds=[(0.0, LARGEST_WEIGHT)] * len(best),
             method="L-BFGS-B",
             options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
-        )
-        best[free] = found.x
-    errors = _joint_errors(likelihood, best, free)
-    noise = [noise_of(w) if w < LARGEST_WEIGHT * (1 - 1e-6) else 0.0 for w in best.tolist()]
-    p, q = (found if given is None else given for given, found in zip(known, noise, strict=True))
-    value = likelihood(best)[0]
-    return NoiseEstimate(p, q, errors[0], errors[1], value, True, "joint")
+        ).x
+    errors = _joint_errors(likelihood, best)
+    p, p_error = known[0].result(best[:splits], errors[:splits])
+    q, q_error = known[1].result(best[splits:], errors[splits:])
+    return NoiseEstimate(p, q, p_error, q_error, likelihood(best)[0], True, "joint")
 
 
 def _start(
-    observations: Observations, known: tuple[float | None, float | None], rng: np.random.Generator
-) -> np.ndarray:
+    observations: Observations, known: tuple[Levels, Levels], rng: np.random.Generator
+) -> list[float]:
     """Return weights to climb from: what the edges say, where they can be asked."""
+    alike = tuple(side.ungrouped() for side in known)
     try:
-        found = _from_edges(observations, known, plan(observations.edge_model()), rng)
+        found = _from_edges(observations, alike, plan(observations.edge_model()), rng)
     except (NotPlanarError, MethodError):
-        return np.array([0.8, 0.4])
-    weights = [log_odds(found.p), log_odds(found.q)]
+        return [0.8, 0.4]
     # Not from where the likelihood is flat: it hardly changes once noise is next to nothing.
-    return np.clip(weights, 0.05, 2.0)
+    return [
+        float(np.clip(log_odds(float(np.mean(noise))), 0.05, 2.0)) for noise in (found.p, found.q)
+    ]
 
 
 def _joint_errors(
-    likelihood: Callable[[np.ndarray], tuple[float, np.ndarray]],
-    best: np.ndarray,
-    free: list[int],
-) -> list[float]:
-    """Return standard errors of p and q from the observed information."""
+    likelihood: Callable[[np.ndarray], tuple[float, np.ndarray]], best: np.ndarray
+) -> np.ndarray:
+    """Return standard errors of the noise of every free level from the observed information."""
     step = 1e-3
-    hessian = np.zeros((len(free), len(free)))
-    for row, k in enumerate(free):
+    hessian = np.zeros((len(best), len(best)))
+    for k in range(len(best)):
         up, down = best.copy(), best.copy()
         up[k] += step
         down[k] = max(down[k] - step, 0.0)
-        change = likelihood(up)[1] - likelihood(down)[1]
-        hessian[row] = change[free] / (up[k] - down[k])
-    errors = [0.0, 0.0]
-    if not free:
-        return errors
+        hessian[k] = (likelihood(up)[1] - likelihood(down)[1]) / (up[k] - down[k])
+    if not len(best):
+        return np.zeros(0)
     information = -(hessian + hessian.T) / 2
     values, vectors = np.linalg.eigh(information)
     flat = values <= 1e-6 * max(float(np.abs(values).max()), 1.0)
     spread = (vectors**2) @ np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
     spread[(vectors**2 @ flat) > 1e-6] = math.inf
-    for row, k in enumerate(free):
-        noise = noise_of(float(best[k]))
-        errors[k] = 2 * noise * (1 - noise) * math.sqrt(float(spread[row]))
-    return errors
+    noise = np.array([noise_of(w) for w in best.tolist()])
+    return np.asarray(2 * noise * (1 - noise) * np.sqrt(spread))
 
 
 # -- planar: p from the edges, q from the nodes given what the edges say ---------------------
@@ -232,28 +238,64 @@ def _joint_errors(
 
 def _from_edges(
     observations: Observations,
-    known: tuple[float | None, float | None],
+    known: tuple[Levels, ...],
     prepared: Plan,
     rng: np.random.Generator,
 ) -> NoiseEstimate:
     model = observations.edge_model()
-    seen = int(np.count_nonzero(observations.edges))
+    seen = observations.edges != 0
     n = observations.graph.num_nodes
+    edges, nodes = known
 
-    def likelihood(weight: float) -> float:
-        found = prepared.log_partition(weight * model.couplings)
-        return float(found.value) - n * math.log(2) - seen * _log2cosh(weight)
+    def likelihood(x: np.ndarray) -> float:
+        weights = edges.weights(x)
+        found = prepared.log_partition(weights * model.couplings)
+        return float(found.value) - n * math.log(2) - float(_log2cosh(weights)[seen].sum())
 
-    if known[0] is None:
-        weight, p_error = _climb(likelihood)
-        p = noise_of(weight) if weight < LARGEST_WEIGHT else 0.0
-    else:
-        p, p_error = known[0], 0.0
-        weight = min(log_odds(p), LARGEST_WEIGHT)
-    q, q_error = known[1], 0.0
-    if q is None:
-        q, q_error = _node_noise(observations, model, weight, prepared, rng)
-    return NoiseEstimate(p, q, p_error, q_error, likelihood(weight), True, "edges")
+    best, errors = np.zeros(0), np.zeros(0)
+    if edges.given is None:
+        weight, error = _climb(lambda w: likelihood(np.full(edges.count, w)))
+        best, errors = np.full(edges.count, weight), np.full(edges.count, error)
+        if edges.count > 1 and 0 < weight < LARGEST_WEIGHT:
+            best, errors = _climb_groups(observations, edges, likelihood, best, prepared)
+    p, p_error = edges.result(best, errors)
+    q, q_error = nodes.result(np.zeros(0), np.zeros(0)) if nodes.given is not None else (0.5, 0.0)
+    if nodes.given is None:
+        q, q_error = _node_noise(observations, model, edges.weights(best), prepared, rng)
+    return NoiseEstimate(p, q, p_error, q_error, likelihood(best), True, "edges")
+
+
+def _climb_groups(
+    observations: Observations,
+    edges: Levels,
+    likelihood: Callable[[np.ndarray], float],
+    start: np.ndarray,
+    prepared: Plan,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return one weight per group of edges, by the gradient that planar marginals give."""
+    from scipy.optimize import minimize
+
+    seen = observations.edges != 0
+
+    def gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = edges.weights(x)
+        found = prepared.marginals(weights * observations.edges)
+        slope = observations.edges * (2 * np.asarray(found.edges) - 1) - np.tanh(weights) * seen
+        return likelihood(x), edges.sums(slope)
+
+    def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = gradient(x)
+        return -value, -slope
+
+    found = minimize(
+        negative,
+        np.clip(start, 0.05, 3.0),
+        jac=True,
+        bounds=[(1e-9, LARGEST_WEIGHT)] * len(start),
+        method="L-BFGS-B",
+        options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
+    )
+    return found.x, _joint_errors(gradient, found.x)
 
 
 def _climb(likelihood: Callable[[float], float]) -> tuple[float, float]:
@@ -286,7 +328,7 @@ def _climb(likelihood: Callable[[float], float]) -> tuple[float, float]:
 def _node_noise(
     observations: Observations,
     model: IsingModel,
-    weight: float,
+    weight: float | FloatArray,
     prepared: Plan,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
@@ -304,7 +346,8 @@ def _node_noise(
     if model.num_spins > SAMPLED_SPINS:
         part = connected_part(observations, SAMPLED_SPINS)
         smaller = part.edge_model()
-        return _node_noise(part, smaller, weight, plan(smaller), rng)
+        mean = float(np.mean(weight))  # of its edges, one weight stands for all
+        return _node_noise(part, smaller, mean, plan(smaller), rng)
     states = prepared.sample(weight * model.couplings, SAMPLES, rng) * mask
 
     def squared(first: np.ndarray, second: np.ndarray) -> float:
@@ -324,22 +367,21 @@ def _node_noise(
 # -- anything else ---------------------------------------------------------------------------
 
 
-def _plug_in(observations: Observations, known: tuple[float | None, float | None]) -> NoiseEstimate:
+def _plug_in(observations: Observations, known: tuple[Levels, Levels]) -> NoiseEstimate:
     model = observations.edge_model()
     best = ground_state(model)
     labels, _ = majority_sign(observations, best.spins, *joined_components(model))
     found = []
-    for given, bad, seen in (
+    for side, bad, seen in (
         (known[0], observations.bad_edges(labels), observations.edges != 0),
         (known[1], observations.bad_nodes(labels), observations.nodes != 0),
     ):
-        size = max(int(seen.sum()), 1)
-        share = min(float(bad.sum()) / size, 0.5)
-        error = math.sqrt(share * (1 - share) / size)
-        found.append((share, error) if given is None else (given, 0.0))
+        size = np.maximum(np.bincount(side.groups, seen, side.count), 1)
+        share = np.minimum(np.bincount(side.groups, bad, side.count) / size, 0.5)
+        found.append(side.spread(share, np.sqrt(share * (1 - share) / size)))
     (p, p_error), (q, q_error) = found
     return NoiseEstimate(p, q, p_error, q_error, math.nan, False, "plug-in")
 
 
-def _log2cosh(x: float) -> float:
-    return abs(x) + math.log1p(math.exp(-2 * abs(x)))
+def _log2cosh(x: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))))

@@ -128,15 +128,15 @@ class Observations:
         for name, length in (("edges", len(self.graph.edges)), ("nodes", self.graph.num_nodes)):
             object.__setattr__(self, name, as_signs(name, getattr(self, name), length))
 
-    def edge_model(self, weight: float = 1.0) -> IsingModel:
+    def edge_model(self, weight: float | FloatArray = 1.0) -> IsingModel:
         """Return the model of the edge observations alone, in a zero field."""
         return self._model(weight, None)
 
-    def model(self, edge_weight: float, node_weight: float) -> IsingModel:
+    def model(self, edge_weight: float | FloatArray, node_weight: float | FloatArray) -> IsingModel:
         """Return the model with couplings and fields of these sizes, signed as observed."""
         return self._model(edge_weight, node_weight * self.nodes.astype(np.float64))
 
-    def _model(self, weight: float, fields: FloatArray | None) -> IsingModel:
+    def _model(self, weight: float | FloatArray, fields: FloatArray | None) -> IsingModel:
         graph = self.graph
         return IsingModel(
             graph.edges,
@@ -157,7 +157,7 @@ class Observations:
         return np.asarray(self.nodes * as_labels("truth", truth, self.graph.num_nodes) < 0)
 
 
-def observe(graph: Any, labels: ArrayLike, p: float, q: float, rng: Rng) -> Observations:
+def observe(graph: Any, labels: ArrayLike, p: ArrayLike, q: ArrayLike, rng: Rng) -> Observations:
     """Observe labels through noise: edges wrong with probability p, nodes with probability q.
 
     Parameters
@@ -166,8 +166,8 @@ def observe(graph: Any, labels: ArrayLike, p: float, q: float, rng: Rng) -> Obse
         Which pairs are compared.
     labels : array_like of int, shape (n,)
         The truth, -1 and +1; a number stands for all nodes.
-    p, q : float
-        Noise of edges and of nodes, in [0, 1/2].
+    p, q : float or array_like of float
+        Noise of edges and of nodes, in [0, 1/2]: one number, or one per edge and per node.
     rng : numpy.random.Generator, int or None
         Source of the noise.
 
@@ -181,7 +181,8 @@ def observe(graph: Any, labels: ArrayLike, p: float, q: float, rng: Rng) -> Obse
     """
     rng = np.random.default_rng(rng)
     frame = as_graph(graph)
-    p, q = as_noise("p", p), as_noise("q", q)
+    p = as_noises("p", p, len(frame.edges))
+    q = as_noises("q", q, frame.num_nodes)
     y = as_labels("labels", labels, frame.num_nodes)
     u, v = frame.edges.T
     wrong_edges = rng.random(len(frame.edges)) < p
@@ -231,6 +232,24 @@ def as_noise(name: str, value: Any) -> float:
             "more often than right must be negated first"
         )
         raise ModelError(msg)
+    return noise
+
+
+def as_noises(name: str, value: Any, length: int) -> float | FloatArray:
+    """Return one noise level, or one per edge or node; refuse what lies outside [0, 1/2].
+
+    >>> as_noises("p", [0.1, 0.2], 2).tolist(), as_noises("p", 0.1, 2)
+    ([0.1, 0.2], 0.1)
+    """
+    if np.ndim(value) == 0:
+        return as_noise(name, value)
+    noise = np.asarray(value, dtype=np.float64)
+    if noise.shape != (length,):
+        msg = f"`{name}` must be a number or have shape ({length},), got {noise.shape}"
+        raise ModelError(msg)
+    outside = np.flatnonzero(~((noise >= 0.0) & (noise <= 0.5)))
+    if outside.size:
+        as_noise(f"{name}[{outside[0]}]", noise[outside[0]])
     return noise
 
 

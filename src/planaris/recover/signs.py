@@ -15,9 +15,16 @@ def joined_components(model: IsingModel) -> tuple[int, IntArray]:
 
 
 def majority_sign(
-    observations: Observations, spins: Int8Array, count: int, component: IntArray
+    observations: Observations,
+    spins: Int8Array,
+    count: int,
+    component: IntArray,
+    weights: float | FloatArray = 1.0,
 ) -> tuple[Int8Array, FloatArray]:
-    """Give every component the sign that agrees with more of its nodes; return the votes too."""
-    agree = (observations.nodes * spins).astype(np.float64)
+    """Give every component the sign that agrees with more of its nodes; return the votes too.
+
+    ``weights`` are those of the nodes' votes.
+    """
+    agree = weights * (observations.nodes * spins).astype(np.float64)
     votes = np.bincount(component, weights=agree, minlength=count).astype(np.float64)
     return np.where(votes[component] < 0, -spins, spins).astype(np.int8), votes
