@@ -26,6 +26,7 @@ FIGURES = {
     "label-bounds": "planaris.experiments.label_bounds",
     "side-chains": "planaris.experiments.side_chains",
     "recovery": "planaris.experiments.recovery",
+    "label-recovery": "planaris.experiments.label_recovery",
     "crf-noise": "planaris.experiments.crf_noise",
     "decoding": "planaris.experiments.decoding",
 }

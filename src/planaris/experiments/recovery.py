@@ -27,13 +27,21 @@ from planaris.recover import (
     Observations,
     Recovery,
     TwoStep,
+    boundary_edges,
+    fill_in,
+    flipping_lemma_holds,
+    is_bad,
     observe,
+    polygon_constant,
+    region_type,
     spectral_expansion,
     weak_expansion,
+    wrong_regions,
 )
 
 GRID_P = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16)
 LARGE_P = (0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.03)
+CONSTANT_P = (0.001, 0.005, 0.01, 0.015, 0.017, 0.018, 0.019)
 SWEEP_Q = (0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.48)
 FAMILY_P = (0.01, 0.02, 0.04, 0.08)
 EXPANDER_P = (0.01, 0.02, 0.04, 0.06, 0.08)
@@ -59,6 +67,7 @@ def trials(settings: Settings) -> list[Params]:
         for seed in range(3 if quick else 100)
         for p in GRID_P
     ]
+    listed += [{"part": "constant", "p": p, "q": 0.4, "seed": 0} for p in CONSTANT_P]
     listed += [
         {"part": "large", "size": 1000, "q": 0.4, "p": p, "seed": seed}
         for seed in range(1 if quick else 10)
@@ -113,7 +122,28 @@ def _run_grid(params: Params, rng: np.random.Generator) -> Record:
         },
         "exact": {name: bool(one.exact) for name, one in found.items()},
         "method": {name: one.method for name, one in found.items()},
+        "lemma": _lemmas(seen, found["two-step"], params["size"]),
     }
+
+
+def _lemmas(seen: Observations, found: Recovery, side: int) -> Record:
+    """Check lemmas 5.3, 5.4 and 5.6 on the regions of wrong labels of one optimum."""
+    regions = wrong_regions(seen.graph, found.labels, -1)
+    inner = [region for region in regions if region_type((side, side), region) < 6]
+    filled = [fill_in((side, side), region) for region in inner]
+    return {
+        "flipping": bool(flipping_lemma_holds(seen, found.labels, -1)),
+        "regions": len(regions),
+        "filled_bad": all(is_bad(seen, region, -1) for region in filled),
+        "filled_small": all(
+            len(region) <= int(boundary_edges(seen.graph, region).sum()) ** 2 for region in filled
+        ),
+    }
+
+
+def _run_constant(params: Params, rng: np.random.Generator) -> Record:
+    lower, upper = polygon_constant(params["p"])
+    return {"lower": lower, "upper": upper}
 
 
 def _run_large(params: Params, rng: np.random.Generator) -> Record:
@@ -175,6 +205,7 @@ _RUNS: dict[str, Callable[[Params, np.random.Generator], Record]] = {
     "sweep": _run_sweep,
     "family": _run_family,
     "expander": _run_expander,
+    "constant": _run_constant,
 }
 
 
@@ -206,7 +237,7 @@ FIGURE = Figure(
         "close to optimal, the local relaxation significantly worse. The error grows as p²: at "
         "most 8p²N for the two-step algorithm, at least (5/2)p²qN for any."
     ),
-    version=1,
+    version=2,
     trials=trials,
     run=run,
     plot=plot,

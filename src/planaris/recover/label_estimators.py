@@ -66,8 +66,9 @@ class LabelEstimator(ABC):
 
     def recover(self, observations: LabelObservations) -> LabelRecovery:
         """Recover the labels behind observations."""
-        if not isinstance(observations, LabelObservations):
-            msg = f"`observations` must be LabelObservations, got {type(observations).__name__}"
+        given: object = observations
+        if not isinstance(given, LabelObservations):
+            msg = f"`observations` must be LabelObservations, got {type(given).__name__}"
             raise ModelError(msg)
         started = perf_counter()
         found = self._recover(observations)
@@ -138,7 +139,7 @@ class LabelTwoStep(LabelEstimator):
             shifts = (np.arange(k)[:, None] + np.arange(k)) % k
             scores = np.array([tally[np.arange(k), shift].sum() for shift in shifts])
             ties = np.flatnonzero(scores >= scores.max() - 1e-9)
-            return np.mean([np.eye(k)[shifts[s][labels]] for s in ties], axis=0)
+            return np.asarray(np.mean([np.eye(k)[shifts[s][labels]] for s in ties], axis=0))
         from scipy.optimize import linear_sum_assignment
 
         _, names = linear_sum_assignment(-tally)

@@ -56,7 +56,7 @@ class LabelObservations:
         if self.kind not in KINDS:
             msg = f"`kind` must be one of {KINDS}, got {self.kind!r}"
             raise ModelError(msg)
-        if not isinstance(self.num_labels, int | np.integer) or self.num_labels < 2:
+        if np.asarray(self.num_labels).dtype.kind not in "iu" or self.num_labels < 2:
             msg = f"`num_labels` must be an integer of at least two, got {self.num_labels!r}"
             raise ModelError(msg)
         most = self.num_labels if self.kind == "difference" else 2
@@ -75,7 +75,8 @@ class LabelObservations:
         """Return what edges would show without noise."""
         u, v = self.graph.edges.T
         difference = (labels[v] - labels[u]) % self.num_labels
-        return difference if self.kind == "difference" else (difference == 0).astype(np.int64)
+        shown = difference if self.kind == "difference" else difference == 0
+        return np.asarray(shown, dtype=np.int64)
 
     def bad_edges(self, truth: ArrayLike) -> BoolArray:
         """Return the edges whose observation contradicts these labels."""
