@@ -90,7 +90,7 @@ def run(params: Params) -> Record:
         (WEIGHTED, {"polytope": "local", "rho": "weighted"}),
         (WHEELS, {"families": ("wheels", "psd"), "max_rounds": 20}),
     ):
-        found = entropy_bound(model, threads=1, **options)  # type: ignore[arg-type]
+        found = entropy_bound(model, threads=1, **options)
         errors[way] = float(np.abs(found.beliefs() - truth).mean())
         bounds[way] = found.upper - log_z
     loopy = pass_messages(model, UNLIMITED)

@@ -32,7 +32,7 @@ def test_masks_and_photographs_of_the_user(small, tmp_path, rng):
     assert record["error"]["own"]["margin, MAP"] < 10
     assert "photograph" in record["pictures"]
     panels = boundary.plot([Result(trials[0], record)])
-    assert len(panels.pictures) == 3  # two sources of weights, and the panels
+    assert len(panels.pictures) == 5  # two sources of weights, two losses by λ, and the panels
 
 
 def test_windows_split_their_corners(small, tmp_path, rng):
@@ -54,16 +54,29 @@ def test_errors_are_up_to_a_flip(rng):
     assert boundary._error(wrong, wanted) == pytest.approx(100 / 36)
 
 
-def fake(noise, features, own):
+def fake(noise, features, own, penalty=1.0):
     errors = dict.fromkeys(boundary.METHODS, own)
     seconds = dict.fromkeys(("margin, own", "likelihood, own"), 0.1)
     record = {"error": {"own": errors, "other": errors}, "seconds": seconds}
-    return Result({"noise": noise, "features": features, "seed": 1}, record)
+    params = {"noise": noise, "features": features, "lambda": penalty, "seed": 1}
+    return Result(params, record)
 
 
 def test_verdicts_follow_the_data():
     good = [fake(8, "paper", 0.1) for _ in range(4)] + [fake(9, "paper", 40.0) for _ in range(4)]
-    assert [v.holds for v in boundary.plot(good).verdicts] == [True, True, True]
+    few = [None, None]  # of the sweep of λ: too few images
+    assert [v.holds for v in boundary.plot(good).verdicts] == [True, True, True, *few]
     bad = [fake(8, "paper", 30.0) for _ in range(4)] + [fake(9, "paper", 0.1) for _ in range(4)]
-    assert [v.holds for v in boundary.plot(bad).verdicts] == [False, False, False]
-    assert [v.holds for v in boundary.plot(good[:1]).verdicts] == [None, None]
+    assert [v.holds for v in boundary.plot(bad).verdicts] == [False, False, False, *few]
+    assert [v.holds for v in boundary.plot(good[:1]).verdicts] == [None, None, *few]
+
+
+def test_the_transition_is_judged_at_the_smallest_penalty():
+    lost = [fake(n, "paper", 40.0) for n in (8, 9) for _ in range(8)]
+    found = [fake(8, "paper", 0.1, 1e-3) for _ in range(8)]
+    found += [fake(9, "paper", 40.0, 1e-3) for _ in range(8)]
+    assert [v.holds for v in boundary.plot(lost + found).verdicts[-2:]] == [True, True]
+    found[-8:] = [fake(9, "paper", 0.1, 1e-3) for _ in range(8)]
+    assert [v.holds for v in boundary.plot(lost + found).verdicts[-2:]] == [False, False]
+    table = boundary.plot(lost + found).tables[-1]
+    assert {row[0] for row in table.rows} == {1.0, 1e-3}

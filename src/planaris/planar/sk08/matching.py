@@ -10,10 +10,11 @@ import numpy as np
 
 from planaris.embed import Embedding
 from planaris.errors import EmbeddingError, MethodError
+from planaris.matching import min_weight_perfect_matching
 from planaris.models import IsingModel
 from planaris.planar.sk08.chords import octangulate, triangulate
 from planaris.result import GroundState
-from planaris.typing import BoolArray, Int8Array
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 _CHORDS = {"none": lambda e: e, "triangulate": triangulate, "octangulate": octangulate}
 
@@ -54,13 +55,63 @@ def expanded_dual(embedding: Embedding, costs: list[int]) -> Any:
     return graph
 
 
+def dual_arrays(embedding: Embedding, costs: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the edges of the expanded dual and their weights; those of the graph come last.
+
+    As :func:`expanded_dual`, for compiled code: a bridge has two parallel edges.
+
+    >>> edge = Embedding.from_rotation([(0, 1)], [0, 1], num_vertices=2)
+    >>> [part.tolist() for part in dual_arrays(edge, np.array([3.0]))]
+    [[[1, 0], [0, 1]], [0.0, 3.0]]
+    """
+    bounds = embedding.face_offsets.tolist()
+    cliques = [np.zeros((0, 2), dtype=np.int32)]
+    for face in range(embedding.num_faces):
+        sides = embedding.face_walk[bounds[face] : bounds[face + 1]]
+        i, j = np.tril_indices(len(sides), -1)
+        cliques.append(np.column_stack([sides[i], sides[j]]).astype(np.int32))
+    inside = np.concatenate(cliques)
+    across = np.arange(2 * len(costs), dtype=np.int32).reshape(-1, 2)
+    weights = np.concatenate([np.zeros(len(inside)), costs])
+    return np.concatenate([inside, across]), weights
+
+
+def _kept_by_planaris(embedding: Embedding, costs: FloatArray) -> tuple[LongArray, int, int]:
+    """Return the edges whose sides are matched to each other, by planaris's own blossom code."""
+    edges, weights = dual_arrays(embedding, costs)
+    found = min_weight_perfect_matching(2 * len(costs), edges, -weights, threads=1)
+    chosen = np.asarray(found.matching, dtype=np.int64) - (len(edges) - len(costs))
+    return chosen[chosen >= 0], 2 * len(costs), len(edges)
+
+
+def _kept_by_networkx(embedding: Embedding, exact: list[Fraction]) -> tuple[LongArray, int, int]:
+    """Return the same by networkx, on integers."""
+    import networkx as nx
+
+    scale = math.lcm(*(x.denominator for x in exact)) if exact else 1
+    costs = [int(x * scale) for x in exact] + [0] * (embedding.num_edges - len(exact))
+    graph = expanded_dual(embedding, costs)
+    matching = nx.max_weight_matching(graph, maxcardinality=True)
+    kept = [a >> 1 for a, b in matching if graph.edges[a, b]["join"]]
+    size = graph.number_of_nodes(), graph.number_of_edges()
+    return np.array(kept, dtype=np.int64), *size
+
+
+MATCHINGS = ("networkx", "planaris")
+
+
 def ground_state(
-    model: IsingModel, embedding: Embedding, *, chords: str = "triangulate"
+    model: IsingModel,
+    embedding: Embedding,
+    *,
+    chords: str = "triangulate",
+    matching: str = "networkx",
 ) -> GroundState:
     """Find a ground state of a plane zero-field model, exactly.
 
     Couplings become integers without loss (every double is a dyadic fraction), and
-    ``networkx.max_weight_matching`` is exact on integers.
+    ``networkx.max_weight_matching`` is exact on integers. The blossom code of planaris takes
+    the couplings as they are and is exact on them.
 
     Parameters
     ----------
@@ -70,6 +121,8 @@ def ground_state(
         Of genus zero, with the edges of the model in their order.
     chords : {"triangulate", "octangulate", "none"}
         How to split big faces first.
+    matching : {"networkx", "planaris"}
+        Which blossom code matches the expanded dual.
 
     Examples
     --------
@@ -78,20 +131,22 @@ def ground_state(
     >>> ground_state(model, triangle).energy
     -1.0
     """
-    import networkx as nx
-
     check_plane_model(model, embedding)
     if chords not in _CHORDS:
         msg = f"`chords` must be one of {sorted(_CHORDS)}, got {chords!r}"
         raise MethodError(msg)
+    if matching not in MATCHINGS:
+        msg = f"`matching` must be one of {MATCHINGS}, got {matching!r}"
+        raise MethodError(msg)
     split = _CHORDS[chords](embedding)
     exact = [Fraction(x) for x in model.couplings.tolist()]
-    scale = math.lcm(*(x.denominator for x in exact)) if exact else 1
-    costs = [int(x * scale) for x in exact] + [0] * (split.num_edges - model.num_edges)
-    graph = expanded_dual(split, costs)
-    matching = nx.max_weight_matching(graph, maxcardinality=True)
+    if matching == "networkx":
+        kept, nodes, edges = _kept_by_networkx(split, exact)
+    else:
+        zeros = np.zeros(split.num_edges - model.num_edges)
+        kept, nodes, edges = _kept_by_planaris(split, np.concatenate([model.couplings, zeros]))
     cut = np.ones(split.num_edges, dtype=bool)
-    cut[[a >> 1 for a, b in matching if graph.edges[a, b]["join"]]] = False
+    cut[kept] = False
     spins = state_from_cut(split, cut)
     energy = float(model.energy(spins))
     minimum = sum((x if c else -x) for x, c in zip(exact, cut.tolist(), strict=False))
@@ -101,7 +156,7 @@ def ground_state(
         spins,
         energy if _is_energy(minimum, model, energy) else lower,
         method="sk08",
-        stats={"nodes": graph.number_of_nodes(), "edges": graph.number_of_edges()},
+        stats={"nodes": nodes, "edges": edges},
     )
 
 

@@ -72,7 +72,7 @@ def ring(size: int, rng: np.random.Generator) -> tuple[IsingModel, Embedding]:
 
 
 def time_ring_ground_state(
-    size: int, rng: np.random.Generator, *, whole: bool = True
+    size: int, rng: np.random.Generator, *, whole: bool = True, matching: str = "networkx"
 ) -> RingGroundState:
     """Time the matching on the original, the triangulated and the octangulated ring.
 
@@ -84,6 +84,8 @@ def time_ring_ground_state(
         For the couplings.
     whole : bool
         False leaves out the original ring (NaN), whose cliques grow as the square of the size.
+    matching : {"networkx", "planaris"}
+        Which blossom code matches the expanded dual.
 
     Examples
     --------
@@ -97,7 +99,8 @@ def time_ring_ground_state(
     seconds, energies = {"none": float("nan")}, set()
     for chords in ("none", "triangulate", "octangulate"):
         if whole or chords != "none":
-            took, state = _timed(partial(ground_state, model, embedding, chords=chords))
+            work = partial(ground_state, model, embedding, chords=chords, matching=matching)
+            took, state = _timed(work)
             seconds[chords] = took
             energies.add(round(state.energy, 9))
     assert len(energies) == 1, "all three routes are exact"

@@ -53,6 +53,8 @@ def test_ground_states_equal_brute_force(pair, chords):
     model, graph = pair
     truth = enumerate_states(model)
     found = sk08.ground_state(model, graph.embedding, chords=chords)
+    ours = sk08.ground_state(model, graph.embedding, chords=chords, matching="planaris")
+    assert ours.energy == pytest.approx(found.energy, abs=1e-9)
     assert found.energy == pytest.approx(truth.energy, rel=1e-14, abs=1e-300)
     assert found.energy == float(model.energy(found.spins))
     assert found.lower <= found.energy == found.upper
@@ -132,6 +134,8 @@ def test_refusals():
     with pytest.raises(EmbeddingError, match="must be plane, got genus 1"):
         sk08.ground_state(IsingModel(torus.edges, 1.0), torus)
     model, embedding = ring(5, np.random.default_rng(0))
+    with pytest.raises(MethodError, match="`matching` must be one of"):
+        sk08.ground_state(model, embedding, matching="greedy")
     with pytest.raises(MethodError, match="`chords` must be one of"):
         sk08.ground_state(model, embedding, chords="some")
     with pytest.raises(EmbeddingError, match="spins and edges of the model"):
