@@ -30,6 +30,12 @@ class Rate(NamedTuple):
     error: float
 
 
+CROSSING = "the two largest distances cross as near to the published rate as errors allow"
+MORE_RATES = "error rates around the crossing at distances of 25 and more: the full run"
+SURER = "there are more errors than claimed, by three standard errors"
+MORE_SHOTS = "more shots: the full run"
+
+
 def plot(results: Sequence[Result]) -> Panels:
     """Draw logical error rates, calibration and post-selection."""
     rates = [result for result in results if result.params["part"] == "rates"]
@@ -116,11 +122,14 @@ def _draw_rates(results: Sequence[Result], kind: str) -> Picture:
 def _crossing_verdict(kind: str, listed: list[tuple[int, int, float, float]]) -> Verdict:
     claim = f"Threshold of {NAMES[kind]}: {PUBLISHED[kind]:.3f}."
     if not listed:
-        return Verdict(claim, "Too few rates are stored to find a crossing.", None)
+        return Verdict(
+            claim, "Too few rates are stored to find a crossing.", None, CROSSING, MORE_RATES
+        )
     a, b, at, error = listed[-1]
     near = abs(at - PUBLISHED[kind]) <= ALLOWED + 2 * error
     decided = near if error <= ALLOWED and b >= 25 else None
-    return Verdict(claim, f"Distances {a} and {b} cross at {at:.4f} ± {error:.4f}.", decided)
+    text = f"Distances {a} and {b} cross at {at:.4f} ± {error:.4f}."
+    return Verdict(claim, text, decided, CROSSING, MORE_RATES)
 
 
 # -- soft output ----------------------------------------------------------------------------
@@ -189,18 +198,23 @@ def _calibration_verdict(soft: Sequence[Result]) -> Verdict:
         "The exact posterior is calibrated in every bin.",
         f"Over {shots} shots the largest deviation of a bin is {worst:.1f} standard errors.",
         far == 0 if shots >= 100_000 else None,
+        "no bin is off by more than the standard errors allowed",
+        "100,000 shots: the full run",
     )
 
 
 def _gap_verdict(soft: Sequence[Result]) -> Verdict:
     count, claimed, wrong = _total(soft, "gap_bins")[1]
     if count < 100 or wrong < 20:
-        return Verdict("The gap of matching is too sure.", "Too few shots are stored.", None)
+        return Verdict(
+            "The gap of matching is too sure.", "Too few shots are stored.", None, SURER, MORE_SHOTS
+        )
     ratio = wrong / claimed
     return Verdict(
         "The gap of matching is too sure.",
         f"Gaps from 2 to 4 claim {claimed / count:.1%} errors; there are {wrong / count:.1%}.",
         bool(ratio > 1.0 + 3.0 / np.sqrt(wrong)),
+        SURER,
     )
 
 
@@ -219,4 +233,6 @@ def _discarding_verdict(soft: Sequence[Result]) -> Verdict:
         "Discarding a tenth of the shots by posterior leaves fewer errors than by gap.",
         f"Errors left: {text}.",
         found,
+        "fewer are left for every code, beyond what chance explains",
+        MORE_SHOTS,
     )

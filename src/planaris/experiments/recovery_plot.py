@@ -168,6 +168,9 @@ def _grid_verdicts(results: list[Result]) -> list[Verdict]:
                 )
                 if enough
                 else None,
+                "the mean error of two-step is at most 8p²N + 8p√N and that of marginals at least "
+                "(5/2)p²qN, at the largest p for which both are proved",
+                MORE_GRIDS,
             )
         )
     return verdicts

@@ -34,6 +34,9 @@ def test_the_first_quick_trial_repeats_and_can_be_drawn(figure):
     assert stable(first) == stable(second)
     panels = figure.plot([Result(params, first)])
     assert panels.pictures
+    for verdict in panels.verdicts:
+        assert verdict.rule
+        assert verdict.holds is not None or verdict.needs
     section = Section(figure.name, figure.title, figure.paper, figure.claim, "", 1, 1, panels)
     assert "<svg" in render_page("page", [section], facts=None)
 
