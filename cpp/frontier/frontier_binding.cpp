@@ -38,6 +38,42 @@ std::tuple<int32_t, double, int32_t> cost_of(In2<int32_t> edges, In1<int32_t> la
   return {program.max_bits, program.entries, frontier_spare_tables(program)};
 }
 
+// The updates of a program one by one, for tables that are kept elsewhere.
+struct FrontierOps {
+  // A row each: kind (0 replace, 1 pair, 2 push, 3 pop), slot, control, old spin, new spin, spin,
+  // edge, control edge.
+  std::vector<int32_t> places;
+  std::vector<double> logs;  // eight each, as FrontierOp has them
+  double log_constant = 0, constant_error = 0;
+  int32_t max_bits = 0;
+  bool feasible = true;
+};
+
+FrontierOps ops_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
+                   In1<int32_t> layout, int32_t max_bits) {
+  const PairwiseView model = view_of(edges, pairs, singles);
+  nb::gil_scoped_release release;
+  const auto program = frontier_program(model, flat(layout), max_bits);
+  FrontierOps found;
+  found.log_constant = program.log_constant;
+  found.constant_error = program.constant_error;
+  found.max_bits = program.max_bits;
+  found.feasible = program.feasible;
+  for (const FrontierStep& step : program.steps) {
+    for (int32_t i = step.first_op; i < step.last_op; ++i) {
+      const FrontierOp& op = program.ops[i];
+      const int32_t kind = step.kind == FrontierStep::kPush  ? 2
+                           : step.kind == FrontierStep::kPop ? 3
+                           : op.old_spin >= 0                ? 0
+                                                             : 1;
+      found.places.insert(found.places.end(), {kind, op.slot, op.control, op.old_spin, op.new_spin,
+                                               op.spin, op.edge, op.control_edge});
+      found.logs.insert(found.logs.end(), op.logs, op.logs + 8);
+    }
+  }
+  return found;
+}
+
 FrontierSum sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
                    In1<int32_t> layout, bool marginals, bool wide, int32_t spare,
                    int threads, Progress progress, double seconds) {
@@ -86,6 +122,15 @@ void bind_frontier(nb::module_& m) {
       .def_prop_ro("singles", array_of(&FrontierSum::singles))
       .def_prop_ro("pairs", array_of(&FrontierSum::pairs))
       .def_ro("wide_exponents", &FrontierSum::wide_exponents);
+  nb::class_<FrontierOps>(m, "FrontierOps")
+      .def_ro("log_constant", &FrontierOps::log_constant)
+      .def_ro("constant_error", &FrontierOps::constant_error)
+      .def_ro("max_bits", &FrontierOps::max_bits)
+      .def_ro("feasible", &FrontierOps::feasible)
+      .def_prop_ro("places", array_of(&FrontierOps::places))
+      .def_prop_ro("logs", array_of(&FrontierOps::logs));
+  m.def("frontier_ops", &ops_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
+        nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("max_bits"));
   m.def("frontier_layout", &layout_of, nb::arg("edges").noconvert(), nb::arg("num_spins"),
         nb::arg("progress").none(), nb::arg("seconds"));
   m.def("frontier_width", &width_of, nb::arg("edges").noconvert(), nb::arg("layout").noconvert(),

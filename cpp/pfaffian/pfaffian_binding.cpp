@@ -321,7 +321,19 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("progress") = nb::none());
   m.def("sample_surface", &sample_surface, nb::arg("factors"), nb::arg("uniform").noconvert(),
         nb::arg("progress") = nb::none());
+  nb::class_<FrontTree>(m, "FrontTree")
+      .def_prop_ro("left", array_of(&FrontTree::left))
+      .def_prop_ro("right", array_of(&FrontTree::right))
+      .def_prop_ro("edge_order", array_of(&FrontTree::edge_order))
+      .def_prop_ro("own", array_of(&FrontTree::own))
+      .def_prop_ro("boundary", array_of(&FrontTree::boundary))
+      .def_prop_ro("place", array_of(&FrontTree::place))
+      .def_prop_ro("leaf_faces", array_of(&FrontTree::leaf_faces))
+      .def_prop_ro("face_begin", array_of(&FrontTree::face_begin))
+      .def_prop_ro("face_legs", array_of(&FrontTree::face_legs))
+      .def_prop_ro("face_rows", array_of(&FrontTree::face_rows));
   nb::class_<PfaffianPlan>(m, "PfaffianPlan")
+      .def_ro("tree", &PfaffianPlan::tree)
       .def(nb::new_(&make_plan), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("centres").noconvert(), nb::arg("leaf_size"),
            nb::arg("threads"), nb::arg("progress") = nb::none())

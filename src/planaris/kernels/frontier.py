@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from planaris import _core
@@ -32,6 +33,46 @@ def frontier_width(edges: IntArray, layout: IntArray, limit: int) -> int:
 def frontier_cost(edges: IntArray, layout: IntArray) -> tuple[int, float, int]:
     """Return (spins in the table, updates of entries, checkpoints wanted)."""
     return _core.frontier_cost(edges, layout, MAX_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class FrontierOps:
+    """Every update of the table, for tables that are kept elsewhere.
+
+    Attributes
+    ----------
+    places : numpy.ndarray
+        Rows of kind (0 replace, 1 pair, 2 push, 3 pop), slot, control, old spin, new spin, spin,
+        edge, control edge; -1 where there is none.
+    logs : numpy.ndarray
+        Rows of eight: [control][old][new]; [control][label] of a pair; [label] of a push.
+    log_constant, constant_error : float
+        Of the normalisation: the largest logarithm of every factor is zero.
+    max_bits : int
+        Most spins in the table.
+    feasible : bool
+        False when a factor is zero everywhere.
+    """
+
+    places: IntArray
+    logs: FloatArray
+    log_constant: float
+    constant_error: float
+    max_bits: int
+    feasible: bool
+
+
+def frontier_ops(arrays: PairwiseArrays, layout: IntArray, max_bits: int) -> FrontierOps:
+    """Return the updates of the table when spins enter in the order of ``layout``."""
+    found = _core.frontier_ops(*arrays, layout, max_bits)
+    return FrontierOps(
+        found.places.reshape(-1, 8),
+        found.logs.reshape(-1, 8),
+        found.log_constant,
+        found.constant_error,
+        found.max_bits,
+        found.feasible,
+    )
 
 
 def frontier_sum(
