@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 # One thread for each library of numbers, here and in all processes that tests start: several
@@ -17,6 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from helpers.clocks import TickClock
 from planaris.budget import use_clock
+from planaris.errors import PlanarisError
+from planaris.gpu.device import find_device
 
 threadpool_limits(1)  # those that a plugin has loaded before
 
@@ -41,6 +44,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="slow; run with --slow"))
         if "repository" in item.keywords and not in_repository:
             item.add_marker(pytest.mark.skip(reason="needs the source tree"))
+        if item.get_closest_marker("gpu") and (reason := _no_gpu()):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@cache
+def _no_gpu() -> str:
+    """Return why no GPU can be used, or nothing."""
+    try:
+        find_device("cuda")
+    except PlanarisError as error:
+        return str(error)
+    return ""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:

@@ -19,10 +19,15 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on
 def compile_for_host(file, folder, **macros):
     """Compile a source of planaris.gpu as C++; its threads run one after the other."""
     target = folder / ("-".join([file, *(f"{k}{v}" for k, v in macros.items())]) + ".so")
+    if target.exists():
+        return ctypes.CDLL(str(target))
     options = [f"-D{name}={value}" for name, value in {"PLANARIS_HOST": 1, **macros}.items()]
     subprocess.run(
-        [COMPILER, "-x", "c++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *options]
-        + [str(FOLDER / file), "-o", str(target)],
+        [
+            *(COMPILER, "-x", "c++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC"),
+            *options,
+            *(str(FOLDER / file), "-o", str(target)),
+        ],
         check=True,
     )
     return ctypes.CDLL(str(target))
@@ -73,8 +78,12 @@ class HostUpdates:
         raw, blocks = self._pass(step, tables.BACKWARD, factor)
         sums = np.full((blocks, tables.SUMS), np.nan)
         self.back.host_backward(
-            address(alpha.numpy()), address(beta.numpy()), address(self.tops), address(sums),
-            raw, blocks,
+            address(alpha.numpy()),
+            address(beta.numpy()),
+            address(self.tops),
+            address(sums),
+            raw,
+            blocks,
         )
         sums = sums.sum(0)
         return sums[: 3 * (step.last - step.first)].reshape(-1, 3), float(sums[-1])

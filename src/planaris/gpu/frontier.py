@@ -17,8 +17,6 @@ from planaris.gpu.program import (
     EDGE,
     EPS,
     NEW,
-    OLD,
-    PAIR,
     SLOT,
     SMALLEST_LOG,
     SPIN,
@@ -143,7 +141,7 @@ class Engine:
         table.exponent -= shift
         table.low += shift
         table.high += shift
-        return 2.0**shift
+        return math.ldexp(1.0, int(shift))
 
     def _measure(self, table: Table) -> None:
         """Look at the largest entry where it may have become too large or too small."""
@@ -237,12 +235,10 @@ class Engine:
             if not total > 0.0 or not lost + 2 * count + 4 - math.log2(total) < TOLERATED:
                 raise UnderflowError
 
-    def _tell_push(
-        self, alpha: Table, beta: Table, step: Step, factor: float, told: Told
-    ) -> float:
+    def _tell_push(self, alpha: Table, beta: Table, step: Step, factor: float, told: Told) -> float:
         half = 1 << step.bits_before
         first, second = beta.data[:half], beta.data[half : 2 * half]
-        w0, w1 = (factor * np.exp(self.program.logs[step.first, :2])).tolist()
+        w0, w1 = map(float, factor * np.exp(self.program.logs[step.first, :2]))
         zero, one = w0 * dot(alpha.data[:half], first), w1 * dot(alpha.data[:half], second)
         total = zero + one
         if total > 0.0:
@@ -382,13 +378,13 @@ def _descend(program: Program, step: Step, data: Any, index: int, labels: Int8Ar
         zero, one = x[old] + logs[k, c, 0, label], x[old | 1 << bits[k]] + logs[k, c, 1, label]
         history.append(np.maximum(zero, one))
     for k in reversed(range(len(places))):
-        bit, c = 1 << bits[k], int(np.asarray(labels_of[k])[row])
-        label = int(row & bit > 0)
+        bit, control = 1 << bits[k], int(labels_of[k][row])
+        entered = int(row & bit > 0)
         if places[k, NEW] >= 0:
-            labels[places[k, NEW]] = label
-        x, old = history[k], row & ~bit
-        one = x[old | bit] + logs[k, c, 1, label] > x[old] + logs[k, c, 0, label]
-        row = old | bit if one else old
+            labels[places[k, NEW]] = entered
+        x, first = history[k], row & ~bit
+        w = logs[k, control, :, entered]
+        row = first | bit if x[first | bit] + w[1] > x[first] + w[0] else first
     return int(indices[row])
 
 

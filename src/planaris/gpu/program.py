@@ -115,7 +115,7 @@ class Program:
         sums = self.weights.reshape(-1, 2, 2, 2).sum(axis).reshape(-1, 4).max(1, initial=1.0)
         kind = self.places[:, KIND]
         inner = np.log2(sums) + 1e-12
-        return np.where(moves, np.where(kind == REPLACE, inner, 1.0), 0.0)
+        return np.asarray(np.where(moves, np.where(kind == REPLACE, inner, 1.0), 0.0))
 
     @cached_property
     def shrink_bits(self) -> FloatArray:
@@ -123,7 +123,7 @@ class Program:
         cube = self.logs.reshape(-1, 2, 2, 2)
         least = np.minimum(cube.max(3).min((1, 2)), cube.max(2).min((1, 2)))
         moved = self.places[:, KIND] <= PAIR
-        return np.where(moved, -least / np.log(2.0), 0.0)
+        return np.asarray(np.where(moved, -least / np.log(2.0), 0.0))
 
     @cached_property
     def growth_before(self) -> FloatArray:
@@ -138,7 +138,8 @@ class Program:
     @cached_property
     def sizes(self) -> FloatArray:
         """Largest size of a finite logarithm of every update."""
-        return np.where(np.isfinite(self.logs), np.abs(self.logs), 0.0).max(1, initial=0.0)
+        finite = np.where(np.isfinite(self.logs), np.abs(self.logs), 0.0)
+        return np.asarray(finite.max(1, initial=0.0))
 
     @property
     def error(self) -> float:

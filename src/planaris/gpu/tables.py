@@ -31,7 +31,9 @@ class Updates(Protocol):
     def forward(self, data: Any, step: Step, factor: float) -> None:
         """Multiply by ``factor`` and do the updates of a group."""
 
-    def backward(self, alpha: Any, beta: Any, step: Step, factor: float) -> tuple[FloatArray, float]:
+    def backward(
+        self, alpha: Any, beta: Any, step: Step, factor: float
+    ) -> tuple[FloatArray, float]:
         """Undo a group in ``beta``; return three sums per update, and that of all.
 
         The sums are of alpha × weight × beta where the new label is 1: all of them, those with
@@ -87,7 +89,9 @@ class ViewUpdates:
             x.copy_(first)
             y.copy_(second)
 
-    def backward(self, alpha: Any, beta: Any, step: Step, factor: float) -> tuple[FloatArray, float]:
+    def backward(
+        self, alpha: Any, beta: Any, step: Step, factor: float
+    ) -> tuple[FloatArray, float]:
         """Undo a group in ``beta``; return its sums."""
         bits, count = step.bits_before, step.last - step.first
         beta[: 1 << bits] *= factor
@@ -159,7 +163,9 @@ class CudaUpdates:
         self._forward(blocks, data, self._tops, found.tobytes())
         self._fresh = self._tops[:blocks]
 
-    def backward(self, alpha: Any, beta: Any, step: Step, factor: float) -> tuple[FloatArray, float]:
+    def backward(
+        self, alpha: Any, beta: Any, step: Step, factor: float
+    ) -> tuple[FloatArray, float]:
         """Undo a group in one pass."""
         self._fresh = None
         if step.bits_before < BACKWARD.tile_bits:
@@ -179,8 +185,9 @@ class CudaUpdates:
 
     def additions(self, bits: int) -> int:
         """Return the length of the longest chain of a block, and of the sum over blocks."""
-        share = (1 << bits) // (2 * self._blocks * THREADS)
-        return max(share, 1 << BACKWARD.tile_bits) + THREADS + 2 * self._blocks
+        blocks = int(self._blocks)
+        share = (1 << bits) // (2 * blocks * THREADS)
+        return max(share, 1 << BACKWARD.tile_bits) + THREADS + 2 * blocks
 
 
 def dot(x: Any, y: Any) -> float:

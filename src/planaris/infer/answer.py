@@ -21,6 +21,10 @@ def answer(verb: Verb, asked: Question, name: object) -> Any:
     """Answer a question by a method of a verb, through spins where it takes nothing else."""
     method = find_method(name, verb)
     task, model = method.tasks[verb], asked.model
+    if asked.device is not None and not task.devices:
+        able = [repr(k) for k, m in methods().items() if verb in m.tasks and m.tasks[verb].devices]
+        msg = f"`device` needs a method that has one: {', '.join(able)}, got {method.name!r}"
+        raise MethodError(msg)
     if not isinstance(model, MarkovRandomField) or task.takes == "labels":
         return task.run(asked)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planaris.budget import TimeLimit
 from planaris.embed import Embedding
 from planaris.infer.answer import answer, check_model, named, verb_budget
@@ -21,6 +23,7 @@ def ground_state(
     prove: bool = False,
     threads: int | None = None,
     progress: ProgressOption = None,
+    device: Any = None,
 ) -> GroundState:
     """Return a state of lowest energy and an interval that contains the minimum.
 
@@ -49,6 +52,8 @@ def ground_state(
         able to; relaxations and branch and cut then take longer.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
+    device : str or torch.device, optional
+        ``"cuda"`` with ``method="treewidth"``: the table of the elimination lies on a GPU.
 
     Returns
     -------
@@ -66,5 +71,7 @@ def ground_state(
     """
     check_model(model)
     budget = verb_budget(time_limit, memory_limit, threads, progress, prove=prove)
-    found: GroundState = answer("ground_state", Question(model, budget, embedding), method)
+    found: GroundState = answer(
+        "ground_state", Question(model, budget, embedding, device=device), method
+    )
     return named(found, model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planaris.budget import TimeLimit
 from planaris.embed import Embedding
 from planaris.infer.answer import answer, check_model, verb_budget
@@ -21,6 +23,7 @@ def log_partition(
     prove: bool = False,
     threads: int | None = None,
     progress: ProgressOption = None,
+    device: Any = None,
 ) -> LogPartition:
     """Return the natural logarithm of the partition function, and an interval around it.
 
@@ -50,6 +53,8 @@ def log_partition(
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
+    device : str or torch.device, optional
+        ``"cuda"`` with ``method="treewidth"``: the table of the elimination lies on a GPU.
 
     Returns
     -------
@@ -68,5 +73,7 @@ def log_partition(
     """
     check_model(model)
     budget = verb_budget(time_limit, memory_limit, threads, progress, prove=prove)
-    found: LogPartition = answer("log_partition", Question(model, budget, embedding), method)
+    found: LogPartition = answer(
+        "log_partition", Question(model, budget, embedding, device=device), method
+    )
     return found

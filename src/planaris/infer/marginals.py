@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from planaris.budget import TimeLimit
 from planaris.embed import Embedding
@@ -25,6 +26,7 @@ def marginals(
     prove: bool = False,
     threads: int | None = None,
     progress: ProgressOption = None,
+    device: Any = None,
 ) -> Marginals:
     """Return P(s_v = +1) of all spins and P(s_u = s_v) of all edges.
 
@@ -58,6 +60,8 @@ def marginals(
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
+    device : str or torch.device, optional
+        ``"cuda"`` with ``method="treewidth"``: the table of the elimination lies on a GPU.
 
     Returns
     -------
@@ -74,7 +78,10 @@ def marginals(
     """
     check_model(model)
     asked = Question(
-        model, verb_budget(time_limit, memory_limit, threads, progress, prove=prove), embedding
+        model,
+        verb_budget(time_limit, memory_limit, threads, progress, prove=prove),
+        embedding,
+        device=device,
     )
     found: Marginals
     promise = find_method(method, "marginals").tasks["marginals"].promise

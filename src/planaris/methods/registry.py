@@ -43,6 +43,7 @@ class Question:
     embedding: Embedding | None = None
     num_samples: int = 0
     rng: np.random.Generator | None = None
+    device: Any = None
 
 
 Run = Callable[[Question], Any]
@@ -62,11 +63,14 @@ class Task:
         ``"spins"``: Ising models; Markov random fields that are such go through
         :class:`~planaris.reductions.IsingForm`. ``"spins first"``: the same, and other Markov
         random fields as they are. ``"labels"``: every model as it is.
+    devices : bool
+        Whether it can be done on a device of torch.
     """
 
     run: Run
     promise: Promise
     takes: Takes = "spins"
+    devices: bool = False
 
 
 @dataclass(frozen=True, eq=False)

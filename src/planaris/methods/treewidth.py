@@ -20,19 +20,28 @@ METHODS = [
         "is exact on models of small treewidth",
         {
             "ground_state": Task(
-                lambda asked: treewidth.ground_state(asked.model, time_limit=asked.budget),
+                lambda asked: treewidth.ground_state(
+                    asked.model, time_limit=asked.budget, device=asked.device
+                ),
                 "exact",
                 "labels",
+                devices=True,
             ),
             "log_partition": Task(
-                lambda asked: treewidth.log_partition(asked.model, time_limit=asked.budget),
+                lambda asked: treewidth.log_partition(
+                    asked.model, time_limit=asked.budget, device=asked.device
+                ),
                 "exact",
                 "labels",
+                devices=True,
             ),
             "marginals": Task(
-                lambda asked: treewidth.marginals(asked.model, time_limit=asked.budget),
+                lambda asked: treewidth.marginals(
+                    asked.model, time_limit=asked.budget, device=asked.device
+                ),
                 "exact",
                 "labels",
+                devices=True,
             ),
             "sample": Task(
                 lambda asked: treewidth.sample(

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import InfeasibleError, ModelError, PrecisionError
-from planaris.kernels import elimination, frontier
-from planaris.kernels.elimination import FactorArrays
 from planaris.models import IsingModel
 from planaris.progress import ProgressOption
-from planaris.result import GroundState, LogPartition, Marginals, Stats
+from planaris.result import GroundState, LogPartition, Marginals
 from planaris.result.answers import MARGINAL_TOLERANCE
-from planaris.treewidth.flatten import Model, factor_marginals, num_variables
-from planaris.treewidth.plan import (
-    EliminationPlan,
-    Task,
-    plan_elimination,
-    refuse_if_too_large,
-    wide_plan,
-)
-from planaris.treewidth.rounding import EPS, Total, bracket, shaken, size_of_logs
-from planaris.typing import Array, FloatArray, IntArray, Rng
-
-METHOD = "treewidth"
+from planaris.treewidth.flatten import Model, num_variables
+from planaris.treewidth.on_device import make_run
+from planaris.treewidth.plan import EliminationPlan
+from planaris.treewidth.rounding import EPS, shaken, size_of_logs
+from planaris.treewidth.run import METHOD, Run
+from planaris.typing import Array, FloatArray, Rng
 
 
 def log_partition(
@@ -39,6 +28,7 @@ def log_partition(
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
     progress: ProgressOption = None,
+    device: Any = None,
 ) -> LogPartition:
     """Compute the exact log partition function by elimination.
 
@@ -54,6 +44,9 @@ def log_partition(
         Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
+    device : str or torch.device, optional
+        ``"cuda"`` keeps the table of a binary pairwise model on a GPU, up to what fits its memory;
+        ``"cpu"`` does the same by operations of torch. Default: the compiled core.
 
     Returns
     -------
@@ -75,7 +68,7 @@ def log_partition(
     >>> round(log_partition(frustrated).value, 6)
     2.797846
     """
-    run = _Run(model, "log_partition", plan, time_limit, memory_limit, progress)
+    run = make_run(model, "log_partition", plan, time_limit, memory_limit, progress, device=device)
     with run.timed() as budget:
         total, _, _ = run.sum(budget, marginals=False)
     return run.log_partition(total)
@@ -88,12 +81,13 @@ def marginals(
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
     progress: ProgressOption = None,
+    device: Any = None,
 ) -> Marginals:
     """Compute all exact marginals of variables and factors by elimination.
 
     Parameters
     ----------
-    model, plan, memory_limit, time_limit, progress
+    model, plan, memory_limit, time_limit, progress, device
         As for :func:`log_partition`.
 
     Returns
@@ -116,7 +110,7 @@ def marginals(
     >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
     ([0.8808, 0.676], [0.7311])
     """
-    run = _Run(model, "marginals", plan, time_limit, memory_limit, progress)
+    run = make_run(model, "marginals", plan, time_limit, memory_limit, progress, device=device)
     with run.timed() as budget:
         total, nodes, factors = run.sum(budget, marginals=True)
     if total.value == -math.inf:
@@ -124,7 +118,7 @@ def marginals(
     details: dict[str, Any] = {
         "method": METHOD,
         "log_partition": run.log_partition(total),
-        "error": min(2 * total.error, 1.0),
+        "error": run.marginal_error(total),
         "seconds": run.taken,
         "stats": run.stats,
     }
@@ -139,11 +133,11 @@ def marginals(
     return Marginals(nodes=tables, edges=_factor_tables(factors, run.plan), **details)
 
 
-def _moved(run: _Run, nodes: FloatArray, factors: FloatArray) -> float:
+def _moved(run: Run, nodes: FloatArray, factors: FloatArray) -> float:
     """Return by how much marginals change with the last places of the numbers of the model."""
     if size_of_logs(run.model) > 2.0**50:  # small numbers are lost beside the large ones
         return 1.0
-    again = _Run(shaken(run.model), "marginals", run.plan, run.budget)
+    again = run.again(shaken(run.model))
     with again.timed() as budget:
         _, others, tables = again.sum(budget, marginals=True)
     moved = [np.abs(nodes - others), np.abs(factors - tables)]
@@ -157,12 +151,13 @@ def ground_state(
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
     progress: ProgressOption = None,
+    device: Any = None,
 ) -> GroundState:
     """Find a state of largest weight by elimination.
 
     Parameters
     ----------
-    model, plan, memory_limit, time_limit, progress
+    model, plan, memory_limit, time_limit, progress, device
         As for :func:`log_partition`.
 
     Returns
@@ -185,7 +180,7 @@ def ground_state(
     >>> best.spins.tolist(), best.energy
     ([1, 1, -1], -3.5)
     """
-    run = _Run(model, "ground_state", plan, time_limit, memory_limit, progress)
+    run = make_run(model, "ground_state", plan, time_limit, memory_limit, progress, device=device)
     with run.timed() as budget:
         assignment, best = run.max(budget)
     if best.value == -math.inf:
@@ -242,7 +237,7 @@ def sample(
             f"as large as {size_of_logs(model):.2g} in all; scale it down"
         )
         raise PrecisionError(msg)
-    run = _Run(model, "sample", plan, budget)
+    run = Run(model, "sample", plan, budget)
     seed = int(np.random.default_rng(rng).integers(2**63))
     with run.timed() as watched:
         flat = run.sample(watched, num_samples, seed)
@@ -252,157 +247,6 @@ def sample(
     states = flat.reshape(num_samples, n)
     spins = isinstance(model, IsingModel)
     return (2 * states - 1).astype(np.int8) if spins else states.astype(np.int32, copy=False)
-
-
-class _Run:
-    """One planned and timed piece of work, and the results that come out of it."""
-
-    def __init__(
-        self,
-        model: Model,
-        task: Task,
-        plan: EliminationPlan | None,
-        time_limit: TimeLimit,
-        memory_limit: int | None = None,
-        progress: ProgressOption = None,
-    ) -> None:
-        started = time.monotonic()
-        self.model = model
-        self.budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
-        with self.budget.required("no elimination order was found"):
-            if plan is None:
-                self.plan = plan_elimination(model, task=task, time_limit=self.budget)
-            else:  # the same order, costed for this task and these numbers
-                self.plan = plan_elimination(
-                    model, task=task, kind=plan.kind, order=plan.order, time_limit=self.budget
-                )
-        refuse_if_too_large(self.plan, self.budget.memory_limit)
-        self.taken = math.nan
-        self.offset = model.offset if isinstance(model, IsingModel) else 0.0
-        self.stats: Stats = {
-            "kind": self.plan.kind,
-            "width": self.plan.width,
-            "bytes": self.plan.bytes,
-            "plan_seconds": time.monotonic() - started,
-        }
-
-    def sum(self, budget: Budget, *, marginals: bool) -> tuple[Total, FloatArray, FloatArray]:
-        """Return log Z and marginals laid out as ``plan.arrays`` are."""
-        plan, form = self.plan, self.plan.pairwise
-        if form is None:
-            total, nodes, factors = self._sum_clusters(plan.arrays, budget, marginals)
-            if total.error < math.inf:
-                return total, nodes, factors
-            return self._sum_huge(budget, marginals)
-        value, error, nodes, pairs, wide = frontier.frontier_sum(
-            form.arrays,
-            plan.order,
-            marginals=marginals,
-            spare=plan.spare,
-            budget=budget,
-        )
-        self.stats["wide_exponents"] = wide
-        total = Total((value, *form.constants), error + form.error)
-        if marginals and total.value > -math.inf and not isinstance(self.model, IsingModel):
-            pairs = factor_marginals(form, nodes, pairs)
-        return total, nodes, pairs
-
-    def _sum_clusters(
-        self, arrays: FactorArrays, budget: Budget, marginals: bool
-    ) -> tuple[Total, FloatArray, FloatArray]:
-        value, rest, error, nodes, factors = elimination.eliminate_sum(
-            arrays, self.plan.order, marginals=marginals, budget=budget
-        )
-        return Total((value, rest), error), nodes, factors
-
-    def _sum_huge(self, budget: Budget, marginals: bool) -> tuple[Total, FloatArray, FloatArray]:
-        """Return log Z and marginals where products of weights exceed all exponents."""
-        constants, above, below = bracket(self.plan.arrays)
-        high, nodes, factors = self._sum_clusters(above, budget, marginals)
-        low, _, _ = self._sum_clusters(below, budget, False)
-        best = self._bound_by_maximum(budget)
-        if low.value == -math.inf:
-            return best, nodes, factors
-        apart = max(math.fsum([*high.terms, *(-x for x in low.terms)]), 0.0) * (1.0 + EPS)
-        error = high.error + low.error + apart
-        near = Total((*high.terms, *constants), error)
-        return (near if error <= best.error else best), nodes, factors
-
-    def max(self, budget: Budget, *, wide: bool = False) -> tuple[IntArray, Total]:
-        """Return the best assignment and its log weight as computed."""
-        plan = wide_plan(self.model, self.plan, budget, always=wide)
-        if plan is not None or self.plan.pairwise is None:
-            used = plan or self.plan
-            labels, value, rest, error = elimination.eliminate_max(
-                used.arrays, used.order, wide=plan is not None, budget=budget
-            )
-            return labels, Total((value, rest), error)
-        form = self.plan.pairwise
-        spins, value, error = frontier.frontier_max(
-            form.arrays, self.plan.order, spare=self.plan.spare, budget=budget
-        )
-        return spins.astype(np.int32), Total((value, *form.constants), error + form.error)
-
-    def _bound_by_maximum(self, budget: Budget) -> Total:
-        """Return log Z from the largest weight.
-
-        Z lies between the largest weight and as many times that as there are states.
-        """
-        _, best = self.max(budget, wide=True)
-        cards = self.plan.arrays.cardinalities.astype(np.float64)
-        states = float(np.log(cards).sum()) * (1.0 + 4 * EPS)
-        return Total((*best.terms, states / 2), best.error + states / 2 * (1.0 + EPS))
-
-    def sample(self, budget: Budget, count: int, seed: int) -> Array:
-        """Return labels of samples, flat; too few when there are none."""
-        plan, form = self.plan, self.plan.pairwise
-        if form is None:
-            return elimination.eliminate_sample(plan.arrays, plan.order, count, seed, budget=budget)
-        return frontier.frontier_sample(
-            form.arrays,
-            plan.order,
-            count,
-            seed,
-            spare=plan.spare,
-            budget=budget,
-        )
-
-    @contextmanager
-    def timed(self) -> Iterator[Budget]:
-        """Watch the work and note the seconds it takes."""
-        started, width = time.monotonic(), self.plan.width
-        late = self.budget.required(f"elimination of width {width} did not finish", width=width)
-        with self.budget.watch("elimination") as watched, late:
-            yield watched
-        self.taken = time.monotonic() - started
-
-    def log_partition(self, total: Total) -> LogPartition:
-        total = total.plus(self.offset)
-        return LogPartition.between(
-            total.lower,
-            total.upper,
-            value=total.value,
-            num_variables=num_variables(self.model),
-            method=METHOD,
-            seconds=self.taken,
-            stats={**self.stats, "error": total.error},
-        )
-
-    def ground_state(self, assignment: IntArray, best: Total) -> GroundState:
-        ising = isinstance(self.model, IsingModel)
-        state = (2 * assignment - 1).astype(np.int8) if ising else assignment
-        # Energies are rounded to nearest, and so is the bound: rounding keeps their order.
-        lower = -best.plus(self.offset).nearest_above
-        if 2 * best.error > self.model.energy_tolerance:  # a gap that counts stays open
-            lower = min(lower, math.nextafter(float(self.model.energy(state)), -math.inf))
-        return GroundState.of(
-            self.model,
-            state,
-            lower,
-            method=METHOD,
-            seconds=self.taken,
-            stats=self.stats,
-        )
 
 
 def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:
