@@ -46,11 +46,11 @@ class HostUpdates:
         self.weights = program.logs if best else program.weights
         only = {"BEST": 1} if best else {}
         self.ahead = compile_for_host(
-            "frontier.cu", folder, TILE_BITS=tables.FORWARD.tile_bits, THREADS=64, **only
+            "frontier.cu", folder, TILE_BITS=tables.FORWARD.tile_bits, THREADS=256, **only
         )
         if not best:
             self.back = compile_for_host(
-                "frontier.cu", folder, TILE_BITS=tables.BACKWARD.tile_bits, THREADS=64
+                "frontier.cu", folder, TILE_BITS=tables.BACKWARD.tile_bits, THREADS=256
             )
         self.tops = np.zeros(blocks)
         self.passes = 0
@@ -96,3 +96,26 @@ class HostUpdates:
 
     def additions(self, bits):
         return 1 << 12
+
+
+class HostFrontKernels:
+    """The kernels of fronts.cu on arrays in the memory of this machine."""
+
+    def __init__(self, folder):
+        self.made = {
+            real: compile_for_host("fronts.cu", folder, REAL=real, THREADS=64)
+            for real in ("double", "float")
+        }
+        self.gauge = compile_for_host("fronts.cu", folder, GAUGE=1, THREADS=32)
+
+    def eliminate(self, blocks, tree, batch, single):
+        self.made["float" if single else "double"].host_eliminate(tree, batch, blocks)
+
+    def lower_energy(self, graph, couplings, spins, field):
+        models = couplings.shape[1]
+        self.gauge.host_lower_energy(
+            graph,
+            *(ctypes.c_void_p(x.data_ptr()) for x in (couplings, spins, field)),
+            ctypes.c_longlong(models),
+            -(-models // 32),
+        )

@@ -56,9 +56,15 @@ def compile_module(file: str, device: int, **macros: Any) -> Any:
     options += [f"-D{name}={value}" for name, value in macros.items() if value is not None]
     torch.zeros(1, device=f"cuda:{device}")  # makes the context current
     module = ctypes.c_void_p()
-    image = _compile((FOLDER / file).read_bytes(), options)
+    image = _compile(_source(file).encode(), options)
     _check(_driver().cuModuleLoadData(ctypes.byref(module), image), f"{file} could not be loaded")
     return module
+
+
+def _source(file: str) -> str:
+    """Return a source with what it includes of this folder."""
+    include = '#include "threads.h"'
+    return (FOLDER / file).read_text().replace(include, (FOLDER / "threads.h").read_text())
 
 
 def find_kernel(module: Any, name: str, threads: int, shared: int) -> Kernel:

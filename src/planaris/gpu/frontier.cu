@@ -4,38 +4,19 @@
 // the updated bits and in the lowest others, so that lines of memory are read whole. Updates come
 // in stages of at most three bits; for a stage every thread holds eight entries in registers.
 //
-// With PLANARIS_HOST the same code is C++: the threads of a block run one after the other between
-// two barriers. Tests compile it so.
-typedef unsigned long long Index;
-
-#ifdef PLANARIS_HOST
-#define DEVICE static inline
-#define KERNEL static
-#define PARAMETER(type, name) const type& name
-#define EACH_THREAD for (int tid = 0; tid < THREADS; ++tid) {
-#define END_EACH }
-#define OWN(name) name[THREADS]
-#define MY(name) name[tid]
-static struct { int x; } blockIdx, gridDim;
-static double shared[1 << 18];
-#else
-#define DEVICE __device__ __forceinline__
-#define KERNEL extern "C" __global__ __launch_bounds__(THREADS)
-#define PARAMETER(type, name) const __grid_constant__ type name
-#define EACH_THREAD { const int tid = threadIdx.x;
-#define END_EACH } __syncthreads();
-#define OWN(name) name
-#define MY(name) name
-extern __shared__ double shared[];
-#endif
+// Tests compile the same code as C++ (threads.h).
+#include "threads.h"
 
 #define MAX_RUNS 14
+#define MAX_HELD 16
 #define MAX_STAGES 4
 #define MAX_OPS 16
 #define BACK_OPS 7
 #define SUMS (3 * BACK_OPS + 1)
 
 #define TILE (1 << TILE_BITS)
+#define HELD (TILE / THREADS)         // entries that a thread loads
+#define GROUPS (TILE / 8 / THREADS)   // groups of eight that it updates
 
 // New entry of label b: from labels a, and the label c of the control: w[4 c + 2 a + b].
 struct Op {
@@ -48,10 +29,12 @@ struct Op {
 struct Stage {
   int bits[3];  // of the tile, rising
   int first, last;
+  int place[3];  // of these bits in shared memory
 };
 struct Pass {
   Index tiles;
   double factor;
+  Index held[MAX_HELD];  // where the entries 0, THREADS, 2 THREADS, ... of a tile are
   int runs, stages;
   int run_start[MAX_RUNS], run_length[MAX_RUNS];  // the bits of the index that are the tile's
   Stage stage[MAX_STAGES];
@@ -82,8 +65,14 @@ DEVICE int spread(const Stage& s, int q) {
   }
   return q;
 }
-DEVICE int entry(const Stage& s, int j, int i) {
-  return place(j | (i & 1) << s.bits[0] | (i >> 1 & 1) << s.bits[1] | (i >> 2) << s.bits[2]);
+// Addresses of a group in shared memory: exclusive or commutes with `place`.
+DEVICE void addresses(const Stage& s, int first, int* at) {
+  at[0] = first;
+  at[1] = first ^ s.place[0];
+  at[2] = first ^ s.place[1];
+  at[3] = at[1] ^ s.place[1];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) at[4 + i] = at[i] ^ s.place[2];
 }
 
 #ifdef BEST
@@ -96,30 +85,44 @@ DEVICE double join(double x, double v, double y, double w) { return x * v + y * 
 #endif
 
 template <int T, int C, bool Back>
-DEVICE void update(double* a, const double* w) {
+DEVICE void update(double a[][8], const double* w, const bool* one) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    if (i >> T & 1) continue;
-    const double* m = w + (C >= 0 && (i >> (C < 0 ? 0 : C) & 1) ? 4 : 0);
-    const double x = a[i], y = a[i | 1 << T];
-    a[i] = join(x, m[0], y, m[Back ? 1 : 2]);
-    a[i | 1 << T] = join(x, m[Back ? 2 : 1], y, m[3]);
+  for (int g = 0; g < GROUPS; ++g) {
+    double chosen[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) chosen[k] = C < 0 && one[g] ? w[4 + k] : w[k];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i >> T & 1) continue;
+      const double* m = C >= 0 && (i >> (C < 0 ? 0 : C) & 1) ? w + 4 : chosen;
+      const double x = a[g][i], y = a[g][i | 1 << T];
+      a[g][i] = join(x, m[0], y, m[Back ? 1 : 2]);
+      a[g][i | 1 << T] = join(x, m[Back ? 2 : 1], y, m[3]);
+    }
   }
 }
 
 // Sums of before * weight * after where the new label is 1: all; old label 1; control 1.
 template <int T, int C>
-DEVICE void joint(const double* a, const double* b, const double* w, double* sums) {
+DEVICE void joint(const double a[][8], const double b[][8], const double* w, const bool* one,
+                  double* sums) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    if (i >> T & 1) continue;
-    const bool one = C >= 0 && (i >> (C < 0 ? 0 : C) & 1);
-    const double* m = w + (one ? 4 : 0);
-    const double after = b[i | 1 << T];
-    const double both = a[i | 1 << T] * m[3] * after, all = both + a[i] * m[1] * after;
-    sums[0] += all;
-    sums[1] += both;
-    if (one) sums[2] += all;
+  for (int g = 0; g < GROUPS; ++g) {
+    double all_of = 0.0;
+    const double w01 = C < 0 && one[g] ? w[5] : w[1], w11 = C < 0 && one[g] ? w[7] : w[3];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i >> T & 1) continue;
+      const bool inside = C >= 0 && (i >> (C < 0 ? 0 : C) & 1);
+      const double after = b[g][i | 1 << T];
+      const double both = a[g][i | 1 << T] * (inside ? w[7] : w11) * after;
+      const double all = both + a[g][i] * (inside ? w[5] : w01) * after;
+      sums[1] += both;
+      all_of += all;
+      if (inside) sums[2] += all;
+    }
+    sums[0] += all_of;
+    if (C < 0 && one[g]) sums[2] += all_of;
   }
 }
 
@@ -136,38 +139,72 @@ DEVICE void joint(const double* a, const double* b, const double* w, double* sum
     default: DO(2, 1); break; \
   }
 
-// The weights of an op for entries of an index; with a control outside, those of its label first.
-DEVICE bool weights(const Op& op, Index index, double* w) {
-  const bool one = op.outside >= 0 && (index >> op.outside & 1);
+// Loads the weights of an op; tells whether a control outside has label 1, for every group.
+DEVICE void prepare(const Op& op, const Index* index, double* w, bool* one) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    w[k] = one ? op.w[4 + k] : op.w[k];
-    w[4 + k] = op.w[4 + k];
-  }
-  return one;
+  for (int k = 0; k < 8; ++k) w[k] = op.w[k];
+#pragma unroll
+  for (int g = 0; g < GROUPS; ++g) one[g] = op.outside >= 0 && (index[g] >> op.outside & 1);
 }
 
 template <bool Back>
-DEVICE void apply(const Op& op, Index index, double* a) {
+DEVICE void apply(const Op& op, const Index* index, double a[][8]) {
   double w[8];
-  weights(op, index, w);
-#define UPDATE(T, C) update<T, C, Back>(a, w)
+  bool one[GROUPS];
+  prepare(op, index, w, one);
+#define UPDATE(T, C) update<T, C, Back>(a, w, one)
   EACH_CASE(UPDATE)
 }
 
-DEVICE void load(const double* from, const Pass& p, Index base, double factor, int tid,
-                 double* to) {
-  double held[TILE / THREADS];
+// The groups of a thread in a stage: addresses in shared memory, and indices in the table.
+DEVICE void find_groups(const Pass& p, const Stage& stage, Index base, int tid, int at[][8],
+                        Index* index) {
 #pragma unroll
-  for (int k = 0; k < TILE / THREADS; ++k) held[k] = from[base | offset(p, k * THREADS + tid)];
+  for (int g = 0; g < GROUPS; ++g) {
+    const int j = spread(stage, g * THREADS + tid);
+    index[g] = base | offset(p, j);
+    addresses(stage, place(j), at[g]);
+  }
+}
+DEVICE void read(const double* from, const int at[][8], double a[][8]) {
 #pragma unroll
-  for (int k = 0; k < TILE / THREADS; ++k) {
+  for (int g = 0; g < GROUPS; ++g) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) a[g][i] = from[at[g][i]];
+  }
+}
+DEVICE void write(double* to, const int at[][8], const double a[][8]) {
+#pragma unroll
+  for (int g = 0; g < GROUPS; ++g) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) to[at[g][i]] = a[g][i];
+  }
+}
+
+DEVICE void load(const double* from, const Pass& p, double factor, int at, double* to) {
+  double held[HELD];
+#pragma unroll
+  for (int k = 0; k < HELD; ++k) held[k] = from[p.held[k]];
+#pragma unroll
+  for (int k = 0; k < HELD; ++k) {
 #ifdef BEST
-    to[place(k * THREADS + tid)] = held[k];
+    to[at ^ place(k * THREADS)] = held[k];
 #else
-    to[place(k * THREADS + tid)] = held[k] * factor;
+    to[at ^ place(k * THREADS)] = held[k] * factor;
 #endif
   }
+}
+
+// One stage of updates, from one tile to another or in place.
+DEVICE void run_stage(const Pass& p, const Stage& stage, Index base, int tid, const double* from,
+                      double* to) {
+  int at[GROUPS][8];
+  Index index[GROUPS];
+  double a[GROUPS][8];
+  find_groups(p, stage, base, tid, at, index);
+  read(from, at, a);
+  for (int o = stage.first; o < stage.last; ++o) apply<false>(p.op[o], index, a);
+  write(to, at, a);
 }
 
 KERNEL void forward_pass(double* table, double* tops, PARAMETER(Pass, p)) {
@@ -178,29 +215,20 @@ KERNEL void forward_pass(double* table, double* tops, PARAMETER(Pass, p)) {
   for (Index tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
     const Index base = tile_base(p, tile);
     EACH_THREAD
-      load(table, p, base, p.factor, tid, shared);
+      load(table + (base | offset(p, tid)), p, p.factor, place(tid), shared);
     END_EACH
     for (int s = 0; s < p.stages; ++s) {
       EACH_THREAD
-        const Stage& stage = p.stage[s];
-        for (int q = tid; q < TILE / 8; q += THREADS) {
-          const int j = spread(stage, q);
-          const Index index = base | offset(p, j);
-          double a[8];
-#pragma unroll
-          for (int i = 0; i < 8; ++i) a[i] = shared[entry(stage, j, i)];
-          for (int o = stage.first; o < stage.last; ++o) apply<false>(p.op[o], index, a);
-#pragma unroll
-          for (int i = 0; i < 8; ++i) shared[entry(stage, j, i)] = a[i];
-        }
+        run_stage(p, p.stage[s], base, tid, shared, shared);
       END_EACH
     }
     EACH_THREAD
+double* const to = table + (base | offset(p, tid));
+      const int at = place(tid);
 #pragma unroll
-      for (int k = 0; k < TILE / THREADS; ++k) {
-        const int j = k * THREADS + tid;
-        const double value = shared[place(j)];
-        table[base | offset(p, j)] = value;
+      for (int k = 0; k < HELD; ++k) {
+        const double value = shared[at ^ place(k * THREADS)];
+        to[p.held[k]] = value;
         MY(top) = value > MY(top) ? value : MY(top);
       }
     END_EACH
@@ -232,60 +260,48 @@ KERNEL void backward_pass(const double* alpha, double* beta, double* tops, doubl
   for (Index tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
     const Index base = tile_base(p, tile);
     EACH_THREAD
-      load(alpha, p, base, 1.0, tid, shared);
-      load(beta, p, base, p.factor, tid, b);
+      const Index first = base | offset(p, tid);
+      load(alpha + first, p, 1.0, place(tid), shared);
+      load(beta + first, p, p.factor, place(tid), b);
     END_EACH
     for (int s = 0; s + 1 < p.stages; ++s) {
       EACH_THREAD
-        const Stage& stage = p.stage[s];
-        for (int q = tid; q < TILE / 8; q += THREADS) {
-          const int j = spread(stage, q);
-          const Index index = base | offset(p, j);
-          double a[8];
-#pragma unroll
-          for (int i = 0; i < 8; ++i) a[i] = shared[s * TILE + entry(stage, j, i)];
-          for (int o = stage.first; o < stage.last; ++o) apply<false>(p.op[o], index, a);
-#pragma unroll
-          for (int i = 0; i < 8; ++i) shared[(s + 1) * TILE + entry(stage, j, i)] = a[i];
-        }
+        run_stage(p, p.stage[s], base, tid, shared + s * TILE, shared + (s + 1) * TILE);
       END_EACH
     }
     for (int s = p.stages - 1; s >= 0; --s) {
       EACH_THREAD
         const Stage& stage = p.stage[s];
-        for (int q = tid; q < TILE / 8; q += THREADS) {
-          const int j = spread(stage, q);
-          const Index index = base | offset(p, j);
-          double after[8];
-#pragma unroll
-          for (int i = 0; i < 8; ++i) after[i] = b[entry(stage, j, i)];
-          for (int o = stage.last - 1; o >= stage.first; --o) {
-            double a[8], w[8], found[3] = {0.0, 0.0, 0.0};
-#pragma unroll
-            for (int i = 0; i < 8; ++i) a[i] = shared[s * TILE + entry(stage, j, i)];
-            for (int k = stage.first; k < o; ++k) apply<false>(p.op[k], index, a);
-            const Op& op = p.op[o];
-            const bool one = weights(op, index, w);
-#define JOINT(T, C) joint<T, C>(a, after, w, found)
-            EACH_CASE(JOINT)
-            if (one) found[2] = found[0];
-            for (int k = 0; k < 3; ++k) collected[(3 * o + k) * THREADS + tid] += found[k];
-            apply<true>(op, index, after);
-          }
-#pragma unroll
-          for (int i = 0; i < 8; ++i) b[entry(stage, j, i)] = after[i];
+        int at[GROUPS][8];
+        Index index[GROUPS];
+        double after[GROUPS][8];
+        find_groups(p, stage, base, tid, at, index);
+        read(b, at, after);
+        for (int o = stage.last - 1; o >= stage.first; --o) {
+          double a[GROUPS][8], w[8], found[3] = {0.0, 0.0, 0.0};
+          bool one[GROUPS];
+          read(shared + s * TILE, at, a);
+          for (int k = stage.first; k < o; ++k) apply<false>(p.op[k], index, a);
+          const Op& op = p.op[o];
+          prepare(op, index, w, one);
+#define JOINT(T, C) joint<T, C>(a, after, w, one, found)
+          EACH_CASE(JOINT)
+          for (int k = 0; k < 3; ++k) collected[(3 * o + k) * THREADS + tid] += found[k];
+          apply<true>(op, index, after);
         }
+        write(b, at, after);
       END_EACH
     }
     EACH_THREAD
+      double* const to = beta + (base | offset(p, tid));
+      const int at = place(tid);
       double whole = 0.0;
 #pragma unroll
-      for (int k = 0; k < TILE / THREADS; ++k) {
-        const int j = k * THREADS + tid;
-        const double value = b[place(j)];
-        beta[base | offset(p, j)] = value;
+      for (int k = 0; k < HELD; ++k) {
+        const double value = b[at ^ place(k * THREADS)];
+        to[p.held[k]] = value;
         MY(top) = value > MY(top) ? value : MY(top);
-        whole += value * shared[place(j)];
+        whole += value * shared[at ^ place(k * THREADS)];
       }
       collected[(SUMS - 1) * THREADS + tid] += whole;
     END_EACH

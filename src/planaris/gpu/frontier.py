@@ -86,9 +86,11 @@ class Engine:
         self._fused: dict[tuple[int, int], list[Step]] = {}
         self._done = 0
 
-    def start(self) -> Table:
-        """Return the table of no spin."""
-        table = Table(self._take())
+    def start(self, *, room: bool = True) -> Table:
+        """Return the table of no spin, with room for all of them or in a single number."""
+        torch = import_torch()
+        one = torch.ones(1, dtype=torch.float64, device=self.device)
+        table = Table(self._take() if room else one)
         table.data[:1] = 0.0 if self.best else 1.0
         return table
 
@@ -106,7 +108,8 @@ class Engine:
 
     def drop(self, table: Table) -> None:
         """Keep the memory of a table for the next one."""
-        self._pool.append(table.data)
+        if len(table.data) == 1 << self.program.max_bits:
+            self._pool.append(table.data)
 
     # -- forwards -----------------------------------------------------------------------------
 
@@ -192,7 +195,7 @@ class Engine:
         At most ``spare`` tables are kept as checkpoints (Griewank's binomial schedule).
         """
         begin = [step.first for step in steps] + [len(self.program)]
-        stored: list[tuple[int, Table]] = [(0, self.start())]
+        stored: list[tuple[int, Table]] = [(0, self.start(room=False))]
         for t in range(len(steps), -1, -1):
             while stored[-1][0] < t and spare - len(stored) + 1 > 0:
                 at = stored[-1][0]

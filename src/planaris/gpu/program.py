@@ -19,16 +19,20 @@ EPS = float(np.finfo(np.float64).eps)
 SMALLEST_LOG = -700.0
 """Weights below it would be subnormal or zero."""
 
-MAX_RUNS, MAX_STAGES, MAX_OPS = 14, 4, 16
+MAX_RUNS, MAX_STAGES, MAX_OPS, MAX_HELD = 14, 4, 16, 16
+
+THREADS = 256
+"""Threads of a block of a pass."""
 
 OP = np.dtype(
     [("target", "i4"), ("inside", "i4"), ("outside", "i4"), ("unused", "i4"), ("w", "f8", 8)]
 )
-STAGE = np.dtype([("bits", "i4", 3), ("first", "i4"), ("last", "i4")])
+STAGE = np.dtype([("bits", "i4", 3), ("first", "i4"), ("last", "i4"), ("place", "i4", 3)])
 PASS = np.dtype(
     [
         ("tiles", "u8"),
         ("factor", "f8"),
+        ("held", "u8", MAX_HELD),
         ("runs", "i4"),
         ("stages", "i4"),
         ("run_start", "i4", MAX_RUNS),
@@ -190,11 +194,15 @@ class Program:
             found["run_start"][found["runs"]] = start
             found["run_length"][found["runs"]] = length
             found["runs"] += 1
+        held = np.arange(max(1, (1 << shape.tile_bits) // THREADS)) * THREADS
+        for k, b in enumerate(tile):
+            found["held"][: len(held)] |= ((held >> k & 1) << b).astype(np.uint64)
         for first, last, members in _stages(places[:, SLOT].tolist()):
             spare = [b for b in tile if b not in members]
             bits = sorted([*members, *spare[len(spare) - 3 + len(members) :]])
             stage = found["stage"][found["stages"]]
             stage["bits"], stage["first"], stage["last"] = [at[b] for b in bits], first, last
+            stage["place"] = [_place(1 << at[b]) for b in bits]
             found["stages"] += 1
             for k in range(first, last):
                 op, control = found["op"][k], int(places[k, CONTROL])
@@ -219,6 +227,11 @@ def _as_replacements(found: FrontierOps) -> FloatArray:
     logs[pushes, 2:] = np.tile(logs[pushes, :2], 3)
     logs[kind == POP] = 0.0
     return logs
+
+
+def _place(j: int) -> int:
+    """Return where entry j of a tile lies in shared memory, as ``place`` of frontier.cu does."""
+    return j ^ (j >> 4 & 15) ^ (j >> 8 & 15)
 
 
 def _runs(bits: list[int]) -> list[tuple[int, int]]:

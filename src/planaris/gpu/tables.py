@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris.gpu.compiler import compile_module, find_kernel
 from planaris.gpu.device import import_torch
-from planaris.gpu.program import CONTROL, SLOT, Program, Shape, Step
+from planaris.gpu.program import CONTROL, SLOT, THREADS, Program, Shape, Step
 from planaris.typing import Array, FloatArray
 
 FORWARD = Shape(tile_bits=12, slots=8, ops=16, stages=4)
@@ -19,7 +19,6 @@ FORWARD = Shape(tile_bits=12, slots=8, ops=16, stages=4)
 BACKWARD = Shape(tile_bits=11, slots=7, ops=7, stages=3)
 """Three tiles of alpha and one of beta, 16 KiB each, and the sums of every thread."""
 
-THREADS = 256
 SUMS = 3 * BACKWARD.ops + 1
 CHUNK = 2**28
 """Entries of one product of vectors."""

@@ -114,6 +114,11 @@ class Elimination:
         self.signs: Int8Array = self._core.signs()
         """Kasteleyn sign of every edge."""
 
+    @property
+    def tree(self) -> _core.FrontTree:
+        """The fronts of the dissection as arrays, children before parents."""
+        return self._core.tree
+
     def scaling(self, gauged: FloatArray, *, budget: Budget = ALONE) -> FloatArray:
         """Return the dual variables, one per leg, of the best assignment of ``-log |K|``."""
         return self._core.scaling(np.ascontiguousarray(gauged), budget.poller())

@@ -12,6 +12,7 @@ from planaris.budget import UNLIMITED, Budget
 from planaris.embed import Embedding, split_faces
 from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError
+from planaris.gpu.fronts import DeviceFronts
 from planaris.kernels.graph import connected_components
 from planaris.kernels.pfaffian import Elimination, PlaneModels
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
@@ -110,6 +111,21 @@ class PfaffianEvaluator:
             self.face_of_piece,
         )
 
+    @cached_property
+    def _on_devices(self) -> dict[str, DeviceFronts]:
+        return {}
+
+    def on_device(self, device: Any) -> DeviceFronts | None:
+        """Return what evaluates many models on a GPU; None where :attr:`models` is None."""
+        if self.models is None:
+            return None
+        name, embedding = str(device), self.embedding
+        if name not in self._on_devices:
+            self._on_devices[name] = DeviceFronts(
+                self.elimination, embedding.edges, embedding.num_vertices, device
+            )
+        return self._on_devices[name]
+
     @property
     def in_batches(self) -> bool:
         """Whether models are so small that each is eliminated by one thread."""
@@ -137,7 +153,7 @@ class PfaffianEvaluator:
         budget.check_memory(needed, f"{task} of {self.num_spins} spins", instead)
 
     def __getstate__(self) -> dict[str, Any]:
-        again = ("elimination", "flips", "models")
+        again = ("elimination", "flips", "models", "_on_devices")
         return {k: v for k, v in self.__dict__.items() if k not in again}
 
 

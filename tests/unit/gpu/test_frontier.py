@@ -163,7 +163,9 @@ def test_cold_models_are_left_to_the_cpu(rng, monkeypatch):
     model = glass(6, rng, scale=300.0)
     found = pl.log_partition(model, method="treewidth", device="cpu")
     expected = pl.log_partition(model, method="treewidth")
-    assert (found.value, found.lower) == (expected.value, expected.lower)
+    assert found.value == pytest.approx(expected.value, rel=1e-14)
+    assert found.lower <= expected.upper
+    assert expected.lower <= found.upper
     monkeypatch.setattr("planaris.treewidth.plan.default_memory_limit", lambda: 100)
     with pytest.raises(PrecisionError, match="range of doubles"):
         pl.log_partition(model, method="treewidth", device="cpu")

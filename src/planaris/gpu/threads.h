@@ -1,0 +1,23 @@
+// Blocks of threads on a GPU or, with PLANARIS_HOST, one thread after the other between barriers.
+typedef unsigned long long Index;
+
+#ifdef PLANARIS_HOST
+#define DEVICE static inline
+#define KERNEL static
+#define PARAMETER(type, name) const type& name
+#define EACH_THREAD for (int tid = 0; tid < THREADS; ++tid) {
+#define END_EACH }
+#define OWN(name) name[THREADS]
+#define MY(name) name[tid]
+static struct { int x; } blockIdx, gridDim;
+static double shared[1 << 18];
+#else
+#define DEVICE __device__ __forceinline__
+#define KERNEL extern "C" __global__ __launch_bounds__(THREADS)
+#define PARAMETER(type, name) const __grid_constant__ type name
+#define EACH_THREAD { const int tid = threadIdx.x;
+#define END_EACH } __syncthreads();
+#define OWN(name) name
+#define MY(name) name
+extern __shared__ double shared[];
+#endif
