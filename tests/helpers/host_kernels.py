@@ -44,13 +44,17 @@ class HostUpdates:
         self.program, self.blocks = program, blocks
         self.views = tables.ViewUpdates(program, best)
         self.weights = program.logs if best else program.weights
-        only = {"BEST": 1} if best else {}
+        only = {"BEST": 1} if best else {"FORWARD": 1}
         self.ahead = compile_for_host(
-            "frontier.cu", folder, TILE_BITS=tables.FORWARD.tile_bits, THREADS=256, **only
+            "frontier.cu",
+            folder,
+            TILE_BITS=tables.FORWARD.tile_bits,
+            THREADS=tables.FORWARD.threads,
+            **only,
         )
         if not best:
             self.back = compile_for_host(
-                "frontier.cu", folder, TILE_BITS=tables.BACKWARD.tile_bits, THREADS=256
+                "frontier.cu", folder, TILE_BITS=tables.BACKWARD.tile_bits, THREADS=256, BACKWARD=1
             )
         self.tops = np.zeros(blocks)
         self.passes = 0

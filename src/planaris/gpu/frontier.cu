@@ -147,12 +147,11 @@ DEVICE void prepare(const Op& op, const Index* index, double* w, bool* one) {
   for (int g = 0; g < GROUPS; ++g) one[g] = op.outside >= 0 && (index[g] >> op.outside & 1);
 }
 
-template <bool Back>
 DEVICE void apply(const Op& op, const Index* index, double a[][8]) {
   double w[8];
   bool one[GROUPS];
   prepare(op, index, w, one);
-#define UPDATE(T, C) update<T, C, Back>(a, w, one)
+#define UPDATE(T, C) update<T, C, false>(a, w, one)
   EACH_CASE(UPDATE)
 }
 
@@ -181,6 +180,14 @@ DEVICE void write(double* to, const int at[][8], const double a[][8]) {
   }
 }
 
+DEVICE void copy(const double from[][8], double to[][8]) {
+#pragma unroll
+  for (int g = 0; g < GROUPS; ++g) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) to[g][i] = from[g][i];
+  }
+}
+
 DEVICE void load(const double* from, const Pass& p, double factor, int at, double* to) {
   double held[HELD];
 #pragma unroll
@@ -203,10 +210,11 @@ DEVICE void run_stage(const Pass& p, const Stage& stage, Index base, int tid, co
   double a[GROUPS][8];
   find_groups(p, stage, base, tid, at, index);
   read(from, at, a);
-  for (int o = stage.first; o < stage.last; ++o) apply<false>(p.op[o], index, a);
+  for (int o = stage.first; o < stage.last; ++o) apply(p.op[o], index, a);
   write(to, at, a);
 }
 
+#ifndef BACKWARD
 KERNEL void forward_pass(double* table, double* tops, PARAMETER(Pass, p)) {
   double OWN(top);
   EACH_THREAD
@@ -245,7 +253,9 @@ double* const to = table + (base | offset(p, tid));
   END_EACH
 }
 
-#ifndef BEST
+#endif
+
+#if !defined(BEST) && !defined(FORWARD)
 // Turns beta after the updates into beta before them. `sums` receives, for every block, three
 // sums for each update and that of alpha * beta; alpha is the table before the updates.
 KERNEL void backward_pass(const double* alpha, double* beta, double* tops, double* sums,
@@ -277,17 +287,31 @@ KERNEL void backward_pass(const double* alpha, double* beta, double* tops, doubl
         double after[GROUPS][8];
         find_groups(p, stage, base, tid, at, index);
         read(b, at, after);
-        for (int o = stage.last - 1; o >= stage.first; --o) {
-          double a[GROUPS][8], w[8], found[3] = {0.0, 0.0, 0.0};
+        // What alpha is before each update of the stage; there are at most three.
+        double a[3][GROUPS][8];
+        const int count = stage.last - stage.first;
+        read(shared + s * TILE, at, a[0]);
+#pragma unroll
+        for (int o = 1; o < 3; ++o) {
+          if (o >= count) break;
+          copy(a[o - 1], a[o]);
+          apply(p.op[stage.first + o - 1], index, a[o]);
+        }
+#pragma unroll
+        for (int o = 2; o >= 0; --o) {
+          if (o >= count) continue;
+          double w[8], found[3] = {0.0, 0.0, 0.0};
           bool one[GROUPS];
-          read(shared + s * TILE, at, a);
-          for (int k = stage.first; k < o; ++k) apply<false>(p.op[k], index, a);
-          const Op& op = p.op[o];
+          const Op& op = p.op[stage.first + o];
           prepare(op, index, w, one);
-#define JOINT(T, C) joint<T, C>(a, after, w, one, found)
+#define JOINT(T, C) joint<T, C>(a[o], after, w, one, found)
           EACH_CASE(JOINT)
-          for (int k = 0; k < 3; ++k) collected[(3 * o + k) * THREADS + tid] += found[k];
-          apply<true>(op, index, after);
+#pragma unroll
+          for (int k = 0; k < 3; ++k) {
+            collected[(3 * (stage.first + o) + k) * THREADS + tid] += found[k];
+          }
+#define UPDATE_BACK(T, C) update<T, C, true>(after, w, one)
+          EACH_CASE(UPDATE_BACK)
         }
         write(b, at, after);
       END_EACH
@@ -325,11 +349,13 @@ KERNEL void backward_pass(const double* alpha, double* beta, double* tops, doubl
 #endif
 
 #ifdef PLANARIS_HOST
+#ifndef BACKWARD
 extern "C" void host_forward(double* table, double* tops, const Pass* p, int blocks) {
   gridDim.x = blocks;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) forward_pass(table, tops, *p);
 }
-#ifndef BEST
+#endif
+#if !defined(BEST) && !defined(FORWARD)
 extern "C" void host_backward(const double* alpha, double* beta, double* tops, double* sums,
                               const Pass* p, int blocks) {
   gridDim.x = blocks;

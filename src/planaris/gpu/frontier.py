@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ TOP = 400
 
 TOLERATED = -56.0
 """log₂ of the share of Z that underflow may take."""
+
+SMALL = 6
+"""Tables with so many bits fewer than the largest cost no checkpoint."""
 
 LN2 = 0.6931471805599453
 
@@ -105,6 +108,18 @@ class Engine:
         data = self._take()
         data[: 1 << table.bits] = table.data[: 1 << table.bits]
         return Table(data, table.bits, table.exponent, table.low, table.high, table.lost)
+
+    def is_small(self, bits: int) -> bool:
+        """Whether tables are so small that as many as there are fit an eighth of the largest."""
+        return bits <= self.program.max_bits - SMALL
+
+    def _shrunk(self, table: Table) -> Table:
+        """Return the table, a small one in memory of its own size."""
+        if not self.is_small(table.bits) or len(table.data) < 1 << self.program.max_bits:
+            return table
+        data = table.data[: 1 << table.bits].clone()
+        self.drop(table)
+        return replace(table, data=data)
 
     def drop(self, table: Table) -> None:
         """Keep the memory of a table for the next one."""
@@ -192,17 +207,24 @@ class Engine:
     def reverse(self, steps: list[Step], spare: int, visit: Callable[[int, Table], None]) -> None:
         """Call ``visit(t, table before step t)`` from the end on, t = len(steps) first.
 
-        At most ``spare`` tables are kept as checkpoints (Griewank's binomial schedule).
+        At most ``spare`` tables are kept as checkpoints (Griewank's binomial schedule), besides
+        small ones.
         """
         begin = [step.first for step in steps] + [len(self.program)]
+        small = [self.is_small(step.bits_before) for step in steps] + [True]
+        large = np.flatnonzero(np.logical_not(small))
         stored: list[tuple[int, Table]] = [(0, self.start(room=False))]
         for t in range(len(steps), -1, -1):
-            while stored[-1][0] < t and spare - len(stored) + 1 > 0:
+            while stored[-1][0] < t:
                 at = stored[-1][0]
-                ahead = _checkpoint(t - at, spare - len(stored) + 1)
+                free = spare - sum(not small[k] for k, _ in stored)
+                between = large[np.searchsorted(large, at, "right") :]
+                to = _next_checkpoint(at, t, free, between[between <= t].tolist())
+                if to is None:
+                    break
                 table = self.copy(stored[-1][1])
-                self.advance(table, begin[at], begin[at + ahead])
-                stored.append((at + ahead, table))
+                self.advance(table, begin[at], begin[to])
+                stored.append((to, self._shrunk(table)))
             if stored[-1][0] == t:
                 table = stored.pop()[1]
             else:
@@ -399,6 +421,18 @@ def _grow(table: Table, most: FloatArray, least: FloatArray) -> None:
 def _log2_add(a: float, b: float) -> float:
     high, low = max(a, b), min(a, b)
     return high if low == -math.inf else high + math.log2(1.0 + 2.0 ** max(low - high, -1000.0))
+
+
+def _next_checkpoint(at: int, t: int, free: int, large: list[int]) -> int | None:
+    """Return where to keep the next table on the way from ``at`` to ``t``, or None.
+
+    ``large`` are the steps on this way whose tables count; ``free`` of them may be kept.
+    """
+    if not large:
+        return at + 1
+    if free > 0:
+        return large[_checkpoint(len(large), free) - 1]
+    return large[-1] + 1 if large[-1] < t else None
 
 
 def _checkpoint(distance: int, free: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,9 +20,6 @@ SMALLEST_LOG = -700.0
 """Weights below it would be subnormal or zero."""
 
 MAX_RUNS, MAX_STAGES, MAX_OPS, MAX_HELD = 14, 4, 16, 16
-
-THREADS = 256
-"""Threads of a block of a pass."""
 
 OP = np.dtype(
     [("target", "i4"), ("inside", "i4"), ("outside", "i4"), ("unused", "i4"), ("w", "f8", 8)]
@@ -47,12 +44,22 @@ PASS = np.dtype(
 
 @dataclass(frozen=True)
 class Shape:
-    """What one pass may hold: bits of a tile and of those that are updated, updates, stages."""
+    """What one pass may hold.
+
+    Attributes
+    ----------
+    tile_bits, threads : int
+        Bits of a tile, and threads of the block that works on it.
+    slots, ops, stages, stage_ops : int
+        Bits that are updated; updates, in how many stages, and how many in one of them.
+    """
 
     tile_bits: int
     slots: int
     ops: int
     stages: int
+    stage_ops: int = 16
+    threads: int = 256
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,7 @@ class Program:
         """Return the updates from ``first`` to ``last`` as steps of at most that shape."""
         places, bits = self.places.tolist(), self.bits.tolist()
         steps: list[Step] = []
-        begin, slots, stage, stages = first, set[int](), set[int](), 1
+        begin, slots, stage, stages, in_stage = first, set[int](), set[int](), 1, 0
 
         def close(end: int) -> None:
             if end > begin:
@@ -168,49 +175,65 @@ class Program:
                 close(at)
                 name: Literal["push", "pop"] = "push" if kind == PUSH else "pop"
                 steps.append(Step(name, at, at + 1, bits[at], bits[at + 1]))
-                begin, slots, stage, stages = at + 1, set(), set(), 1
+                begin, slots, stage, stages, in_stage = at + 1, set(), set(), 1, 0
                 continue
-            opens = len(stage | {slot}) > 3
+            opens = len(stage | {slot}) > 3 or in_stage >= shape.stage_ops
             full = len(slots | {slot}) > shape.slots or at - begin >= shape.ops
             if full or stages + opens > shape.stages:
                 close(at)
-                begin, slots, stage, stages, opens = at, set(), set(), 1, False
+                begin, slots, stage, stages, opens, in_stage = at, set(), set(), 1, False, 0
             slots.add(slot)
             stage = {slot} if opens else stage | {slot}
             stages += opens
+            in_stage = 1 if opens else in_stage + 1
         close(last)
         return steps
 
     def as_pass(self, step: Step, shape: Shape, weights: FloatArray) -> Array:
         """Return the struct that a kernel takes; ``factor`` is 1."""
         places = self.places[step.first : step.last]
-        slots = sorted(set(places[:, SLOT].tolist()))
-        others = [b for b in range(step.bits_before) if b not in slots]
-        tile = sorted(slots + others[: shape.tile_bits - len(slots)])
-        at = {slot: k for k, slot in enumerate(tile)}
-        found = np.zeros((), dtype=PASS)
-        found["tiles"], found["factor"] = 1 << (step.bits_before - shape.tile_bits), 1.0
-        for start, length in _runs(tile):
-            found["run_start"][found["runs"]] = start
-            found["run_length"][found["runs"]] = length
-            found["runs"] += 1
-        held = np.arange(max(1, (1 << shape.tile_bits) // THREADS)) * THREADS
-        for k, b in enumerate(tile):
-            found["held"][: len(held)] |= ((held >> k & 1) << b).astype(np.uint64)
-        for first, last, members in _stages(places[:, SLOT].tolist()):
-            spare = [b for b in tile if b not in members]
-            bits = sorted([*members, *spare[len(spare) - 3 + len(members) :]])
-            stage = found["stage"][found["stages"]]
-            stage["bits"], stage["first"], stage["last"] = [at[b] for b in bits], first, last
-            stage["place"] = [_place(1 << at[b]) for b in bits]
-            found["stages"] += 1
-            for k in range(first, last):
-                op, control = found["op"][k], int(places[k, CONTROL])
-                inside = bits.index(control) if control in bits else -1
-                op["target"], op["inside"] = bits.index(int(places[k, SLOT])), inside
-                op["outside"] = control if inside < 0 else -1
-                op["w"] = weights[step.first + k]
+        key = (step.bits_before, shape, places[:, [SLOT, CONTROL]].tobytes())
+        if key not in self._layouts:
+            self._layouts[key] = _layout(
+                step.bits_before, shape, places[:, SLOT].tolist(), places[:, CONTROL].tolist()
+            )
+        found = self._layouts[key].copy()
+        found["op"]["w"][: len(places)] = weights[step.first : step.last]
         return found
+
+    @cached_property
+    def _layouts(self) -> dict[Any, Array]:
+        return {}
+
+
+def _layout(bits: int, shape: Shape, slots: list[int], controls: list[int]) -> Array:
+    """Return the struct of a pass, but for its weights."""
+    own = sorted(set(slots))
+    others = [b for b in range(bits) if b not in own]
+    tile = sorted(own + others[: shape.tile_bits - len(own)])
+    at = {slot: k for k, slot in enumerate(tile)}
+    found = np.zeros((), dtype=PASS)
+    found["tiles"], found["factor"] = 1 << (bits - shape.tile_bits), 1.0
+    for start, length in _runs(tile):
+        found["run_start"][found["runs"]] = start
+        found["run_length"][found["runs"]] = length
+        found["runs"] += 1
+    held = np.arange((1 << shape.tile_bits) // shape.threads) * shape.threads
+    for k, b in enumerate(tile):
+        found["held"][: len(held)] |= ((held >> k & 1) << b).astype(np.uint64)
+    for first, last, members in _stages(slots, shape.stage_ops):
+        spare = [b for b in tile if b not in members]
+        three = sorted([*members, *spare[len(spare) - 3 + len(members) :]])
+        stage = found["stage"][found["stages"]]
+        stage["bits"], stage["first"], stage["last"] = [at[b] for b in three], first, last
+        stage["place"] = [_place(1 << at[b]) for b in three]
+        found["stages"] += 1
+        for k in range(first, last):
+            op, control = found["op"][k], controls[k]
+            inside = three.index(control) if control in three else -1
+            op["target"], op["inside"] = three.index(slots[k]), inside
+            op["outside"] = control if inside < 0 else -1
+    return found
 
 
 def _as_replacements(found: FrontierOps) -> FloatArray:
@@ -249,15 +272,16 @@ def _runs(bits: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _stages(slots: list[int]) -> list[tuple[int, int, set[int]]]:
+def _stages(slots: list[int], most: int) -> list[tuple[int, int, set[int]]]:
     """Return (first, last, slots) of runs of updates that touch at most three slots.
 
-    >>> _stages([4, 5, 4, 6, 7])
+    >>> _stages([4, 5, 4, 6, 7], 16)
     [(0, 4, {4, 5, 6}), (4, 5, {7})]
     """
     found: list[tuple[int, int, set[int]]] = []
     for k, slot in enumerate(slots):
-        if found and len(found[-1][2] | {slot}) <= 3:
+        fits = found and k - found[-1][0] < most
+        if fits and len(found[-1][2] | {slot}) <= 3:
             found[-1] = (found[-1][0], k + 1, found[-1][2] | {slot})
         else:
             found.append((k, k + 1, {slot}))

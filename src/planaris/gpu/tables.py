@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from planaris.gpu.compiler import compile_module, find_kernel
+from planaris.gpu.compiler import Kernel, compile_module, find_kernel
 from planaris.gpu.device import import_torch
-from planaris.gpu.program import CONTROL, SLOT, THREADS, Program, Shape, Step
+from planaris.gpu.program import CONTROL, SLOT, Program, Shape, Step
 from planaris.typing import Array, FloatArray
 
-FORWARD = Shape(tile_bits=12, slots=8, ops=16, stages=4)
-"""A tile of 32 KiB: several blocks share a multiprocessor."""
+FORWARD = Shape(tile_bits=13, slots=9, ops=16, stages=4, threads=512)
+"""A tile of 64 KiB: two blocks share a multiprocessor."""
 
-BACKWARD = Shape(tile_bits=11, slots=7, ops=7, stages=3)
+BACKWARD = Shape(tile_bits=11, slots=7, ops=7, stages=3, stage_ops=3)
 """Three tiles of alpha and one of beta, 16 KiB each, and the sums of every thread."""
 
 SUMS = 3 * BACKWARD.ops + 1
@@ -127,22 +128,27 @@ class CudaUpdates:
         self._views = ViewUpdates(program, best)
         self._weights = program.logs if best else program.weights
         torch.cuda.set_device(device)
-        best_only = {"BEST": 1} if best else {}
-        forward = compile_module(
-            "frontier.cu", device.index, TILE_BITS=FORWARD.tile_bits, THREADS=THREADS, **best_only
-        )
-        self._forward = find_kernel(forward, "forward_pass", THREADS, 8 << FORWARD.tile_bits)
-        if not best:
-            backward = compile_module(
-                "frontier.cu", device.index, TILE_BITS=BACKWARD.tile_bits, THREADS=THREADS
-            )
-            shared = 8 * ((4 << BACKWARD.tile_bits) + SUMS * THREADS)
-            self._backward = find_kernel(backward, "backward_pass", THREADS, shared)
+        self._best, self._device = best, device
         self._blocks = torch.cuda.get_device_properties(device).multi_processor_count
         self._tops = torch.zeros(16 * self._blocks, dtype=torch.float64, device=device)
         self._sums = torch.zeros((2 * self._blocks, SUMS), dtype=torch.float64, device=device)
         self._fresh: Any = None
         self._passes: dict[tuple[Step, Shape], Array] = {}
+
+    @cached_property
+    def _forward(self) -> Kernel:
+        macros = {"BEST": 1} if self._best else {"FORWARD": 1}
+        return self._compile(FORWARD, "forward_pass", 8 << FORWARD.tile_bits, **macros)
+
+    @cached_property
+    def _backward(self) -> Kernel:
+        shared = 8 * ((4 << BACKWARD.tile_bits) + SUMS * BACKWARD.threads)
+        return self._compile(BACKWARD, "backward_pass", shared, BACKWARD=1)
+
+    def _compile(self, shape: Shape, name: str, shared: int, **macros: int) -> Kernel:
+        sizes = {"TILE_BITS": shape.tile_bits, "THREADS": shape.threads, "RESIDENT": 2}
+        module = compile_module("frontier.cu", self._device.index, **sizes, **macros)
+        return find_kernel(module, name, shape.threads, shared)
 
     def _pass(self, step: Step, shape: Shape, factor: float) -> Array:
         if (step, shape) not in self._passes:
@@ -184,9 +190,8 @@ class CudaUpdates:
 
     def additions(self, bits: int) -> int:
         """Return the length of the longest chain of a block, and of the sum over blocks."""
-        blocks = int(self._blocks)
-        share = (1 << bits) // (2 * blocks * THREADS)
-        return max(share, 1 << BACKWARD.tile_bits) + THREADS + 2 * blocks
+        blocks, threads = 2 * int(self._blocks), BACKWARD.threads
+        return max((1 << bits) // (blocks * threads), 1 << BACKWARD.tile_bits) + threads + blocks
 
 
 def dot(x: Any, y: Any) -> float:

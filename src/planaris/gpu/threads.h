@@ -13,7 +13,10 @@ static struct { int x; } blockIdx, gridDim;
 static double shared[1 << 18];
 #else
 #define DEVICE __device__ __forceinline__
-#define KERNEL extern "C" __global__ __launch_bounds__(THREADS)
+#ifndef RESIDENT
+#define RESIDENT 1  // blocks that share a multiprocessor, at least
+#endif
+#define KERNEL extern "C" __global__ __launch_bounds__(THREADS, RESIDENT)
 #define PARAMETER(type, name) const __grid_constant__ type name
 #define EACH_THREAD { const int tid = threadIdx.x;
 #define END_EACH } __syncthreads();

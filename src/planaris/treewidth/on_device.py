@@ -55,12 +55,13 @@ class DeviceRun(Run):
         table = 8 << self.plan.width
         besides = VIEW_TABLES[task] if self.device.type == "cpu" else 0
         fixed = {"log_partition": 1, "marginals": 2, "ground_state": 1}[task] + besides
-        self._refuse(fixed * table, limit)
+        small = table // 8 if task != "log_partition" else 0  # checkpoints of small tables
+        self._refuse(fixed * table + small, limit)
         assert self.plan.pairwise is not None
         self.program = Program(self.plan.pairwise.arrays, self.plan.order, MAX_BITS)
         shape = BACKWARD if task == "marginals" else FORWARD
         steps = len(self.program.fuse(0, len(self.program), shape)) if self.program.feasible else 0
-        spare = min(limit // table - fixed, checkpoints(steps))
+        spare = min((limit - small) // table - fixed, checkpoints(steps))
         self.spare = -1 if task == "log_partition" else int(spare)
         self.taken, self.additions = math.nan, 0
         self.offset = model.offset if isinstance(model, IsingModel) else 0.0
@@ -68,7 +69,7 @@ class DeviceRun(Run):
             "kind": "frontier",
             "device": str(self.device),
             "width": self.plan.width,
-            "bytes": (fixed + max(self.spare, 0)) * table,
+            "bytes": (fixed + max(self.spare, 0)) * table + small,
             "checkpoints": max(self.spare, 0),
             "plan_seconds": time.monotonic() - started,
         }

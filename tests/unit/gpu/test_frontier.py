@@ -133,7 +133,7 @@ def test_kernels_compiled_for_this_machine(monkeypatch, rng, tmp_path):
         return made[-1]
 
     monkeypatch.setattr(frontier, "ViewUpdates", updates)
-    check(glass(13, rng), "cpu")
+    check(glass(14, rng), "cpu")
     check(dense(34, 0.22, rng), "cpu")
     assert min(each.passes for each in made) > 0
 

@@ -1,0 +1,144 @@
+"""Batches of planar models on a device: kernels compiled for this machine, and a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import planaris as pl
+from helpers.host_kernels import HostFrontKernels, needs_compiler
+from planaris.errors import ModelError
+from planaris.generate import square_lattice, triangular_lattice
+from planaris.gpu.fronts import DeviceFronts
+from planaris.interop.torch import evaluate, log_partition
+from planaris.reference import enumerate_states
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    return HostFrontKernels(tmp_path_factory.mktemp("kernels"))
+
+
+def plan_of(lattice):
+    return pl.plan((lattice.num_vertices, lattice.edges), positions=lattice.positions)
+
+
+def on_host(plan, kernels):
+    evaluator = plan.evaluator
+    return DeviceFronts(evaluator.elimination, plan.embedding.edges, plan.num_spins, CPU, kernels)
+
+
+@needs_compiler
+@pytest.mark.parametrize("lattice", [square_lattice(2, 2), triangular_lattice(3, 4)])
+def test_kernels_agree_with_enumeration(lattice, kernels, rng):
+    plan = plan_of(lattice)
+    couplings = rng.standard_normal((3, plan.num_edges))
+    fronts = on_host(plan, kernels)
+    found = fronts.evaluate(torch.tensor(couplings), correlations=True)
+    alone = fronts.evaluate(torch.tensor(couplings), correlations=False)
+    assert found.sound.all()
+    assert alone.sound.all()
+    for k, row in enumerate(couplings):
+        exact = enumerate_states(pl.IsingModel(lattice.edges, row))
+        expected = pytest.approx(exact.log_partition - np.log(2.0), rel=1e-12)
+        assert found.log_partition[k].item() == expected
+        assert alone.log_partition[k].item() == expected
+        np.testing.assert_allclose(found.correlations[k], 2 * exact.edges - 1, atol=1e-10)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "graph",
+    [
+        (2, [(0, 1)]),
+        (3, [(0, 1), (1, 2)]),
+        (6, [(0, 1), (1, 2), (0, 2), (3, 4)]),
+        (12, [(k, (k + 1) % 12) for k in range(12)]),
+        (21, [(0, k) for k in range(1, 21)]),
+    ],
+)
+def test_trees_rings_and_loose_parts(graph, kernels, rng):
+    plan = pl.plan(graph)
+    couplings = rng.standard_normal((40, plan.num_edges))
+    found = on_host(plan, kernels).evaluate(torch.tensor(couplings), correlations=True)
+    expected = plan.marginals(couplings)
+    log_2 = plan.embedding.num_components * np.log(2.0)
+    assert found.sound.all()
+    np.testing.assert_allclose(found.log_partition + log_2, expected.log_z, rtol=1e-12)
+    np.testing.assert_allclose(found.correlations, 2 * expected.edges - 1, atol=1e-10)
+
+
+@needs_compiler
+def test_rows_that_lose_digits_are_recognised(kernels, rng):
+    plan = plan_of(square_lattice(8, 8))
+    scale = np.linspace(0.1, 12.0, 50)[:, None]
+    couplings = scale * rng.standard_normal((50, plan.num_edges))
+    fronts = on_host(plan, kernels)
+    expected = plan.marginals(couplings)
+    for correlations in (False, True):
+        found = fronts.evaluate(torch.tensor(couplings), correlations=correlations)
+        sound = found.sound.numpy()
+        assert 10 < sound.sum() < 50
+        value = found.log_partition.numpy() + np.log(2.0)
+        np.testing.assert_allclose(value[sound], expected.log_z[sound], rtol=1e-10)
+        if correlations:
+            got = found.correlations.numpy()[sound]
+            np.testing.assert_allclose(got, (2 * expected.edges - 1)[sound], atol=1e-7)
+    single = fronts.evaluate(torch.tensor(couplings), correlations=True, precision="single")
+    sound = single.sound.numpy()
+    value = single.log_partition.numpy() + np.log(2.0)
+    np.testing.assert_allclose(value[sound], expected.log_z[sound], rtol=1e-4)
+
+
+@needs_compiler
+def test_batches_are_cut_to_the_memory(kernels, rng, monkeypatch):
+    plan = plan_of(square_lattice(4, 5))
+    couplings = torch.tensor(rng.standard_normal((100, plan.num_edges)))
+    whole = on_host(plan, kernels).evaluate(couplings, correlations=True)
+    monkeypatch.setattr("planaris.gpu.fronts.free_bytes", lambda device: 1)
+    parts = on_host(plan, kernels).evaluate(couplings, correlations=True)
+    assert torch.equal(whole.log_partition, parts.log_partition)
+    assert torch.equal(whole.correlations, parts.correlations)
+
+
+def test_evaluation_on_the_cpu_says_so(rng):
+    plan = plan_of(square_lattice(3, 3))
+    couplings = torch.tensor(rng.standard_normal((2, 3, plan.num_edges)))
+    found = evaluate(couplings, plan)
+    assert found.on_cpu.all()
+    assert found.on_cpu.shape == found.log_partition.shape == (2, 3)
+    assert found.correlations.shape == couplings.shape
+    assert evaluate(couplings, plan, correlations=False).correlations is None
+    with pytest.raises(ModelError, match="`precision` must be"):
+        log_partition(couplings, plan, precision="half")
+
+
+@pytest.mark.gpu
+def test_gradients_on_a_gpu(rng):
+    plan = plan_of(triangular_lattice(4, 4))
+    values = torch.tensor(rng.standard_normal((3, plan.num_edges)), device="cuda")
+    values.requires_grad_(True)
+    assert torch.autograd.gradcheck(lambda J: log_partition(J, plan), (values,), atol=1e-6)
+    single = values.detach().float().requires_grad_(True)
+    log_partition(single, plan).sum().backward()
+    assert single.grad.dtype == torch.float32
+    assert single.grad.is_cuda
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [5, 21, 50])
+def test_a_gpu_agrees_with_the_core(size, rng):
+    plan = pl.plan(pl.generate.spin_glass(size, rng))
+    scale = np.linspace(0.1, 3.0, 200)[:, None]
+    couplings = scale * rng.standard_normal((200, plan.num_edges))
+    expected = plan.marginals(couplings)
+    given = torch.tensor(couplings, device="cuda")
+    for correlations in (False, True):
+        found = evaluate(given, plan, correlations=correlations)
+        assert found.log_partition.is_cuda
+        np.testing.assert_allclose(found.log_partition.cpu(), expected.log_z, rtol=1e-10)
+    np.testing.assert_allclose(found.correlations.cpu(), 2 * expected.edges - 1, atol=1e-7)
+    assert not found.on_cpu[:50].any()
