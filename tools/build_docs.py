@@ -78,6 +78,7 @@ howto/temperatures
 howto/not-planar
 howto/pictures
 howto/many-models
+howto/gpu
 howto/segmentation
 howto/denoise
 howto/play

@@ -21,10 +21,16 @@ def bench(
     batch: Annotated[
         bool, typer.Option("--batch", help="Batches of models instead, by size and threads.")
     ] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="A GPU ('cuda') beside this machine.")
+    ] = None,
     write: Write = None,
     json: Json = False,
 ) -> None:
     """Time planaris beside the packages that solve the same, as far as they are installed."""
+    if device is not None:
+        _bench_device(device, write, json)
+        return
     from rich.console import Console
 
     from planaris.experiments import batch_performance as batches
@@ -54,3 +60,43 @@ def bench(
         update_file(write, table, begin=batches.BATCH_BEGIN, end=batches.BATCH_END)
     else:
         update_file(write, table)
+
+
+def _bench_device(device: str, write: Path | None, json: bool) -> None:
+    """Time elimination and batches on a device."""
+    from rich.console import Console
+
+    from planaris.experiments import device_performance as devices
+    from planaris.experiments.performance import update_file
+    from planaris.gpu.device import find_device, import_torch
+    from planaris.progress import watch
+    from planaris.report.machine import describe_machine
+
+    found, machine = find_device(device), describe_machine()
+    widths: list[devices.WidthRow] = []
+    batches: list[devices.BatchRow] = []
+    with watch("measuring") as told:
+        for width in devices.measure_widths(found):
+            widths.append(width)
+            if told is not None:
+                told(-1.0)
+        for batch in devices.measure_device_batches(found):
+            batches.append(batch)
+            if told is not None:
+                told(-1.0)
+    if json:
+        tables = {
+            "widths": [asdict(row) for row in widths],
+            "batches": [asdict(row) for row in batches],
+        }
+        print_json({"machine": machine, **tables})
+        return
+    torch = import_torch()
+    name = torch.cuda.get_device_name(found) if found.type == "cuda" else "torch on the CPU"
+    where = f"{name}, beside {machine['processor']}, planaris {machine['planaris']}"
+    table = f"{devices.render_widths(widths)}\n\n{devices.render_device_batches(batches)}"
+    table += f"\n\nMeasured by `planaris bench --device {device}` on {where}; wall time."
+    if write is None:
+        Console().print(table, markup=False, highlight=False, soft_wrap=True)
+    else:
+        update_file(write, table, begin=devices.DEVICE_BEGIN, end=devices.DEVICE_END)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from planaris.errors import MethodError, ModelError, missing_extra
 from planaris.planar import Plan
 from planaris.planar import plan as make_plan
+from planaris.planar.on_device import evaluate_on_cpu, evaluate_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -172,52 +170,23 @@ def _function() -> Any:
 
 
 def _evaluate(plan: Plan, couplings: Tensor, *, gradient: bool, precision: Precision) -> Evaluation:
-    """Evaluate where the couplings are; rows that lose digits on a GPU again on the CPU."""
+    """Evaluate where the couplings are."""
     torch = _import_torch()
-    fronts = plan.evaluator.on_device(couplings.device) if couplings.is_cuda else None
-    if fronts is None or couplings.numel() == 0:
-        values = couplings.to("cpu", torch.float64).numpy()
-        log_z, slopes = _on_cpu(plan, values, gradient=gradient)
-        return Evaluation(
-            torch.from_numpy(log_z).to(couplings.device),
-            None if slopes is None else torch.from_numpy(slopes).to(couplings.device),
-            torch.ones(couplings.shape[:-1], dtype=torch.bool, device=couplings.device),
+    if couplings.is_cuda and couplings.numel() and plan.evaluator.models is not None:
+        found = evaluate_on_device(
+            plan, couplings.reshape(-1, plan.num_edges), correlations=gradient, precision=precision
         )
-    shape, rows = couplings.shape, couplings.reshape(-1, plan.num_edges)
-    if not torch.isfinite(rows).all():
-        msg = "`couplings` must be finite"
-        raise ModelError(msg)
-    found = fronts.evaluate(rows, correlations=gradient, precision=precision)
-    log_z = found.log_partition + plan.embedding.num_components * math.log(2.0)
-    again = (~found.sound).nonzero().ravel()
-    if len(again):
-        values = rows[again].to("cpu", torch.float64).numpy()
-        some, slopes = _on_cpu(plan, values, gradient=gradient)
-        log_z[again] = torch.from_numpy(some).to(log_z)
-        if slopes is not None:
-            found.correlations[again] = torch.from_numpy(slopes).to(log_z)
-    return Evaluation(
-        log_z.reshape(shape[:-1]),
-        None if found.correlations is None else found.correlations.reshape(shape),
-        ~found.sound.reshape(shape[:-1]),
+        shape = couplings.shape[:-1]
+        return Evaluation(
+            found.log_partition.reshape(shape),
+            None if found.correlations is None else found.correlations.reshape(couplings.shape),
+            ~found.sound.reshape(shape),
+        )
+    log_z, slopes = evaluate_on_cpu(
+        plan, couplings.to("cpu", torch.float64).numpy(), correlations=gradient
     )
-
-
-def _on_cpu(plan: Plan, couplings: Any, *, gradient: bool) -> tuple[Any, Any]:
-    """Return log Z (...) and the correlations (..., m), or None where nobody asks for them."""
-    rows = couplings.reshape(-1, plan.num_edges) if couplings.size else couplings
-    shape = couplings.shape[:-1]
-    if plan.num_edges == 0:
-        log_z = np.full(shape, plan.num_spins * np.log(2.0))
-        return log_z, np.zeros(couplings.shape) if gradient else None
-    if len(rows) == 0:
-        return np.zeros(shape), np.zeros(couplings.shape) if gradient else None
-    if not gradient:
-        found = plan.log_partition(rows)
-        if not found.exact.all():
-            msg = "log Z of these couplings cannot be computed to double precision"
-            raise MethodError(msg, rows=np.flatnonzero(~found.exact))
-        return found.values.reshape(shape), None
-    marginals = plan.marginals(rows)
-    agree = marginals.edges.reshape(couplings.shape)
-    return marginals.log_z.reshape(shape), 2.0 * agree - 1.0
+    return Evaluation(
+        torch.from_numpy(log_z).to(couplings.device),
+        None if slopes is None else torch.from_numpy(slopes).to(couplings.device),
+        torch.ones(couplings.shape[:-1], dtype=torch.bool, device=couplings.device),
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import ModelError, NotFittedError
+from planaris.gpu.device import find_device
 from planaris.learn.instances import Instance, graph_instance, image_instance
 from planaris.learn.optimize import (
     Training,
@@ -72,6 +73,8 @@ class PlanarCRF(Parameters):
         Images at a time, by joblib.
     random_state : int
         Seed of the samples.
+    device : str or torch.device, optional
+        ``"cuda"``: marginals of all images of one shape are computed at once on a GPU.
     progress : bool or callable, optional
         See :data:`planaris.progress.ProgressOption`.
 
@@ -119,6 +122,7 @@ class PlanarCRF(Parameters):
         max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
+        device: Any = None,
         progress: ProgressOption = None,
     ) -> None:
         self.loss = loss
@@ -135,6 +139,7 @@ class PlanarCRF(Parameters):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.device = device
         self.progress = progress
 
     # -- what scikit-learn calls --------------------------------------------------------------
@@ -165,6 +170,8 @@ class PlanarCRF(Parameters):
             Labels of each; two values.
         """
         self._check_parameters()
+        if self.device is not None:
+            find_device(self.device)
         instances = self._instances(X)
         if len(instances) != len(y) or not instances:
             msg = f"`X` and `y` must be as many, at least one; got {len(instances)} and {len(y)}"
@@ -332,6 +339,7 @@ class PlanarCRF(Parameters):
             if len(graphs) >= MAX_GRAPHS:
                 graphs.pop(next(iter(graphs)))
             graphs[key] = instance.graph()
+        graphs[key].device = self.device
         return graphs[key]
 
     def _as_spins(self, name: str, labels: Any, instance: Instance) -> Int8Array:

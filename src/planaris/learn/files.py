@@ -22,7 +22,7 @@ NAMES = (
     *("format", "parameters", "classes", "coef", "bounds", "history_weights"),
     *(f"history_{name}" for name in HISTORY),
 )
-SKIPPED = ("progress",)
+SKIPPED = ("progress", "device")
 """Parameters that say how to run, not what was learned."""
 
 

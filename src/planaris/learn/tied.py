@@ -13,11 +13,13 @@ import numpy as np
 
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError, ModelError, NotPlanarError
+from planaris.gpu.device import find_device, import_torch
 from planaris.kernels.graph import spins_from_disagreements
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges
 from planaris.planar.ground_state import ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
+from planaris.planar.on_device import evaluate_on_device
 from planaris.planar.plan import Plan
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
@@ -37,6 +39,8 @@ class TiedGraph:
         Whether the spins of a tied pair differ; a Boolean stands for all.
     positions : array_like of float, shape (n, 2), optional
         A plane drawing.
+    device : str or torch.device, optional
+        ``"cuda"``: marginals of batches are computed on a GPU.
 
     Examples
     --------
@@ -55,8 +59,10 @@ class TiedGraph:
         ties: ArrayLike = (),
         opposite: ArrayLike = True,
         positions: ArrayLike | None = None,
+        device: Any = None,
     ) -> None:
         self.num_spins = num_spins
+        self.device = device
         self.edges = as_edges(edges, num_spins)
         self.ties = as_edges(ties, num_spins, name="ties")
         self.opposite = np.broadcast_to(np.asarray(opposite, dtype=bool), len(self.ties)).copy()
@@ -164,6 +170,8 @@ class TiedGraph:
         if self.contracted.num_edges == 0:  # only free spins
             agree = reduced
             log_z = np.full(reduced.shape[:-1], self.contracted.num_spins * np.log(2.0))
+        elif self._on_gpu():
+            agree, log_z = self._marginals_on_gpu(reduced)
         else:
             found = self.plan.marginals(reduced, threads=threads)
             agree, log_z = found.edges, np.asarray(found.log_z)
@@ -171,6 +179,18 @@ class TiedGraph:
         outer = known[..., self._place]  # inside a group: agree, up to the sign
         apart = np.where(self._relative > 0, 1.0 - outer, outer)
         return apart, log_z + constant
+
+    def _on_gpu(self) -> bool:
+        return self.device is not None and find_device(self.device).type == "cuda"
+
+    def _marginals_on_gpu(self, couplings: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return P(s_u = s_v) and log Z of contracted couplings."""
+        rows = np.atleast_2d(couplings)
+        given = import_torch().as_tensor(rows, device=find_device(self.device))
+        found = evaluate_on_device(self.plan, given, correlations=True)
+        agree = (found.correlations.cpu().numpy() + 1.0) / 2.0
+        log_z: FloatArray = found.log_partition.cpu().numpy()
+        return agree.reshape(couplings.shape), log_z.reshape(couplings.shape[:-1])
 
     def log_partition(self, couplings: ArrayLike, *, threads: int | None = None) -> float:
         """Return log Z over the states that keep the ties."""

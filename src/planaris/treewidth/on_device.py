@@ -114,7 +114,7 @@ class DeviceRun(Run):
         self, budget: Budget, *, marginals: bool
     ) -> tuple[Total, FloatArray, FloatArray]:
         """Sum where every entry needs an exponent of its own."""
-        self.stats["device"] = "cpu"
+        self.stats |= {"device": "cpu"}
         try:
             refuse_if_too_large(self.plan, None)
         except TooLargeError as error:

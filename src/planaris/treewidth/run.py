@@ -76,7 +76,7 @@ class Run:
             spare=plan.spare,
             budget=budget,
         )
-        self.stats["wide_exponents"] = wide
+        self.stats |= {"wide_exponents": wide}
         total = Total((value, *form.constants), error + form.error)
         if marginals and total.value > -math.inf and not isinstance(self.model, IsingModel):
             pairs = factor_marginals(form, nodes, pairs)

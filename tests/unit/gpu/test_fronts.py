@@ -8,10 +8,11 @@ import torch
 
 import planaris as pl
 from helpers.host_kernels import HostFrontKernels, needs_compiler
-from planaris.errors import ModelError
+from planaris.errors import MethodError, ModelError
 from planaris.generate import square_lattice, triangular_lattice
 from planaris.gpu.fronts import DeviceFronts
 from planaris.interop.torch import evaluate, log_partition
+from planaris.learn import PlanarCRF
 from planaris.reference import enumerate_states
 
 CPU = torch.device("cpu")
@@ -142,3 +143,28 @@ def test_a_gpu_agrees_with_the_core(size, rng):
         np.testing.assert_allclose(found.log_partition.cpu(), expected.log_z, rtol=1e-10)
     np.testing.assert_allclose(found.correlations.cpu(), 2 * expected.edges - 1, atol=1e-7)
     assert not found.on_cpu[:50].any()
+
+
+def images(rng):
+    masks = [pl.generate.shape_mask((8, 9), rng) for _ in range(3)]
+    return [pl.generate.noisy_mask(mask, 2.0, rng) for mask in masks], masks
+
+
+@pytest.mark.gpu
+def test_a_crf_learns_the_same_on_a_gpu(rng):
+    given, masks = images(rng)
+    crf = PlanarCRF().fit(given, masks)
+    other = PlanarCRF(device="cuda").fit(given, masks)
+    np.testing.assert_allclose(other.coef_, crf.coef_, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.predict_boundary(given)[0], crf.predict_boundary(given)[0], atol=1e-6
+    )
+
+
+def test_a_crf_refuses_a_device_before_it_learns(rng, monkeypatch):
+    given, masks = images(rng)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(MethodError, match="`device='cuda'` cannot be used"):
+        PlanarCRF(device="cuda").fit(given, masks)
+    same = PlanarCRF(device="cpu", max_iter=3).fit(given, masks)
+    np.testing.assert_array_equal(same.coef_, PlanarCRF(max_iter=3).fit(given, masks).coef_)

@@ -8,7 +8,6 @@ import planaris
 READS = re.compile(r"(?<!scipy)\.stats(\[|\.get\(|\.pop\()")
 SHOWN = {
     "reference/ball.py": "doctests that show a number in more digits than a double has",
-    "treewidth/inference.py": "writes what it used",
 }
 
 
