@@ -92,6 +92,9 @@ class HostUpdates:
         sums = sums.sum(0)
         return sums[: 3 * (step.last - step.first)].reshape(-1, 3), float(sums[-1])
 
+    def forget(self):
+        self.tops[:] = np.nan
+
     def top(self, data, bits):
         largest = self.views.top(data, bits)
         if not np.isnan(self.tops[0]):

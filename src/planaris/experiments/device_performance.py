@@ -143,7 +143,7 @@ def render_widths(rows: list[WidthRow]) -> str:
 
     >>> row = WidthRow("log Z", 24, 0.05, 2**27, 0.5, {2: 3.0, 16: 0.5})
     >>> print(render_widths([row]).splitlines()[-1])
-    | log Z | 24² | 0.05 s | 0.1 GiB | 50 % | 3.0 s (60×) | 0.5 s (10×) |
+    | log Z | 24² | 0.05 s | 0.1 GiB | 50 % | 3 s (60×) | 0.5 s (10×) |
     """
     names = ["task", "grid", "device", "memory", "of the bandwidth"]
     names += [f"{c} cores" for c in CORES]
@@ -156,10 +156,10 @@ def render_widths(rows: list[WidthRow]) -> str:
         cells = [
             row.task,
             f"{row.size}²",
-            f"{row.seconds:.2g} s" if row.seconds < 10 else f"{row.seconds:.1f} s",
+            _readable(row.seconds),
             f"{row.bytes / 2**30:.1f} GiB",
             "" if row.share is None else f"{100 * row.share:.0f} %",
-            *("" if t is None else f"{t:.1f} s ({t / row.seconds:.0f}×)" for t in times),
+            *("" if t is None else f"{_readable(t)} ({t / row.seconds:.0f}×)" for t in times),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -191,6 +191,10 @@ def render_device_batches(rows: list[BatchRow]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _readable(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.1f} s"
 
 
 def _glass(size: int) -> IsingModel:

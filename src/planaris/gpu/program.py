@@ -137,11 +137,6 @@ class Program:
         return np.asarray(np.where(moved, -least / np.log(2.0), 0.0))
 
     @cached_property
-    def growth_before(self) -> FloatArray:
-        """log₂ of what the sum of beta can grow by from an update back to the first."""
-        return np.concatenate([[0.0], np.cumsum(self.column_bits)])
-
-    @cached_property
     def growth_after(self) -> FloatArray:
         """log₂ of what the sum of alpha can grow by from before an update to the end."""
         return np.concatenate([np.cumsum(self.row_bits[::-1])[::-1], [0.0]])

@@ -40,8 +40,11 @@ class Updates(Protocol):
         old label 1, those with label 1 of the control.
         """
 
+    def forget(self) -> None:
+        """Take note that a table was changed by something else."""
+
     def top(self, data: Any, bits: int) -> float:
-        """Return the largest entry after the last update."""
+        """Return the largest entry of the table that was updated last."""
 
     def additions(self, bits: int) -> int:
         """Return how many numbers were added up one after the other for a sum of ``backward``."""
@@ -109,6 +112,9 @@ class ViewUpdates:
                 sums[k] += all_of, both, all_of * label
             self._update(beta, bits, at, back=True)
         return sums, dot(history[0], beta[: 1 << bits])
+
+    def forget(self) -> None:
+        """Do nothing: nothing is remembered."""
 
     def top(self, data: Any, bits: int) -> float:
         """Return the largest entry."""
@@ -181,6 +187,10 @@ class CudaUpdates:
         self._fresh = self._tops[:blocks]
         sums = self._sums[:blocks].cpu().numpy().sum(0)
         return sums[: 3 * (step.last - step.first)].reshape(-1, 3), float(sums[-1])
+
+    def forget(self) -> None:
+        """Forget the largest entry that the last pass has found."""
+        self._fresh = None
 
     def top(self, data: Any, bits: int) -> float:
         """Return the largest entry, which the last pass has found."""

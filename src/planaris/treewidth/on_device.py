@@ -11,7 +11,8 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import PrecisionError, TooLargeError
 from planaris.gpu.device import find_device, free_bytes
-from planaris.gpu.frontier import UnderflowError, device_max, device_sum
+from planaris.gpu.engine import UnderflowError
+from planaris.gpu.frontier import device_max, device_sum
 from planaris.gpu.program import Program
 from planaris.gpu.tables import BACKWARD, FORWARD
 from planaris.kernels.frontier import MAX_BITS

@@ -14,7 +14,7 @@ from helpers.mrfs import any_mrf, list_all
 from planaris.budget import UNLIMITED
 from planaris.errors import InfeasibleError, MethodError, PrecisionError, TooLargeError
 from planaris.generate import spin_glass
-from planaris.gpu import frontier
+from planaris.gpu import engine, frontier
 from planaris.gpu.program import Program, Shape
 from planaris.reference import enumerate_states
 from planaris.treewidth import plan_elimination
@@ -132,7 +132,7 @@ def test_kernels_compiled_for_this_machine(monkeypatch, rng, tmp_path):
         made.append(HostUpdates(program, best, tmp_path))
         return made[-1]
 
-    monkeypatch.setattr(frontier, "ViewUpdates", updates)
+    monkeypatch.setattr(engine, "ViewUpdates", updates)
     check(glass(14, rng), "cpu")
     check(dense(34, 0.22, rng), "cpu")
     assert min(each.passes for each in made) > 0
@@ -169,6 +169,22 @@ def test_cold_models_are_left_to_the_cpu(rng, monkeypatch):
     monkeypatch.setattr("planaris.treewidth.plan.default_memory_limit", lambda: 100)
     with pytest.raises(PrecisionError, match="range of doubles"):
         pl.log_partition(model, method="treewidth", device="cpu")
+
+
+def test_what_underflow_takes_is_noticed(rng):
+    # Warm enough for one exponent per table, then so cold that entries of the table leave doubles.
+    for scale, alone in ((1.0, True), (80.0, False)):
+        model = glass(9, rng, scale=scale)
+        plan = plan_elimination(model, kind="frontier")
+        program = Program(plan.pairwise.arrays, plan.order, 40)
+        expected = pl.marginals(model, "treewidth")
+        try:
+            found = frontier.device_sum(program, 81, model.num_edges, "cpu", 3, UNLIMITED)
+        except engine.UnderflowError:
+            assert not alone
+            continue
+        assert alone
+        np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-13)
 
 
 @pytest.mark.gpu
