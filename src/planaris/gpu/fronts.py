@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from planaris.errors import TooLargeError
 from planaris.gpu.compiler import compile_module, find_kernel
 from planaris.gpu.device import free_bytes, import_torch
 from planaris.kernels.pfaffian import Elimination
+from planaris.machine import readable
 from planaris.typing import Array, IntArray
 
 LANES, PANEL, THREADS, GAUGE_THREADS = 32, 16, 256, 32
@@ -144,12 +146,19 @@ class DeviceFronts:
         size = 4 if precision == "single" else 8
         block = size * LANES * self._numbers(correlations)
         each = 8 * (9 * self.num_all + 2 * self.num_vertices)
+        least = block + LANES * each
+        if least > room:
+            msg = (
+                f"{LANES} models of {self.num_vertices} spins need {least} bytes "
+                f"({readable(least)}) on {self.device}, {room} bytes ({readable(room)}) are free"
+            )
+            raise TooLargeError(msg, bytes_needed=least)
         many = 1
         if self.device.type == "cuda":
             processors = torch.cuda.get_device_properties(self.device).multi_processor_count
             many = BLOCKS * processors
         blocks = max(1, min(many, room // 2 // block, -(-len(values) // LANES)))
-        count = max(LANES, (room - blocks * block) // each // LANES * LANES)
+        count = (room - blocks * block) // each // LANES * LANES
         parts = [
             self._part(values[k : k + count], correlations, precision, blocks)
             for k in range(0, len(values), count)

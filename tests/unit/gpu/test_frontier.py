@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from planaris.budget import UNLIMITED
 from planaris.errors import InfeasibleError, MethodError, PrecisionError, TooLargeError
 from planaris.generate import spin_glass
 from planaris.gpu import engine, frontier
+from planaris.gpu.device import find_device
 from planaris.gpu.program import Program, Shape
 from planaris.reference import enumerate_states
 from planaris.treewidth import plan_elimination
@@ -157,6 +161,27 @@ def test_a_device_without_a_gpu_is_refused_in_one_line(monkeypatch):
         pl.log_partition(spin_glass(3, 1), method="treewidth", device="cuda")
     assert "cannot be used" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_old_driver_is_named(monkeypatch):
+    import torch
+
+    def old():
+        warnings.warn("The NVIDIA driver on your system is too old. Update it", stacklevel=1)
+        return False
+
+    monkeypatch.setattr(torch.cuda, "is_available", old)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    with pytest.raises(MethodError, match="driver on your system is too old; use 'cpu'"):
+        find_device("cuda:0")
+
+
+def test_torch_is_imported_for_a_device_only():
+    code = (
+        "import sys, planaris as pl; m = pl.generate.spin_glass(4, 1); pl.log_partition(m);"
+        "pl.marginals(m, 'treewidth'); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_cold_models_are_left_to_the_cpu(rng, monkeypatch):

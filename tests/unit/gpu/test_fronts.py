@@ -8,9 +8,9 @@ import torch
 
 import planaris as pl
 from helpers.host_kernels import HostFrontKernels, needs_compiler
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.generate import square_lattice, triangular_lattice
-from planaris.gpu.fronts import DeviceFronts
+from planaris.gpu.fronts import SHARE, DeviceFronts
 from planaris.interop.torch import evaluate, log_partition
 from planaris.learn import PlanarCRF
 from planaris.reference import enumerate_states
@@ -100,6 +100,10 @@ def test_batches_are_cut_to_the_memory(kernels, rng, monkeypatch):
     couplings = torch.tensor(rng.standard_normal((100, plan.num_edges)))
     whole = on_host(plan, kernels).evaluate(couplings, correlations=True)
     monkeypatch.setattr("planaris.gpu.fronts.free_bytes", lambda device: 1)
+    with pytest.raises(TooLargeError, match=r"32 models of 20 spins need \d+ bytes") as caught:
+        on_host(plan, kernels).evaluate(couplings, correlations=True)
+    enough = int(caught.value.bytes_needed / SHARE) + 10
+    monkeypatch.setattr("planaris.gpu.fronts.free_bytes", lambda device: enough)
     parts = on_host(plan, kernels).evaluate(couplings, correlations=True)
     assert torch.equal(whole.log_partition, parts.log_partition)
     assert torch.equal(whole.correlations, parts.correlations)
