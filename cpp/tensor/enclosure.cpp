@@ -258,9 +258,9 @@ bool Encloser::image(Word& word, int from, Vector& centre, Vector& radius) const
   return true;
 }
 
-const Enclosure& Encloser::advance(const Vector& errors) {
+const Enclosure& Encloser::advance(const Vector& errors, const Vector& moved) {
   const int position = static_cast<int>(found_.size());
-  prepare(position - 1, errors);
+  prepare(position - 1, errors, moved);
   found_.push_back(grow(position));
   measure(position);
   return found_.back();
@@ -280,7 +280,7 @@ void Encloser::refine(int position, const Vector& dual) {
 }
 
 // What words need to know of a step.
-void Encloser::prepare(int step, const Vector& errors) {
+void Encloser::prepare(int step, const Vector& errors, const Vector& moved) {
   const Letters& t = steps_[step];
   const Vector& c = hull_centres_[step];
   const Vector& r = hull_radii_[step];
@@ -290,7 +290,7 @@ void Encloser::prepare(int step, const Vector& errors) {
       for (int k = 0; k < t.to; ++k) added[k] = terms_.added * errors[static_cast<size_t>(s) * t.to + k];
     }
     times_absolute(sizes_[step].data(), t.m[s].data(), carried.data(), t.from, t.to);
-    double most = 0;
+    double most = 0;  // first component of an image
     for (size_t v = 0; v < c.size() / t.from; ++v) {
       double sum = added[0];
       for (int k = 0; k < t.from; ++k) {
@@ -299,6 +299,8 @@ void Encloser::prepare(int step, const Vector& errors) {
       }
       most = std::max(most, sum);
     }
+    for (size_t k = 0; k < moved.size(); ++k) added[k] += terms_.moved * moved[k] * most;
+    if (!moved.empty()) most += terms_.moved * moved[0] * most;
     errors_[s].push_back(std::move(added));
     carried_[s].push_back(std::move(carried));
     most_[s].push_back(most);

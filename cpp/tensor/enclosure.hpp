@@ -21,6 +21,7 @@ struct Lost : std::runtime_error {
 // inject errors of known size into what is bounded.
 struct Terms {
   double tau = 1, residual = 1, raw = 1, radius = 1, word = 1, cut = 1, last = 1, added = 1;
+  double moved = 1, cone = 1;
   double inject = 0;  // into the row applied to the state, as if it were rounding
   double turn = 0;    // into the cores, which may be anything
   double coarse = 0;  // into words, as if it were rounding
@@ -66,15 +67,17 @@ class Encloser {
 
   const Enclosure& at(int position) const { return found_[position]; }
   // The next position. `errors` (2 × to): bound, per letter, of what is added by the step that
-  // leads to it to the image of a vector with first component one; empty: nothing.
-  const Enclosure& advance(const Vector& errors);
+  // leads to it to the image of a vector with first component one; empty: nothing. `moved` (to):
+  // vectors are enclosed together with all that come from moving them here by up to so many times
+  // their first component; empty: not at all.
+  const Enclosure& advance(const Vector& errors, const Vector& moved = {});
   // Encloses a position again, with one more vector of the other side to judge widths by. Different
   // positions may be refined at the same time.
   void refine(int position, const Vector& dual);
 
  private:
   struct Word;
-  void prepare(int step, const Vector& errors);
+  void prepare(int step, const Vector& errors, const Vector& moved);
   Enclosure grow(int position) const;
   void measure(int position);
   bool image(Word& word, int from, Vector& centre, Vector& radius) const;

@@ -16,11 +16,13 @@ namespace {
 // Not inlined: nothing of it may be moved out of the scope of its rounding.
 __attribute__((noinline)) double bound_next(const RowState& row, const GridView& grid, int r,
                                             const ProofOptions& options, std::vector<Seen>& seen,
-                                            size_t* start, double* cut, Team& team) {
+                                            size_t* start, double* cut, ConeFactors* cones,
+                                            Team& team) {
   const RoundUp up;
   RowBound found = bound_row(row, grid, r, seen, options.efforts, start, options.target,
-                             options.terms, team);
+                             options.keep, options.terms, team);
   seen = std::move(found.seen);
+  *cones = std::move(found.cones);
   *cut += found.cut;
   return found.width;
 }
@@ -162,9 +164,10 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     compress(row, options.max_bond, options.tolerance);
     turn(row, options.terms);
     exponent += row.exponent;
+    ConeFactors cones;
     if (!lost) {
       try {
-        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut, team);
+        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut, &cones, team);
         out.rows.push_back(width);
       } catch (const Lost&) {
         lose(r);
@@ -172,6 +175,7 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     }
     cores = std::move(row.cores);
     flat = std::move(row.flat);
+    if (options.keep && !lost) out.states.push_back({cores, flat, std::move(cones)});
   }
   if (!in_range(grid, grid.rows - 1, flat, {})) throw std::overflow_error("weights out of the range of doubles");
   RowState row = apply_row(grid, grid.rows - 1, cores, flat);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/control.hpp"
+#include "tensor/cone.hpp"
 #include "tensor/enclosure.hpp"
 #include "tensor/row_state.hpp"
 
@@ -28,6 +29,14 @@ struct ProofOptions {
   double target = 1e-11;
   Terms terms;
   int threads = 1;
+  bool keep = false;  // the states, for marginals and samples
+};
+
+// The state after a row: exp(Σ flat s) times the product of its cores, times a power of two.
+struct ProvedState {
+  std::vector<Core> cores;
+  std::vector<double> flat;
+  ConeFactors cones;
 };
 
 struct ProvedGrid {
@@ -36,6 +45,7 @@ struct ProvedGrid {
   int32_t lost_row = -1;   // first row without a bound
   double cut = 0, rounding = 0;  // shares of the half-width
   std::vector<double> rows;      // bound of every row
+  std::vector<ProvedState> states;  // after every row but the last, if kept
 };
 
 ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control& control);

@@ -61,6 +61,15 @@ std::vector<Vector> cloud(const std::vector<Letters>& steps) {
   return out;
 }
 
+// How far the vectors of a cloud (count × dim) are moved in every component.
+Vector moves(const Vector& cloud, int dim) {
+  Vector out(dim, 0.0);
+  for (size_t k = 0; k < cloud.size(); ++k) out[k % dim] = std::max(out[k % dim], std::abs(cloud[k]));
+  const double floor = 1e-15 * *std::max_element(out.begin(), out.end());
+  for (double& x : out) x = kMoved * std::max(x, floor);
+  return out;
+}
+
 // |x E y[k:] + rounding| / (x C y[:k]) at a site, for all letters and x and y in enclosures.
 class SitePairs {
  public:
@@ -201,8 +210,8 @@ class SitePairs {
 class RowProof {
  public:
   RowProof(const RowState& row, const GridView& grid, int r, const std::vector<Seen>& before,
-           const Terms& terms)
-      : row_(row), terms_(terms), n_(static_cast<int>(row.applied.size())), errors_(n_),
+           bool cones, const Terms& terms)
+      : row_(row), terms_(terms), cones_(cones), n_(static_cast<int>(row.applied.size())), errors_(n_),
         ahead_(n_), back_(n_), all_back_(n_) {
     for (int i = 0; i < n_; ++i) {
       Vector ybar{1.0};
@@ -225,6 +234,12 @@ class RowProof {
     }
     left_cloud_ = cloud(ahead_);
     right_cloud_ = cloud(back_);
+    moved_x_.resize(n_ + 1);
+    moved_y_.resize(n_ + 1);
+    for (int i = 0; cones && i <= n_; ++i) {
+      moved_x_[i] = moves(left_cloud_[i], row_.kept[i]);
+      moved_y_[i] = moves(right_cloud_[n_ - i], row_.kept[i]);
+    }
     all_cloud_ = left_cloud_;  // seen from all of a bond: one letter more
     for (int i = 0; i < n_; ++i) {
       const Core& t = row_.turned[i];
@@ -252,8 +267,8 @@ class RowProof {
     all_of(team, 3, [&](int task, const auto& check) {
       for (int i = 0; i < n_; ++i, check()) {
         if (task == 0) right.advance(errors_[n_ - 1 - i]);
-        if (task == 1) left.advance({});
-        if (task == 2) state.advance({});
+        if (task == 1) left.advance({}, moved_x_[i + 1]);
+        if (task == 2) state.advance({}, moved_y_[n_ - 1 - i]);
       }
     });
     std::vector<double> deltas(n_), cuts(n_);
@@ -267,6 +282,7 @@ class RowProof {
       out.cut += cuts[i];
     }
     for (int i = 0; i <= n_; ++i) out.seen.push_back(seen_from(state.at(n_ - i)));
+    if (cones_) out.cones = cones(left, state, team);
     return out;
   }
 
@@ -285,6 +301,22 @@ class RowProof {
       }
     });
     if (lost) throw Lost();
+  }
+
+  ConeFactors cones(const Encloser& left, const Encloser& state, Team& team) const {
+    const std::vector<double> zero(n_, 0.0);
+    ConeFactors out{zero, zero, zero, zero, std::vector<double>(n_ + 1, 0.0)};
+    std::vector<BondSizes> sizes(n_ + 1);
+    all_of(team, n_ + 1, [&](int i, const auto& check) {
+      sizes[i] = bond_sizes(left.at(i), state.at(n_ - i));
+      check();
+    });
+    all_of(team, n_, [&](int i, const auto& check) {
+      cone_factors(row_.cores[i], left.at(i), state.at(n_ - 1 - i), sizes[i], sizes[i + 1],
+                   moved_x_[i + 1], moved_y_[i], i, terms_, out);
+      check();
+    });
+    return out;
   }
 
   static Seen seen_from(const Enclosure& e) {
@@ -346,8 +378,10 @@ class RowProof {
 
   const RowState& row_;
   const Terms& terms_;
+  const bool cones_;
   int n_;
   std::vector<Vector> errors_;  // (2 × dims[i])
+  std::vector<Vector> moved_x_, moved_y_;  // per bond: how far vectors are moved for cones
   // The cores to the right and to the left, and all of T to the left.
   std::vector<Letters> ahead_, back_, all_back_;
   std::vector<Vector> left_cloud_, right_cloud_, all_cloud_;  // in the order of the other side
@@ -385,8 +419,8 @@ Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Term
 
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
-                   size_t* start, double target, const Terms& terms, Team& team) {
-  RowProof proof(row, grid, r, before, terms);
+                   size_t* start, double target, bool cones, const Terms& terms, Team& team) {
+  RowProof proof(row, grid, r, before, cones, terms);
   RowBound best;
   best.width = std::numeric_limits<double>::infinity();
   for (; *start < efforts.size(); ++*start) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/team.hpp"
+#include "tensor/cone.hpp"
 #include "tensor/enclosure.hpp"
 #include "tensor/row_state.hpp"
 
@@ -21,6 +22,7 @@ struct RowBound {
   double width = 0;  // Σ -log(1 - δ)
   double cut = 0;    // the part that truncation has in it
   std::vector<Seen> seen;  // per bond, for the next row
+  ConeFactors cones;       // of the new state, if asked for
 };
 
 // |yraw| <= ybar (w · yraw), for yraw in the cone of e^{J t s} ⊗ y, y in a box with letter s.
@@ -28,9 +30,9 @@ Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Term
 
 // Tries efforts in turn, from `start` on, until the bound is below `target`; throws Lost when none
 // gave one. `start` is left at the last one, where the next row may start. `before`: what the row
-// before has seen.
+// before has seen. `cones`: whether sums over the new state will be needed.
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
-                   size_t* start, double target, const Terms& terms, Team& team);
+                   size_t* start, double target, bool cones, const Terms& terms, Team& team);
 
 }  // namespace planaris::tensor

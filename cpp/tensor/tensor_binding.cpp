@@ -8,6 +8,8 @@
 #include "base/arrays.hpp"
 #include "tensor/contraction.hpp"
 #include "tensor/proof.hpp"
+#include "tensor/proved_marginals.hpp"
+#include "tensor/proved_samples.hpp"
 #include "tensor/rounding.hpp"
 
 namespace planaris::bindings {
@@ -34,6 +36,22 @@ Settings settings_of(int max_rank, double tolerance, double relative, int thread
                      double history_bytes) {
   if (max_rank < 1 || threads < 1) throw std::invalid_argument("max_rank and threads must be >= 1");
   return {{max_rank, tolerance, relative}, threads, history_bytes};
+}
+
+using Plane = In2<double>;
+
+GridView grid_of(const Plane& fields, const Plane& right, const Plane& down) {
+  const auto rows = static_cast<int>(fields.shape(0));
+  const auto columns = static_cast<int>(fields.shape(1));
+  if (rows < 1 || columns < 1 || right.size() != static_cast<size_t>(rows) * (columns - 1) ||
+      down.size() != static_cast<size_t>(rows - 1) * columns) {
+    throw std::invalid_argument("shapes of a grid do not fit each other");
+  }
+  return {rows,
+          columns,
+          {fields.data(), fields.size()},
+          {right.data(), right.size()},
+          {down.data(), down.size()}};
 }
 
 }  // namespace
@@ -140,6 +158,8 @@ void bind_tensor(nb::module_& m) {
       .def_rw("cut", &Terms::cut)
       .def_rw("last", &Terms::last)
       .def_rw("added", &Terms::added)
+      .def_rw("moved", &Terms::moved)
+      .def_rw("cone", &Terms::cone)
       .def_rw("inject", &Terms::inject)
       .def_rw("turn", &Terms::turn)
       .def_rw("coarse", &Terms::coarse)
@@ -155,31 +175,70 @@ void bind_tensor(nb::module_& m) {
       "prove_grid",
       [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
          std::vector<std::pair<int, int>> effort, double target, const Terms& terms, int threads,
-         Progress progress, double seconds) {
-        const auto rows = static_cast<int>(fields.shape(0));
-        const auto columns = static_cast<int>(fields.shape(1));
-        if (rows < 1 || columns < 1 || right.size() != static_cast<size_t>(rows) * (columns - 1) ||
-            down.size() != static_cast<size_t>(rows - 1) * columns || max_bond < 1) {
-          throw std::invalid_argument("shapes of a grid do not fit each other");
-        }
+         bool keep, Progress progress, double seconds) {
+        const GridView grid = grid_of(fields, right, down);
+        if (max_bond < 1) throw std::invalid_argument("max_bond must be >= 1");
         std::vector<Effort> efforts;
         for (const auto& [boxes, words] : effort) {
           if (boxes < 1 || words < 2) throw std::invalid_argument("an effort needs boxes and words");
           efforts.push_back({boxes, words});
         }
         if (efforts.empty()) throw std::invalid_argument("no effort");
-        const GridView grid{rows,
-                            columns,
-                            {fields.data(), fields.size()},
-                            {right.data(), right.size()},
-                            {down.data(), down.size()}};
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms, threads}, control);
+        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms, threads, keep},
+                          control);
       },
       nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
       nb::arg("max_bond"), nb::arg("tolerance"), nb::arg("effort"), nb::arg("target"),
-      nb::arg("terms"), nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
+      nb::arg("terms"), nb::arg("threads"), nb::arg("keep"), nb::arg("progress").none(),
+      nb::arg("seconds"));
+  using Ends = std::tuple<Out1<double>, Out1<double>, Out1<double>>;
+  m.def(
+      "proved_marginals",
+      [](Plane fields, Plane right, Plane down, const ProvedGrid& above, const ProvedGrid& below,
+         int threads, Progress progress, double seconds) -> std::tuple<bool, Ends, Ends, Ends, double> {
+        const GridView grid = grid_of(fields, right, down);
+        Control control = make_control(progress, seconds);
+        ProvedMarginals found;
+        {
+          nb::gil_scoped_release release;
+          found = proved_marginals(grid, above, below, threads, control);
+        }
+        const auto ends = [](ProvedProbabilities& p) -> Ends {
+          return {to_numpy(std::move(p.value)), to_numpy(std::move(p.lower)),
+                  to_numpy(std::move(p.upper))};
+        };
+        return {!found.lost, ends(found.nodes), ends(found.right), ends(found.down), found.rounding};
+      },
+      nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
+      nb::arg("above"), nb::arg("below"), nb::arg("threads"), nb::arg("progress").none(),
+      nb::arg("seconds"));
+  m.def(
+      "proposal_excess",
+      [](Plane fields, Plane right, Plane down, const ProvedGrid& proof) {
+        return proposal_excess(grid_of(fields, right, down), proof);
+      },
+      nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
+      nb::arg("proof"));
+  m.def(
+      "propose_samples",
+      [](Plane fields, Plane right, Plane down, const ProvedGrid& proof, int64_t count, uint64_t seed,
+         int threads, Progress progress, double seconds) -> std::tuple<bool, Out2<int8_t>, Out2<double>> {
+        const GridView grid = grid_of(fields, right, down);
+        Control control = make_control(progress, seconds);
+        Proposals found;
+        {
+          nb::gil_scoped_release release;
+          found = propose(grid, proof, count, seed, threads, control);
+        }
+        const size_t spins = fields.size();
+        return {!found.lost, to_numpy(std::move(found.spins), count, spins),
+                to_numpy(std::move(found.choices), count, spins)};
+      },
+      nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
+      nb::arg("proof"), nb::arg("count"), nb::arg("seed"), nb::arg("threads"),
+      nb::arg("progress").none(), nb::arg("seconds"));
   m.def("bounded_exp", &bounded_exp, nb::arg("x"));
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris import _core
 from planaris.budget import Budget, control
-from planaris.typing import FloatArray, IntArray, LongArray
+from planaris.typing import FloatArray, Int8Array, IntArray, LongArray
 
 Program = _core.SweepProgram
 Contraction = _core.Contraction
@@ -118,10 +118,12 @@ def prove_grid(
     target: float = 1e-11,
     terms: ProofTerms | None = None,
     threads: int = 1,
+    keep: bool = False,
     budget: Budget | None = None,
 ) -> ProvedGrid:
     """Return log Z of an Ising grid and a proved bound of its error, infinite when it was lost.
 
+    ``keep``: the states after all rows stay in memory, for marginals and samples.
     ``OverflowError`` when weights are out of the range of doubles.
     """
     return _core.prove_grid(
@@ -134,5 +136,72 @@ def prove_grid(
         target,
         ProofTerms() if terms is None else terms,
         threads,
+        keep,
         *control(budget),
     )
+
+
+Grid = tuple[FloatArray, FloatArray, FloatArray]
+"""Fields, couplings to the right and couplings down of an Ising grid."""
+
+
+class Ends(NamedTuple):
+    """Probabilities and ends that hold for them."""
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+class GridMarginals(NamedTuple):
+    """Probabilities of spins, of edges to the right and of edges down, shaped like the grid."""
+
+    nodes: Ends
+    right: Ends
+    down: Ends
+
+
+def proved_marginals(
+    grid: Grid,
+    above: ProvedGrid,
+    below: ProvedGrid,
+    *,
+    threads: int = 1,
+    budget: Budget | None = None,
+) -> GridMarginals | None:
+    """Return marginals with proved ends; None when the bound was lost.
+
+    ``above`` and ``below`` are proofs of the grid and of the grid upside down, with their states.
+    The grid needs two rows.
+    """
+    proved, *found, _ = _core.proved_marginals(*grid, above, below, threads, *control(budget))
+    if not proved:
+        return None
+    shaped = [
+        Ends(*(x.reshape(part.shape) for x in ends)) for ends, part in zip(found, grid, strict=True)
+    ]
+    return GridMarginals(*shaped)
+
+
+def proposal_excess(grid: Grid, proof: ProvedGrid) -> float:
+    """Return how far log(weight / probability of being proposed) may be above log Z of the proof."""
+    return _core.proposal_excess(*grid, proof)
+
+
+def propose_samples(
+    grid: Grid,
+    proof: ProvedGrid,
+    count: int,
+    seed: int,
+    *,
+    threads: int = 1,
+    budget: Budget | None = None,
+) -> tuple[Int8Array, FloatArray] | None:
+    """Return spins (count × spins), and how each was drawn; None when the bound was lost.
+
+    A number p > 0 is the probability of that choice, a number -p < 0 says that it was 1 - p.
+    """
+    proved, spins, choices = _core.propose_samples(
+        *grid, proof, count, seed, threads, *control(budget)
+    )
+    return (spins, choices) if proved else None
