@@ -39,25 +39,6 @@ double least_image(const Enclosure& e, const Vector& column) {
   return least;
 }
 
-// Σ_ab weight_a |m_ab| size_b for m (rows × columns), underflow included.
-double absolute_form(const Vector& weight, const Vector& m, const Vector& size) {
-  const auto rows = static_cast<int>(weight.size()), columns = static_cast<int>(size.size());
-  double sum = 0;
-  for (int a = 0; a < rows; ++a) {
-    const double* row = m.data() + static_cast<size_t>(a) * columns;
-    double part = 0;
-    for (int b = 0; b < columns; ++b) part += (std::abs(row[b]) + kTiny) * size[b];
-    sum += weight[a] * part;
-  }
-  return sum;
-}
-
-Vector inverses(const Vector& v) {
-  Vector out(v.size());
-  for (size_t k = 0; k < v.size(); ++k) out[k] = 1 / v[k];
-  return out;
-}
-
 }  // namespace
 
 BondSizes bond_sizes(const Enclosure& x, const Enclosure& y) {
@@ -84,9 +65,8 @@ BondSizes bond_sizes(const Enclosure& x, const Enclosure& y) {
     if (std::isnan(least)) throw Lost();
     return Pair{width, least, a, b, by_x > by_y};
   };
-  BondSizes out{largest(x), largest(y), Vector(dim, 0.0), Vector(dim, 0.0)};
+  BondSizes out{largest(x), largest(y), Vector(dim, 0.0), Vector(dim, 0.0), {}, {}};
   const auto add = [&](const Pair& p) {
-    if (!(p.least > 0)) throw Lost();
     for (int k = 0; k < dim; ++k) {
       out.over_x[k] = std::max(out.over_x[k], (std::abs(x.c(p.x)[k]) + x.r(p.x)[k]) / p.least);
       out.over_y[k] = std::max(out.over_y[k], (std::abs(y.c(p.y)[k]) + y.r(p.y)[k]) / p.least);
@@ -99,6 +79,11 @@ BondSizes bond_sizes(const Enclosure& x, const Enclosure& y) {
     queue.pop();
     const Enclosure::Node &nx = x.nodes[worst.x], &ny = y.nodes[worst.y];
     if (worst.width <= kNarrow || (nx.count == 0 && ny.count == 0) || count > kMostPairs) {
+      if (!(worst.least > 0)) {
+        out.failed_x.assign(x.c(worst.x), x.c(worst.x) + dim);
+        out.failed_y.assign(y.c(worst.y), y.c(worst.y) + dim);
+        return out;
+      }
       add(worst);
     } else if (ny.count == 0 || (nx.count > 0 && worst.left_wider)) {
       for (int k = 0; k < nx.count; ++k) queue.push(evaluate(nx.first + k, worst.y));
@@ -109,35 +94,67 @@ BondSizes bond_sizes(const Enclosure& x, const Enclosure& y) {
   return out;
 }
 
-void cone_factors(const Core& core, const Enclosure& from_left, const Enclosure& from_right,
-                  const BondSizes& left, const BondSizes& right, const Vector& moved_x,
-                  const Vector& moved_y, int site, const Terms& terms, ConeFactors& out) {
-  const int rows = core.left, columns = core.right;
-  const Vector to_x = inverses(moved_x), to_y = inverses(moved_y);
+Vector absolute_row(const Vector& weight, const Vector& m, int columns) {
+  Vector out(columns, 0.0);
+  for (size_t a = 0; a < weight.size(); ++a) {
+    const double* row = m.data() + a * columns;
+    for (int b = 0; b < columns; ++b) out[b] += weight[a] * (std::abs(row[b]) + kTiny);
+  }
+  return out;
+}
+
+Vector next_probe(const Core& core, const Vector& probe, const Vector& moved, bool forward) {
+  Vector best, sizes;
   for (int s = 0; s < 2; ++s) {
-    Vector m, turned(static_cast<size_t>(rows) * columns), row, column;
+    Vector next(moved.size(), 0.0), size(moved.size(), 0.0);
+    for (int a = 0; a < core.left; ++a) {
+      for (int b = 0; b < core.right; ++b) {
+        const double x = core.at(a, s)[b] * probe[forward ? a : b];
+        next[forward ? b : a] += x;
+        size[forward ? b : a] += std::abs(x) + kTiny;
+      }
+    }
+    if (best.empty() || next[0] > best[0]) {
+      best = std::move(next);
+      sizes = std::move(size);
+    }
+  }
+  const double unit = (static_cast<double>(probe.size()) + 8) * kUlp;
+  const double first = -(unit * sizes[0] - best[0]);
+  for (size_t k = 0; k < moved.size(); ++k) {
+    if (!(unit * sizes[k] < -(-moved[k] * first))) throw Lost();
+  }
+  const double factor = std::ldexp(1.0, -std::ilogb(best[0]));
+  for (double& x : best) x *= factor;
+  return best;
+}
+
+void cone_factors(const Core& core, const Enclosure& from_left, const Enclosure& from_right,
+                  const BondSizes& left, const BondSizes& right, const Vector& to_y, int site,
+                  const Terms& terms, ConeFactors& out) {
+  const int rows = core.left, columns = core.right;
+  const std::vector<double*> to{&out.right[site], &out.right_moved[site], &out.left[site],
+                                &out.left_moved[site]};
+  for (double* x : to) *x = 0;
+  for (int s = 0; s < 2; ++s) {
+    Vector m, turned(static_cast<size_t>(rows) * columns), column;
     for (int a = 0; a < rows; ++a) {
       m.insert(m.end(), core.at(a, s), core.at(a, s) + columns);
       column.push_back(core.at(a, s)[0]);
       for (int b = 0; b < columns; ++b) turned[static_cast<size_t>(b) * rows + a] = core.at(a, s)[b];
     }
-    row.assign(core.at(0, s), core.at(0, s) + columns);
+    const Vector row(core.at(0, s), core.at(0, s) + columns);
     const double least_y = least_image(from_right, row), least_x = least_image(from_left, column);
-    const auto keep = [&](std::vector<double>& to, double value) {
-      to[site] = std::max(to[site], terms.cone * value);
+    const auto form = [&](const Vector& weight, const Vector& matrix, const Vector& size) {
+      const Vector sums = absolute_row(weight, matrix, static_cast<int>(size.size()));
+      return terms.cone * dot(sums.data(), size.data(), static_cast<int>(size.size()));
     };
-    keep(out.right, absolute_form(left.over_x, m, right.y) / least_y);
-    keep(out.right_moved, absolute_form(to_y, m, right.y) / least_y);
-    keep(out.left, absolute_form(right.over_y, turned, left.x) / least_x);
-    keep(out.left_moved, absolute_form(to_x, turned, left.x) / least_x);
+    const double found[] = {form(out.over_x[site], m, right.y) / least_y,
+                            form(to_y, m, right.y) / least_y,
+                            form(out.over_y[site + 1], turned, left.x) / least_x,
+                            form(out.to_x[site + 1], turned, left.x) / least_x};
+    for (int k = 0; k < 4; ++k) *to[k] = std::max(*to[k], found[k]);
   }
-  const auto overlap = [&](const BondSizes& at) {
-    double sum = 0;
-    for (size_t k = 0; k < at.y.size(); ++k) sum += at.over_x[k] * at.y[k];
-    return terms.cone * sum;
-  };
-  out.overlap[site] = overlap(left);
-  if (site + 2 == static_cast<int>(out.overlap.size())) out.overlap[site + 1] = overlap(right);
 }
 
 }  // namespace planaris::tensor

@@ -46,7 +46,7 @@ Layer layer_of(const ProvedState& state) {
 
 ProvedState ones(int n) {
   return {std::vector<Core>(n, Core{1, 1, {1.0, 1.0}}), std::vector<double>(n, 0.0),
-          ConeFactors::ones(n)};
+          ConeFactors(n)};
 }
 
 // Weights of a column given the one before, (s, t, s', t'), and of the first column.
@@ -84,20 +84,19 @@ __attribute__((noinline)) Weights weights_of(const GridView& grid, int r, const 
   return out;
 }
 
-int top_exponent(const Four& v) {
+// Divides by a power of two, which is returned.
+int rescale(Four& v) {
   double top = 0;
   for (const Vector& x : v) {
     for (const double z : x) top = std::max(top, std::abs(z));
   }
   if (!(top > 0) || !std::isfinite(top)) throw Lost();
-  return std::ilogb(top) + 1;
-}
-
-void rescale(Four& v) {
-  const double factor = std::ldexp(1.0, -top_exponent(v));
+  const int exponent = std::ilogb(top) + 1;
+  const double factor = std::ldexp(1.0, -exponent);
   for (Vector& x : v) {
     for (double& z : x) z *= factor;
   }
+  return exponent;
 }
 
 // out (s, t) = Σ weight (s, t, s', t') of (s', t'), or the other way round.
@@ -130,73 +129,160 @@ double inner(const double* a, const double* b, size_t size) {
 // Joint weights of the spins of a column and of the one before it, by (s, t, s', t').
 using Joint = std::vector<std::array<double, 16>>;
 
-// Sums over two rows in floating point, rounding to nearest. Joint[0] has four entries only.
-__attribute__((noinline)) Joint add_up(const Layer& above, const Layer& below, const Weights& weights) {
+// Sums over the columns to the right of a bond and to the left of it, as floating point found them.
+struct Sums {
+  std::vector<Four> right, left;  // per bond
+  std::vector<int> right_exponents, left_exponents;
+  Joint joint;  // joint[0] has four entries only
+};
+
+// What the step over column i to the left begins with, and what the one to the right does.
+void begin_right(const std::vector<Four>& right, const Weights& weights, int i, Four& mixed) {
+  if (i + 1 < static_cast<int>(right.size())) {
+    mix(right[i + 1], weights.table[i + 1].data(), false, mixed);
+  } else {
+    mixed = {Vector{1.0}, Vector{1.0}, Vector{1.0}, Vector{1.0}};
+  }
+}
+
+void begin_left(const std::vector<Four>& left, const Weights& weights, int i, Four& mixed) {
+  if (i > 0) {
+    mix(left[i], weights.table[i].data(), true, mixed);
+  } else {
+    for (int k = 0; k < 4; ++k) mixed[k] = Vector{weights.first[k]};
+  }
+}
+
+// Sums over two rows, rounding to nearest.
+__attribute__((noinline)) Sums add_up(const Layer& above, const Layer& below,
+                                      const Weights& weights) {
   const int n = static_cast<int>(weights.table.size());
-  std::vector<Four> right(n);
+  Sums out{std::vector<Four>(n), std::vector<Four>(n), std::vector<int>(n), std::vector<int>(n),
+           Joint(n)};
   Four mixed;
   for (int i = n - 1; i >= 0; --i) {
     const int da = above.dims[i], ea = above.dims[i + 1], db = below.dims[i], eb = below.dims[i + 1];
-    if (i + 1 < n) {
-      mix(right[i + 1], weights.table[i + 1].data(), false, mixed);
-    } else {
-      mixed = {Vector{1.0}, Vector{1.0}, Vector{1.0}, Vector{1.0}};
-    }
+    begin_right(out.right, weights, i, mixed);
     Vector half(static_cast<size_t>(da) * eb);
     for (int k = 0; k < 4; ++k) {
-      right[i][k].resize(static_cast<size_t>(da) * db);
+      out.right[i][k].resize(static_cast<size_t>(da) * db);
       multiply(above.m[k >> 1][i].data(), mixed[k].data(), half.data(), da, ea, eb);
-      multiply(half.data(), below.turned[k & 1][i].data(), right[i][k].data(), da, eb, db);
+      multiply(half.data(), below.turned[k & 1][i].data(), out.right[i][k].data(), da, eb, db);
     }
-    rescale(right[i]);
+    out.right_exponents[i] = rescale(out.right[i]);
   }
-  Joint out(n);
-  Four left;
-  for (int i = 0; i < n; ++i) {
+  for (int k = 0; k < 4; ++k) out.joint[0][k] = weights.first[k] * out.right[0][k][0];
+  for (int i = 0; i + 1 < n; ++i) {
     const int da = above.dims[i], ea = above.dims[i + 1], db = below.dims[i], eb = below.dims[i + 1];
-    if (i == 0) {
-      for (int k = 0; k < 4; ++k) {
-        out[0][k] = weights.first[k] * right[0][k][0];
-        mixed[k] = Vector{weights.first[k]};
-      }
-    } else {
-      for (int k = 0; k < 16; ++k) {
-        out[i][k] = weights.table[i][k] * inner(left[k >> 2].data(), right[i][k & 3].data(), left[0].size());
-      }
-      mix(left, weights.table[i].data(), true, mixed);
-    }
+    begin_left(out.left, weights, i, mixed);
     Vector half(static_cast<size_t>(ea) * db);
+    Four& to = out.left[i + 1];
     for (int k = 0; k < 4; ++k) {
-      left[k].resize(static_cast<size_t>(ea) * eb);
+      to[k].resize(static_cast<size_t>(ea) * eb);
       multiply(above.turned[k >> 1][i].data(), mixed[k].data(), half.data(), ea, da, db);
-      multiply(half.data(), below.m[k & 1][i].data(), left[k].data(), ea, db, eb);
+      multiply(half.data(), below.m[k & 1][i].data(), to[k].data(), ea, db, eb);
     }
-    if (i + 1 < n) rescale(left);
+    out.left_exponents[i + 1] = rescale(to);
+    for (int k = 0; k < 16; ++k) {
+      out.joint[i + 1][k] = weights.table[i + 1][k] * inner(to[k >> 2].data(), out.right[i + 1][k & 3].data(), to[0].size());
+    }
   }
   return out;
 }
 
-// Per column: bound of |log(sum that was added up / exact sum)|, weights taken as they are.
-__attribute__((noinline)) Vector rounding_of(const Layer& above, const Layer& below) {
-  const RoundUp up;
-  const int n = static_cast<int>(above.flat.size());
-  const ConeFactors &a = *above.cones, &b = *below.cones;
-  Vector right(n + 1, 0.0), out(n);
-  const auto step = [&](double unit, double size, double moved) {
-    const double delta = unit * size;
-    if (!(delta < 0.5) || !(unit * moved < 1)) throw Lost();
-    return delta / -(delta - 1);
-  };
-  for (int i = n - 1; i >= 0; --i) {
-    const double unit = (above.dims[i + 1] + below.dims[i + 1] + 16) * kUlp;
-    right[i] = right[i + 1] + step(unit, a.right[i] * b.right[i], a.right_moved[i] * b.right_moved[i]);
+Four sizes_of(const Four& v) {
+  return {absolute(v[0]), absolute(v[1]), absolute(v[2]), absolute(v[3])};
+}
+
+// a · m b for rows a and b.
+double form(const Vector& a, const Vector& m, const Vector& b) {
+  const auto columns = static_cast<int>(b.size());
+  double sum = 0;
+  for (size_t k = 0; k < a.size(); ++k) sum += a[k] * dot(m.data() + k * columns, b.data(), columns);
+  return sum;
+}
+
+// What the rounding of one step is relative to sums over either cone, spins of the column by spins.
+//
+// The step has led from sums of the sizes `before` to `found`, times a power of two, with an error η,
+// |η| <= unit |U| before |D|ᵀ. For x in the other cone, |x · η| <= Σ |η_ab| X_a X_b (x · G) / G_00 with
+// G exact, and G_00 >= p · G / reach for the probe p, which is in that cone, too.
+struct Step {
+  const Four &before, &found;
+  int exponent;
+  double unit;
+  const Vector &probe_a, &probe_b;
+  double reach;  // of both probes
+
+  // Relative to p · found: unit · reach · Σ_ab weights |U| before |D|ᵀ, the largest of four.
+  double relative(const Vector& weights_a, const Vector& weights_b, const std::vector<Vector> (&a)[2],
+                  const std::vector<Vector> (&b)[2], int i) const {
+    double worst = 0;
+    for (int k = 0; k < 4; ++k) {
+      const Vector &ma = a[k >> 1][i], &mb = b[k & 1][i];
+      const Vector ra = absolute_row(weights_a, ma, static_cast<int>(ma.size() / weights_a.size()));
+      const Vector rb = absolute_row(weights_b, mb, static_cast<int>(mb.size() / weights_b.size()));
+      const double value = form(probe_a, found[k], probe_b);
+      const double size = form(absolute(probe_a), absolute(found[k]), absolute(probe_b));
+      const double rounding = (static_cast<double>(probe_a.size() + probe_b.size()) + 8) * kUlp;
+      const double least = -(rounding * size - value);
+      if (!(least > 0)) throw Lost();
+      worst = std::max(worst, unit * reach * form(ra, before[k], rb) / std::ldexp(least, exponent));
+    }
+    return worst;
   }
-  double left = 0;
+};
+
+// Per column: bound of |log(sum that was added up / exact sum)|, weights taken as they are.
+//
+// |x · (G' - G)| <= v x · G for x of the cone on the left, G' what was found: one step adds q (1 + v).
+// The same from the left, w. Their product is off by w + v and by a term of second order: an error of
+// the left sum is a combination of moved vectors of the cone with coefficients θ relative to it,
+// each product with which is off by v; moved ones are at most twice the others, in either state.
+__attribute__((noinline)) Vector rounding_of(const Layer& above, const Layer& below,
+                                             const Weights& weights, const Sums& sums) {
+  const RoundUp up;
+  const int n = static_cast<int>(weights.table.size());
+  const ConeFactors &a = *above.cones, &b = *below.cones;
+  const auto longer = [](double sum, double q) {  // (sum + q) / (1 - q)
+    if (!(q < 0.25)) throw Lost();
+    return (sum + q) / -(q - 1);
+  };
+  Four mixed;
+  Vector right(n + 1, 0.0), out(n);
+  std::vector<Four> sizes(n), from(n);
+  for (int i = 0; i < n; ++i) sizes[i] = sizes_of(sums.right[i]);
+  for (int i = n - 1; i >= 0; --i) {
+    begin_right(sizes, weights, i, mixed);
+    const double unit = (above.dims[i + 1] + below.dims[i + 1] + 16) * kUlp;
+    const Step step{mixed, sums.right[i], sums.right_exponents[i], unit,
+                    a.probe_x[i], b.probe_x[i], a.reach_x[i] * b.reach_x[i]};
+    right[i] = longer(right[i + 1], step.relative(a.over_x[i], b.over_x[i], above.m, below.m, i));
+  }
+  double left = 0, moved = 0;
   for (int i = 0; i < n; ++i) {
-    const double dot = (static_cast<double>(above.dims[i]) * below.dims[i] + 16) * kUlp;
-    out[i] = left + right[i] + step(dot, a.overlap[i] * b.overlap[i], 0);
+    double worst = 4 * kUlp;
+    if (i > 0) {
+      from[i] = sizes_of(sums.left[i]);
+      const auto count = static_cast<int>(from[i][0].size());
+      for (int k = 0; k < 16; ++k) {
+        const double size = weights.table[i][k] * dot(from[i][k >> 2].data(), sizes[i][k & 3].data(), count);
+        const double off = (count + 16.0) * kUlp * size / sums.joint[i][k];
+        if (!(sums.joint[i][k] > 0) || !(off < 0.5)) throw Lost();
+        worst = std::max(worst, off / -(off - 1));
+      }
+    }
+    const double off = left + right[i] + 4 * right[i] * moved;
+    if (!(off < 0.5)) throw Lost();
+    out[i] = off / -(off - 1) + worst;
+    if (i + 1 == n) break;
+    begin_left(from, weights, i, mixed);
+    const int j = i + 1;
     const double unit = (above.dims[i] + below.dims[i] + 16) * kUlp;
-    left += step(unit, a.left[i] * b.left[i], a.left_moved[i] * b.left_moved[i]);
+    const Step step{mixed, sums.left[j], sums.left_exponents[j], unit,
+                    a.probe_y[j], b.probe_y[j], a.reach_y[j] * b.reach_y[j]};
+    left = longer(left, step.relative(a.over_y[j], b.over_y[j], above.turned, below.turned, i));
+    moved += (1 + left) * step.relative(a.to_x[j], b.to_x[j], above.turned, below.turned, i);
   }
   return out;
 }
@@ -287,9 +373,10 @@ ProvedMarginals proved_marginals(const GridView& grid, const ProvedGrid& above,
       const Layer a = layer_of(r > 0 ? above.states[r - 1] : nothing);
       const Layer b = layer_of(under >= 0 ? below.states[under] : nothing);
       const Weights weights = weights_of(grid, r, a, b);
-      Vector widths = rounding_of(a, b);
+      const Sums sums = add_up(a, b, weights);
+      Vector widths = rounding_of(a, b, weights, sums);
       rounding[r] = add_widths(widths, weights.error, to_above[r], to_below[std::max(under + 1, 0)]);
-      enclose_rows(grid, r, add_up(a, b, weights), widths, out);
+      enclose_rows(grid, r, sums.joint, widths, out);
     } catch (const Lost&) {
       lost = true;
     }

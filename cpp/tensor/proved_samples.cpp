@@ -59,7 +59,7 @@ __attribute__((noinline)) double rounding_of(const ProvedState& state, const Row
 
 ProvedState ones(int n) {
   return {std::vector<Core>(n, Core{1, 1, {1.0, 1.0}}), std::vector<double>(n, 0.0),
-          ConeFactors::ones(n)};
+          ConeFactors(n)};
 }
 
 // Whether a uniform real number is below p, exactly: digits are compared until they differ.

@@ -61,6 +61,12 @@ std::vector<Vector> cloud(const std::vector<Letters>& steps) {
   return out;
 }
 
+Vector inverses(const Vector& v) {
+  Vector out(v.size());
+  for (size_t k = 0; k < v.size(); ++k) out[k] = 1 / v[k];
+  return out;
+}
+
 // How far the vectors of a cloud (count × dim) are moved in every component.
 Vector moves(const Vector& cloud, int dim) {
   Vector out(dim, 0.0);
@@ -303,19 +309,38 @@ class RowProof {
     if (lost) throw Lost();
   }
 
-  ConeFactors cones(const Encloser& left, const Encloser& state, Team& team) const {
-    const std::vector<double> zero(n_, 0.0);
-    ConeFactors out{zero, zero, zero, zero, std::vector<double>(n_ + 1, 0.0)};
+  // Where a product x · y is not proved to be positive, both sides are enclosed again, each judged
+  // by what failed on the other.
+  ConeFactors cones(Encloser& left, Encloser& state, Team& team) const {
+    ConeFactors out(n_);
     std::vector<BondSizes> sizes(n_ + 1);
     all_of(team, n_ + 1, [&](int i, const auto& check) {
-      sizes[i] = bond_sizes(left.at(i), state.at(n_ - i));
-      check();
+      for (int attempt = 0;; ++attempt, check()) {
+        sizes[i] = bond_sizes(left.at(i), state.at(n_ - i));
+        if (sizes[i].failed_x.empty()) break;
+        if (attempt == kAttempts) throw Lost();
+        if (i > 0) left.refine(i, sizes[i].failed_y);
+        if (i < n_) state.refine(n_ - i, sizes[i].failed_x);
+      }
+      out.over_x[i] = sizes[i].over_x;
+      out.over_y[i] = sizes[i].over_y;
+      out.to_x[i] = inverses(moved_x_[i]);
+      out.overlap[i] = terms_.cone * dot(sizes[i].over_x.data(), sizes[i].y.data(), row_.kept[i]);
     });
     all_of(team, n_, [&](int i, const auto& check) {
       cone_factors(row_.cores[i], left.at(i), state.at(n_ - 1 - i), sizes[i], sizes[i + 1],
-                   moved_x_[i + 1], moved_y_[i], i, terms_, out);
+                   inverses(moved_y_[i]), i, terms_, out);
       check();
     });
+    for (int i = 0; i < n_; ++i) {
+      const int j = n_ - 1 - i;
+      out.probe_x[i + 1] = next_probe(row_.cores[i], out.probe_x[i], moved_x_[i + 1], true);
+      out.probe_y[j] = next_probe(row_.cores[j], out.probe_y[j + 1], moved_y_[j], false);
+    }
+    for (int i = 0; i <= n_; ++i) {
+      out.reach_x[i] = dot(absolute(out.probe_x[i]).data(), sizes[i].y.data(), row_.kept[i]);
+      out.reach_y[i] = dot(absolute(out.probe_y[i]).data(), sizes[i].x.data(), row_.kept[i]);
+    }
     return out;
   }
 

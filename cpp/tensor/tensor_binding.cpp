@@ -170,7 +170,19 @@ void bind_tensor(nb::module_& m) {
       .def_ro("lost_row", &ProvedGrid::lost_row)
       .def_ro("cut", &ProvedGrid::cut)
       .def_ro("rounding", &ProvedGrid::rounding)
-      .def_ro("rows", &ProvedGrid::rows);
+      .def_ro("rows", &ProvedGrid::rows)
+      .def_prop_ro("cones", [](const ProvedGrid& p) {  // largest factors of rounding, see cone.hpp
+        std::vector<double> most(5, 0.0);
+        for (const ProvedState& state : p.states) {
+          const ConeFactors& c = state.cones;
+          int k = 0;
+          for (const auto* part : {&c.right, &c.left, &c.right_moved, &c.left_moved, &c.overlap}) {
+            for (const double x : *part) most[k] = std::max(most[k], x);
+            ++k;
+          }
+        }
+        return most;
+      });
   m.def(
       "prove_grid",
       [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
