@@ -19,7 +19,7 @@
 
 namespace planaris::tensor {
 
-constexpr double kMoved = 2e-5;  // κ relative to the sizes of some vectors
+constexpr double kMoved = 4e-6;  // κ relative to the sizes of some vectors
 
 struct ConeFactors {
   // Per bond: X and the same for y, 1/κ of x, one vector of either cone (`probe`) and the largest

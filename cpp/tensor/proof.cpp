@@ -175,7 +175,12 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     }
     cores = std::move(row.cores);
     flat = std::move(row.flat);
-    if (options.keep && !lost) out.states.push_back({cores, flat, std::move(cones)});
+    if (options.keep && lost) {  // the states are of no use
+      out.log_partition = std::numeric_limits<double>::quiet_NaN();
+      out.half_width = std::numeric_limits<double>::infinity();
+      return out;
+    }
+    if (options.keep) out.states.push_back({cores, flat, std::move(cones)});
   }
   if (!in_range(grid, grid.rows - 1, flat, {})) throw std::overflow_error("weights out of the range of doubles");
   RowState row = apply_row(grid, grid.rows - 1, cores, flat);

@@ -25,6 +25,7 @@ def sample(
     embedding: Embedding | None = None,
     time_limit: TimeLimit = None,
     memory_limit: int | None = None,
+    prove: bool = False,
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Array:
@@ -33,8 +34,8 @@ def sample(
     Parameters
     ----------
     model : IsingModel or MarkovRandomField
-        A model that is planar, low in treewidth, without frustrated cycles, or made of such
-        parts.
+        A model that is planar, low in treewidth, without frustrated cycles, a grid with fields
+        and moderate couplings, or made of such parts.
     num_samples : int
         How many.
     rng : numpy.random.Generator, int or None
@@ -43,13 +44,16 @@ def sample(
         ``"auto"`` picks by structure, part by part; ``"planar"``, ``"treewidth"``,
         ``"coupling-from-the-past"``, ``"brute-force"`` force one. ``"tensor-network"`` draws
         from an estimate of the model (:func:`planaris.tensor.sample` says how close it is): such
-        samples are not exact.
+        samples are exact only with ``prove``.
     embedding : Embedding, optional
         Rotation system of the graph (with the bias spin as last vertex when there are fields).
     time_limit : float, optional
         Seconds, after which :class:`~planaris.errors.TimeLimitError` is raised.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
+    prove : bool
+        Have ``"tensor-network"`` draw exact samples, by proposals that are accepted or rejected;
+        it is refused where its bounds are lost.
     threads : int, optional
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional
@@ -70,7 +74,7 @@ def sample(
     check_model(model)
     asked = Question(
         model,
-        verb_budget(time_limit, memory_limit, threads, progress),
+        verb_budget(time_limit, memory_limit, threads, progress, prove=prove),
         embedding,
         as_count("num_samples", num_samples),
         as_rng(rng),

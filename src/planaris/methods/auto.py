@@ -24,7 +24,7 @@ from planaris.methods.elimination import (
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
 from planaris.methods.surface import surface_of_part
 from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
-from planaris.methods.tensor_network import improve_value
+from planaris.methods.tensor_network import exact_samples, improve_value
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.joins import (
@@ -228,6 +228,8 @@ def _marginals(asked: Question) -> Marginals:
         # Nothing exact fits: estimates, marked as such, with the interval for log Z.
         limited = budget.or_within(PATIENCE_SECONDS)
         guess = tensor_marginals(model, limited.share(1.0 - ENCLOSING_SHARE))
+        if guess is not None and guess.exact:  # it was proved
+            return guess
         found = estimate_marginals(model, interval, limited.share(1.0 - ENDS_SHARE))
         if found.exact:
             return found
@@ -315,9 +317,13 @@ def _samples_of_part(part: Part, size: int, rng: np.random.Generator, budget: Bu
             if fitting_elimination(part.model, "sample", budget) is None:
                 raise
     model, inverse = part.with_fields()
-    if fitting_elimination(model, "sample", budget) is None and cuts.is_submodular(model):
-        states = sample_from_the_past(model, size, rng, time_limit=budget)
-    else:
+    states: Array | None = None
+    if fitting_elimination(model, "sample", budget) is None:
+        if cuts.is_submodular(model):
+            states = sample_from_the_past(model, size, rng, time_limit=budget)
+        else:
+            states = exact_samples(model, size, rng, budget)
+    if states is None:
         states = treewidth.sample(model, size, rng, time_limit=budget)
     return states if inverse is None else inverse.lift_states(states)
 

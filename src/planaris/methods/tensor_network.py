@@ -1,14 +1,16 @@
-"""Tensor networks: estimates for models with a field on every spin, at any size."""
+"""Tensor networks: models with a field on every spin, at any size, estimated or proved."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from planaris import tensor
 from planaris.budget import Budget
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods.registry import Method, Model, Question, Task
-from planaris.models import MarkovRandomField
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition, Marginals
 from planaris.tensor.network import to_network
 from planaris.typing import Array
@@ -56,14 +58,32 @@ def estimate_marginals(model: Model, budget: Budget) -> Marginals | None:
     """Return marginals by a tensor network, or None where it does not fit."""
     try:
         if (sweep := short_sweep(model)) is not None:
-            return tensor.marginals(model, time_limit=budget, sweep=sweep)
+            return tensor.marginals(model, prove=budget.prove, time_limit=budget, sweep=sweep)
     except MISFITS:
         pass
     return None
 
 
+def exact_samples(
+    model: Model, num_samples: int, rng: np.random.Generator, budget: Budget
+) -> Array | None:
+    """Return exact samples of an Ising grid by a proved tensor network; None where it is lost."""
+    if not isinstance(model, IsingModel):
+        return None
+    try:
+        return tensor.sample(model, num_samples, rng, prove=True, time_limit=budget).states
+    except (MethodError, PrecisionError, TooLargeError):
+        return None
+
+
 def _sample(asked: Question) -> Array:
-    found = tensor.sample(asked.model, asked.num_samples, asked.rng, time_limit=asked.budget)
+    found = tensor.sample(
+        asked.model,
+        asked.num_samples,
+        asked.rng,
+        prove=asked.budget.prove,
+        time_limit=asked.budget,
+    )
     return found.states
 
 
@@ -88,7 +108,9 @@ METHODS = [
                 "labels",
             ),
             "marginals": Task(
-                lambda asked: tensor.marginals(asked.model, time_limit=asked.budget),
+                lambda asked: tensor.marginals(
+                    asked.model, prove=asked.budget.prove, time_limit=asked.budget
+                ),
                 "estimate",
                 "labels",
             ),

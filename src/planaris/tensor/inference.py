@@ -30,15 +30,22 @@ class Draws(NamedTuple):
     log_probabilities : numpy.ndarray
         Logarithm of the probability with which each was drawn.
     error : float
-        Largest difference, over the samples, of that and of log weight - log Z as estimated.
+        Largest difference, over the samples, of that and of log weight - log Z as estimated; of
+        exact samples, how far ``log_probabilities`` may be off.
     stats : dict
         Bond dimension, times.
+    proved : bool
+        Whether the samples are exact.
+    num_proposals : int
+        How many were drawn until as many as asked for were accepted.
     """
 
     states: Array
     log_probabilities: FloatArray
     error: float
     stats: Stats
+    proved: bool = False
+    num_proposals: int = 0
 
 
 def log_partition(
@@ -122,6 +129,7 @@ def marginals(
     *,
     tolerance: float | None = None,
     max_bond: int = MAX_BOND,
+    prove: bool = False,
     threads: int | None = None,
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
@@ -139,12 +147,17 @@ def marginals(
         As for :func:`log_partition`. What does not fit into the memory is computed twice.
     tolerance : float, optional
         Bonds grow until no probability changes by more; default 1e-9.
+    prove : bool
+        Bound all errors by a proof (Ising grids; docs/theory/tensor-network.md). Where couplings
+        are too strong for it, estimates are returned and ``status`` says so.
 
     Returns
     -------
     Marginals
         Estimates; ``error`` is the stated error of every probability: four times the largest
-        change between contractions with two bond dimensions.
+        change between contractions with two bond dimensions. With ``prove``, where there is a
+        proof, ``nodes_lower``, ``nodes_upper``, ``edges_lower`` and ``edges_upper`` hold and
+        ``proved`` is True.
 
     Examples
     --------
@@ -153,15 +166,22 @@ def marginals(
     >>> exact = pl.marginals(model, "treewidth")
     >>> bool(np.abs(marginals(model).nodes - exact.nodes).max() < 1e-10)
     True
+    >>> sure = marginals(model, prove=True)
+    >>> sure.proved, sure.error < 1e-10, bool((sure.nodes_lower <= exact.nodes).all())
+    (True, True, True)
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
     run = Run(
         model, MARGINAL_TOLERANCE if tolerance is None else tolerance, max_bond, budget, sweep
     )
+    sure = run.prove_marginals() if prove else ""
+    if isinstance(sure, Marginals):
+        return sure
     with budget.watch("tensor network") as watched:
         values = run.converge_marginals(watched)
     run.require_weight(values, "marginals")
-    return run.marginals(values)
+    found = run.marginals(values)
+    return replace(found, status=f"not proved: {sure}") if prove else found
 
 
 def sample(
@@ -171,30 +191,40 @@ def sample(
     *,
     tolerance: float | None = None,
     max_bond: int = MAX_BOND,
+    prove: bool = False,
     threads: int | None = None,
     memory_limit: int | None = None,
     time_limit: TimeLimit = None,
     progress: ProgressOption = None,
+    sweep: Sweep | None = None,
 ) -> Draws:
     """Draw independent samples from a boundary matrix product state.
 
     Variables are drawn one after the other, each given those that the line passed later. The
     samples come from a distribution that is very close to the model's, not from the model's:
-    ``error`` says how close their probabilities are.
+    ``error`` says how close their probabilities are. With ``prove`` they are exact: proposals of
+    a proved contraction, a few of which are rejected.
 
     Parameters
     ----------
-    model, tolerance, max_bond, threads, memory_limit, time_limit, progress
+    model, tolerance, max_bond, threads, memory_limit, time_limit, progress, sweep
         As for :func:`log_partition`.
     num_samples : int
         How many.
     rng : numpy.random.Generator, int or None
         Source of randomness, or its seed.
+    prove : bool
+        Draw exact samples (Ising grids; docs/theory/tensor-network.md).
 
     Returns
     -------
     Draws
         States, the log probabilities they were drawn with, and their largest error.
+
+    Raises
+    ------
+    PrecisionError
+        With ``prove``, where couplings are too strong for a proof.
 
     Examples
     --------
@@ -202,10 +232,15 @@ def sample(
     >>> model = pl.IsingModel.from_image(np.full((4, 4), 9.0), 1.0, 1.0)
     >>> sample(model, 2, 7).states.min()
     np.int8(1)
+    >>> exact = sample(model, 2, 7, prove=True)
+    >>> exact.proved, exact.states.min(), exact.num_proposals
+    (True, np.int8(1), 2)
     """
     num_samples = as_count("num_samples", num_samples)
     budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
-    run = Run(model, tolerance, max_bond, budget)
+    run = Run(model, tolerance, max_bond, budget, sweep)
+    if prove:
+        return _exact_draws(run, num_samples, as_rng(rng))
     seed = int(as_rng(rng).integers(0, 2**63))
     with budget.watch("tensor network") as watched:
         values = run.converge(lambda accuracy: run.contract(accuracy, watched))
@@ -215,3 +250,15 @@ def sample(
     value = values[-1].found.log_partition + run.network.constant
     error = float(np.abs(model.log_weight(states) - value - logs).max(initial=0.0))
     return Draws(states, logs, error, run.stats(values))
+
+
+def _exact_draws(run: Run, num_samples: int, rng: np.random.Generator) -> Draws:
+    found, interval = run.draw_exactly(num_samples, rng)
+    return Draws(
+        found.states,
+        found.log_weights + (run.network.constant - interval.value),
+        interval.gap,
+        {**interval.stats, "least_acceptance": found.least_rate},
+        proved=True,
+        num_proposals=found.num_proposals,
+    )

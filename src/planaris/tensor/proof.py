@@ -1,64 +1,130 @@
-"""Proved intervals around log Z of Ising grids."""
+"""Proved contractions of Ising grids: log Z, marginals with ends, and proposals of exact samples."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.kernels import tensor
+from planaris.kernels.tensor import Ends, Grid
 from planaris.models import IsingModel
 from planaris.tensor.network import grid_shape
-from planaris.typing import FloatArray
+from planaris.typing import BoolArray, FloatArray, Int8Array, LongArray
 
 BONDS = (48, 64)
 """Bond dimensions that a proof is tried with, until it holds."""
 
 
-def grid_arrays(model: IsingModel) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return fields, couplings to the right and down of a grid no wider than high, or None.
+@dataclass(frozen=True, eq=False)
+class GridModel:
+    """An Ising model as a grid no wider than high. Missing edges have coupling zero.
 
-    Missing edges have coupling zero.
+    Attributes
+    ----------
+    arrays : tuple of numpy.ndarray
+        Fields, couplings to the right and down.
+    shape : tuple of int
+        Rows and columns of the model.
+    beside : numpy.ndarray
+        True at edges of the model that are in a row of it.
+    low : numpy.ndarray
+        Lower end of every edge of the model.
 
     Examples
     --------
     >>> model = IsingModel.from_image([[0.0, 1.0, 2.0]], [[3.0, 4.0]], np.zeros((0, 3)))
-    >>> [x.tolist() for x in grid_arrays(model)]
+    >>> grid = GridModel.of(model)
+    >>> [x.tolist() for x in grid.arrays]
     [[[0.0], [1.0], [2.0]], [[], [], []], [[3.0], [4.0]]]
+    >>> grid.of_edges(*grid.arrays[1:]).tolist(), grid.of_spins(grid.arrays[0]).tolist()
+    ([3.0, 4.0], [0.0, 1.0, 2.0])
     """
-    shape = grid_shape(model.num_spins, model.edges)
-    if shape is None:
-        return None
-    rows, columns = shape
-    right, down = np.zeros((rows, columns)), np.zeros((rows, columns))
-    low = model.edges.min(1)
-    beside = np.abs(model.edges[:, 0] - model.edges[:, 1]) == 1
-    beside &= columns > 1
-    right.flat[low[beside]] = model.couplings[beside]
-    down.flat[low[~beside]] = model.couplings[~beside]
-    fields = model.fields.reshape(shape)
-    if rows < columns:
-        fields, right, down = fields.T, down.T, right.T
-    return fields.copy(), right[:, :-1].copy(), down[:-1].copy()
+
+    arrays: Grid
+    shape: tuple[int, int]
+    beside: BoolArray
+    low: LongArray
+
+    @classmethod
+    def of(cls, model: IsingModel) -> GridModel | None:
+        """Return the grid of a model; None if it is none, or its weights are out of range."""
+        shape = grid_shape(model.num_spins, model.edges)
+        if shape is None:
+            return None
+        rows, columns = shape
+        right, down = np.zeros((rows, columns)), np.zeros((rows, columns))
+        low = model.edges.min(1).astype(np.int64)
+        beside = np.abs(model.edges[:, 0] - model.edges[:, 1]) == 1
+        beside &= columns > 1
+        right.flat[low[beside]] = model.couplings[beside]
+        down.flat[low[~beside]] = model.couplings[~beside]
+        fields = model.fields.reshape(shape)
+        if rows < columns:
+            fields, right, down = fields.T, down.T, right.T
+        arrays = (fields.copy(), right[:, :-1].copy(), down[:-1].copy())
+        return cls(arrays, shape, beside, low) if keeps_range(arrays) else None
+
+    @property
+    def turned(self) -> bool:
+        """Whether columns of the model are rows of the grid."""
+        return self.shape[0] < self.shape[1]
+
+    @property
+    def is_row(self) -> bool:
+        """Whether the grid has one row only."""
+        return len(self.arrays[0]) == 1
+
+    def of_spins(self, values: FloatArray) -> FloatArray:
+        """Return values of the grid's spins, in the order of the model's."""
+        return (values.T if self.turned else values).ravel()
+
+    def of_states(self, states: Int8Array) -> Int8Array:
+        """Return states (count × spins) of the grid in the order of the model's spins."""
+        if not self.turned:
+            return states
+        cut: Int8Array = states.reshape(-1, *self.shape[::-1]).transpose(0, 2, 1)
+        return cut.reshape(len(states), -1)
+
+    def of_edges(self, right: FloatArray, down: FloatArray) -> FloatArray:
+        """Return values of the grid's edges, in the order of the model's."""
+        wide = (*self.shape[::-1],) if self.turned else self.shape
+        full = [np.zeros(wide), np.zeros(wide)]
+        full[0][:, : wide[1] - 1] = right
+        full[1][: wide[0] - 1] = down
+        if self.turned:
+            full = [full[1].T, full[0].T]
+        found: FloatArray = np.where(self.beside, *(part.ravel()[self.low] for part in full))
+        return found
 
 
-def prove(model: IsingModel, target: float, budget: Budget) -> tensor.ProvedGrid | None:
-    """Return a proved contraction, the best of several bonds; None if the model is no grid.
+def keeps_range(arrays: Grid) -> bool:
+    """Return whether all weights are within the range that the proof takes."""
+    return all(float(np.abs(x).max(initial=0.0)) < 300 for x in arrays)
+
+
+def prove(
+    arrays: Grid, target: float, budget: Budget, *, keep: bool = False
+) -> tensor.ProvedGrid | None:
+    """Return a proved contraction, the best of several bonds; None when there was no time.
 
     ``half_width`` is infinite when no bond gave a bound.
     """
-    arrays = grid_arrays(model)
-    if arrays is None or not keeps_range(arrays):
-        return None
     best: tensor.ProvedGrid | None = None
     for bond in BONDS:
+        if keep:
+            budget.check_memory(
+                arrays[0].size * 16.0 * bond**2, "the states of all rows", "raise the limit"
+            )
         try:
             found = tensor.prove_grid(
                 *arrays,
                 max_bond=bond,
                 target=target / len(arrays[0]),
                 threads=budget.workers(),
+                keep=keep,
                 budget=budget,
             )
         except (OverflowError, TimeoutError):
@@ -70,6 +136,49 @@ def prove(model: IsingModel, target: float, budget: Budget) -> tensor.ProvedGrid
     return best
 
 
-def keeps_range(arrays: tuple[FloatArray, FloatArray, FloatArray]) -> bool:
-    """Return whether all weights are within the range that the proof takes."""
-    return all(float(np.abs(x).max(initial=0.0)) < 300 for x in arrays)
+@dataclass(frozen=True, eq=False)
+class SureMarginals:
+    """Marginals of spins and edges with ends, and the proofs from above and below.
+
+    ``nodes`` is None when a bound was lost.
+    """
+
+    nodes: Ends | None
+    edges: Ends | None
+    proofs: tuple[tensor.ProvedGrid, ...]
+
+
+def prove_marginals(grid: GridModel, target: float, budget: Budget) -> SureMarginals:
+    """Return marginals of a grid with proved ends."""
+    arrays = grid.arrays
+    if grid.is_row:  # states need a row below them
+        fields, right, _ = arrays
+        arrays = (
+            np.vstack([fields, np.zeros_like(fields)]),
+            np.vstack([right, np.zeros_like(right)]),
+            np.zeros_like(fields),
+        )
+    above = prove(arrays, target, budget, keep=True)
+    if above is None or not math.isfinite(above.half_width):
+        return SureMarginals(None, None, () if above is None else (above,))
+    upside_down: Grid = (arrays[0][::-1].copy(), arrays[1][::-1].copy(), arrays[2][::-1].copy())
+    below = prove(upside_down, target, budget, keep=True)
+    if below is None:
+        return SureMarginals(None, None, (above,))
+    try:
+        found = tensor.proved_marginals(
+            arrays, above, below, threads=budget.workers(), budget=budget
+        )
+    except TimeoutError:
+        found = None
+    if found is None:
+        return SureMarginals(None, None, (above, below))
+    rows = len(grid.arrays[0])
+    nodes = Ends(*(grid.of_spins(x[:rows]) for x in found.nodes))
+    edges = Ends(
+        *(
+            grid.of_edges(right[:rows], down[: rows - 1])
+            for right, down in zip(found.right, found.down, strict=True)
+        )
+    )
+    return SureMarginals(nodes, edges, (above, below))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError, PrecisionError
 from planaris.kernels import tensor
-from planaris.kernels.tensor import Accuracy, Contraction
+from planaris.kernels.tensor import Accuracy, Contraction, ProvedGrid
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.tensor.network import (
@@ -26,7 +26,8 @@ from planaris.tensor.network import (
     plan_sweep,
     to_network,
 )
-from planaris.tensor.proof import prove
+from planaris.tensor.proof import GridModel, prove, prove_marginals
+from planaris.tensor.rejection import Accepted, draw_exactly
 from planaris.typing import Array, FloatArray
 
 METHOD = "tensor-network"
@@ -258,25 +259,81 @@ class Run:
 
     def prove(self) -> LogPartition | None:
         """Return a proved interval of an Ising grid, an unproved one where it was lost."""
-        if not isinstance(self.model, IsingModel):
+        if (grid := self.grid()) is None:
             return None
         with self.budget.watch("proof") as watched:
-            found = prove(self.model, self.tolerance, watched)
-        if found is None:
-            return None
-        value = found.log_partition + self.network.constant
-        error = found.half_width + 2 * EPS * (abs(value) + abs(self.network.constant))
-        sure = math.isfinite(error)
-        return LogPartition.around(
-            value,
-            error,
+            found = prove(grid.arrays, self.tolerance, watched)
+        return None if found is None else self.proved_interval(found)
+
+    def grid(self) -> GridModel | None:
+        """Return the model as a grid that proofs take, or None."""
+        return GridModel.of(self.model) if isinstance(self.model, IsingModel) else None
+
+    def proved_interval(self, *found: ProvedGrid) -> LogPartition:
+        """Return log Z between the ends that all proofs of it leave."""
+        constant = self.network.constant
+        ends = []
+        for proof in found:
+            value = proof.log_partition + constant
+            error = proof.half_width + 2 * EPS * (abs(value) + abs(constant))
+            ends.append((value - error, value + error))
+        lower = math.nextafter(max(low for low, _ in ends), -math.inf)
+        upper = math.nextafter(min(high for _, high in ends), math.inf)
+        sure = math.isfinite(upper - lower)
+        return LogPartition.between(
+            lower,
+            upper,
+            value=min(max(found[0].log_partition + constant, lower), upper),
             num_variables=self.network.num_variables,
             method=METHOD,
             proved=sure,
-            status="" if sure else f"the bound was lost in row {found.lost_row}",
+            status="" if sure else f"the bound was lost in row {found[0].lost_row}",
             seconds=self.budget.seconds(),
-            stats={"error": error, "cut": found.cut, "rounding": found.rounding},
+            stats={"cut": found[0].cut, "rounding": found[0].rounding},
         )
+
+    def prove_marginals(self) -> Marginals | str:
+        """Return marginals with proved ends, or why there are none."""
+        if (grid := self.grid()) is None:
+            return "no grid"
+        with self.budget.watch("proof") as watched:
+            found = prove_marginals(grid, self.tolerance, watched)
+        if found.nodes is None or found.edges is None:
+            lost = [str(proof.lost_row) for proof in found.proofs if proof.lost_row >= 0]
+            return f"the bound was lost in row {lost[-1]}" if lost else "the bound was lost"
+        off = [
+            float(np.maximum(part.upper - part.value, part.value - part.lower).max(initial=0.0))
+            for part in (found.nodes, found.edges)
+        ]
+        return Marginals(
+            nodes=found.nodes.value,
+            edges=found.edges.value,
+            nodes_lower=found.nodes.lower,
+            nodes_upper=found.nodes.upper,
+            edges_lower=found.edges.lower,
+            edges_upper=found.edges.upper,
+            error=max(off),
+            method=METHOD,
+            proved=True,
+            # A single row was given another below it.
+            log_partition=self.prove() if grid.is_row else self.proved_interval(*found.proofs),
+            seconds=self.budget.seconds(),
+        )
+
+    def draw_exactly(self, count: int, rng: np.random.Generator) -> tuple[Accepted, LogPartition]:
+        """Return exact samples and the interval around log Z that they rest on."""
+        if (grid := self.grid()) is None:
+            msg = "exact samples of a tensor network need an Ising grid; sample without `prove`"
+            raise MethodError(msg)
+        with self.budget.watch("proof") as watched, self.budget.required("nothing was proved"):
+            found = prove(grid.arrays, self.tolerance, watched, keep=True)
+            if found is None:
+                raise TimeoutError
+        with self.budget.watch("samples") as watched:
+            accepted = draw_exactly(
+                cast("IsingModel", self.model), grid, found, count, rng, watched
+            )
+        return accepted, self.proved_interval(found)
 
     def marginals(self, values: list[Value]) -> Marginals:
         """Return the last marginals, with their change as the error."""
