@@ -184,7 +184,7 @@ def proved_marginals(
 
 
 def proposal_excess(grid: Grid, proof: ProvedGrid) -> float:
-    """Return how far log(weight / probability of being proposed) may be above log Z of the proof."""
+    """Return how far log(weight / proposal) may be above log Z of the proof."""
     return _core.proposal_excess(*grid, proof)
 
 
