@@ -1,4 +1,4 @@
-"""Marginals with proved ends and exact samples of grids, against ball arithmetic and elimination."""
+"""Marginals with proved ends and exact samples of grids, against ball arithmetic."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_proposals_have_the_probability_they_say():
     arrays, proof = coarse_proof(3, 2, (1e-3, 2.0))
     spins, choices = kernel.propose_samples(arrays, proof, 60_000, 9)
     q = np.where(choices > 0, np.log(np.abs(choices)), np.log1p(np.minimum(choices, 0))).sum(1)
-    states, first, counts = np.unique(spins, axis=0, return_index=True, return_counts=True)
+    _, first, counts = np.unique(spins, axis=0, return_index=True, return_counts=True)
     expected = np.exp(q[first]) * len(spins)
     common = expected > 20
     z = (counts - expected)[common] / np.sqrt(expected[common])

@@ -1,4 +1,4 @@
-"""Proved contractions of Ising grids: log Z, marginals with ends, and proposals of exact samples."""
+"""Proved contractions of Ising grids: log Z, and marginals with ends."""
 
 from __future__ import annotations
 

@@ -101,8 +101,9 @@ def draw_exactly(
 def _log_weight(model: IsingModel, spins: FloatArray) -> list[float]:
     """Return the log weight of a state as an unevaluated sum, without the offset."""
     u, v = model.edges.T
-    terms: list[float] = (model.couplings * spins[u] * spins[v]).tolist()
-    return terms + (model.fields * spins).tolist()
+    pairs, fields = model.couplings * spins[u] * spins[v], model.fields * spins
+    terms: list[float] = np.concatenate([pairs, fields]).tolist()
+    return terms
 
 
 def accepts(
@@ -159,7 +160,7 @@ def _decide(
     bits: int,
     digits: int,
 ) -> bool | None:
-    """Compare with many digits: is any number in [uniform, uniform + 1] / 2^bits small enough?
+    """Return whether the numbers in [uniform, uniform + 1] / 2^bits are all small enough.
 
     None: that depends on digits that are not there yet.
     """
