@@ -23,9 +23,9 @@ namespace planaris::tensor {
 
 struct ProofOptions {
   int max_bond = 48;
-  double tolerance = 1e-15;
+  double tolerance = 1e-16;
   // To try for a row, in turn, until its bound is below `target`.
-  std::vector<Effort> efforts = {{4, 8}, {8, 24}, {16, 48}};
+  std::vector<Effort> efforts = {{4, 8}, {4, 14}, {8, 24}, {16, 48}};
   double target = 1e-11;
   Terms terms;
   int threads = 1;

@@ -16,6 +16,7 @@ from planaris.cli.options import (
     Genus,
     Json,
     Out,
+    Prove,
     TimeLimit,
     find_surface,
     load,
@@ -34,6 +35,7 @@ def mar(
     format: Format = None,
     json: Json = False,
     certificate: Certificate = None,
+    prove: Prove = False,
     out: Out = "-",
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -57,7 +59,12 @@ def mar(
         format=format,
         jobs=jobs,
         cluster=cluster,
-        refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+        refused={
+            "--evidence": evidence,
+            "--certificate": certificate,
+            "--genus": genus,
+            "--prove": prove or None,
+        },
     ):
         return
     import numpy as np
@@ -67,7 +74,7 @@ def mar(
 
     model, inverse = load(files[0], format, evidence)
     surface = find_surface(model, genus)
-    result = marginals(model, method, embedding=surface, time_limit=time_limit)
+    result = marginals(model, method, embedding=surface, time_limit=time_limit, prove=prove)
     if certificate is not None:
         result.save(certificate)
     if inverse is not None:
@@ -84,6 +91,8 @@ def mar(
                 "edges": result.edges,
                 "nodes_lower": result.nodes_lower,
                 "nodes_upper": result.nodes_upper,
+                "edges_lower": result.edges_lower,
+                "edges_upper": result.edges_upper,
                 "error": result.error,
                 "exact": result.exact,
                 "proved": result.proved,
@@ -97,6 +106,7 @@ def mar(
         bounded = result.nodes_lower is not None and result.error < 0.99  # by ends that say much
         off = f"at most {result.error:.2g} off" if bounded else "with no bound on their error"
         kind = "exact" if result.exact else f"estimates, {off}"
+        kind += f", proved to ±{result.error:.2g}" if prove and result.exact else ""
         sys.stderr.write(f"{kind} ({result.method})\n")
     if not result.exact:
         raise typer.Exit(EXIT_BOUNDED)

@@ -43,6 +43,13 @@ Genus = Annotated[
     ),
 ]
 
+Prove = Annotated[
+    bool,
+    typer.Option(
+        "--prove", help="Prove what tensor networks estimate, where they can (grids); slower."
+    ),
+]
+
 Certificate = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Write the result with its proof, for 'planaris verify'."),

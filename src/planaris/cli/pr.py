@@ -17,6 +17,7 @@ from planaris.cli.options import (
     Genus,
     Json,
     Out,
+    Prove,
     TimeLimit,
     find_surface,
     load,
@@ -34,6 +35,7 @@ def pr(
     format: Format = None,
     json: Json = False,
     certificate: Certificate = None,
+    prove: Prove = False,
     out: Out = "-",
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -55,7 +57,12 @@ def pr(
         format=format,
         jobs=jobs,
         cluster=cluster,
-        refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
+        refused={
+            "--evidence": evidence,
+            "--certificate": certificate,
+            "--genus": genus,
+            "--prove": prove or None,
+        },
     ):
         return
     from planaris.infer import log_partition
@@ -63,7 +70,7 @@ def pr(
 
     model, _ = load(files[0], format, evidence)
     surface = find_surface(model, genus)
-    prove = certificate is not None
+    prove = prove or certificate is not None
     result = log_partition(model, method, embedding=surface, time_limit=time_limit, prove=prove)
     if certificate is not None:
         result.save(certificate)

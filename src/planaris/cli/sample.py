@@ -13,6 +13,7 @@ from planaris.cli.options import (
     Json,
     ModelFile,
     Out,
+    Prove,
     find_surface,
     load,
     method_option,
@@ -31,17 +32,23 @@ def sample_states(
         float | None, typer.Option(metavar="SECONDS", help="Give up then; default: never.")
     ] = None,
     genus: Genus = None,
+    prove: Prove = False,
     format: Format = None,
     json: Json = False,
     out: Out = "-",
 ) -> None:
-    """Draw exact samples; one per line, a label per variable (spins as -1 and +1)."""
+    """Draw exact samples; one per line, a label per variable (spins as -1 and +1).
+
+    Those of --method tensor-network are exact with --prove only.
+    """
     from planaris.infer import sample
     from planaris.io.files import write_text
 
     model, inverse = load(file, format, evidence)
     surface = find_surface(model, genus)
-    states = sample(model, count, seed, method, embedding=surface, time_limit=time_limit)
+    states = sample(
+        model, count, seed, method, embedding=surface, time_limit=time_limit, prove=prove
+    )
     if inverse is not None:
         states = inverse.lift_states(states)
     if json:

@@ -17,7 +17,7 @@ ProvedGrid = _core.ProvedGrid
 ProofTerms = _core.ProofTerms
 bounded_exp = _core.bounded_exp
 
-EFFORT = ((4, 8), (8, 24), (16, 48))
+EFFORT = ((4, 8), (4, 14), (8, 24), (16, 48))
 """(boxes, words) that a row of a proof is tried with, in turn."""
 
 
@@ -113,7 +113,7 @@ def prove_grid(
     down: FloatArray,
     *,
     max_bond: int = 48,
-    tolerance: float = 1e-15,
+    tolerance: float = 1e-16,
     effort: Sequence[tuple[int, int]] = EFFORT,
     target: float = 1e-11,
     terms: ProofTerms | None = None,

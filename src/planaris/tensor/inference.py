@@ -171,9 +171,8 @@ def marginals(
     (True, True, True)
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, threads=threads, progress=progress)
-    run = Run(
-        model, MARGINAL_TOLERANCE if tolerance is None else tolerance, max_bond, budget, sweep
-    )
+    run = Run(model, tolerance, max_bond, budget, sweep)
+    run.tolerance = MARGINAL_TOLERANCE if tolerance is None else run.tolerance
     sure = run.prove_marginals() if prove else ""
     if isinstance(sure, Marginals):
         return sure

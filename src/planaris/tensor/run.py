@@ -26,7 +26,7 @@ from planaris.tensor.network import (
     plan_sweep,
     to_network,
 )
-from planaris.tensor.proof import GridModel, prove, prove_marginals
+from planaris.tensor.proof import GridModel, prove, prove_marginals, target_width
 from planaris.tensor.rejection import Accepted, draw_exactly
 from planaris.typing import Array, FloatArray
 
@@ -82,6 +82,7 @@ class Run:
         self.sweep: Sweep = plan_sweep(model, self.network) if sweep is None else sweep
         self.disagreement = 0.0
         n = self.network.num_variables
+        self.proof_target = target_width(n) if tolerance is None else float(tolerance)
         self.tolerance = max(1e-11, 1e-12 * n) if tolerance is None else float(tolerance)
         if not (self.tolerance >= 0 and max_bond >= 1):
             msg = f"`tolerance` must be >= 0 and `max_bond` >= 1, got {tolerance} and {max_bond}"
@@ -262,7 +263,7 @@ class Run:
         if (grid := self.grid()) is None:
             return None
         with self.budget.watch("proof") as watched:
-            found = prove(grid.arrays, self.tolerance, watched)
+            found = prove(grid.arrays, self.proof_target, watched)
         return None if found is None else self.proved_interval(found)
 
     def grid(self) -> GridModel | None:
@@ -297,7 +298,7 @@ class Run:
         if (grid := self.grid()) is None:
             return "no grid"
         with self.budget.watch("proof") as watched:
-            found = prove_marginals(grid, self.tolerance, watched)
+            found = prove_marginals(grid, self.proof_target, watched)
         if found.nodes is None or found.edges is None:
             lost = [str(proof.lost_row) for proof in found.proofs if proof.lost_row >= 0]
             return f"the bound was lost in row {lost[-1]}" if lost else "the bound was lost"
@@ -326,7 +327,7 @@ class Run:
             msg = "exact samples of a tensor network need an Ising grid; sample without `prove`"
             raise MethodError(msg)
         with self.budget.watch("proof") as watched, self.budget.required("nothing was proved"):
-            found = prove(grid.arrays, self.tolerance, watched, keep=True)
+            found = prove(grid.arrays, self.proof_target, watched, keep=True)
             if found is None:
                 raise TimeoutError
         with self.budget.watch("samples") as watched:
