@@ -247,23 +247,27 @@ def _draw_panels(results: Sequence[Result]) -> list[Picture]:
         at_eight = [result for result in mine if result.params["noise"] == 8]
         params, record = (at_eight or mine)[0]
         held = {name: _unpack(digits) for name, digits in record["pictures"].items()}
-        figure, wrong = _four_panels(held), record["error"]["own"]["margin, MAP"]
-        caption = (
-            f"Features {features}, S/N 1:{params['noise']}: the model, "
-            f"the {'photograph' if 'photograph' in held else 'mask'}, what is seen, the MAP state "
-            f"after max-margin training ({wrong:.2f} % wrong), and how probable each pixel is "
-            "after likelihood training; both learned on this image."
+        wrong = record["error"]["own"]["margin, MAP"]
+        where = f"Features {features}, S/N 1:{params['noise']}"
+        captions = (
+            f"{where}: the model.",
+            f"{where}: the {'photograph' if 'photograph' in held else 'mask'}.",
+            f"{where}: what is seen.",
+            f"{where}: the MAP state after max-margin training on this image, {wrong:.2f} % wrong.",
+            f"{where}: how probable each pixel is after likelihood training on this image.",
         )
-        pictures.append(Picture(caption, figure))
+        figures = _five_panels(held)
+        pictures += [Picture(words, one) for words, one in zip(captions, figures, strict=True)]
     return pictures
 
 
-def _four_panels(held: dict[str, Array]) -> Any:
+def _five_panels(held: dict[str, Array]) -> list[Any]:
+    """Draw each panel by itself: the page sets them side by side or below each other."""
     from matplotlib.colors import ListedColormap
 
-    figure, grid = new_figure(1, 5, size=2.4)
-    axes = grid[0]
-    _draw_model(axes[0])
+    model, grid = new_figure(size=2.4)
+    _draw_model(grid[0, 0])
+    figures = [model]
     two = ListedColormap([DOWN, UP])
     shown = (
         (held.get("photograph", held["mask"]), "gray" if "photograph" in held else two, "original"),
@@ -271,12 +275,15 @@ def _four_panels(held: dict[str, Array]) -> Any:
         (held["state"], two, "MAP"),
         (held["probability"], "gray", "probability"),
     )
-    for place, (image, colours, title) in zip(axes[1:], shown, strict=True):
+    for image, colours, title in shown:
+        figure, grid = new_figure(size=2.4)
+        place = grid[0, 0]
         place.imshow(image, cmap=colours, interpolation="nearest")
         place.contour(held["mask"], levels=[127], colors=[WALL], linewidths=0.8)
         place.set_title(title, fontsize=9)
         place.set_axis_off()
-    return figure
+        figures.append(figure)
+    return figures
 
 
 def _draw_model(axes: Any) -> None:

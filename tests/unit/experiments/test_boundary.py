@@ -32,7 +32,7 @@ def test_masks_and_photographs_of_the_user(small, tmp_path, rng):
     assert record["error"]["own"]["margin, MAP"] < 10
     assert "photograph" in record["pictures"]
     panels = boundary.plot([Result(trials[0], record)])
-    assert len(panels.pictures) == 5  # two sources of weights, two losses by λ, and the panels
+    assert len(panels.pictures) == 9  # two sources of weights, two losses by λ, and five panels
 
 
 def test_windows_split_their_corners(small, tmp_path, rng):
