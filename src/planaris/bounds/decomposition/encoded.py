@@ -281,6 +281,9 @@ def encoded_subgraphs(
     return family
 
 
+ENCODING_SECONDS = 4e-5
+"""Per entry of a table of a pair, to make spins of labels and to prepare subgraphs."""
+
 PENALTY = 16.0
 """Tried first: codes of no label weigh little, and the optimiser is quicker than with more."""
 
@@ -298,6 +301,9 @@ def encoded_bound(
     view = mrf.pairwise_view()
     if not mrf.num_variables or view.constant == -math.inf:
         return label_trw(mrf)
+    # Two encodings and the planarity tests look at the clock only afterwards.
+    if budget.remaining() < ENCODING_SECONDS * len(view.edge_logs):
+        return replace(label_trw(mrf, time_limit=budget), method="pdc", status="time_limit")
     safe = encode_labels(mrf, encoding=encoding, penalty=penalty)
     tries = [safe]
     if penalty is None and safe.penalties.max(initial=0.0) > PENALTY:
