@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planaris.experiments.figure import Result
+from planaris.experiments.summaries import PALETTE
 from planaris.recover.theory import UPPER_VALID
-from planaris.report.parts import Panels, Table, Verdict
+from planaris.report.parts import Panels, Picture, Table, Verdict
+from planaris.report.pictures import new_figure
 
 
 def draw_constant(results: list[Result]) -> Panels:
@@ -16,7 +18,22 @@ def draw_constant(results: list[Result]) -> Panels:
     ]
     within = [row[2] for row in rows if row[0] <= UPPER_VALID]
     beyond = [row[0] for row in rows if row[1] > 8]
+    figure, grid = new_figure(size=3.6)
+    axes = grid[0, 0]
+    for column, label, colour in ((1, "polygons listed", 0), (2, "all polygons", 1)):
+        axes.plot(
+            [row[0] for row in rows],
+            [row[column] for row in rows],
+            marker="o",
+            ms=3,
+            color=PALETTE[colour],
+            label=label,
+        )
+    axes.axhline(8.0, color="#7a8793", lw=0.8, ls="--", label="8")
+    axes.set(title="constant c of c p² N", xlabel="edge noise p", ylabel="sum over polygons / p²")
+    axes.legend(fontsize="small")
     return Panels(
+        pictures=[Picture("The constant of the upper bound, summed over polygons.", figure)],
         tables=[Table("Constant c of c p² N", ("p", "polygons listed", "all polygons"), rows)],
         verdicts=[
             Verdict(

@@ -25,6 +25,7 @@ SMALL = [
     {"part": "family", "family": "small", "q": 0.4, "p": 0.01, "seed": 0},
     {"part": "family", "family": "small", "q": 0.4, "p": 0.08, "seed": 0},
     {"part": "expander", "degree": 4, "size": 30, "q": 0.2, "p": 0.04, "seed": 0},
+    {"part": "constant", "q": 0.4, "p": 0.01, "seed": 0},
 ]
 
 
@@ -34,14 +35,15 @@ def test_every_part_runs_repeats_and_is_drawn(monkeypatch: pytest.MonkeyPatch) -
     for params in SMALL:
         first, second = (plain(recovery.run(params)) for _ in range(2))
         assert stable(first) == stable(second)
-        assert all(0 <= error <= 1 for error in first["error"].values())
+        assert all(0 <= error <= 1 for error in first.get("error", {}).values())
         results.append(Result(params, first))
     assert set(results[0].record["error"]) == set(ESTIMATORS)
     assert "MAP" in results[0].record["mean_error"]
     assert "MAP" not in results[1].record["mean_error"]
     panels = recovery.FIGURE.plot(results)
-    assert len(panels.pictures) == 6
-    assert len(panels.verdicts) == 10
+    assert len(panels.pictures) == 7
+    assert len(panels.verdicts) == 12
+    assert all(verdict.rule for verdict in panels.verdicts)
     for result in results:
         assert recovery.FIGURE.plot([result]).pictures
 
