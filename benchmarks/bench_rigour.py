@@ -1,7 +1,7 @@
 """Widths and costs of proved intervals of planar log Z: the table of docs/theory/rigour.md.
 
     python benchmarks/bench_rigour.py            # up to 256²
-    python benchmarks/bench_rigour.py --large    # up to 1000²; minutes, and 20 GB of memory
+    python benchmarks/bench_rigour.py --large    # up to 1000²; minutes, and some GB of memory
 
 Processor seconds of one thread; the graph is dissected before.
 """
