@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from planaris.errors import MethodError, missing_extra
-from planaris.machine import available_bytes
+from planaris.errors import MethodError, TooLargeError, missing_extra
+from planaris.machine import available_bytes, readable
 
 HEADROOM = 2**28
 """Bytes of a GPU that are left to others: code, and what torch takes for itself."""
@@ -67,6 +69,22 @@ def _reason(torch: Any, count: int, told: list[Any]) -> str:
         return f"torch {torch.__version__} was built without CUDA"
     text = str(told[0].message).split(". ")[0].strip() if told else ""
     return text or "torch finds no GPU on this machine"
+
+
+@contextmanager
+def within_memory(device: Any) -> Iterator[None]:
+    """Say in one line that a device has run out of memory, which others may have taken.
+
+    >>> with within_memory(find_device("cpu")):
+    ...     pass
+    """
+    torch = import_torch()
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        left = free_bytes(device)
+        msg = f"{device} has run out of memory: {left} bytes ({readable(left)}) are free now"
+        raise TooLargeError(msg, bytes_needed=left + 1) from error
 
 
 def free_bytes(device: Any) -> int:

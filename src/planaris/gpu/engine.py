@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.gpu.device import find_device, import_torch
+from planaris.gpu.device import find_device, import_torch, within_memory
 from planaris.gpu.program import CONTROL_EDGE, EDGE, NEW, SLOT, SPIN, Program, Step
 from planaris.gpu.tables import FORWARD, CudaUpdates, Updates, ViewUpdates, dot
 from planaris.typing import FloatArray
@@ -74,7 +74,9 @@ class Engine:
         if self._pool:
             return self._pool.pop()
         torch = import_torch()
-        return torch.empty(1 << self.program.max_bits, dtype=torch.float64, device=self.device)
+        size = 1 << self.program.max_bits
+        with within_memory(self.device):
+            return torch.empty(size, dtype=torch.float64, device=self.device)
 
     def copy(self, table: Table) -> Table:
         """Return a copy in memory of its own."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris.errors import TooLargeError
 from planaris.gpu.compiler import compile_module, find_kernel
-from planaris.gpu.device import free_bytes, import_torch
+from planaris.gpu.device import free_bytes, import_torch, within_memory
 from planaris.kernels.pfaffian import Elimination
 from planaris.machine import readable
 from planaris.typing import Array, IntArray
@@ -159,10 +159,11 @@ class DeviceFronts:
             many = BLOCKS * processors
         blocks = max(1, min(many, room // 2 // block, -(-len(values) // LANES)))
         count = (room - blocks * block) // each // LANES * LANES
-        parts = [
-            self._part(values[k : k + count], correlations, precision, blocks)
-            for k in range(0, len(values), count)
-        ]
+        with within_memory(self.device):
+            parts = [
+                self._part(values[k : k + count], correlations, precision, blocks)
+                for k in range(0, len(values), count)
+            ]
         if len(parts) == 1:
             return parts[0]
 

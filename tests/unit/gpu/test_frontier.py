@@ -176,6 +176,17 @@ def test_an_old_driver_is_named(monkeypatch):
         find_device("cuda:0")
 
 
+def test_memory_that_others_took_is_one_line(monkeypatch, rng):
+    import torch
+
+    def full(*arguments, **options):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried to allocate 8.00 GiB.")
+
+    monkeypatch.setattr(torch, "empty", full)
+    with pytest.raises(TooLargeError, match=r"^cpu has run out of memory: \d+ bytes .* now$"):
+        pl.log_partition(glass(3, rng), method="treewidth", device="cpu")
+
+
 def test_torch_is_imported_for_a_device_only():
     code = (
         "import sys, planaris as pl; m = pl.generate.spin_glass(4, 1); pl.log_partition(m);"
