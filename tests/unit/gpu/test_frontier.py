@@ -207,20 +207,24 @@ def test_cold_models_are_left_to_the_cpu(rng, monkeypatch):
         pl.log_partition(model, method="treewidth", device="cpu")
 
 
-def test_what_underflow_takes_is_noticed(rng):
-    # Warm enough for one exponent per table, then so cold that entries of the table leave doubles.
-    for scale, alone in ((1.0, True), (80.0, False)):
-        model = glass(9, rng, scale=scale)
-        plan = plan_elimination(model, kind="frontier")
-        program = Program(plan.pairwise.arrays, plan.order, 40)
-        expected = pl.marginals(model, "treewidth")
-        try:
-            found = frontier.device_sum(program, 81, model.num_edges, "cpu", 3, UNLIMITED)
-        except engine.UnderflowError:
-            assert not alone
+@pytest.mark.parametrize(("field", "fits"), [(2.0, True), (42.5, False), (60.0, False)])
+def test_what_underflow_takes_is_noticed(field, fits):
+    # Twelve spins in a field, all in the table; then their partners, in a larger field the other
+    # way: the states that count most in the end are the smallest numbers of the table.
+    n = 12
+    pairs = [(k, n + k) for k in range(n)]
+    fields = np.repeat([field, -field - 1.0], n)
+    model = pl.IsingModel(pairs, np.full(n, 2 * field), fields)
+    plan = plan_elimination(model, kind="frontier", order=np.arange(2 * n))
+    program = Program(plan.pairwise.arrays, plan.order, 40)
+    for spare in (-1, 3):
+        if not fits:
+            with pytest.raises(engine.UnderflowError):
+                frontier.device_sum(program, 2 * n, n, "cpu", spare, UNLIMITED)
             continue
-        assert alone
-        np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-13)
+        found = frontier.device_sum(program, 2 * n, n, "cpu", spare, UNLIMITED)
+        exact = n * pl.log_partition(pl.IsingModel([(0, 1)], [2 * field], fields[[0, n]])).value
+        assert found.log_partition == pytest.approx(exact, rel=1e-13)
 
 
 @pytest.mark.gpu
