@@ -25,6 +25,7 @@ from planaris.methods.registry import Method, Model, Question, Task, Verb, metho
 from planaris.methods.surface import surface_of_part
 from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
 from planaris.methods.tensor_network import exact_samples, improve_value
+from planaris.methods.warm_surfaces import enclose_from_warmer, samples_from_warmer
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.joins import (
@@ -49,6 +50,12 @@ ENDS_SHARE = 0.4
 
 FEW_HANDLES = 2
 """Surfaces of this genus or less are searched for all of the time."""
+
+WARM_SHARE = 0.3
+"""Of the time, for the ground state of a cold surface, and as much again for warmer ones."""
+
+GOOD_WIDTH = 1e-3
+"""Width per spin of an interval that is not looked at again."""
 
 ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
@@ -174,18 +181,34 @@ def log_partition_by_parts(split: Split, budget: Budget) -> LogPartition:
 
 
 def _log_partition_of_part(part: Part, budget: Budget) -> LogPartition:
-    known = None
+    known = warm = None
     if part.embedding is not None:
         known = planar.log_partition_of_part(part, budget)
         if known.exact or part.embedding.genus == 0:
             return known
+        warm = _from_warmer(part, budget)
+        if warm is not None and warm.upper - warm.lower <= GOOD_WIDTH * part.model.num_spins:
+            return warm
     model, inverse = part.with_fields()
     found = _eliminate_or_enclose(model, budget)
     found = found if inverse is None else lift_log_partition(found, inverse)
     if known is None:
         return found
-    # A surface too cold for its Pfaffians: both intervals hold.
-    return intersect(found, known.lower, known.upper, by=known.method)
+    # A surface too cold for its Pfaffians: all intervals hold.
+    found = intersect(found, known.lower, known.upper, by=known.method)
+    if warm is None or (warm.lower <= found.lower and warm.upper >= found.upper):
+        return found
+    both = intersect(found, warm.lower, warm.upper, by=warm.method)
+    return replace(both, proved=False, certificate=None)
+
+
+def _from_warmer(part: Part, budget: Budget) -> LogPartition | None:
+    """Enclose log Z of a cold surface that no elimination fits."""
+    if fitting_elimination(part.model, "log_partition", budget) is not None:
+        return None
+    limited = budget.or_within(PATIENCE_SECONDS)
+    lowest = _ground_state_of_part(part, limited.share(WARM_SHARE))
+    return enclose_from_warmer(part, lowest, limited.share(WARM_SHARE))
 
 
 def _eliminate_or_enclose(model: Model, budget: Budget) -> LogPartition:
@@ -315,7 +338,8 @@ def _samples_of_part(part: Part, size: int, rng: np.random.Generator, budget: Bu
             return planar.samples_of_part(part, size, rng, budget)
         except PrecisionError:  # too cold for Pfaffians
             if fitting_elimination(part.model, "sample", budget) is None:
-                raise
+                lowest = _ground_state_of_part(part, budget.or_within(PATIENCE_SECONDS))
+                return samples_from_warmer(part, lowest, size, rng, budget)
     model, inverse = part.with_fields()
     states: Array | None = None
     if fitting_elimination(model, "sample", budget) is None:
