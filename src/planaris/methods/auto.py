@@ -52,7 +52,7 @@ FEW_HANDLES = 2
 """Surfaces of this genus or less are searched for all of the time."""
 
 WARM_SHARE = 0.3
-"""Of the time, for the ground state of a cold surface, and as much again for warmer ones."""
+"""Of the time, for the ground state of a cold surface; most of the rest is for warmer ones."""
 
 GOOD_WIDTH = 1e-3
 """Width per spin of an interval that is not looked at again."""
@@ -208,7 +208,7 @@ def _from_warmer(part: Part, budget: Budget) -> LogPartition | None:
         return None
     limited = budget.or_within(PATIENCE_SECONDS)
     lowest = _ground_state_of_part(part, limited.share(WARM_SHARE))
-    return enclose_from_warmer(part, lowest, limited.share(WARM_SHARE))
+    return enclose_from_warmer(part, lowest, limited.share(1.0 - WARM_SHARE))
 
 
 def _eliminate_or_enclose(model: Model, budget: Budget) -> LogPartition:

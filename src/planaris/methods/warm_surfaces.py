@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,9 +14,11 @@ from planaris.reductions.parts import Part
 from planaris.result import GroundState, LogPartition
 from planaris.typing import Array, FloatArray
 
-LARGEST_COUPLINGS = (14.0, 10.0, 8.0, 6.5, 5.0, 4.0, 3.0, 2.0)
-"""The temperature is raised to where the largest coupling is one of these, in turn, until Pfaffians
-are accurate."""
+LARGEST_COUPLINGS = (2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 14.0)
+"""The temperature is raised to where the largest coupling is one of these."""
+
+GOOD_WIDTH = 1e-10
+"""Width per spin of an interval that is not narrowed any further."""
 
 LEAST_KEPT = 0.02
 """Samples of a warmer model are drawn while this part of them is kept, at least."""
@@ -24,7 +27,9 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 def enclose_from_warmer(part: Part, lowest: GroundState, budget: Budget) -> LogPartition | None:
-    """Enclose log Z of a part by values at two higher temperatures; None if there are none.
+    """Enclose log Z of a part by values at higher temperatures; None if there are none.
+
+    They fall while time lasts and Pfaffians are accurate.
 
     log Z(β) is convex in β, and no slope is steeper than minus the lowest energy E₀. So with exact
     values at β'' < β' < β
@@ -44,28 +49,30 @@ def enclose_from_warmer(part: Part, lowest: GroundState, budget: Budget) -> LogP
         For all of it.
     """
     size = float(np.abs(part.model.couplings).sum()) + part.model.num_spins
-    nearest: tuple[float, LogPartition] | None = None
+    slack = 16 * EPSILON * size
+    lower, upper, spins = -math.inf, math.inf, part.model.num_spins
+    before: tuple[float, LogPartition] | None = None
     for factor in _factors(part):
-        if budget.expired():
+        if budget.expired() or upper - lower <= GOOD_WIDTH * spins:
             break
         warm = planar.log_partition_of_part(part.at(factor), budget)
         if not warm.exact:
-            continue
-        if nearest is None:
-            nearest = factor, warm
-            continue
-        near, cold = nearest
-        slope = (cold.lower - warm.upper) / (near - factor)
-        slack = 16 * EPSILON * size
-        return LogPartition.between(
-            cold.lower + (1.0 - near) * slope - slack,
-            cold.upper - (1.0 - near) * lowest.lower + slack,
-            num_variables=part.model.num_spins,
-            method="planar",
-            proved=False,
-            stats={"from_warmer": near},
-        )
-    return None
+            break
+        upper = min(upper, warm.upper - (1.0 - factor) * lowest.lower + slack)
+        if before is not None:
+            slope = (warm.lower - before[1].upper) / (factor - before[0])
+            lower = max(lower, warm.lower + (1.0 - factor) * slope - slack)
+        before = factor, warm
+    if lower == -math.inf:
+        return None
+    return LogPartition.between(
+        lower,
+        max(lower, upper),
+        num_variables=spins,
+        method="planar",
+        proved=False,
+        stats={"from_warmer": True},
+    )
 
 
 def _factors(part: Part) -> list[float]:
@@ -81,7 +88,7 @@ def samples_from_warmer(
     A state of energy E, drawn at β', is kept with probability exp(-(β - β')(E - E₀)): no larger
     than one whatever bound on the energies E₀ is.
     """
-    for factor in _factors(part):
+    for factor in reversed(_factors(part)):
         try:
             return _kept(
                 _batches(part.at(factor), size, rng, budget), part, lowest, factor, size, rng
