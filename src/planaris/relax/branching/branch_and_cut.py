@@ -14,6 +14,7 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.progress import ProgressOption
+from planaris.relax.branching.pseudo_costs import PseudoCosts
 from planaris.relax.cut_form import CutForm, with_offset
 from planaris.relax.lp.cycle_polytope import INTEGRAL, CycleRelaxation
 from planaris.relax.messages.message_passing import branch_and_bound
@@ -27,6 +28,9 @@ BOUNDS = ("auto", "cycles", "semidefinite")
 START_SHARE = 0.2
 """Of the time limit, for a first state."""
 
+TRIAL_NODES = 9
+"""Of a search with linear programs on a small graph, before semidefinite bounds take over."""
+
 Fixings = tuple[tuple[int, int], ...]
 """Edges held at a value: (edge, 0 or 1)."""
 
@@ -39,29 +43,6 @@ class Node:
     order: int
     fixings: Fixings = field(compare=False)
     basis: Any = field(compare=False, default=None)
-
-
-class PseudoCosts:
-    """Mean rise of the bound per unit when an edge was branched on, per side."""
-
-    def __init__(self, count: int) -> None:
-        self.sum = np.zeros((2, count))
-        self.tries = np.zeros((2, count))
-
-    def learn(self, edge: int, value: int, x: float, rise: float) -> None:
-        """Note that fixing ``edge`` at ``value`` raised the bound by ``rise``."""
-        move = x if value == 0 else 1 - x
-        self.sum[value, edge] += max(rise, 0.0) / max(move, 1e-3)
-        self.tries[value, edge] += 1
-
-    def score(self, edges: IntArray, x: FloatArray) -> FloatArray:
-        """Return the product of the expected rises of both sides."""
-        seen = self.tries > 0
-        usual = self.sum[seen].sum() / max(self.tries[seen].sum(), 1.0) if seen.any() else 1.0
-        rate = np.where(seen, self.sum / np.maximum(self.tries, 1), usual)[:, edges]
-        return np.asarray(
-            np.maximum(rate[0] * x[edges], 1e-9) * np.maximum(rate[1] * (1 - x[edges]), 1e-9)
-        )
 
 
 class BranchAndCut(CycleRelaxation):
@@ -200,8 +181,8 @@ class BranchAndCut(CycleRelaxation):
 
     # -- the search -------------------------------------------------------------------------
 
-    def search(self, budget: Budget) -> str:
-        """Run until the tree is empty, the gap is reached or time is up."""
+    def search(self, budget: Budget, max_nodes: float = np.inf) -> str:
+        """Run until the tree is empty, the gap is reached, time is up or nodes are many."""
         self.budget = budget
         self.start_states()
         self.open = [Node(-np.inf, next(self.counter), ())]
@@ -211,13 +192,13 @@ class BranchAndCut(CycleRelaxation):
             while plunge is not None:
                 plunge = self.process(plunge)
                 self.lower = min(self.lower_of_open(plunge), self.finished, self.energy)
-                late = self.budget.expired()
-                if late or self.energy - self.lower <= self.gap:
+                late, reached = self.budget.expired(), self.energy - self.lower <= self.gap
+                if late or reached or self.nodes >= max_nodes:
                     if plunge is not None:
                         heapq.heappush(self.open, plunge)
                     if not self.open:
                         break
-                    return "time_limit" if late else "gap"
+                    return "time_limit" if late else "gap" if reached else "node_limit"
                 budget.report()
             self.record(self.nodes, 0)
         self.lower = min(self.finished, self.energy)
@@ -289,6 +270,36 @@ def _is_dense(form: CutForm) -> bool:
     return 16 <= n <= 300 and len(form.edges) > 0.3 * n * (n - 1) / 2
 
 
+def _is_small(form: CutForm) -> bool:
+    """Return whether semidefinite bounds are quick, and linear ones weak when they are slow."""
+    n = form.num_spins
+    return 16 <= n <= 150 and len(form.edges) > 3 * n
+
+
+def _search_small(form: CutForm, budget: Budget, **options: Any) -> tuple[str, Any]:
+    """Try linear programs on a few nodes, then semidefinite bounds; return the better search."""
+    linear = _linear_search(form, budget, **options)
+    status = linear.search(budget, TRIAL_NODES)
+    if status != "node_limit":
+        return status, linear
+    dense = _dense_search(form, budget, **options)
+    dense.offer(linear.spins)
+    status = dense.search(budget)
+    return status, dense if dense.lower >= linear.lower else linear
+
+
+def _linear_search(form: CutForm, budget: Budget, **options: Any) -> BranchAndCut:
+    if not budget.prove:
+        return BranchAndCut(form, budget=budget, **options)
+    from planaris.relax.branching.proofs import ProvingSearch
+
+    return ProvingSearch(form, budget=budget, **options)
+
+
+def _dense_search(form: CutForm, budget: Budget, **options: Any) -> DenseSearch:
+    return (ProvingDenseSearch if budget.prove else DenseSearch)(form, budget=budget, **options)
+
+
 def branch_and_cut(
     model: IsingModel | MarkovRandomField,
     *,
@@ -313,7 +324,8 @@ def branch_and_cut(
         Stop when ``upper - lower`` is at most this.
     bound : {"auto", "cycles", "semidefinite"}
         Bounds of Ising models: linear programs with cycle inequalities, or semidefinite
-        programs with triangle inequalities (for dense graphs; what "auto" takes there).
+        programs with triangle inequalities. "auto" takes these for dense graphs, and for graphs
+        of up to 150 spins that the first few linear programs do not close.
     seed : int
         Of the local searches; it changes the way, not the answer.
     threads : int, optional
@@ -357,18 +369,16 @@ def branch_and_cut(
         return with_offset(search_again(model.without_offset()), model)
     form = CutForm.from_model(model, keep_zero_edges=False, reduce=not budget.prove)
     search: BranchAndCut | DenseSearch
-    if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
-        search = (ProvingDenseSearch if budget.prove else DenseSearch)(
-            form, gap=gap, seed=seed, budget=budget
-        )
-    elif budget.prove:
-        from planaris.relax.branching.proofs import ProvingSearch
-
-        search = ProvingSearch(form, gap=gap, seed=seed, budget=budget)
-    else:
-        search = BranchAndCut(form, gap=gap, seed=seed, budget=budget)
+    options: dict[str, Any] = {"gap": gap, "seed": seed}
     with budget.watch("branch and cut") as watched:
-        status = search.search(watched)
+        if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
+            search = _dense_search(form, budget, **options)
+            status = search.search(watched)
+        elif bound == "auto" and _is_small(form):
+            status, search = _search_small(form, watched, **options)
+        else:
+            search = _linear_search(form, budget, **options)
+            status = search.search(watched)
     return GroundState.of(
         model,
         search.state,

@@ -15,12 +15,12 @@ too and never worse (X has trace n): it is the one that counts, and that certifi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.relax.cut_form import UNIT
+from planaris.relax.sdp.projected_lbfgs import minimize_projected
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 SIGNS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=np.float64)
@@ -171,28 +171,17 @@ class SemidefiniteBound:
         return -bound, gradient
 
     def ascend(self, target: float, iterations: int, budget: Budget = UNLIMITED) -> None:
-        """Improve the multipliers by L-BFGS-B; stop once the bound passes ``target``, or late."""
-        from scipy import optimize
-
-        def stop(_: Any) -> None:
-            if self.lower >= target or budget.expired():
-                raise StopIteration
-
+        """Improve the multipliers; stop once the bound passes ``target``, or late."""
         start = np.concatenate([self.diagonal, self.triangles.weight])
-        limits: Any = [(None, None)] * self.n + [(0.0, None)] * len(self.triangles.weight)
-        minimize: Any = optimize.minimize
-        solved = minimize(
+        found = minimize_projected(
             self.value,
             start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=limits,
-            callback=stop,
-            options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20},
+            np.arange(len(start)) >= self.n,
+            iterations=iterations,
+            stop=lambda: self.lower >= target or budget.expired(),
         )
-        self.value(solved.x)
-        self.diagonal = solved.x[: self.n]
-        self.triangles.weight = solved.x[self.n :]
+        self.value(found)
+        self.diagonal, self.triangles.weight = found[: self.n], found[self.n :]
 
     def tighten(self) -> int:
         """Drop idle triangles, add violated ones; return how many were added."""

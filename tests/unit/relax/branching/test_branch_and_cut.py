@@ -8,6 +8,7 @@ import pytest
 from planaris import IsingModel, MarkovRandomField
 from planaris.reference import enumerate_states
 from planaris.relax import branch_and_cut, cycle_lp, local_lp, mplp
+from planaris.relax.branching import branch_and_cut as search_module
 from planaris.verify import check_certificate
 
 
@@ -53,3 +54,26 @@ def test_a_large_constant_makes_nothing_exact(solve, prove):
             assert found.lower <= least - 1e6 + 1e-8
             if found.exact:
                 assert found.energy + 1e6 == pytest.approx(least, abs=1e-8)
+
+
+@pytest.mark.parametrize("prove", [False, True])
+@pytest.mark.parametrize("kind", ["signs", "normal", "weights"])
+def test_semidefinite_bounds_take_over_on_small_sparse_graphs(kind, prove, monkeypatch):
+    monkeypatch.setattr(search_module, "TRIAL_NODES", 1)
+    taken = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        pairs = [(u, v) for u in range(17) for v in range(u)]
+        edges = [pairs[k] for k in rng.choice(len(pairs), 60, replace=False)]
+        couplings = {
+            "signs": rng.choice([-1.0, 1.0], 60),
+            "normal": rng.normal(size=60),
+            "weights": -rng.integers(1, 11, 60) / 2.0,
+        }[kind]
+        model = IsingModel(edges, couplings, num_spins=17)
+        found = branch_and_cut(model, prove=prove)
+        assert found.exact
+        assert found.energy == pytest.approx(enumerate_states(model).energy, rel=1e-12)
+        assert not prove or check_certificate(model, found)
+        taken += found.stats["bound"] == "semidefinite"
+    assert taken > 0 or kind == "normal"
