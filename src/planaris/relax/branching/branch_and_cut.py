@@ -21,7 +21,7 @@ from planaris.relax.messages.message_passing import branch_and_bound
 from planaris.relax.sdp.proofs import ProvingDenseSearch
 from planaris.relax.sdp.sdp_branch_and_bound import DenseSearch
 from planaris.result import GroundState
-from planaris.typing import FloatArray, Int8Array, IntArray
+from planaris.typing import FloatArray, Int8Array
 
 BOUNDS = ("auto", "cycles", "semidefinite")
 
