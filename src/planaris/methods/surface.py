@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from planaris.budget import Budget
 from planaris.embed import Embedding, embedding_with_handles
 from planaris.errors import MethodError, TooLargeError
@@ -17,11 +19,17 @@ from planaris.result import GroundState
 MAX_HANDLES = 16
 """Edges that may be taken out of a graph to make it planar; each takes a planarity test."""
 
+MAX_EDGES = 40_000
+"""Of graphs that are tested that often."""
+
+MAX_FIELDS = 64
+"""External fields, beyond which a bias spin needs too many handles for a try to pay."""
+
 
 @once_per_model
 def _with_handles(model: IsingModel, max_handles: int) -> Embedding | None:
     # Euler's formula: a simple graph of genus g has at most 3n - 6 + 6g edges.
-    if model.num_edges > 3 * model.num_spins - 6 + 6 * max_handles:
+    if model.num_edges > min(3 * model.num_spins - 6 + 6 * max_handles, MAX_EDGES):
         return None
     try:
         return embedding_with_handles(
@@ -39,7 +47,11 @@ def surface_of_part(part: Part) -> Embedding | None:
     >>> found is not None and found.genus
     1
     """
-    return part.embedding or _with_handles(part.model, MAX_HANDLES)
+    if part.embedding is not None:
+        return part.embedding
+    if part.bias >= 0 and np.count_nonzero(part.model.edges == part.bias) > MAX_FIELDS:
+        return None
+    return _with_handles(part.model, MAX_HANDLES)
 
 
 def _ground_state(asked: Question) -> GroundState:
