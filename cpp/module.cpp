@@ -15,6 +15,7 @@ void bind_forest(nb::module_& m);
 void bind_frontier(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_matching(nb::module_& m);
+void bind_label_search(nb::module_& m);
 void bind_max_flow(nb::module_& m);
 void bind_model_batch(nb::module_& m);
 void bind_mplp(nb::module_& m);
@@ -49,6 +50,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_frontier(m);
   planaris::bindings::bind_homology(m);
   planaris::bindings::bind_matching(m);
+  planaris::bindings::bind_label_search(m);
   planaris::bindings::bind_max_flow(m);
   planaris::bindings::bind_mplp(m);
   planaris::bindings::bind_pfaffian(m);

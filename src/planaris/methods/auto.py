@@ -35,12 +35,19 @@ from planaris.reductions.joins import (
     join_samples,
 )
 from planaris.reductions.parts import Part, Split, split_model
+from planaris.relax.branching.label_search import LabelSearcher
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
 """Eliminations up to this are done at once; before longer ones branch and cut has a try."""
+
+LOOK_SECONDS = 0.1
+"""Spent on a search over labels before an elimination order is looked for."""
+
+LOOK_PER_ENTRY = 5e-7
+"""More of that, for every entry of the tables."""
 
 ENCLOSING_SHARE = 0.6
 """Of the time, for the interval around log Z; the rest is for an estimate inside it."""
@@ -81,14 +88,32 @@ def _ground_state(asked: Question) -> GroundState:
         form = _ising_form(model, "ground_state", budget)
         if form is not None:
             return form.lift(_ground_state(replace(asked, model=form.model)))
-        plan = fitting_elimination(model, "ground_state", budget)
-        if plan is not None:
-            with suppress(TimeLimitError):
-                return treewidth.ground_state(model, plan=plan, time_limit=budget)
-        return _branch_and_cut(model, budget)
+        return _ground_state_of_labels(model, budget)
     split = split_model(model, asked.embedding)
     found = [_ground_state_of_part(part, budget) for part in split.parts]
     return join_ground_states(split, found, budget)
+
+
+def _ground_state_of_labels(mrf: MarkovRandomField, budget: Budget) -> GroundState:
+    """Search first: most models reduce to little. Eliminate what that would take longer for."""
+    limited = budget.or_within(PATIENCE_SECONDS)
+    try:
+        search = LabelSearcher(mrf, budget=limited)
+    except TimeoutError:
+        return _branch_and_cut(mrf, budget)
+    look = LOOK_SECONDS + LOOK_PER_ENTRY * len(mrf.log_values)
+    done = search.run(limited.within(look))
+    if done and (found := search.result()).exact:
+        return found
+    plan = fitting_elimination(mrf, "ground_state", budget)
+    if plan is not None:
+        if not done and search.run(limited.share(0.5).within(plan.seconds)):
+            return search.result()
+        with suppress(TimeLimitError):
+            return treewidth.ground_state(mrf, plan=plan, time_limit=budget)
+    if not done:
+        search.finish(limited)
+    return search.result()
 
 
 def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:

@@ -10,6 +10,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.models.arrays import as_names, as_real
 from planaris.models.ising import IsingModel
+from planaris.models.memo import once_per_model
 from planaris.models.scaling import ScaledModel
 from planaris.models.summation import exact_sums
 from planaris.models.tables import (
@@ -252,6 +253,8 @@ class MarkovRandomField(ScaledModel):
             long = np.flatnonzero(arity > k)
             place = self.scope_offsets[long] + k
             entry[..., long] += x[..., self.scopes[place]] * strides[place]
+        if x.ndim == 1:  # of a large model most numbers are not in the sum
+            return exact_sums(self.log_values[entry], lambda logs: logs.sum(-1))
         return exact_sums(self.log_values, lambda logs: logs[entry].sum(-1))
 
     def energy(self, assignments: ArrayLike) -> FloatArray:
@@ -264,17 +267,7 @@ class MarkovRandomField(ScaledModel):
 
         See :func:`planaris.models.tolerance.energy_tolerance`.
         """
-        starts = self.table_offsets[:-1][np.diff(self.table_offsets) > 0]
-        if not len(starts):
-            return 0.0
-        finite = np.isfinite(self.log_values)
-        largest = np.maximum.reduceat(np.where(finite, self.log_values, -np.inf), starts)
-        least = np.minimum.reduceat(np.where(finite, self.log_values, np.inf), starts)
-        table = np.repeat(np.arange(self.num_factors), np.diff(self.table_offsets))
-        return energy_tolerance(
-            (largest - least)[least <= largest],
-            lambda: smallest_step(self.log_values[finite], table[finite]),
-        )
+        return _energy_tolerance(self)
 
     def spins_and_labels(self, state: ArrayLike) -> tuple[Int8Array, IntArray]:
         """Return an assignment as spins (none with more than two labels) and as labels.
@@ -353,3 +346,23 @@ class MarkovRandomField(ScaledModel):
 
 def _offsets(sizes: LongArray) -> LongArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+@once_per_model
+def _energy_tolerance(mrf: MarkovRandomField) -> float:
+    starts = mrf.table_offsets[:-1][np.diff(mrf.table_offsets) > 0]
+    if not len(starts):
+        return 0.0
+    logs = mrf.log_values
+    finite = np.isfinite(logs)
+    if finite.all():
+        largest, least = np.maximum.reduceat(logs, starts), np.minimum.reduceat(logs, starts)
+    else:
+        largest = np.maximum.reduceat(np.where(finite, logs, -np.inf), starts)
+        least = np.minimum.reduceat(np.where(finite, logs, np.inf), starts)
+
+    def smallest() -> float:
+        table = np.repeat(np.arange(mrf.num_factors), np.diff(mrf.table_offsets))
+        return smallest_step(logs[finite], table[finite])
+
+    return energy_tolerance((largest - least)[least <= largest], smallest)

@@ -174,6 +174,49 @@ class LabelTree(Proof):
 
 
 @dataclass(frozen=True, eq=False)
+class LabelSteps(Proof):
+    """Branch and bound over labels with reductions: a tree with the steps taken at its nodes.
+
+    A factor of three or more variables counts as one more variable over its allowed states.
+    Every node goes on from what its parent left: labels dropped, variables eliminated.
+
+    Attributes
+    ----------
+    step_offsets, steps : int array
+        Of every node the steps, a number for their kind and its arguments: ``0 i a``, label a of
+        variable i is impossible; ``1 i a b``, it is no better than label b whatever the others
+        do; ``2 i``, the variable is eliminated, which has one label or two neighbours at most;
+        ``3``, messages are passed; ``4 i a``, by these messages the label costs too much.
+    number_offsets, numbers : array
+        Of every node its messages, for every edge in the order of its variables: to its first
+        and to its second variable, a number per label that is left.
+    branch_variable, branch_label, child : int array
+        Of every node: the variable decided on after the steps (-1 at a leaf), the label, and the
+        children in which the variable has that label, and has not.
+    """
+
+    KIND: ClassVar[str] = "label-steps"
+    ARRAYS: ClassVar[tuple[str, ...]] = (
+        "step_offsets",
+        "steps",
+        "number_offsets",
+        "numbers",
+        "branch_variable",
+        "branch_label",
+        "child",
+    )
+    step_offsets: Array
+    steps: Array
+    number_offsets: Array
+    numbers: Array
+    branch_variable: Array
+    branch_label: Array
+    child: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class LabelCycles(Proof):
     """Messages, and multipliers of cycles of projections of the labels.
 
@@ -292,6 +335,7 @@ PROOFS: dict[str, Any] = {
         CutTree,
         SemidefiniteTree,
         LabelTree,
+        LabelSteps,
         LabelCycles,
         PartProof,
         SplitProof,

@@ -19,6 +19,7 @@ from planaris.result import (
     AsIsing,
     GroundState,
     LabelCycles,
+    LabelSteps,
     LabelTree,
     LogPartition,
     Marginals,
@@ -47,7 +48,7 @@ from planaris.verify.proofs.ground_state import (
     proved_bound,
     require_lower,
 )
-from planaris.verify.proofs.label_bounds import label_bound, label_cycle_bound
+from planaris.verify.proofs.label_steps import bound_by_labels
 from planaris.verify.proofs.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import Recomputed, least_energy
 from planaris.verify.recompute.log_partition import log_partition_anew
@@ -164,7 +165,7 @@ def _check_bound(model: Model, result: GroundState) -> tuple[bool, str]:
         if not isinstance(proof, LabelTree):
             return check_certificate(model, result), _kinds(proof)
         return _check_labels_bound(as_labels(model), result), proof.KIND
-    if isinstance(proof, LabelTree | LabelCycles):
+    if isinstance(proof, LabelTree | LabelSteps | LabelCycles):
         return _check_labels_bound(model, result), proof.KIND
     if not isinstance(proof, AsIsing):
         return False, ""
@@ -182,9 +183,7 @@ def _check_bound(model: Model, result: GroundState) -> tuple[bool, str]:
 
 
 def _check_labels_bound(model: MarkovRandomField, result: GroundState) -> bool:
-    proof = result.certificate
-    check: Any = label_bound if isinstance(proof, LabelTree) else label_cycle_bound
-    found = check(model, proof, energy_tolerance(model) / 4)
+    found = bound_by_labels(model, result.certificate, energy_tolerance(model) / 4)
     _require_bound(model, result, found.value)
     return True
 

@@ -13,9 +13,9 @@ from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.relax import branch_and_cut, cycle_lp, local_lp, mplp
+from planaris.relax.branching.label_search import label_search
 from planaris.relax.label_form import LabelForm
 from planaris.relax.lp.label_polytope import LabelRelaxation
-from planaris.relax.messages.message_passing import MessageSolver
 
 
 def random_field(rng, *, zeros=0.0, order=2):
@@ -167,32 +167,20 @@ def test_the_k_projection_closes_a_frustrated_three_colouring():
     assert cycle_lp(model, projection="full").lower <= 1.0
 
 
-class Unlucky(MessageSolver):
-    """Finds no state before a branch has come down to a single one."""
-
-    def offer(self, labels):
-        first = np.concatenate([[0], np.cumsum(self.cards)[:-1]])
-        if not len(first) or np.add.reduceat(self.engine.alive(), first).max() <= 1:
-            super().offer(labels)
-
-
-def test_branching_alone_is_exact_and_its_lower_bound_never_passes_the_truth(rng):
+def test_branching_is_exact_and_its_lower_bound_never_passes_the_truth(rng):
     nodes = 0
     for _ in range(25):
         model = frustrated_field(rng)
         truth = -list_all(model).best
-        solver = Unlucky(LabelForm.from_model(model, eliminate=1))
-        solver.solve_root(0)
-        status, count = solver.branch(0.0)
-        nodes += count
-        assert status in ("optimal", "gap")
-        assert solver.energy == pytest.approx(truth, abs=1e-7)
-        assert all(line["lower"] <= truth + 1e-9 for line in solver.trace)
-        loose = Unlucky(LabelForm.from_model(model, eliminate=1))
-        loose.branch(0.5)
+        found = label_search(model, budget=Budget(prove=True))
+        nodes += len(found.certificate.branch_variable)
+        assert found.exact
+        assert found.energy == pytest.approx(truth, abs=1e-7)
+        assert all(line["lower"] <= truth + 1e-9 for line in found.trace)
+        loose = label_search(model, gap=0.5, budget=Budget())
         assert loose.lower <= truth + 1e-9
         assert loose.energy - loose.lower <= 0.5 + 1e-9
-    assert nodes > 200
+    assert nodes > 100
 
 
 def test_messages_take_ising_models(rng):

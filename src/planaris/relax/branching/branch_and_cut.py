@@ -14,10 +14,10 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.progress import ProgressOption
+from planaris.relax.branching.label_search import label_search
 from planaris.relax.branching.pseudo_costs import PseudoCosts
 from planaris.relax.cut_form import CutForm, with_offset
 from planaris.relax.lp.cycle_polytope import INTEGRAL, CycleRelaxation
-from planaris.relax.messages.message_passing import branch_and_bound
 from planaris.relax.sdp.proofs import ProvingDenseSearch
 from planaris.relax.sdp.sdp_branch_and_bound import DenseSearch
 from planaris.result import GroundState
@@ -362,7 +362,7 @@ def branch_and_cut(
     )
     if isinstance(model, MarkovRandomField):
         if not model.is_ising:
-            return branch_and_bound(model, time_limit=budget, gap=gap)
+            return label_search(model, gap=gap, budget=budget)
         ising, inverse = mrf2ising(model)
         return lift_ground_state(search_again(ising), inverse, model)
     if model.offset:

@@ -1,1 +1,1 @@
-"""Dual message passing, tightened by frustrated cycles, then by branching."""
+"""Dual message passing, tightened by frustrated cycles."""

@@ -1,10 +1,8 @@
-"""MAP by dual message passing, tightened by frustrated cycles, then by branching."""
+"""MAP by dual message passing, tightened by frustrated cycles."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +20,6 @@ from planaris.typing import IntArray, LongArray
 
 ENTRY_SECONDS = 5e-8
 """Estimated time per entry of a table to set up messages."""
-
-
-class Domains(NamedTuple):
-    """Labels alive in the two halves of a split: a variable at a label, or not at it."""
-
-    variable: int
-    label: int
-    only: Any
-    rest: Any
 
 
 class MessageSolver:
@@ -151,73 +140,6 @@ class MessageSolver:
         """Return a certificate of the bound, where one was kept."""
         return None
 
-    # -- branching --------------------------------------------------------------------------
-
-    def split_node(self, node: int, split: Domains) -> tuple[int, int]:
-        """Note that a node of the tree was split; return the numbers of its halves."""
-        return 0, 0
-
-    def finish_node(self, node: int) -> None:
-        """Note that a node of the tree is bounded by the present messages."""
-
-    def branch(self, gap: float) -> tuple[str, int]:
-        """Split domains, best bound first, until closed; return status and nodes."""
-        order = itertools.count()
-        heap = [(self.lower, next(order), self.engine.alive(), 0)]
-        finished, nodes = np.inf, 0
-        while heap:
-            bound, _, alive, node = heapq.heappop(heap)
-            while True:
-                open_bound = min(bound, heap[0][0]) if heap else bound
-                self.lower = max(self.lower, min(open_bound, finished, self.energy))
-                late = self.budget.expired()
-                if late or self.energy - self.lower <= gap:
-                    return ("time_limit" if late else "gap"), nodes
-                if self.closed(bound):
-                    finished = min(finished, bound)
-                    break
-                nodes += 1
-                self.engine.set_alive(alive)
-                bound = self.ascend(bound, rounds=10, patience=0)
-                self.finish_node(node)
-                if self.closed(bound):
-                    finished = min(finished, bound)
-                    break
-                split = self._split()
-                if split is None:  # one state is left
-                    finished = min(finished, max(bound, self.energy - 2 * self.form.error))
-                    break
-                node, other = self.split_node(node, split)
-                heapq.heappush(heap, (bound, next(order), split.rest, other))
-                alive = split.only
-            self.budget.report()
-            self.record()
-        self.lower = max(self.lower, min(finished, self.energy))
-        return "optimal", nodes
-
-    def _split(self) -> Domains | None:
-        """Return domains with the best label of a contested variable, and without it."""
-        slacks = self.engine.node_slacks()
-        offsets = np.concatenate([[0], np.cumsum(self.cards)])
-        alive = self.engine.alive()
-        width = np.add.reduceat(alive.astype(np.int64), offsets[:-1])
-        if np.all(width <= 1):
-            self.offer(self.engine.improve(self.engine.decode()))
-            return None
-        best = np.array([int(np.argmin(slacks[a:b])) for a, b in itertools.pairwise(offsets)])
-        contest = np.zeros(self.num_variables)
-        for e, (u, v) in enumerate(self.edges.tolist()):
-            table = self.engine.edge_slacks(e).reshape(self.cards[u], self.cards[v])
-            excess = table[best[u], best[v]] - table.min()
-            contest[[u, v]] += min(float(excess), self.scale)
-        contest = np.where(width > 1, contest + 1e-12, -1.0)
-        i = int(np.argmax(contest))
-        here = offsets[i] + best[i]
-        only, rest = np.array(alive), np.array(alive)
-        only[offsets[i] : offsets[i + 1]] = 0
-        only[here], rest[here] = 1, 0
-        return Domains(i, int(best[i]), only, rest)
-
 
 def mplp(
     model: MarkovRandomField | IsingModel,
@@ -264,29 +186,6 @@ def mplp(
             return trivial_ground_state(model, "mplp", budget)
         status = solver.solve_root(max_triplets)
     return solver_result(solver, model, "mplp", status)
-
-
-def branch_and_bound(
-    model: MarkovRandomField | IsingModel,
-    *,
-    time_limit: TimeLimit = None,
-    gap: float = 0.0,
-    max_triplets: int = 2_000,
-    prove: bool = False,
-    progress: ProgressOption = None,
-) -> GroundState:
-    """Find a state of minimum energy of any model, with proof: message passing and branching."""
-    budget = Budget.of(time_limit, prove=prove, progress=progress)
-    nodes = 1
-    with budget.watch("branch and bound") as watched:
-        try:
-            solver = _solver(model, watched)
-        except TimeoutError:
-            return trivial_ground_state(model, "branch-and-cut", budget)
-        status = solver.solve_root(max_triplets)
-        if status == "stalled":
-            status, nodes = solver.branch(gap)
-    return solver_result(solver, model, "branch-and-cut", status, {"nodes": nodes})
 
 
 def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSolver:

@@ -16,6 +16,7 @@ from planaris.result import (
     CutSum,
     HeldSpin,
     LabelCycles,
+    LabelSteps,
     LabelTree,
     NotPlanar,
     Plane,
@@ -30,7 +31,7 @@ from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import require
 from planaris.verify.proofs.ground_state import proved_bound
 from planaris.verify.proofs.kuratowski import check_kuratowski
-from planaris.verify.proofs.label_bounds import label_bound, label_cycle_bound
+from planaris.verify.proofs.label_steps import bound_by_labels
 from planaris.verify.proofs.partition_bounds import proved_ends
 
 Model = IsingModel | MarkovRandomField
@@ -89,13 +90,9 @@ def _check(model: Model, proof: Proof) -> ProvedInterval:
 def _least_energy(model: Model, proof: Proof) -> float:
     """Return a lower bound on all energies, rounded down."""
     allowed = energy_tolerance(model) / 4
-    if isinstance(proof, LabelTree | LabelCycles):
+    if isinstance(proof, LabelTree | LabelSteps | LabelCycles):
         mrf = as_labels(model) if isinstance(model, IsingModel) else model
-        if isinstance(proof, LabelTree):
-            found = label_bound(mrf, proof, allowed)
-        else:
-            found = label_cycle_bound(mrf, proof, allowed)
-        return _rounded_down(found.value)
+        return _rounded_down(bound_by_labels(mrf, proof, allowed).value)
     inner: Proof | None = proof
     rounding = 0.0
     if isinstance(model, MarkovRandomField):
