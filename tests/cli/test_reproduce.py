@@ -64,9 +64,9 @@ def test_a_figure_of_a_paper_runs_to_its_end(tmp_path):
     done = planaris("reproduce", "ring-cost", "--quick", "--jobs", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert "18/18" in done.stdout
+    assert "38/38" in done.stdout
     results = lines(tmp_path / "report" / "results" / "ring-cost.jsonl")
-    assert len(results) == 18
+    assert len(results) == 38
     assert all(json.loads(line)["trial"]["figure"] == "ring-cost" for line in results)
     assert "Incomplete" not in (tmp_path / "report" / "index.html").read_text()
 

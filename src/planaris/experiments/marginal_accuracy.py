@@ -147,7 +147,8 @@ def _at_peak(results: Sequence[Result]) -> dict[str, tuple[float, float]]:
 def _verdicts(results: Sequence[Result]) -> list[Verdict]:
     peak = _at_peak(results)
     if not peak:
-        rule, needs = "", "five models or more at coupling 2"
+        rule = "the error at coupling 2 falls by 30 % or more"
+        needs = "five models or more at coupling 2"
         claim = "Cycles make both entropies more accurate."
         return [Verdict(claim, "Too few trials yet.", None, rule, needs)]
     verdicts = [

@@ -197,7 +197,7 @@ class LabelLogDet:
         gradient = self.directions @ inverse.ravel() / 2
         turned = self.directions.reshape(-1, self.n + 1, self.n + 1)
         turned = inverse @ turned @ inverse
-        return value, gradient, -(self.directions @ turned.reshape(len(z), -1).T) / 2
+        return value, gradient, -(self.directions @ turned.reshape(self.directions.shape).T) / 2
 
     def rounding(self, z: FloatArray) -> float:
         """Return by how much the tangent at z may be off: entries of inverses, by the condition."""
