@@ -70,7 +70,10 @@ def log_partition_of(
             enough=enough,
         )
         if found is not None:
-            return replace(found, certificate=certificate_of(evaluator, couplings))
+            # Any state will do for a gauge; the excess is that above a ground state.
+            excess = None if entries.packing is None else found.excess
+            proof = certificate_of(evaluator, couplings)
+            return replace(found, excess=excess, certificate=proof)
     return _around_gauge(evaluator, couplings, stats, budget)
 
 

@@ -127,3 +127,15 @@ def test_cold_samples_of_locked_spins_are_as_likely_as_they_should_be(beta: floa
     seen = (drawn[:, u] == drawn[:, v]).mean(axis=0)
     spread = np.sqrt(equal * (1 - equal) / 400)
     assert np.all(np.abs(seen - equal) <= 6 * spread + 0.01)
+
+
+@pytest.mark.parametrize("most_work", [1.0, 1e9])
+@pytest.mark.parametrize("beta", [0.5, 1.0, 3.0, 6.0, 100.0])
+def test_the_excess_is_that_above_a_ground_state(
+    beta: float, most_work: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planaris.planar.evaluator.MOST_WORK", most_work)
+    model = pl.generate.spin_glass(20, np.random.default_rng(1))
+    found = pl.plan(model).log_partition(beta * model.couplings)
+    above = found.value + beta * pl.ground_state(model).energy
+    assert found.excess is None or found.excess == pytest.approx(above, abs=1e-8)
