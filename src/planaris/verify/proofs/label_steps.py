@@ -249,6 +249,7 @@ class _Node:
         self.tables, self.messages, self.at = tables, messages, 0
         self.lowest: Any = math.inf
         self.bound: Any = None
+        self.charged: list[Any] = []  # for dominated labels, since the last messages
         self.slack: dict[int, Array] = {}
         self.labels: dict[int, LongArray] = {}
         self.empty = False
@@ -315,6 +316,7 @@ class _Node:
         deficits = np.where(sure, 0, np.where(worst < 0, worst, 0))
         require(bool(np.all(deficits > -math.inf)), "a label goes for one that is as good")
         self.tables.terms += deficits.tolist()
+        self.charged += deficits.tolist()
 
     def _difference(self, mine: Array, other: Array) -> Array:
         """Return mine - other, rounded down; +inf where mine is impossible."""
@@ -328,12 +330,14 @@ class _Node:
         require(self.bound is not None and i in self.slack, "there are messages before")
         place = {int(a): k for k, a in enumerate(self.labels[i])}
         require(all(a in place for a in labels.tolist()), "messages are about labels that go")
+        # A label that was dominated since the messages may stand behind the one that goes now.
         least = min(self.slack[i][place[a]] for a in labels.tolist())
-        self.lowest = min(self.lowest, self.tables.total([self.bound, least]))
+        self.lowest = min(self.lowest, self.tables.total([self.bound, least, *self.charged]))
 
     def _pass_messages(self) -> None:
         """Read the messages of all edges; find the bound, and what every label costs beyond."""
         tables = self.tables
+        self.charged = []
         self.labels = dict(tables.labels)
         self.slack = {i: tables.numbers(np.zeros(len(a))) for i, a in self.labels.items()}
         if any(len(labels) == 0 for labels in self.labels.values()):

@@ -58,6 +58,13 @@ def test_a_label_that_is_better_may_go_at_its_price():
     assert check_proof(PAIR, priced).lower == pytest.approx(2.0 - 4.0, abs=1e-9)
 
 
+def test_a_label_does_not_go_behind_another_that_goes_too():
+    # Energies 0, 10, 20: label 0 goes for label 1, which is then called too dear.
+    one = MarkovRandomField([3], [((0,), [0.0, -10.0, -20.0])], log=True)
+    forged = steps(3, 1, 0, 0, 1, 4, 0, 1, 3)
+    assert check_proof(one, forged).lower <= 0.0
+
+
 @pytest.mark.parametrize(
     ("forged", "reason"),
     [
