@@ -178,6 +178,7 @@ def plot(lines: list[dict[str, Any]], path: str) -> None:
         gaps = [max(energy - best, 0.0) / scale + 1e-9 for _, energy in seen]
         panel.step([s for s, _ in seen], gaps, "C1o-", where="post", label="toulbar2, states")
         panel.set(xscale="log", yscale="log", xlabel="seconds", title=line["name"])
+        panel.xaxis.set_minor_formatter("")
     panels[0][0].set_ylabel("distance to the best energy, relative")
     panels[0][0].legend(fontsize=6)
     figure.tight_layout()
