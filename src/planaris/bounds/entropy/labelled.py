@@ -11,10 +11,10 @@ import numpy as np
 from planaris.bounds.entropy.label_gaussian import label_logdet
 from planaris.bounds.entropy.label_trees import LabelTreeProgram
 from planaris.bounds.entropy.projections import PROJECTIONS
-from planaris.bounds.labels.trees import label_trw, table_upper
+from planaris.bounds.labels.trees import label_trw, without_trees
 from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
-from planaris.result import LogPartition, Pseudomarginals
+from planaris.result import LogPartition
 
 if TYPE_CHECKING:
     from planaris.bounds.entropy.appearance import Trees
@@ -51,7 +51,7 @@ def label_entropy_bound(
         program = LabelTreeProgram(mrf, tolerance=tolerance, budget=budget)
         program.set_rho(rho)
     except TimeoutError:
-        return _late(mrf, budget)
+        return without_trees(mrf, budget)
     with np.errstate(all="ignore"):
         grow = isinstance(rho, str) and rho == "optimal"
         status = program.run(used, max_rounds=max_rounds, grow=grow)
@@ -71,17 +71,3 @@ def label_trw_over_cycles(mrf: MarkovRandomField, budget: Budget) -> LogPartitio
         budget=budget,
     )
     return replace(found, method="trw+cycle")
-
-
-def _late(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
-    """Return what holds without trees."""
-    cards = mrf.cardinalities.tolist()
-    return LogPartition.between(
-        -math.inf,
-        table_upper(mrf),
-        num_variables=mrf.num_variables,
-        method="trw",
-        status="time_limit",
-        pseudomarginals=Pseudomarginals([np.full(k, 1 / k) for k in cards], None),
-        seconds=budget.seconds(),
-    )

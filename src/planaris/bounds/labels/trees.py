@@ -242,7 +242,7 @@ def label_trw(
         mixture, status = LabelMixture(mrf, budget=budget), "max_iterations"
         budget.reserve(mixture.seconds_to_prove()).check()
     except TimeoutError:
-        return _late(mrf, budget)
+        return without_trees(mrf, budget)
     for k in range(max_iterations):
         mixture.budget = budget.reserve(mixture.seconds_to_prove())
         mixture.sweep(4, 1e-3)
@@ -270,7 +270,7 @@ def label_trw(
     )
 
 
-def _late(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
+def without_trees(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
     """Return what holds without trees."""
     cards = mrf.cardinalities.tolist()
     return LogPartition.between(
