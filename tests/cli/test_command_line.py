@@ -307,6 +307,16 @@ def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path):
     assert "none: branch and cut" in out
 
 
+@pytest.mark.parametrize(("size", "beta", "proved"), [(8, 1.0, True), (24, 3.0, False)])
+def test_marginals_are_called_proved_where_they_are(size, beta, proved, tmp_path):
+    file = tmp_path / "glass.txt"
+    model = pl.generate.spin_glass(size, np.random.default_rng(1)).at(beta)
+    write_model(model, file, format="edge-list")
+    arguments = ("mar", file, "--format", "edge-list", "--prove")
+    assert ("proved" in planaris(*arguments)[1]) == proved
+    assert json.loads(planaris(*arguments, "--json")[0])["proved"] == proved
+
+
 def test_verify_names_the_file_that_does_not_fit(uai_file, maxcut_file, tmp_path):
     proof = tmp_path / "proof.json"
     planaris("map", maxcut_file, "--certificate", proof)

@@ -106,7 +106,7 @@ def mar(
         bounded = result.nodes_lower is not None and result.error < 0.99  # by ends that say much
         off = f"at most {result.error:.2g} off" if bounded else "with no bound on their error"
         kind = "exact" if result.exact else f"estimates, {off}"
-        kind += f", proved to ±{result.error:.2g}" if prove and result.exact else ""
+        kind += f", proved to ±{result.error:.2g}" if prove and result.proved else ""
         sys.stderr.write(f"{kind} ({result.method})\n")
     if not result.exact:
         raise typer.Exit(EXIT_BOUNDED)

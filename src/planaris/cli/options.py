@@ -46,7 +46,8 @@ Genus = Annotated[
 Prove = Annotated[
     bool,
     typer.Option(
-        "--prove", help="Prove what tensor networks estimate, where they can (grids); slower."
+        "--prove",
+        help="Prove what Pfaffians and tensor networks estimate, where that can be; slower.",
     ),
 ]
 
