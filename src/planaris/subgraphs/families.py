@@ -145,21 +145,25 @@ def planar_family(
     *,
     least: int = 2,
     most: int = 64,
+    first: LongArray | None = None,
     budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return maximal planar subgraphs that hold every edge at least once (as ``most`` allows).
 
-    Each prefers edges that the ones before left out, heavy ones first. ``TimeoutError`` when
-    they are not found in time.
+    Each prefers edges that the ones before left out, heavy ones first; edges ``first`` come before
+    all others in each. ``TimeoutError`` when they are not found in time.
     """
     family: list[LongArray] = []
     tests = PLANARITY_BUDGET // max(bare.num_edges, 1) + 1
     count = np.zeros(bare.num_edges)
     weight = np.abs(bare.couplings)
     weight = weight / max(float(weight.max(initial=0.0)), 1e-300)
+    turn = np.zeros(bare.num_edges)
+    if first is not None:
+        turn[first] = -1e9
     while len(family) < most and (len(family) < least or not count.all()):
         noise = rng.random(bare.num_edges)
-        order = np.argsort(count - 0.3 * weight - 0.3 * noise, kind="stable")
+        order = np.argsort(turn + count - 0.3 * weight - 0.3 * noise, kind="stable")
         chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
         budget.check()
         family.append(np.flatnonzero(chosen))

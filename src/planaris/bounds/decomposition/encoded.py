@@ -23,18 +23,14 @@ from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import label_trw, table_upper, without_zeros
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
-from planaris.kernels.embedding import maximal_planar
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.pairwise import PairwiseView
 from planaris.result import LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON, as_bias_model
-from planaris.subgraphs.families import tree_family
+from planaris.subgraphs.families import planar_family
 from planaris.typing import FloatArray, IntArray, LongArray
 
 ENCODINGS = ("order", "one-hot")
-
-PLANARITY_BUDGET = 4_000_000
-"""Edges tested for planarity per subgraph."""
 
 MARGIN = 8.0
 """Of a penalty beyond what a code of no label can gain: such a code then weighs at most e^-8 of
@@ -263,22 +259,7 @@ def encoded_subgraphs(
     """
     bare = as_bias_model(encoded.model)
     chained = encoded.chained[encoded.chained < bare.num_edges]
-    tests = PLANARITY_BUDGET // max(bare.num_edges, 1) + 1
-    count = np.zeros(bare.num_edges)
-    first = np.zeros(bare.num_edges)
-    first[chained] = -1e9
-    weight = np.abs(bare.couplings) / max(float(np.abs(bare.couplings).max(initial=0.0)), 1e-300)
-    family: list[LongArray] = []
-    while len(family) < most and (len(family) < least or not count.all()):
-        noise = rng.random(bare.num_edges)
-        order = np.argsort(first + count - 0.3 * weight - 0.3 * noise, kind="stable")
-        chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
-        budget.check()
-        family.append(np.flatnonzero(chosen))
-        count += chosen
-    if not count.all():
-        family += tree_family(bare, np.flatnonzero(count == 0), budget=budget)
-    return family
+    return planar_family(bare, rng, least=least, most=most, first=chained, budget=budget)
 
 
 ENCODING_SECONDS = 4e-5
