@@ -27,6 +27,10 @@ Jobs = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead.")
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Trials that need a GPU too ('cuda'), one trial at a time."),
+]
 
 
 def reproduce_figures(
@@ -37,6 +41,7 @@ def reproduce_figures(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Page and results.")] = Path("report"),
     data: Data = None,
     scheduler: Scheduler = None,
+    device: Device = None,
     list_figures: Annotated[bool, typer.Option("--list", help="Say what there is.")] = False,
 ) -> None:
     """Compute the figures of four papers again and write a page; a killed run goes on."""
@@ -53,14 +58,15 @@ def reproduce_figures(
     if every == bool(names):
         msg = f"name some figures, or --all: {', '.join(FIGURES)}"
         raise MethodError(msg)
+    _require_device(device)
     chosen = list(FIGURES) if every else list(dict.fromkeys(names or ()))
     try:
         with FigureBars() as bars:
             sections = reproduce(
                 chosen,
                 out,
-                Settings(quick=quick, data=data),
-                jobs=jobs or processors(),
+                Settings(quick=quick, data=data, device=device),
+                jobs=1 if device is not None else jobs or processors(),
                 scheduler=scheduler,
                 report=bars,
             )
@@ -71,6 +77,15 @@ def reproduce_figures(
     Console().print(f"Look at {out / 'index.html'}", highlight=False, soft_wrap=True)
     if any(section.problems for section in sections):
         raise typer.Exit(1)
+
+
+def _require_device(device: str | None) -> None:
+    """Refuse a device that is not there before any trial fails of it."""
+    if device is None:
+        return
+    from planaris.gpu.device import find_device
+
+    find_device(device)
 
 
 class FigureBars:

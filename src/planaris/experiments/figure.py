@@ -27,10 +27,13 @@ class Settings:
         A subset of the trials, about a minute on two cores.
     data : pathlib.Path or None
         Folder of the user's own data.
+    device : str or None
+        A GPU, for trials that need one; figures that have such leave them out otherwise.
     """
 
     quick: bool = False
     data: Path | None = None
+    device: str | None = None
 
 
 class Result(NamedTuple):

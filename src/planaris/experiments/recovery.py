@@ -45,6 +45,8 @@ CONSTANT_P = (0.001, 0.005, 0.01, 0.015, 0.017, 0.018, 0.019)
 SWEEP_Q = (0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.48)
 FAMILY_P = (0.01, 0.02, 0.04, 0.08)
 EXPANDER_P = (0.01, 0.02, 0.04, 0.06, 0.08)
+WIDE = 32
+"""Columns of the grids that are eliminated on a GPU: 32 GiB for one table of 2^32 numbers."""
 
 FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
     "square": lambda rng: square_lattice(50),
@@ -90,6 +92,19 @@ def trials(settings: Settings) -> list[Params]:
         for degree in (4, 8)
         for p in EXPANDER_P
     ]
+    if settings.device is not None:
+        listed += [
+            {
+                "part": "wide",
+                "size": WIDE,
+                "q": 0.4,
+                "p": p,
+                "seed": seed,
+                "device": settings.device,
+            }
+            for seed in range(1 if quick else 3)
+            for p in (GRID_P[1::3] if quick else GRID_P)
+        ]
     return listed
 
 
@@ -138,6 +153,21 @@ def _lemmas(seen: Observations, found: Recovery, side: int) -> Record:
         "filled_small": all(
             len(region) <= int(boundary_edges(seen.graph, region).sum()) ** 2 for region in filled
         ),
+    }
+
+
+def _run_wide(params: Params, rng: np.random.Generator) -> Record:
+    p, q, seen = _observe(square_lattice(params["size"]), params, rng)
+    device = params["device"]
+    found = {
+        "two-step": TwoStep(tie_breaks=TIES).recover(seen, rng),
+        "marginals": Marginal(p, q, method="treewidth", device=device).recover(seen, rng),
+        "MAP": MAP(p, q, method="treewidth", device=device).recover(seen, rng),
+    }
+    return {
+        **_errors(found),
+        "mean_error": {"two-step": found["two-step"].mean_error(-1)},
+        "exact": {name: bool(one.exact) for name, one in found.items()},
     }
 
 
@@ -206,6 +236,7 @@ _RUNS: dict[str, Callable[[Params, np.random.Generator], Record]] = {
     "family": _run_family,
     "expander": _run_expander,
     "constant": _run_constant,
+    "wide": _run_wide,
 }
 
 

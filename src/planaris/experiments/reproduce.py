@@ -107,6 +107,8 @@ def _command(figure: Figure, settings: Settings, out: Path) -> str:
     words = ["planaris", "reproduce", figure.name, *(["--quick"] if settings.quick else [])]
     if settings.data is not None:
         words += ["--data", str(settings.data)]
+    if settings.device is not None:
+        words += ["--device", settings.device]
     return shlex.join([*words, "--out", str(out)])
 
 

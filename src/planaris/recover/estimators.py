@@ -231,6 +231,8 @@ class Marginal(_Weighted):
         maximum likelihood.
     time_limit : float, optional
         Seconds in all; default: as long as an exact method takes, and 60 for bounds.
+    method, device
+        Force a method of :func:`planaris.marginals`, and where it runs.
 
     Examples
     --------
@@ -240,10 +242,13 @@ class Marginal(_Weighted):
     [0.9231, 0.9423, 0.9231]
     """
 
+    method: str = "auto"
+    device: str | None = None
+
     def _solve(
         self, observations: Observations, model: IsingModel, rng: np.random.Generator
     ) -> Recovery:
-        found = marginals(model, time_limit=self.time_limit)
+        found = marginals(model, self.method, time_limit=self.time_limit, device=self.device)
         return _believe(np.asarray(found.nodes), found.exact, found.method)
 
 
@@ -317,8 +322,8 @@ class MAP(_Weighted):
         maximum likelihood.
     time_limit : float, optional
         Seconds for the solver; the best labelling found by then has ``exact`` False.
-    method : str
-        Force a method of :func:`planaris.ground_state`.
+    method, device
+        Force a method of :func:`planaris.ground_state`, and where it runs.
     tie_breaks : int
         How many equally probable labellings to draw, for :meth:`Recovery.mean_error`.
 
@@ -332,11 +337,12 @@ class MAP(_Weighted):
 
     method: str = "auto"
     tie_breaks: int = 0
+    device: str | None = None
 
     def _solve(
         self, observations: Observations, model: IsingModel, rng: np.random.Generator
     ) -> Recovery:
-        best = ground_state(model, self.method, time_limit=self.time_limit)
+        best = ground_state(model, self.method, time_limit=self.time_limit, device=self.device)
         stats: dict[str, Any] = {"lower": best.lower, "energy": best.energy}
         others, how_drawn = None, ""
         if self.tie_breaks:

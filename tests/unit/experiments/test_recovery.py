@@ -15,6 +15,7 @@ from planaris.experiments.recovery_plot import ESTIMATORS
 from planaris.experiments.store import plain
 from planaris.generate import noisy_mask, shape_mask, square_lattice
 from planaris.io.images import write_image
+from planaris.recover import Marginal, observe
 
 SMALL = [
     {"part": "grid", "size": 6, "q": 0.4, "p": 0.05, "seed": 0},
@@ -93,3 +94,22 @@ def test_noise_of_the_users_images(horses: Path) -> None:
     (horses / "gray" / "1.png").unlink()
     with pytest.raises(ModelError, match="at least 4 images"):
         crf_noise.trials(Settings(data=horses))
+
+
+def test_wide_grids_need_a_device_and_agree_with_the_processor() -> None:
+    assert not [t for t in recovery.trials(Settings()) if t["part"] == "wide"]
+    wide = [t for t in recovery.trials(Settings(device="cuda")) if t["part"] == "wide"]
+    assert {t["size"] for t in wide} == {32}
+    assert {t["p"] for t in wide} == set(recovery.GRID_P)
+    found = []
+    for p in (0.02, 0.08, 0.16):
+        params = {"part": "wide", "size": 6, "q": 0.4, "p": p, "seed": 0, "device": "cpu"}
+        record = recovery.run(params)
+        assert all(record["exact"].values())
+        rng = np.random.default_rng([6, round(1e4 * p), 4000, 0])
+        seen = observe(square_lattice(6), -1, p, 0.4, rng)
+        assert record["error"]["marginals"] == Marginal(p, 0.4).recover(seen).error(-1)
+        found.append(Result(params, record))
+    panels = recovery.plot(found)
+    assert len(panels.pictures) == 1
+    assert len(panels.verdicts) == 1
