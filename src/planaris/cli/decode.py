@@ -34,6 +34,9 @@ def decode(
         str | None, typer.Option(metavar="FORMAT", help="If the name of FILE does not tell.")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: all processors.")] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A GPU for --ml: 'cuda'.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict the logical observables of shots of a quantum code.
@@ -52,6 +55,7 @@ def decode(
         method="ml" if exact else "matching",
         drop="smallest" if drop == "smallest" else "never",
         threads=threads,
+        device=device,
     )
     events = read_shots(shots, shot_format, decoder.num_detectors)
     facts: dict[str, Any] = {

@@ -24,6 +24,7 @@ from planaris.kernels.decoding import (
     packed_bits,
 )
 from planaris.planar import Plan
+from planaris.planar.on_device import log_partitions_on
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
 FACE_LENGTH = 8
@@ -51,6 +52,9 @@ where only probabilities are asked for."""
 
 WIDE_DOUBT = 1e12
 """The same for double-double numbers: at least fifteen digits are left."""
+
+SUMMED = 2**25
+"""Couplings of syndromes that are written out at a time for sparse elimination."""
 
 ROUNDED_EDGES, WIDE_EDGES = 500, 1000
 """Quiet models with at most so many edges are inverted in wide numbers from the start; models with
@@ -203,12 +207,16 @@ class CosetModel:
         *,
         erasures: Erasures = NO_ERASURES,
         sharp: bool = True,
+        device: str | None = None,
     ) -> ClassWeights:
         """Return the weights of both classes of every syndrome.
 
         ``shots`` are rows of bits. With ``sharp`` ratios keep their digits where they are huge;
-        without, they are right wherever a probability differs from 0 and 1.
+        without, they are right wherever a probability differs from 0 and 1, and a ``device`` may
+        eliminate.
         """
+        if device is not None and not sharp and self.form is not None and not self.is_decided:
+            return self._share(shots, erasures, budget, device)
         inverse = self.inverse(budget)
         if inverse is None or self.form is None:
             return self._sparse(shots, erasures, budget, sharp=sharp)
@@ -257,7 +265,9 @@ class CosetModel:
             return self._eliminate(shots, erasures, budget)
         return self._share(shots, erasures, budget)
 
-    def _share(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
+    def _share(
+        self, shots: Array, erasures: Erasures, budget: Budget, device: str | None = None
+    ) -> ClassWeights:
         """Return the share of the lightest error's class in both, right as a probability.
 
         The sum over a class that holds none of the likely errors cancels; here it is left out.
@@ -265,8 +275,8 @@ class CosetModel:
         assert self.form is not None
         found = self.matcher.match(shots, erasures=erasures, keep_edges=True, budget=budget)
         given = found.offsets, found.edges, erasures, budget
-        whole = self._sums(self.form, self.whole_plan, *given)
-        own = self._sums(self.apart, self.plan, *given)
+        whole = self._sums(self.form, self.whole_plan, *given, device)
+        own = self._sums(self.apart, self.plan, *given, device)
         other = np.clip(-np.expm1(own - whole), 0.0, 1.0)
         with np.errstate(divide="ignore"):
             ratio = np.log1p(-other) - np.log(other)
@@ -320,25 +330,41 @@ class CosetModel:
         edges: Array,
         erasures: Erasures,
         budget: Budget,
+        device: str | None = None,
     ) -> FloatArray:
         """Return log P(syndrome, class of the reference), or of both classes if joined."""
-        g, place = self.graph, form.place
-        count, w = len(offsets) - 1, g.weights
-        reference = np.zeros((count, len(w)), dtype=np.bool_)
-        reference[np.repeat(np.arange(count), np.diff(offsets)), edges] = True
-        weights = np.broadcast_to(w, reference.shape)
-        absent = np.full(count, g.log_absent)
-        if len(erasures.offsets):
-            erased = np.zeros_like(reference)
-            shot = np.repeat(np.arange(count), np.diff(erasures.offsets))
-            erased[shot, erasures.edges] = True
-            weights = np.where(erased, 0.0, weights)
-            absent += (erased * (-math.log(2.0) - np.log1p(-g.probability))).sum(1)
-        live = place >= 0
-        couplings = np.where(reference, -weights, weights)[:, live] / 2
-        bridges = np.where(reference, weights, 0.0)[:, ~live].sum(1)
+        count, width = len(offsets) - 1, len(self.graph.weights)
+        sums = np.empty(count)
+        step = max(SUMMED // max(width, 1), 1)
+        for first in range(0, count, step):
+            rows = slice(first, min(first + step, count))
+            references = _marked(offsets, edges, rows, width)
+            erased = _marked(erasures.offsets, erasures.edges, rows, width)
+            couplings, constant = self._couplings(form, references, erased)
+            if device is None:
+                found = self._log_partitions(plan, couplings, budget)
+            else:
+                found = log_partitions_on(device, plan, couplings)
+                budget.poll()
+            # Z counts every cut twice per component, relative to exp(-|J|) for what is not cut.
+            twice = plan.embedding.num_components * math.log(2.0)
+            sums[rows] = found + constant - twice
+        return sums
+
+    def _couplings(
+        self, form: PlanarForm, references: BoolArray, erased: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return couplings of the dual, a row per syndrome, and what log Z lacks of log P."""
+        g, live = self.graph, form.place >= 0
+        weights = np.where(erased, 0.0, g.weights)
+        absent = (erased * (-math.log(2.0) - np.log1p(-g.probability))).sum(1) + g.log_absent
+        couplings = np.where(references, -weights, weights)[:, live] / 2
+        bridges = np.where(references, weights, 0.0)[:, ~live].sum(1)
         if form.logical >= 0:  # closed chains through the logical edge weigh what they weigh
             couplings = np.insert(couplings, form.logical, 0.0, axis=1)
+        return couplings, absent - weights[:, live].sum(1) / 2 - bridges
+
+    def _log_partitions(self, plan: Plan, couplings: FloatArray, budget: Budget) -> FloatArray:
         found = plan.log_partition(couplings, time_limit=budget)
         for each in found:
             if not each.exact:
@@ -347,10 +373,17 @@ class CosetModel:
                     f'log Z lies in [{each.lower}, {each.upper}]; use method="matching"'
                 )
                 raise PrecisionError(msg)
-        sums = np.array([each.value for each in found])
-        # Z counts every cut twice per component, relative to exp(-|J|) for what is not cut.
-        constant = plan.embedding.num_components * math.log(2.0)
-        return np.asarray(absent + sums - constant - weights[:, live].sum(1) / 2 - bridges)
+        return np.array([each.value for each in found])
+
+
+def _marked(offsets: Array, edges: Array, rows: slice, width: int) -> BoolArray:
+    """Return a row of bools per syndrome, True at its edges; all False without offsets."""
+    marked = np.zeros((rows.stop - rows.start, width), dtype=np.bool_)
+    if len(offsets):
+        sizes = np.diff(offsets[rows.start : rows.stop + 1])
+        listed = edges[offsets[rows.start] : offsets[rows.stop]]
+        marked[np.repeat(np.arange(len(marked)), sizes), listed] = True
+    return marked
 
 
 def make_inverse(form: PlanarForm, graph: DecodingGraph, budget: Budget) -> EdgeInverse:

@@ -17,6 +17,7 @@ from planaris.decode.graph import DecodingGraph, matching_graph
 from planaris.decode.model import ErrorModel, either
 from planaris.decode.shots import as_packed, impossible_shot
 from planaris.errors import MethodError
+from planaris.gpu.device import find_device
 from planaris.kernels.decoding import (
     ImpossibleSyndromeError,
     ShotMatcher,
@@ -43,6 +44,8 @@ class PlanarDecoder:
         Whether mechanisms may be left out to make the decoding graph planar.
     threads : int, optional
         Default: the processors this process may use.
+    device : str, optional
+        A GPU, such as ``"cuda"``, that sums over errors for ``decode`` and ``posterior``.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class PlanarDecoder:
         method: Method = "ml",
         drop: Literal["never", "smallest"] = "never",
         threads: int | None = None,
+        device: str | None = None,
     ) -> None:
         if method not in METHODS:
             msg = f"`method` must be one of {METHODS}, got {method!r}"
@@ -69,8 +73,10 @@ class PlanarDecoder:
         if drop not in DROPS:
             msg = f"`drop` must be one of {DROPS}, got {drop!r}"
             raise MethodError(msg)
-        self.method, self.threads = method, threads
+        self.method, self.threads, self.device = method, threads, device
         Budget(threads=threads)  # checks the number
+        if device is not None:
+            find_device(device)
         self.stated = model
         self.dropped: Dropped | None = None
         if drop == "smallest" and method == "ml":
@@ -297,7 +303,7 @@ class PlanarDecoder:
         """Yield flips and log ratios of every observable, in terms of the stated model."""
         self._require_ml("posteriors")
         for coset in self._cosets:
-            weigh = partial(coset.weigh, sharp=sharp)
+            weigh = partial(coset.weigh, sharp=sharp, device=self.device)
             found = self._guarded(coset.graph, packed, erasures, weigh, budget)
             if coset.graph.observable_flips[0]:
                 found.flips[:] ^= True

@@ -95,6 +95,9 @@ class Decoder(PlanarDecoder):
         ``dropped`` says which, and bounds what that can change.
     threads : int, optional
         Default: the processors this process may use.
+    device : str, optional
+        A GPU, such as ``"cuda"``: sums over errors of ``decode`` and ``posterior`` are computed
+        there, for large batches on large codes. Lightest errors are found by the CPU.
 
     Attributes
     ----------
@@ -136,11 +139,12 @@ class Decoder(PlanarDecoder):
         method: Method = "ml",
         drop: Literal["never", "smallest"] = "never",
         threads: int | None = None,
+        device: str | None = None,
     ) -> None:
         matching = method == "matching"
         read = read_detector_error_model(dem, decompose=matching)
         model = ErrorModel.from_stim(read, split=matching)
-        super().__init__(model, method=method, drop=drop, threads=threads)
+        super().__init__(model, method=method, drop=drop, threads=threads, device=device)
 
 
 class FittedNoise(FittedModel):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
-from planaris.gpu.device import import_torch
+from planaris.gpu.device import find_device, import_torch
 from planaris.gpu.fronts import DeviceRows
 from planaris.planar.plan import Plan
 from planaris.typing import FloatArray
@@ -39,6 +39,22 @@ def evaluate_on_device(
         if slopes is not None:
             found.correlations[again] = torch.from_numpy(slopes).to(log_z)
     return replace(found, log_partition=log_z)
+
+
+def log_partitions_on(device: Any, plan: Plan, couplings: FloatArray) -> FloatArray:
+    """Return log Z of every row, computed on a GPU; a device "cpu" is the core, as ever.
+
+    >>> from planaris.planar import plan
+    >>> log_partitions_on("cpu", plan((2, [(0, 1)])), np.zeros((3, 1))).round(6).tolist()
+    [1.386294, 1.386294, 1.386294]
+    """
+    found = find_device(device)
+    if found.type == "cpu" or couplings.size == 0:
+        return evaluate_on_cpu(plan, couplings, correlations=False)[0]
+    given = import_torch().as_tensor(couplings, device=found)
+    rows = evaluate_on_device(plan, given, correlations=False)
+    values: FloatArray = rows.log_partition.cpu().numpy()
+    return values
 
 
 def evaluate_on_cpu(
