@@ -25,7 +25,9 @@ RULES = {"shortest": "one cycle per spin", "all": "all cycles found"}
 NOTE = (
     "Iteration 1 is TRW over the local polytope; a model that has finished keeps its last value. "
     "As in the paper an iteration adds one cycle per spin, of its shortest path; the table has "
-    "planaris's own rule too, which adds all that the search finds and needs fewer iterations."
+    "planaris's own rule too, which adds all that the search finds and needs fewer iterations. "
+    "True marginals are exact by elimination, on 30×30 grids, which the paper could not assess, "
+    "estimated by a tensor network to a stated error of 1e-6 or less."
 )
 
 
@@ -55,11 +57,12 @@ def run(params: Params) -> Record:
         "upper": [line["upper"] for line in rounds],
         "cuts": [line["cuts"] for line in rounds],
     }
-    if kind != "large-grid":  # its treewidth is beyond exact marginals
-        truth = np.asarray(marginals(model, method="treewidth").nodes)
-        nodes = [line["nodes"] for line in rounds]
-        record["errors"] = [float(np.abs(guess - truth).mean()) for guess in nodes]
-        record["right"] = [float(((guess > 0.5) == (truth > 0.5)).mean()) for guess in nodes]
+    # The treewidth of 30×30 grids is beyond elimination; estimates there have nine digits.
+    truth = marginals(model, "tensor-network" if kind == "large-grid" else "treewidth", threads=1)
+    record["truth_error"] = truth.error
+    nodes = [line["nodes"] for line in rounds]
+    record["errors"] = [float(np.abs(guess - truth.nodes).mean()) for guess in nodes]
+    record["right"] = [float(((guess > 0.5) == (truth.nodes > 0.5)).mean()) for guess in nodes]
     return record
 
 
@@ -85,12 +88,10 @@ def plot(results: Sequence[Result]) -> Panels:
     }
     groups = by_rule["shortest" if any(by_rule["shortest"].values()) else "all"]
     pictures = []
-    for kind in ("grid", "complete"):
+    for kind in KINDS:
         for name, label in (("errors", "mean error of P(s = +1)"), ("right", "right side of ½")):
             if groups[kind]:
                 pictures.append(_boxes(groups[kind], name, label, KINDS[kind]))
-    if not pictures and groups["large-grid"]:
-        pictures.append(_boxes(groups["large-grid"], "upper", "bound on log Z", "30×30 grids"))
     rows = [
         [KINDS[kind], RULES[rule], len(records), *np.quantile(counts, [0, 0.5, 1]).tolist()]
         for rule, kinds in by_rule.items()
@@ -104,6 +105,10 @@ def plot(results: Sequence[Result]) -> Panels:
         verdicts=_verdicts(groups),
         notes=[NOTE],
     )
+
+
+def _known(records: list[Record]) -> bool:
+    return max(record["truth_error"] for record in records) <= 1e-6
 
 
 def _padded(records: list[Record], name: str) -> Any:
@@ -141,7 +146,7 @@ def _verdicts(groups: dict[str, list[Record]]) -> list[Verdict]:
                     "no model takes more than 10 iterations, one cycle per spin each",
                 )
             )
-    for kind in ("grid", "complete"):
+    for kind in KINDS:
         if groups[kind]:
             errors, right = _padded(groups[kind], "errors"), _padded(groups[kind], "right")
             before, after = float(np.median(errors[:, 0])), float(np.median(errors[:, -1]))
@@ -151,8 +156,9 @@ def _verdicts(groups: dict[str, list[Record]]) -> list[Verdict]:
                     f"The median error falls from {before:.3f} to {after:.3f}; on the right side "
                     f"of ½ are {right[:, 0].mean():.0%} at first and {right[:, -1].mean():.0%} "
                     "at last.",
-                    bool(after < before),
+                    bool(after < before) if _known(groups[kind]) else None,
                     "the median error after the last iteration is below that of the first",
+                    "true marginals to 1e-6 or better",
                 )
             )
     if groups["grid"] and groups["complete"]:
@@ -180,7 +186,7 @@ FIGURE = Figure(
         "iteration. On 10×10 grids all cycle inequalities are satisfied within 10 iterations, on "
         "30×30 grids too; complete graphs of 20 spins take many more."
     ),
-    version=2,
+    version=3,
     trials=trials,
     run=run,
     plot=plot,
