@@ -128,6 +128,33 @@ Vector product(const Vector& a, const Vector& b, int rows, int depth, int column
 
 double dot(const double* a, const double* b, int size) { return dot_of(a, b, size); }
 
+Shape shape_of(const Enclosure& e) {
+  std::vector<int32_t> leaves(e.nodes.size(), 1), to_do{0}, length{0};
+  for (int node = e.size() - 1; node >= 0; --node) {  // children before parents
+    const Enclosure::Node& n = e.nodes[node];
+    if (n.count == 0) continue;
+    leaves[node] = 0;
+    for (int k = 0; k < n.count; ++k) leaves[node] += leaves[n.first + k];
+  }
+  std::vector<char> is_hull(e.nodes.size(), 0);
+  for (const int32_t node : e.hulls) is_hull[node] = 1;
+  Shape out;
+  while (!to_do.empty()) {
+    const int32_t node = to_do.back(), depth = length.back();
+    to_do.pop_back();
+    length.pop_back();
+    const Enclosure::Node& n = e.nodes[node];
+    if (is_hull[node]) out.hulls.push_back(leaves[node]);
+    const bool image = depth < 0;  // of a hull under a word
+    if (!n.split && !image) out.words.push_back(depth);
+    for (int k = n.count - 1; k >= 0; --k) {
+      to_do.push_back(n.first + k);
+      length.push_back(n.split ? depth + 1 : -1);
+    }
+  }
+  return out;
+}
+
 // A product of letters that ends at the bond. For x with x[0] = 1 the exact image X is within
 // error + X[0] · relative of x · matrix, and sizes |x| · |matrix| are below `size`.
 struct Encloser::Word {
@@ -138,7 +165,8 @@ struct Encloser::Word {
 Encloser::Encloser(const std::vector<Letters>& steps, const std::vector<Vector>& duals,
                    const Effort& effort, const Terms& terms)
     : steps_(steps), duals_(duals), effort_(effort), terms_(terms),
-      hull_centres_(steps.size() + 1), hull_radii_(steps.size() + 1), sizes_(steps.size() + 1) {
+      hull_centres_(steps.size() + 1), hull_radii_(steps.size() + 1), sizes_(steps.size() + 1),
+      shapes_(steps.size() + 1), refined_(steps.size() + 1, 0) {
   measure(0);
 }
 
@@ -262,6 +290,7 @@ const Enclosure& Encloser::advance(const Vector& errors, const Vector& moved) {
   const int position = static_cast<int>(found_.size());
   prepare(position - 1, errors, moved);
   found_.push_back(grow(position));
+  shapes_[position] = shape_of(found_.back());
   measure(position);
   return found_.back();
 }
@@ -276,6 +305,7 @@ void Encloser::refine(int position, const Vector& dual) {
     more.push_back(dual[k]);
   }
   duals_[position] = std::move(more);
+  refined_[position] = 1;
   found_[position] = grow(position);  // its hulls stay as they were: others may be using them
 }
 
@@ -378,12 +408,13 @@ Enclosure Encloser::grow(int position) const {
     const auto first = static_cast<int32_t>(out.nodes.size());
     if (g.leaf < 0) {
       for (const int child : g.child) {
-        out.nodes.push_back({0, 0, grown[child].last});
+        out.nodes.push_back({0, 0, grown[child].last, false});
         from.push_back(child);
         terminal.emplace_back(-1, -1);
       }
       out.nodes[node].first = first;
       out.nodes[node].count = 2;
+      out.nodes[node].split = true;
       continue;
     }
     const int count = static_cast<int>(leaves[g.leaf].centre.size()) / t.to;
@@ -392,7 +423,7 @@ Enclosure Encloser::grow(int position) const {
       continue;
     }
     for (int v = 0; v < count; ++v) {
-      out.nodes.push_back({0, 0, g.last});
+      out.nodes.push_back({0, 0, g.last, false});
       from.push_back(-1);
       terminal.emplace_back(g.leaf, v);
     }

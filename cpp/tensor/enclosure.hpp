@@ -46,6 +46,7 @@ struct Enclosure {
   struct Node {
     int32_t first = 0, count = 0;  // children
     int8_t letter = -1;            // next to the bond; -1: either
+    bool split = false;            // children are longer words, not images of hulls under this one
   };
   int dim = 1;
   std::vector<Node> nodes{Node{}};
@@ -57,6 +58,13 @@ struct Enclosure {
   const double* r(int node) const { return radius.data() + static_cast<size_t>(node) * dim; }
 };
 
+// What another program needs to enclose a position in the same way.
+struct Shape {
+  std::vector<int32_t> words;  // lengths of the words at the leaves of the tree, in preorder
+  std::vector<int32_t> hulls;  // how many leaves of the tree of boxes are in every hull
+};
+Shape shape_of(const Enclosure& enclosure);
+
 // Encloses position after position of a chain.
 class Encloser {
  public:
@@ -66,6 +74,11 @@ class Encloser {
            const Effort& effort, const Terms& terms);
 
   const Enclosure& at(int position) const { return found_[position]; }
+  // The tree that the hulls are from, and the one that was grown last if that is another.
+  const Shape& shape(int position) const { return shapes_[position]; }
+  Shape refined(int position) const {
+    return refined_[position] ? shape_of(found_[position]) : Shape{};
+  }
   // The next position. `errors` (2 × to): bound, per letter, of what is added by the step that
   // leads to it to the image of a vector with first component one; empty: nothing. `moved` (to):
   // vectors are enclosed together with all that come from moving them here by up to so many times
@@ -90,6 +103,8 @@ class Encloser {
   const Effort effort_;
   const Terms& terms_;
   std::vector<Enclosure> found_{Enclosure{}};
+  std::vector<Shape> shapes_;
+  std::vector<char> refined_;
   // Per position: hulls as matrices (count × dim), and bounds of all |x|.
   std::vector<Vector> hull_centres_, hull_radii_, sizes_;
   // Per step and letter: errors, sizes times |T|, and the largest first component of an image.

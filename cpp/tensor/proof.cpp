@@ -17,12 +17,16 @@ namespace {
 __attribute__((noinline)) double bound_next(const RowState& row, const GridView& grid, int r,
                                             const ProofOptions& options, std::vector<Seen>& seen,
                                             size_t* start, double* cut, ConeFactors* cones,
-                                            Team& team) {
+                                            Witness& witness, Team& team) {
   const RoundUp up;
   RowBound found = bound_row(row, grid, r, seen, options.efforts, start, options.target,
                              options.keep, options.terms, team);
   seen = std::move(found.seen);
   *cones = std::move(found.cones);
+  if (options.witness) {
+    witness.bonds.insert(witness.bonds.end(), row.kept.begin(), row.kept.end());
+    witness.add(found.shapes, found.refined);
+  }
   *cut += found.cut;
   return found.width;
 }
@@ -139,6 +143,19 @@ void inject(RowState& row, const Terms& terms, uint64_t salt) {
 
 }  // namespace
 
+void Witness::add(const std::vector<Shape>& shapes, const std::vector<Shape>& again) {
+  const auto append = [](const std::vector<int32_t>& from, std::vector<int32_t>& to,
+                         std::vector<int64_t>& offsets) {
+    to.insert(to.end(), from.begin(), from.end());
+    offsets.push_back(static_cast<int64_t>(to.size()));
+  };
+  for (const Shape& shape : shapes) {
+    append(shape.words, words, word_offsets);
+    append(shape.hulls, hulls, hull_offsets);
+  }
+  for (const Shape& shape : again) append(shape.words, refined, refined_offsets);
+}
+
 ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control& control) {
   ProvedGrid out;
   const int n = grid.columns;
@@ -167,7 +184,8 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     ConeFactors cones;
     if (!lost) {
       try {
-        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut, &cones, team);
+        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut, &cones,
+                                        out.witness, team);
         out.rows.push_back(width);
       } catch (const Lost&) {
         lose(r);

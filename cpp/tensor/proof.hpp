@@ -30,6 +30,18 @@ struct ProofOptions {
   Terms terms;
   int threads = 1;
   bool keep = false;  // the states, for marginals and samples
+  bool witness = false;  // what a check by another program needs
+};
+
+// How the rows were enclosed, for a check by another program. Nothing in it has to be believed.
+struct Witness {
+  std::vector<int32_t> bonds;  // (rows - 1) × (columns + 1): dimensions that were kept
+  // Trees per row, side (left vectors, right vectors, new state) and position 1 … columns, as runs:
+  // lengths of words, leaves per hull, and words of trees that were grown again.
+  std::vector<int32_t> words, hulls, refined;
+  std::vector<int64_t> word_offsets{0}, hull_offsets{0}, refined_offsets{0};
+
+  void add(const std::vector<Shape>& shapes, const std::vector<Shape>& again);
 };
 
 // The state after a row: exp(Σ flat s) times the product of its cores, times a power of two.
@@ -46,6 +58,7 @@ struct ProvedGrid {
   double cut = 0, rounding = 0;  // shares of the half-width
   std::vector<double> rows;      // bound of every row
   std::vector<ProvedState> states;  // after every row but the last, if kept
+  Witness witness;                  // if asked for
 };
 
 ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control& control);

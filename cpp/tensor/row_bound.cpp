@@ -288,6 +288,12 @@ class RowProof {
       out.cut += cuts[i];
     }
     for (int i = 0; i <= n_; ++i) out.seen.push_back(seen_from(state.at(n_ - i)));
+    for (const Encloser* side : {&left, &right, &state}) {
+      for (int p = 1; p <= n_; ++p) {
+        out.shapes.push_back(side->shape(p));
+        out.refined.push_back(side->refined(p));
+      }
+    }
     if (cones_) out.cones = cones(left, state, team);
     return out;
   }

@@ -23,6 +23,9 @@ struct RowBound {
   double cut = 0;    // the part that truncation has in it
   std::vector<Seen> seen;  // per bond, for the next row
   ConeFactors cones;       // of the new state, if asked for
+  // Of positions 1, 2, … of the left vectors, the right vectors and the new state from the right:
+  // trees that hulls are from, and those that were grown again (empty where none was).
+  std::vector<Shape> shapes, refined;
 };
 
 // |yraw| <= ybar (w · yraw), for yraw in the cone of e^{J t s} ⊗ y, y in a box with letter s.

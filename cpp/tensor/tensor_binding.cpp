@@ -171,6 +171,12 @@ void bind_tensor(nb::module_& m) {
       .def_ro("cut", &ProvedGrid::cut)
       .def_ro("rounding", &ProvedGrid::rounding)
       .def_ro("rows", &ProvedGrid::rows)
+      .def_prop_ro("witness", [](const ProvedGrid& p) {
+        const Witness& w = p.witness;
+        const auto copy = [](auto v) { return to_numpy(std::move(v)); };
+        return std::make_tuple(copy(w.bonds), copy(w.words), copy(w.word_offsets), copy(w.hulls),
+                               copy(w.hull_offsets), copy(w.refined), copy(w.refined_offsets));
+      }, nb::rv_policy::move)
       .def_prop_ro("cones", [](const ProvedGrid& p) {  // largest factors of rounding, see cone.hpp
         std::vector<double> most(5, 0.0);
         for (const ProvedState& state : p.states) {
@@ -187,7 +193,7 @@ void bind_tensor(nb::module_& m) {
       "prove_grid",
       [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
          std::vector<std::pair<int, int>> effort, double target, const Terms& terms, int threads,
-         bool keep, Progress progress, double seconds) {
+         bool keep, bool witness, Progress progress, double seconds) {
         const GridView grid = grid_of(fields, right, down);
         if (max_bond < 1) throw std::invalid_argument("max_bond must be >= 1");
         std::vector<Effort> efforts;
@@ -198,13 +204,13 @@ void bind_tensor(nb::module_& m) {
         if (efforts.empty()) throw std::invalid_argument("no effort");
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms, threads, keep},
+        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms, threads, keep, witness},
                           control);
       },
       nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
       nb::arg("max_bond"), nb::arg("tolerance"), nb::arg("effort"), nb::arg("target"),
-      nb::arg("terms"), nb::arg("threads"), nb::arg("keep"), nb::arg("progress").none(),
-      nb::arg("seconds"));
+      nb::arg("terms"), nb::arg("threads"), nb::arg("keep"), nb::arg("witness"),
+      nb::arg("progress").none(), nb::arg("seconds"));
   using Ends = std::tuple<Out1<double>, Out1<double>, Out1<double>>;
   m.def(
       "proved_marginals",

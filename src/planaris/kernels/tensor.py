@@ -119,11 +119,13 @@ def prove_grid(
     terms: ProofTerms | None = None,
     threads: int = 1,
     keep: bool = False,
+    witness: bool = False,
     budget: Budget | None = None,
 ) -> ProvedGrid:
     """Return log Z of an Ising grid and a proved bound of its error, infinite when it was lost.
 
-    ``keep``: the states after all rows stay in memory, for marginals and samples.
+    ``keep``: the states after all rows stay in memory, for marginals and samples. ``witness``: what
+    a check by another program needs is kept.
     ``OverflowError`` when weights are out of the range of doubles.
     """
     return _core.prove_grid(
@@ -137,6 +139,7 @@ def prove_grid(
         ProofTerms() if terms is None else terms,
         threads,
         keep,
+        witness,
         *control(budget),
     )
 

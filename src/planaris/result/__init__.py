@@ -29,6 +29,7 @@ from planaris.result.proofs import (
 from planaris.result.sums import (
     Bounds,
     CutsetSum,
+    Contraction,
     CutSum,
     Decomposition,
     GaussianEntropyBound,
@@ -48,6 +49,7 @@ __all__ = [
     "Answer",
     "AsIsing",
     "Bounds",
+    "Contraction",
     "CutSum",
     "CutTree",
     "CutsetSum",

@@ -15,6 +15,7 @@ from planaris.result.proof import Proof
 from planaris.result.sums import (
     Bounds,
     CutsetSum,
+    Contraction,
     CutSum,
     Decomposition,
     GaussianEntropyBound,
@@ -344,6 +345,7 @@ PROOFS: dict[str, Any] = {
         MeanField,
         HeavyState,
         CutSum,
+        Contraction,
         HeldSpin,
         LowestEnergy,
         GaussianEntropyBound,

@@ -107,6 +107,42 @@ class CutSum(Proof):
 
 
 @dataclass(frozen=True, eq=False)
+class Contraction(Proof):
+    """How to contract an Ising grid as a tensor network, and to bound by how much log Z is off.
+
+    Rows are applied to a matrix product state and cut back. Vectors of the state are enclosed by
+    boxes, from words of the letters next to them (docs/theory/tensor-network.md). All of this is
+    done anew by the check: other numbers here give other intervals, which hold too.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of the model; spin v is in row v // columns. Rows are along the shorter side.
+    bonds : int array
+        Dimensions that the bonds are cut to, (columns + 1) for every row but the last.
+    words, word_offsets : int array
+        Lengths of words, the leaves of a binary tree in preorder; one tree per row, side (vectors
+        from the left, from the right, of the new state from the right) and position 1 to columns.
+    hulls, hull_offsets : int array
+        Of every tree, how many boxes are joined to one hull, one hull after the other.
+    refined, refined_offsets : int array
+        Lengths of words of trees that take the place of the first, but for its hulls; or none.
+    """
+
+    KIND: ClassVar[str] = "contraction"
+    columns: int
+    bonds: Array
+    words: Array
+    word_offsets: Array
+    hulls: Array
+    hull_offsets: Array
+    refined: Array
+    refined_offsets: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
 class HeldSpin(Proof):
     """A proof about the model with one spin held at +1, which has half of the weight.
 
