@@ -25,12 +25,20 @@ def faults(found: list[str | None]) -> list[str]:
     [
         ("triangle", 60),
         ("two labels", 60),
+        ("grid, fields", 150),
         *(pytest.param(model, 0, marks=pytest.mark.slow) for model in MODELS),
     ],
 )
 def test_a_changed_leaf_is_refused_or_the_result_is_true(model: str, every: int) -> None:
     for k, case in enumerate(cases(model=model)):
         assert faults(list(forge(case, every=every, seed=k))) == []
+
+
+def test_changes_of_a_proved_contraction() -> None:
+    (case,) = (c for c in cases(model="grid, fields") if c.name.endswith("network, proved"))
+    found = list(forge(case, every=2))
+    assert len(found) > 300
+    assert faults(found) == []
 
 
 def _proved_by_messages() -> Forgeable:

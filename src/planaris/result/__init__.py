@@ -28,8 +28,8 @@ from planaris.result.proofs import (
 )
 from planaris.result.sums import (
     Bounds,
-    CutsetSum,
     Contraction,
+    CutsetSum,
     CutSum,
     Decomposition,
     GaussianEntropyBound,

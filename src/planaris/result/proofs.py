@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from planaris.result.proof import Proof
 from planaris.result.sums import (
     Bounds,
-    CutsetSum,
     Contraction,
+    CutsetSum,
     CutSum,
     Decomposition,
     GaussianEntropyBound,

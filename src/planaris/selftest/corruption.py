@@ -107,6 +107,7 @@ GLASS = spin_glass(4, np.random.default_rng(0))
 BIASED = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0, 0.5, 0.25])
 CHAIN = IsingModel([(0, 1), (1, 2)], [1.0, 0.3], fields=[2.0, 0.0, -0.5])
 COLD = spin_glass(4, np.random.default_rng(0), beta=20.0)
+GRID = IsingModel.from_image(np.full((5, 4), 0.3), 0.4, -0.6)
 DENSE, WHOLE = _complete(9, 1), _complete(11, 2, whole=True)
 KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "t-join": (GLASS, ground_state),
@@ -125,6 +126,7 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "log Z": (DENSE, log_partition),
     "sum over cuts": (COLD, lambda model: log_partition(model, "planar")),
     "marginals over cuts": (COLD, lambda model: marginals(model, "planar")),
+    "contraction": (GRID, lambda model: log_partition(model, "tensor-network", prove=True)),
     "decomposition": (DENSE, lambda model: log_partition(model, "pdc")),
     "trees": (DENSE, lambda model: log_partition(model, "trw")),
     "entropy of trees": (DENSE, lambda model: entropy_bound(model)),

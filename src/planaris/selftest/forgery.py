@@ -84,6 +84,9 @@ MODELS: dict[str, Callable[[], IsingModel | MarkovRandomField]] = {
     "K5": lambda: _dense(5, 1),
     "K5, no fields": lambda: _dense(5, 2, fields=False),
     "1e17 beside 1": _mixed,
+    "grid, fields": lambda: IsingModel.from_image(
+        [[0.3, -0.2], [0.1, 0.4], [-0.5, 0.2]], [[0.7], [-0.4], [0.9]], [[0.6, -0.8], [0.5, 0.3]]
+    ),
     "no edges": lambda: IsingModel(np.zeros((0, 2), dtype=int), [], num_spins=2),
     "two labels": lambda: _labels([2, 2, 2], [(0, 1), (2, 1), (0, 2), (1,), (0, 1), ()], 3),
     "three labels": lambda: _labels([3, 3, 3], [(0, 1), (1, 2), (0, 2), (0,)], 5),
@@ -116,6 +119,8 @@ def cases(*, model: str | None = None) -> list[Forgeable]:
             solve = partial(ground_state, one, method, prove=True, time_limit=SECONDS)
             found.append(Forgeable(f"{name}: ground_state, {method}, proved", one, solve))
         if isinstance(one, IsingModel):
+            solve = partial(log_partition, one, "tensor-network", prove=True, time_limit=SECONDS)
+            found.append(Forgeable(f"{name}: log_partition, tensor-network, proved", one, solve))
             found.append(Forgeable(f"{name}: planarity", one, partial(prove_planarity, one)))
     return found
 

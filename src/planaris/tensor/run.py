@@ -14,7 +14,7 @@ from planaris.errors import InfeasibleError, MethodError, PrecisionError
 from planaris.kernels import tensor
 from planaris.kernels.tensor import Accuracy, Contraction, ProvedGrid
 from planaris.models import IsingModel
-from planaris.result import LogPartition, Marginals, Stats
+from planaris.result import LogPartition, Marginals, Proof, Stats
 from planaris.tensor.network import (
     Model,
     Network,
@@ -26,7 +26,14 @@ from planaris.tensor.network import (
     plan_sweep,
     to_network,
 )
-from planaris.tensor.proof import GridModel, prove, prove_marginals, target_width
+from planaris.tensor.proof import (
+    GridModel,
+    certificate,
+    checked_width,
+    prove,
+    prove_marginals,
+    target_width,
+)
 from planaris.tensor.rejection import Accepted, draw_exactly
 from planaris.typing import Array, FloatArray
 
@@ -264,19 +271,23 @@ class Run:
             return None
         with self.budget.watch("proof") as watched:
             found = prove(grid.arrays, self.proof_target, watched)
-        return None if found is None else self.proved_interval(found)
+        if found is None:
+            return None
+        return self.proved_interval(found, proof=certificate(grid, found))
 
     def grid(self) -> GridModel | None:
         """Return the model as a grid that proofs take, or None."""
         return GridModel.of(self.model) if isinstance(self.model, IsingModel) else None
 
-    def proved_interval(self, *found: ProvedGrid) -> LogPartition:
-        """Return log Z between the ends that all proofs of it leave."""
+    def proved_interval(self, *found: ProvedGrid, proof: Proof | None = None) -> LogPartition:
+        """Return log Z between the ends that all contractions leave, and the proof of it."""
         constant = self.network.constant
         ends = []
-        for proof in found:
-            value = proof.log_partition + constant
-            error = proof.half_width + 2 * EPS * (abs(value) + abs(constant))
+        for one in found:
+            value = one.log_partition + constant
+            error = checked_width(one, self.network.num_variables) + 2 * EPS * (
+                abs(value) + abs(constant)
+            )
             ends.append((value - error, value + error))
         lower = math.nextafter(max(low for low, _ in ends), -math.inf)
         upper = math.nextafter(min(high for _, high in ends), math.inf)
@@ -288,6 +299,7 @@ class Run:
             num_variables=self.network.num_variables,
             method=METHOD,
             proved=sure,
+            certificate=proof if sure else None,
             status="" if sure else f"the bound was lost in row {found[0].lost_row}",
             seconds=self.budget.seconds(),
             stats={"cut": found[0].cut, "rounding": found[0].rounding},

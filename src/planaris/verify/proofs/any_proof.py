@@ -13,6 +13,7 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
     Bounds,
+    Contraction,
     CutSum,
     HeldSpin,
     LabelCycles,
@@ -82,7 +83,7 @@ def _check(model: Model, proof: Proof) -> ProvedInterval:
         return ProvedInterval(check_planarity(model, proof).claim)
     inner = proof.proof if isinstance(proof, AsIsing) else proof
     inner = None if inner is None else inner.as_proof()
-    if isinstance(inner, Bounds | HeldSpin | CutSum):
+    if isinstance(inner, Bounds | Contraction | CutSum | HeldSpin):
         return ProvedInterval("log Z", *proved_ends(model, proof))
     return ProvedInterval("minimum energy", _least_energy(model, proof))
 

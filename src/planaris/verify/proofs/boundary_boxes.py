@@ -226,7 +226,7 @@ class _Words:
         denominator is wide either end has a λ of its own, by a step of Dinkelbach's iteration.
         """
         a = self.matrices[chosen]
-        count, depth, to = a.shape
+        depth, to = a.shape[1:]
         size = raised(hulls.size @ np.abs(a), depth)
         x = hulls.centre @ a  # (words × hulls × to)
         lam = x / x[:, :, :1]
@@ -265,9 +265,7 @@ class _Bounds(NamedTuple):
     least: FloatArray
     radius: FloatArray
 
-    def reach(
-        self, part: tuple[LongArray, LongArray], lam: FloatArray, sign: float
-    ) -> FloatArray:
+    def reach(self, part: tuple[LongArray, LongArray], lam: FloatArray, sign: float) -> FloatArray:
         """Bound sign (X_k / X_0 - λ), not below zero."""
         word, hull = part
         a, x = self.a[word], self.x[word, hull]
@@ -281,9 +279,7 @@ class _Bounds(NamedTuple):
         own = self.relative[word] + np.abs(lam) * self.relative[word, :1]
         return raised(np.maximum(off, 0.0) / least + own, 4)
 
-    def better(
-        self, part: tuple[LongArray, LongArray], lam: FloatArray, sign: float
-    ) -> FloatArray:
+    def better(self, part: tuple[LongArray, LongArray], lam: FloatArray, sign: float) -> FloatArray:
         """Return a λ near the end of the interval; any number will do."""
         word, hull = part
         a, x = self.a[word], self.x[word, hull]

@@ -32,7 +32,7 @@ class Grid:
     @property
     def columns(self) -> int:
         """Spins per row."""
-        return self.fields.shape[1]
+        return int(self.fields.shape[1])
 
 
 @dataclass(eq=False)
@@ -158,8 +158,8 @@ def compress(row: Row, bonds: list[int]) -> None:
         seen = (t @ weights).reshape(len(t), -1)
         basis[i], triangle = _basis(gauge[i] @ means[i], seen)
         kept[i] = max(1, min(bonds[i], *triangle.shape))
-        lower = np.linalg.qr(triangle[: kept[i]].T, mode="r").T
-        weights = basis[i][:, : kept[i]] @ lower
+        (lower,) = scipy.linalg.qr(triangle[: kept[i]].T, mode="r", check_finite=False)
+        weights = basis[i][:, : kept[i]] @ lower[: kept[i]].T
         weights = np.ldexp(weights, -_exponent(weights))
     for i in range(n):
         turned[i] = np.tensordot(np.tensordot(basis[i].T, turned[i], 1), basis[i + 1], 1)

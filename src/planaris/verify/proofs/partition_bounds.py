@@ -12,6 +12,7 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
     Bounds,
+    Contraction,
     CutsetSum,
     Decomposition,
     GaussianEntropyBound,
@@ -32,6 +33,7 @@ from planaris.verify.conversions import BareModel, as_labels, as_spins, hold_spi
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import components, real_row, require, whole_numbers
+from planaris.verify.proofs.contraction import contraction_interval
 from planaris.verify.proofs.entropies import entropy_bound
 from planaris.verify.proofs.forests import Forest, forest_log_partitions, is_forest
 from planaris.verify.proofs.ground_state import energy_terms, proved_bound
@@ -54,6 +56,8 @@ Model = IsingModel | MarkovRandomField
 
 def check_interval(model: Model, result: LogPartition) -> list[Finding]:
     """Return what the certificate proves of ``[lower, upper]``, as findings."""
+    if isinstance(model, IsingModel) and isinstance(result.certificate, Contraction):
+        return [_check_contraction(model, result, result.certificate)]
     model, bounds, rounding = _bounds_of(model, result.certificate)
     if bounds is None:
         return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
@@ -66,6 +70,8 @@ def proved_ends(model: Model, proof: Proof) -> tuple[float, float]:
 
     Sums by determinants, whose rounding is estimated, prove nothing.
     """
+    if isinstance(model, IsingModel) and isinstance(proof, Contraction):
+        return contraction_interval(model, proof)
     model, bounds, rounding = _bounds_of(model, proof)
     ends = [-math.inf, math.inf]
     if bounds is not None:
@@ -74,6 +80,20 @@ def proved_ends(model: Model, proof: Proof) -> tuple[float, float]:
             if found is not None and not found.estimated:
                 ends[k] = found.value - sign * (found.slack + rounding)
     return ends[0], ends[1]
+
+
+def _check_contraction(model: IsingModel, result: LogPartition, proof: Contraction) -> Finding:
+    """Check an interval against that of a contraction, which must lie in it."""
+    low, high = contraction_interval(model, proof)
+    if result.lower <= low and high <= result.upper:
+        return Finding("log Z", "proved", f"{proof.KIND}, in [{low!r}, {high!r}]")
+    if not (result.lower <= high and low <= result.upper):
+        msg = (
+            f"log Z is claimed to lie in [{result.lower}, {result.upper}], but the proof gives "
+            f"[{low}, {high}]"
+        )
+        raise VerificationError(msg, claimed=(result.lower, result.upper), found=(low, high))
+    return Finding("log Z", "unproved", f"the proof gives [{low!r}, {high!r}]")
 
 
 def _bounds_of(model: Model, proof: Proof | None) -> tuple[Model, Bounds | None, float]:
