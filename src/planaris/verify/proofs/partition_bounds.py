@@ -56,8 +56,9 @@ Model = IsingModel | MarkovRandomField
 
 def check_interval(model: Model, result: LogPartition) -> list[Finding]:
     """Return what the certificate proves of ``[lower, upper]``, as findings."""
-    if isinstance(model, IsingModel) and isinstance(result.certificate, Contraction):
-        return [_check_contraction(model, result, result.certificate)]
+    contracted = _contracted(model, result.certificate)
+    if contracted is not None:
+        return [_check_contraction(result, *contracted)]
     model, bounds, rounding = _bounds_of(model, result.certificate)
     if bounds is None:
         return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
@@ -70,8 +71,9 @@ def proved_ends(model: Model, proof: Proof) -> tuple[float, float]:
 
     Sums by determinants, whose rounding is estimated, prove nothing.
     """
-    if isinstance(model, IsingModel) and isinstance(proof, Contraction):
-        return contraction_interval(model, proof)
+    contracted = _contracted(model, proof)
+    if contracted is not None:
+        return contracted
     model, bounds, rounding = _bounds_of(model, proof)
     ends = [-math.inf, math.inf]
     if bounds is not None:
@@ -82,11 +84,26 @@ def proved_ends(model: Model, proof: Proof) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def _check_contraction(model: IsingModel, result: LogPartition, proof: Contraction) -> Finding:
-    """Check an interval against that of a contraction, which must lie in it."""
+def _contracted(model: Model, proof: Proof | None) -> tuple[float, float] | None:
+    """Return the ends that a contraction gives; None if the proof is none."""
+    rounding = 0.0
+    if isinstance(model, MarkovRandomField) and isinstance(proof, AsIsing):
+        if not isinstance(proof.proof, Contraction):
+            return None
+        spins = as_spins(model)
+        require(spins is not None, "the model has two labels and no zeros")
+        assert spins is not None, "checked"
+        model, proof, rounding = spins.model, proof.proof, spins.rounding
+    if not (isinstance(model, IsingModel) and isinstance(proof, Contraction)):
+        return None
     low, high = contraction_interval(model, proof)
+    return math.nextafter(low - rounding, -math.inf), math.nextafter(high + rounding, math.inf)
+
+
+def _check_contraction(result: LogPartition, low: float, high: float) -> Finding:
+    """Check an interval against that of a contraction, which must lie in it."""
     if result.lower <= low and high <= result.upper:
-        return Finding("log Z", "proved", f"{proof.KIND}, in [{low!r}, {high!r}]")
+        return Finding("log Z", "proved", f"{Contraction.KIND}, in [{low!r}, {high!r}]")
     if not (result.lower <= high and low <= result.upper):
         msg = (
             f"log Z is claimed to lie in [{result.lower}, {result.upper}], but the proof gives "
