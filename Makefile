@@ -76,7 +76,7 @@ stubs: .venv/.ready  ## regenerate src/planaris/_core.pyi
 cli-reference: .venv/.ready  ## regenerate docs/cli.md
 	$(RUN)python tools/make_cli_reference.py
 
-method-table: .venv/.ready  ## regenerate docs/methods.md
+method-table: .venv/.ready  ## regenerate docs/methods.md and the names in the help
 	$(RUN)python tools/make_method_table.py
 
 docs: .venv/.docs-ready  ## the documentation site, under build/site

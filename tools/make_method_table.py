@@ -1,13 +1,16 @@
-"""Write docs/methods.md from the registry of methods: `make method-table`."""
+"""Write docs/methods.md and the names of methods in the help: `make method-table`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from planaris.methods import methods
+from planaris.cli.options import VERB_OF
+from planaris.methods import method_names, methods
 from planaris.methods.registry import VERBS, Method
 
-PAGE = Path(__file__).parents[1] / "docs" / "methods.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "methods.md"
+NAMES = ROOT / "src" / "planaris" / "cli" / "method_names.py"
 
 HEAD = """# Methods
 
@@ -39,5 +42,24 @@ def _row(method: Method) -> str:
     return f"| `{method.name}` | {' | '.join(cells)} | {method.purpose} |\n"
 
 
+NAMES_HEAD = '''"""Names of the methods of each command; help and completion import no solver.
+
+Made by ``make method-table`` from :mod:`planaris.methods`.
+"""
+
+METHOD_NAMES = {
+'''
+
+
+def names_module() -> str:
+    """Return the text of the module with the names that ``--method`` of each command takes."""
+    text = NAMES_HEAD
+    for command, verb in VERB_OF.items():
+        names = "".join(f'        "{name}",\n' for name in method_names(verb))
+        text += f'    "{command}": (\n{names}    ),\n'
+    return text + "}\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(reference())
+    NAMES.write_text(names_module())

@@ -49,6 +49,20 @@ def test_importing_planaris_loads_nothing_heavy():
     assert not loaded_after("import planaris").intersection(OPTIONAL + HEAVY)
 
 
+def test_help_of_commands_loads_nothing_heavy():
+    code = """
+import io, sys
+from planaris.cli.app import COMMANDS, print_help
+kept, sys.stdout = sys.stdout, io.StringIO()
+for name in COMMANDS:
+    print_help(name)
+assert "--time-limit" in sys.stdout.getvalue()
+sys.stdout = kept
+"""
+    heavy = {*OPTIONAL, *HEAVY, "planaris.methods"} - {"typer", "rich"}
+    assert not loaded_after(code) & heavy
+
+
 def test_the_verbs_load_nothing_optional():
     code = """
 import planaris as pl

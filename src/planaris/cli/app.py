@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 COMMANDS = {
     "info": "info:info",
@@ -81,8 +81,19 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     return app
 
 
+def print_help(name: str) -> None:
+    """Print the help of a command; its options are not parsed, which would import pydantic."""
+    group = get_command(make_app([name]))
+    command = group.commands[name]  # type: ignore[attr-defined]
+    outer = group.context_class(group, info_name="planaris", **group.context_settings)
+    context = command.context_class(command, info_name=name, parent=outer)
+    sys.stdout.write(command.get_help(context) + "\n")  # rich prints it and returns nothing
+
+
 def _say_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         sys.stdout.write(f"planaris {version('planaris')}\n")
         raise typer.Exit
 

@@ -38,8 +38,11 @@ def _call(words: list[str]) -> None:
 
         sys.stdout.write(f"planaris {version('planaris')}\n")
         return
-    from planaris.cli.app import COMMANDS, make_app
+    from planaris.cli.app import COMMANDS, make_app, print_help
 
+    if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
+        print_help(words[0])
+        return
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS
     make_app(named)(prog_name="planaris")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planaris.cli.method_names import METHOD_NAMES
 from planaris.errors import PlanarisError
 
 if TYPE_CHECKING:
@@ -88,9 +89,7 @@ def fill_help(command: str | None, text: str) -> str:
 
 
 def _methods_of(command: str | None) -> list[str]:
-    from planaris.methods.registry import method_names
-
-    return [name for name in method_names(VERB_OF[command or ""]) if name != "auto"]
+    return [name for name in METHOD_NAMES[command or ""] if name != "auto"]
 
 
 def _complete_method(ctx: typer.Context) -> list[str]:

@@ -1,0 +1,60 @@
+"""Names of the methods of each command; help and completion import no solver.
+
+Made by ``make method-table`` from :mod:`planaris.methods`.
+"""
+
+METHOD_NAMES = {
+    "map": (
+        "auto",
+        "graph-cut",
+        "planar",
+        "treewidth",
+        "brute-force",
+        "branch-and-cut",
+        "cycle-lp",
+        "local-lp",
+        "mplp",
+        "pdc",
+        "qpbo",
+        "surface",
+    ),
+    "pr": (
+        "auto",
+        "planar",
+        "treewidth",
+        "brute-force",
+        "interval",
+        "logdet",
+        "mean-field",
+        "pdc",
+        "planar+tree",
+        "trw",
+        "trw+cycle",
+        "bp",
+        "tensor-network",
+    ),
+    "mar": (
+        "auto",
+        "planar",
+        "treewidth",
+        "brute-force",
+        "clamped",
+        "interval",
+        "logdet",
+        "mean-field",
+        "pdc",
+        "planar+tree",
+        "trw",
+        "trw+cycle",
+        "bp",
+        "tensor-network",
+    ),
+    "sample": (
+        "auto",
+        "coupling-from-the-past",
+        "planar",
+        "treewidth",
+        "brute-force",
+        "tensor-network",
+    ),
+}
