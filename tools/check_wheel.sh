@@ -1,35 +1,71 @@
 #!/usr/bin/env bash
-# Builds a wheel and runs the tests on it in a clean virtual environment, in a folder outside the
-# source tree, with no compiler on the PATH. Usage: tools/check_wheel.sh [pytest options]
+# Builds the source archive and, from it, a wheel; tries the wheel in an empty environment without
+# extras, then with all of them, and runs the tests on it; in a folder outside the source tree and
+# with no compiler on the PATH. Usage: tools/check_wheel.sh [pytest options]
+# PYTHON builds and runs the tests; PYTHONS names more interpreters to try the wheel with, e.g.
+# PYTHON=python3.12 PYTHONS="python3.13 python3.14" for the one of the stable ABI. SMOKE=1 leaves the
+# tests out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-python=${PYTHON:-python3}
+python=$(command -v "${PYTHON:-python3}")
+others=()
+for other in ${PYTHONS:-}; do others+=("$(command -v "$other")"); done
 work=$(mktemp -d)
 trap "'$(command -v rm)' -rf '$work'" EXIT
+pip() { python -m pip --disable-pip-version-check "$@"; }
 
-echo "planaris: building the wheel"
-.venv/bin/python -m pip --disable-pip-version-check wheel -q --no-deps --no-build-isolation -w "$work/dist" .
+echo "planaris: building the source archive and a wheel from it"
+"$python" -m venv "$work/build"
+(
+  export PATH="$work/build/bin:$PATH"
+  pip install -q --upgrade pip build
+  python -m build -o "$work/dist" . > "$work/build.log" || { cat "$work/build.log"; exit 1; }
+  # The one package of the tests that is published as source only, on most platforms.
+  pip wheel -q --no-deps -w "$work/dist" planarity
+)
+sdist=$(echo "$work"/dist/planaris-*.tar.gz)
 wheel=$(echo "$work"/dist/planaris-*.whl)
-# The one package of the tests that is published as source only, on most platforms.
-.venv/bin/python -m pip --disable-pip-version-check wheel -q --no-deps -w "$work/dist" planarity
-if unzip -l "$wheel" | grep -E '\.(cpp|hpp|a)$|/nanobind/'; then
-  echo "planaris: the wheel holds build files" >&2; exit 1
-fi
+for part in LICENSE CITATION.cff SECURITY.md LICENSES/ cpp/ tests/ docs/stability.md; do
+  tar -tzf "$sdist" | grep -q "^[^/]*/$part" || { echo "planaris: the archive lacks $part" >&2; exit 1; }
+done
+"$python" - "$wheel" <<'PY'
+import re, sys, zipfile
+names = zipfile.ZipFile(sys.argv[1]).namelist()
+wrong = [name for name in names if re.search(r"\.(cpp|hpp|a)$|/nanobind/", name)]
+sys.exit(f"planaris: the wheel holds build files: {wrong}" if wrong else 0)
+PY
 
 echo "planaris: installing $(basename "$wheel") without a compiler"
-"$python" -m venv "$work/venv"
-mkdir "$work/bin"
+mkdir "$work/bin" "$work/run"
 for tool in env bash sh uname cat dirname; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done
-export PATH="$work/venv/bin:$work/bin"
+export PATH="$work/bin"
 unset CC CXX
 for tool in cc c++ gcc g++ clang clang++ cmake ninja; do
   if command -v $tool >/dev/null; then echo "planaris: '$tool' is still on the PATH" >&2; exit 1; fi
 done
-python -m pip --disable-pip-version-check install -q --upgrade pip
-python -m pip --disable-pip-version-check install -q --only-binary :all: --find-links "$work/dist" \
-  --group pyproject.toml:test "$wheel"
+smoke=$PWD/tools/smoke.py
+for each in "$python" "${others[@]}"; do
+  "$each" -m venv --clear "$work/venv"
+  (
+    export PATH="$work/venv/bin:$PATH"
+    pip install -q --upgrade pip
+    pip install -q --only-binary :all: "$wheel"
+    cd "$work/run"
+    python -c 'import planaris, sys; sys.exit("site-packages" not in planaris.__file__)'
+    python "$smoke"
+    # torch is large, and for some interpreters there is none
+    extras=(plot dimod learn image qec distributed)
+    pip install -q --only-binary :all: "$wheel[$(IFS=,; echo "${extras[*]}")]"
+    python "$smoke" "${extras[@]}"
+  )
+done
+if [ -n "${SMOKE:-}" ]; then exit; fi
 
 echo "planaris: running the tests on it"
+"$python" -m venv --clear "$work/venv"
+export PATH="$work/venv/bin:$PATH"
+pip install -q --upgrade pip
+pip install -q --only-binary :all: --find-links "$work/dist" --group pyproject.toml:test "$wheel"
 "$work/venv/bin/python" - "$work" <<'PY'
 import pathlib, shutil, sys
 work = pathlib.Path(sys.argv[1])
@@ -37,5 +73,4 @@ shutil.copytree("tests", work / "run" / "tests", ignore=shutil.ignore_patterns("
 shutil.copy("pyproject.toml", work / "run")
 PY
 cd "$work/run"
-python -c 'import planaris, sys; sys.exit("site-packages" not in planaris.__file__)'
 python -m pytest -q -p no:cacheprovider tests --pyargs planaris "$@"
