@@ -13,10 +13,11 @@ from planaris.generate.lattices import (
 )
 from planaris.generate.masks import noisy_mask, pink_noise, shape_mask
 from planaris.generate.networks import random_regular_graph, road_network
-from planaris.generate.side_chains import side_chain_model
+from planaris.generate.side_chains import contact_graph, side_chain_model
 
 __all__ = [
     "Lattice",
+    "contact_graph",
     "cylinder",
     "honeycomb_lattice",
     "image_grid",

@@ -1,4 +1,4 @@
-"""Markov random fields like those of protein side chains: rotamers that must not clash."""
+"""Models like those of folded proteins: side chains that must not clash, residues in contact."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.models import MarkovRandomField
-from planaris.typing import FloatArray, Rng
+from planaris.typing import FloatArray, IntArray, Rng
 
 ROTAMERS = (3, 3, 3, 3, 4, 6, 6, 9, 9, 12, 18, 18, 27, 36, 45)
 """Conformations of one residue, small side chains more often than long ones."""
@@ -64,6 +64,42 @@ def side_chain_model(num_residues: int, rng: Rng, *, density: float = 1.0) -> Ma
             if apart.min() < CONTACT * TOUCH:
                 factors.append(([u, v], -_interaction(apart, rng.uniform(0.2, 0.6))))
     return MarkovRandomField(sizes, factors, log=True)
+
+
+def contact_graph(num_residues: int, rng: Rng, *, cutoff: float = 5.0) -> tuple[int, IntArray]:
+    """Return the contact graph of a folded chain as (num_vertices, edges): nearly planar.
+
+    Residues lie on a compact random walk with steps of 3.8 Å. Neighbours along the chain are
+    joined, and all pairs that are at most ``cutoff`` Å apart.
+
+    Parameters
+    ----------
+    num_residues : int
+        Number of vertices.
+    rng : numpy.random.Generator, int or None
+        Source of the walk.
+    cutoff : float
+        Ångström. Residues have three or four contacts at 5 Å, ten or more at 8 Å.
+
+    Examples
+    --------
+    >>> count, edges = contact_graph(60, 0)
+    >>> count, edges[:3].tolist()
+    (60, [[0, 1], [0, 19], [1, 2]])
+    """
+    if num_residues < 0 or not cutoff > 0:
+        msg = (
+            "`num_residues` must not be negative and `cutoff` must be positive, "
+            f"got {num_residues} and {cutoff}"
+        )
+        raise ModelError(msg, num_residues=num_residues, cutoff=cutoff)
+    from scipy.spatial import cKDTree
+
+    places = _compact_walk(num_residues, np.random.default_rng(rng), 1.0)
+    found = cKDTree(places).query_pairs(cutoff, output_type="ndarray").reshape(-1, 2)
+    chain = np.arange(max(num_residues - 1, 0))[:, None] + [0, 1]
+    edges = np.unique(np.concatenate([chain, np.sort(found, axis=1)]), axis=0)
+    return num_residues, edges.astype(np.int32)
 
 
 def _compact_walk(count: int, rng: np.random.Generator, density: float) -> FloatArray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planaris.errors import ModelError
-from planaris.generate import side_chain_model
+from planaris.generate import contact_graph, side_chain_model
 from planaris.relax import cycle_lp, local_lp
 
 
@@ -51,3 +51,21 @@ def test_some_have_fractional_local_optima_that_cycles_cut_off():
 def test_refuses_nonsense(residues, density):
     with pytest.raises(ModelError, match="num_residues"):
         side_chain_model(residues, np.random.default_rng(0), density=density)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 40])
+def test_contacts_are_pairs_within_reach_and_the_chain(count):
+    near, far = (contact_graph(count, 3, cutoff=c) for c in (1e-9, 6.0))
+    chain = {(k, k + 1) for k in range(count - 1)}
+    assert near[0] == far[0] == count
+    assert set(map(tuple, near[1].tolist())) == chain
+    assert chain <= set(map(tuple, far[1].tolist()))
+    assert len(np.unique(far[1], axis=0)) == len(far[1])
+    assert (far[1][:, 0] < far[1][:, 1]).all()
+    everyone = contact_graph(count, 3, cutoff=1e6)[1]
+    assert len(everyone) == count * (count - 1) // 2
+
+
+def test_contacts_need_a_reach():
+    with pytest.raises(ModelError, match="cutoff"):
+        contact_graph(3, 0, cutoff=0.0)
