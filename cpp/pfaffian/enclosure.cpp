@@ -22,9 +22,9 @@ struct Rounded {
   bool sound = true;
 };
 
-// A term of the Pfaffian has, for every edge, its join or its two legs; with the join it has one
-// error, with the legs two, and half of the errors of two products. As all terms have one sign, the
-// logarithm of their sum is off by no more than that of one of them may be.
+// The weight of an even set has, for every edge, the join or the two legs; with the join it has one
+// error, with the legs two. As all of these weights have one sign, the logarithm of their sum is off
+// by no more than that of one of them may be. Products of two legs are charged by face, below.
 Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   Rounded r;
   const size_t edges = exact.gauged.size();
@@ -32,7 +32,7 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   r.join.resize(edges);
   double total = 0.0;
   for (size_t e = 0; e < edges; ++e) {
-    double cut = kUnit;
+    double cut = 0.0;
     for (size_t i = 2 * e; i < 2 * e + 2; ++i) {
       const TwoDoubles f = TwoDoubles::sum(exact.scale[i], -exact.gauged[e]);
       if (!(std::fabs(f.high) < kLargestLog && std::fabs(exact.scale[i]) < kLargestLog)) {
@@ -52,6 +52,20 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   }
   r.error = weights.entries * total * kRoom;
   return r;
+}
+
+// A face joins the d of its legs that an even set has by the Pfaffian of a matrix of ones, which is
+// one; with entries 1 + θ it is the sum over all sets of disjoint pairs of the products of their θ,
+// times the Pfaffian of ones of the other legs, ±1. That is off by at most x + x² + …, x the number
+// of pairs times the largest θ.
+double product_error(const FrontTree& tree, const ProofWeights& weights) {
+  double total = 0.0;
+  for (size_t f = 0; f + 1 < tree.face_begin.size(); ++f) {
+    const auto legs = double((tree.face_begin[f + 1] - tree.face_begin[f]) / 2 * 2);
+    const double x = weights.products * legs * (legs - 1) / 2 * kUnit * kRoom;
+    total += x < 0.25 ? x / (1 - 2 * x) : INFINITY;
+  }
+  return total * kRoom;
 }
 
 // P(not cut) is join · G, times what the errors of entries may do to a ratio of two sums; G is off
@@ -84,10 +98,11 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   ProofElimination done = eliminate_for_proof(tree, numbers, bounding == Bounding::kRadii, weights,
                                               threads, control);
   found.sound = done.sound;
+  found.negative = done.negative;
   found.mantissa = done.pivots.m;
   found.exponent = done.pivots.e;
   found.largest_front = done.largest_front;
-  found.entries = entries.error;
+  found.entries = entries.error + product_error(tree, weights);
   found.product = weights.product * double(done.multiplications) * kUnit * kRoom;
   found.elimination = done.log_error * kRoom;
   if (!found.sound || bounding == Bounding::kRadii) return found;

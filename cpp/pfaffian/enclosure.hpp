@@ -1,5 +1,5 @@
 // An enclosure of log |Pf K| that is a theorem about the floating-point computation
-// (docs/theory/rigour.md): plane graphs, elimination in order, doubles.
+// (docs/theory/rigour.md): elimination in order, doubles.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,12 @@ struct ExactEntries {
 
 enum class Bounding { kSweep, kRadii };
 
-// |log |Pf K| - log(mantissa 2^exponent)| <= error(), if `sound`.
+// |log |Pf K| - log(mantissa 2^exponent)| <= error(), if `sound`. On a plane; on other surfaces that
+// is true of the matrix of rounded entries, without `entries`, which then bounds what rounding
+// does to the sum over the even sets of any one class.
 struct Enclosure {
   bool sound = false;
+  bool negative = false;     // sign of the Pfaffian, relative to that of all joins as +1
   double mantissa = 1.0;
   int64_t exponent = 0;
   double entries = 0.0;      // exponentials and products of two of them

@@ -54,6 +54,7 @@ class Run {
     workers_.resize(team_.threads());
     handed_.resize(nodes);
     pivots_.assign(nodes, {1.0, 0});
+    negative_.assign(nodes, 0);
     log_errors_.assign(nodes, 0.0);
     if (!with_radii_) result_.factors.resize(nodes);
     team_.work(cut.successors(tree_, true), cut.waits(tree_, true), [&](int worker, int task) {
@@ -68,6 +69,7 @@ class Run {
     result_.pivots = {1.0, 0};
     for (int32_t node = 0; node < nodes; ++node) {
       result_.pivots *= pivots_[node];
+      result_.negative ^= negative_[node] != 0;
       result_.pivots.normalize();
       result_.log_error += log_errors_[node];
     }
@@ -113,7 +115,9 @@ class Run {
     if (!(with_radii_ ? eliminate_with_radii(w, node, s) : eliminate(w, node, s))) sound_ = false;
     Scaled product{1.0, 0};
     for (int32_t k = 0; k < s.eliminated; k += 2) {
-      const double size = std::fabs(w.matrix[size_t(k) * s.rows + k + 1]);
+      // The entry below the diagonal: the pivot with the other sign.
+      const double below = w.matrix[size_t(k) * s.rows + k + 1], size = std::fabs(below);
+      negative_[node] ^= uint8_t(below > 0.0);
       if (!(size > 0x1p-900 && size < 0x1p900)) {
         sound_ = false;
         return;
@@ -175,8 +179,10 @@ class Run {
     for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
       for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
         for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
+          // Pairs that cross no other enclose an even number of legs.
+          const double moved = weights_.inject_products * ((j - i) % 2 ? kUnit : -kUnit);
           add(w, s, tree_.face_rows[i], tree_.face_rows[j],
-              entries_.leg[tree_.face_legs[i]] * entries_.leg[tree_.face_legs[j]]);
+              entries_.leg[tree_.face_legs[i]] * entries_.leg[tree_.face_legs[j]] * (1 + moved));
         }
       }
     }
@@ -330,6 +336,7 @@ class Run {
   std::vector<Worker> workers_;
   std::vector<Handed> handed_;
   std::vector<Scaled> pivots_;
+  std::vector<uint8_t> negative_;  // by node; bytes, as threads write side by side
   std::vector<double> log_errors_;
   std::atomic<bool> sound_{true};
   ProofElimination result_;
@@ -340,7 +347,7 @@ class Run {
 ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,
                                      bool with_radii, const ProofWeights& weights, int threads,
                                      Control& control) {
-  if (tree.num_nodes() == 0) return {true, {1.0, 0}};
+  if (tree.num_nodes() == 0) return {.pivots = {1.0, 0}};
   return Run(tree, entries, with_radii, weights, threads, control).run();
 }
 

@@ -27,10 +27,12 @@ struct ProofWeights {
   double entry = 1.0;      // roundings of entries that products are added to
   double inflation = 1.0;  // of the bounds that are swept down
   double second = 1.0;     // what errors do beyond the first order
-  double entries = 1.0;    // errors of exponentials and of products of two of them
+  double entries = 1.0;    // errors of exponentials
+  double products = 1.0;   // roundings of products of two of them
   double product = 1.0;    // roundings of the product of all pivots
   double inject = 0.0;     // so many times the claimed errors are added to a front
-  double inject_entries = 0.0;  // and to the entries
+  double inject_entries = 0.0;  // and to the exponentials
+  double inject_products = 0.0;  // and, in units of rounding, to products of two, as they hurt most
   uint64_t pattern = 0;    // their signs; 0: those of the entries, 1: the others
 };
 
@@ -46,6 +48,7 @@ struct ProofFactor {
 struct ProofElimination {
   bool sound = true;             // no pivot vanished, nothing left the range
   Scaled pivots;                 // product of their sizes, rounded once per pivot and front
+  bool negative = false;         // sign of the product, relative to that of all joins as +1
   int64_t multiplications = 0;   // roundings of that product
   double log_error = 0.0;        // with radii: bound on the error of its logarithm; else 0
   int32_t largest_front = 0;

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx, fmpq
 
 import planaris as pl
 from helpers.ball_fronts import ball_log_partition
 from planaris.budget import UNLIMITED
+from planaris.embed import embedding_with_handles
 from planaris.kernels.enclosure import ProofWeights
-from planaris.planar.enclosure import enclose_entries, log_partition_from, proof_entries
+from planaris.planar.enclosure import (
+    enclose_entries,
+    log_partition_from,
+    proof_entries,
+    prove_log_partition,
+)
 
 BETAS = (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 LATTICES = ("square", "triangular", "honeycomb", "delaunay", "sparse")
@@ -102,6 +110,71 @@ def test_lattices_of_a_thousand_spins(name, kind, beta, rng):
     assert contains(found, truth(plan, couplings))
 
 
+# -- surfaces ------------------------------------------------------------------------------------
+
+
+def enumerated(embedding, couplings):
+    """Return log Z of a few spins as a ball, by the energies of all states as rationals."""
+    spins = 1 - 2 * ((np.arange(2 ** (embedding.num_vertices - 1))[:, None] >> np.arange(32)) & 1)
+    u, v = embedding.edges.T
+    agree = spins[:, u] * spins[:, v]
+    patterns, counts = np.unique(agree, axis=0, return_counts=True)
+    exact = [fmpq(*x.as_integer_ratio()) for x in couplings.tolist()]
+    with ctx.workprec(192):
+        total = arb(0)
+        for pattern, count in zip(patterns.tolist(), counts.tolist(), strict=True):
+            weight = sum((x if a > 0 else -x for x, a in zip(exact, pattern, strict=True)), fmpq(0))
+            total += count * arb(weight).exp()
+        return (2 * total).log()
+
+
+def surface(rng):
+    if rng.random() < 0.7:
+        return pl.embed.torus_lattice(3, int(rng.integers(3, 5)))
+    full = [(u, v) for v in range(8) for u in range(v)]
+    while True:
+        kept = rng.choice(len(full), int(rng.integers(13, 21)), replace=False)
+        edges = np.array([full[k] for k in kept])
+        embedding = embedding_with_handles(edges, num_vertices=8)
+        if 0 < embedding.genus < 3:
+            return embedding
+
+
+def test_sums_of_signed_pfaffians_are_enclosed():
+    rng = np.random.default_rng(5)
+    proved = {1: 0, 2: 0}
+    for _ in range(60):
+        embedding = surface(rng)
+        couplings = disorder(DISORDERS[rng.integers(len(DISORDERS))], embedding.num_edges, rng)
+        couplings *= BETAS[rng.integers(len(BETAS) - 2)]
+        found = pl.plan(embedding).log_partition(couplings, prove=True)
+        assert contains(found, enumerated(embedding, couplings))
+        proved[embedding.genus] += found.proved
+    assert proved[1] > 15
+    assert proved[2] > 1
+
+
+def test_a_wrong_sign_is_not_proved(monkeypatch):
+    embedding = pl.embed.torus_lattice(3, 4)
+    couplings = np.random.default_rng(1).normal(size=embedding.num_edges)
+    plan = pl.plan(embedding)
+    assert plan.log_partition(couplings, prove=True).proved
+    right = plan.evaluator.flips.copy()
+    for k in range(4):
+        wrong = right.copy()
+        wrong[k, 0] *= -1  # no sign structure of this surface
+        monkeypatch.setitem(plan.evaluator.__dict__, "flips", wrong)
+        found = prove_log_partition(plan.evaluator, couplings, UNLIMITED)
+        assert isinstance(found, str) or not contains(found, enumerated(embedding, couplings))
+
+
+def test_cancelled_sums_stay_estimates():
+    embedding = pl.embed.torus_lattice(8, 8)
+    found = pl.plan(embedding).log_partition(np.full(128, 0.01), prove=True)
+    assert not found.proved
+    assert "cancels" in found.status
+
+
 # -- what each term is there for -----------------------------------------------------------------
 
 
@@ -173,6 +246,33 @@ def test_injected_errors_as_large_as_claimed_stay_inside(radii, factors):
 )
 def test_every_term_is_needed(radii, factors, mutation):
     assert violations(60, 3, radii, **(factors | mutation))[1] > 0
+
+
+PRODUCTS = {"inject_products": 1e6, "products": 1e6}
+
+
+def cut_everywhere(length, **factors):
+    """Return whether log Z of a cycle is enclosed, relative to a state that breaks every bond.
+
+    The even set that has all legs of both faces weighs most then. Its products meet with signs.
+    """
+    plan = pl.plan((length, [(k, (k + 1) % length) for k in range(length)]))
+    couplings = np.full(length, 2.5)
+    entries = proof_entries(plan.evaluator, couplings, UNLIMITED)
+    gauged = np.where(np.arange(len(entries.gauged)) < length, -2.5, 0.0)
+    entries = replace(entries, gauged=gauged, scale=np.zeros(2 * len(gauged)))
+    weights = ProofWeights()
+    for name, value in factors.items():
+        setattr(weights, name, value)
+    found = enclose_entries(plan.evaluator, entries, radii=False, weights=weights)
+    return contains(log_partition_from(plan.evaluator, entries, found), truth(plan, couplings))
+
+
+@pytest.mark.parametrize("length", [4, 6, 8])
+def test_roundings_of_products_count_by_pairs_of_legs_of_a_face(length):
+    assert cut_everywhere(length)
+    assert cut_everywhere(length, **PRODUCTS)
+    assert not cut_everywhere(length, **(PRODUCTS | {"products": 0.9e6}))
 
 
 # -- widths and threads --------------------------------------------------------------------------

@@ -18,7 +18,10 @@ SHARE = 2.0**-14
 
 @dataclass(frozen=True)
 class PfaffianEnclosure:
-    """``|log |Pf K| - log(mantissa · 2^exponent)| <= error``, where ``sound``.
+    """``|log |Pf K| - log(mantissa · 2^exponent)| <= error``, where ``sound``, on a plane.
+
+    On other surfaces that holds, without ``entries``, of the matrix whose entries are rounded;
+    ``entries`` bounds what their rounding does to the sum over even sets of any one class.
 
     Attributes
     ----------
@@ -26,8 +29,10 @@ class PfaffianEnclosure:
         Whether radii were carried along; if not, errors were swept down.
     sound : bool
         False where nothing is proved: a pivot may vanish, or a number left the range.
+    negative : bool
+        Sign of the Pfaffian, relative to the term of all joins, taken as positive.
     mantissa, exponent : float, int
-        The product of all pivots.
+        The product of the sizes of all pivots.
     entries, elimination, product : float
         What exponentials, the elimination and the product of pivots add to the error.
     eta, first : float
@@ -42,6 +47,7 @@ class PfaffianEnclosure:
 
     radii: bool
     sound: bool
+    negative: bool
     mantissa: float
     exponent: int
     entries: float
@@ -57,7 +63,12 @@ class PfaffianEnclosure:
     @property
     def error(self) -> float:
         """Bound on the error of the logarithm, with room for the roundings of this sum."""
-        return (self.entries + self.elimination + self.product) * (1.0 + 2.0**-40)
+        return (self.entries + self.own_error) * (1.0 + 2.0**-40)
+
+    @property
+    def own_error(self) -> float:
+        """The same without what rounded entries do."""
+        return (self.elimination + self.product) * (1.0 + 2.0**-40)
 
 
 def enclose(
@@ -94,6 +105,7 @@ def enclose(
     return PfaffianEnclosure(
         radii=radii,
         sound=found.sound,
+        negative=found.negative,
         mantissa=found.mantissa,
         exponent=found.exponent,
         entries=found.entries,

@@ -1,4 +1,4 @@
-"""log Z of plane models with an interval that is a theorem about the computation.
+"""log Z with an interval that is a theorem about the computation, on planes and other surfaces.
 
 See docs/theory/rigour.md. The ground state, the scaling and the order only decide how narrow the
 interval is: it holds for any.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
+from planaris.kernels.pfaffian import any_order
 from planaris.planar.entries import Entries
 from planaris.planar.exact_logs import enclose_sum
-from planaris.planar.precision_ladder import agreements, ordered_entries
+from planaris.planar.precision_ladder import agreements, assigned_entries, ordered_entries
 from planaris.planar.results import certificate_of
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
@@ -46,18 +48,23 @@ def prove_log_partition(
     reason = _refusal(evaluator, couplings)
     if reason:
         return reason
-    entries = proof_entries(evaluator, couplings, budget)
+    surface = evaluator.genus > 0
+    entries = (surface_entries if surface else proof_entries)(evaluator, couplings, budget)
     tolerance = log_partition_tolerance(evaluator.num_spins)
     best: LogPartition | None = None
     for radii in _methods(entries):
-        found = enclose_entries(evaluator, entries, radii=radii, budget=budget)
-        proved = log_partition_from(evaluator, entries, found)
+        if surface:
+            total = enclose_structures(evaluator, entries, radii=radii, budget=budget)
+        else:
+            total = enclose_entries(evaluator, entries, radii=radii, budget=budget)
+        proved = log_partition_from(evaluator, entries, total)
         if proved is not None and (best is None or proved.gap < best.gap):
             best = proved
         if best is not None and best.gap <= tolerance:
             return replace(best, certificate=certificate_of(evaluator, couplings))
     width = "none" if best is None else f"{best.gap:.1e}"
-    return f"too cold or too large for the bound of rounding errors: {width}"
+    cancels = ", or what is summed with signs cancels" if surface else ""
+    return f"too cold or too large for the bound of rounding errors{cancels}: {width}"
 
 
 def prove_marginals(
@@ -65,6 +72,8 @@ def prove_marginals(
 ) -> Marginals | str:
     """Return P(s_u = s_v) of every edge with proved errors that count as exact, or why not."""
     reason = _refusal(evaluator, couplings)
+    if evaluator.genus:
+        reason = "the embedding is not plane"
     if reason:
         return reason
     entries = proof_entries(evaluator, couplings, budget)
@@ -100,8 +109,6 @@ def prove_marginals(
 
 def _refusal(evaluator: PfaffianEvaluator, couplings: FloatArray) -> str:
     """Return why nothing can be proved at all, or nothing."""
-    if evaluator.genus:
-        return "the embedding is not plane"
     if np.abs(couplings).max(initial=0.0) > LARGEST_COUPLING:
         return f"couplings larger than {LARGEST_COUPLING:g}"
     return ""
@@ -110,6 +117,12 @@ def _refusal(evaluator: PfaffianEvaluator, couplings: FloatArray) -> str:
 def proof_entries(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Entries:
     """Return entries relative to a ground state, with scales that are subtracted exactly."""
     return ordered_entries(evaluator, couplings, budget, slack=PROOF_SLACK).unrounded()
+
+
+def surface_entries(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Entries:
+    """Return entries for all sign structures of a surface, in the order of the dissection."""
+    entries = assigned_entries(evaluator, couplings, budget).unrounded()
+    return replace(entries, order=any_order(evaluator.split.num_edges))
 
 
 def _methods(entries: Entries) -> tuple[bool, bool]:
@@ -130,6 +143,41 @@ def enclose_entries(
         entries.order,
         radii=radii,
         **options,
+    )
+
+
+def enclose_structures(
+    evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, budget: Budget
+) -> PfaffianEnclosure:
+    """Enclose the mean of the Pfaffians of all sign structures: the sum over cuts.
+
+    Each is known with its sign for the rounded entries, so their sum is. That is a sum of positive
+    weights, the even sets of the trivial class: the rounding of the entries is charged once.
+    """
+    total = slack = Fraction(0)
+    for flips in evaluator.flips:
+        turned = entries.with_signs(flips)
+        found = enclose_entries(evaluator, turned, radii=radii, budget=budget)
+        if not (found.sound and found.own_error < 0.5):
+            return replace(found, sound=False)
+        odd = found.negative != bool(np.count_nonzero(turned.signs < 0) % 2)
+        size = Fraction(found.mantissa) * Fraction(2) ** found.exponent
+        total += -size if odd else size
+        off = Fraction(found.own_error)
+        slack += size * off / (1 - off)  # e^x - 1 <= x / (1 - x)
+    if not slack < total / 2:
+        return replace(found, sound=False)
+    share = slack / total
+    exponent = total.numerator.bit_length() - total.denominator.bit_length()
+    if total < Fraction(2) ** exponent:
+        exponent -= 1
+    return replace(
+        found,
+        mantissa=float(total / Fraction(2) ** exponent),  # rounded once
+        exponent=exponent - 2 * evaluator.genus,
+        negative=False,
+        elimination=math.nextafter(float(share / (1 - share)), math.inf),
+        product=2.0**-52,
     )
 
 
@@ -160,6 +208,6 @@ def log_partition_from(
         num_variables=evaluator.num_spins,
         method="planar",
         proved=True,
-        excess=float(excess),
+        excess=None if evaluator.genus else float(excess),  # the gauge is no ground state there
         stats=stats,
     )
