@@ -2,12 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "tjoin/matching.hpp"
 #include "tjoin/store.hpp"
+#include "tjoin/tiles.hpp"
 
 namespace planaris::tjoin {
 
@@ -19,29 +23,36 @@ struct Pairs {
 // Opens blossoms from outside in: the child with the matched vertex keeps that match, the
 // others pair up along the cycle.
 template <typename Int>
-Pairs matched_pairs(const Store<Int>& store) {
-  Pairs pairs;
-  const auto& region = store.region;
-  std::vector<int32_t> parent(region.size(), -1);
-  for (size_t r = 0; r < region.size(); ++r) {
-    if (region[r].spare || region[r].child < 0) continue;
-    int32_t c = region[r].child;
-    do {
-      parent[c] = int32_t(r);
-      c = region[c].cycle;
-    } while (c != region[r].child);
+class BlossomOpener {
+ public:
+  explicit BlossomOpener(const Store<Int>& store)
+      : store_(store), parent_(store.region.size(), -1) {}
+
+  // Looks for blossoms among the regions [low, high); before open().
+  void find_parents(size_t low, size_t high) {
+    for (size_t r = low; r < high; ++r) {
+      const int32_t child = store_.region[r].child;
+      if (store_.region[r].spare || child < 0) continue;
+      int32_t c = child;
+      do {
+        parent_[c] = int32_t(r);
+        c = store_.region[c].cycle;
+      } while (c != child);
+    }
   }
-  const auto keep = [&](int32_t from, int32_t to) {
-    if (to == store.n || from < to) pairs.matched.emplace_back(from, to);
-  };
-  std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
-  const auto assign = [&](int32_t r, int32_t from) {
-    if (region[r].child >= 0) open.emplace_back(r, from);
-  };
-  for (size_t r = 0; r < region.size(); ++r) {
-    if (!store.is_outermost(r)) continue;
+
+  // Appends what outermost region r holds.
+  void open(size_t r, Pairs& pairs) const {
+    const auto& region = store_.region;
+    const auto keep = [&](int32_t from, int32_t to) {
+      if (to == store_.n || from < to) pairs.matched.emplace_back(from, to);
+    };
+    std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
+    const auto assign = [&](int32_t c, int32_t from) {
+      if (region[c].child >= 0) open.emplace_back(c, from);
+    };
     if (region[r].mate_to < 0) {
-      pairs.loose.push_back(store.v[region[r].core].source);
+      pairs.loose.push_back(store_.v[region[r].core].source);
       assign(int32_t(r), pairs.loose.back());
     } else {
       keep(region[r].mate_from, region[r].mate_to);
@@ -50,8 +61,8 @@ Pairs matched_pairs(const Store<Int>& store) {
     while (!open.empty()) {
       const auto [whole, from] = open.back();
       open.pop_back();
-      int32_t base = store.base[from];
-      while (parent[base] != whole) base = parent[base];
+      int32_t base = store_.base[from];
+      while (parent_[base] != whole) base = parent_[base];
       assign(base, from);
       for (int32_t c = region[base].cycle; c != base; c = region[region[c].cycle].cycle) {
         const int32_t a = region[c].cycle_from, b = region[c].cycle_to;
@@ -61,6 +72,40 @@ Pairs matched_pairs(const Store<Int>& store) {
       }
     }
   }
+
+ private:
+  const Store<Int>& store_;
+  std::vector<int32_t> parent_;
+};
+
+template <typename Int>
+Pairs matched_pairs(const Store<Int>& store) {
+  BlossomOpener<Int> opener(store);
+  opener.find_parents(0, store.region.size());
+  Pairs pairs;
+  for (size_t r = 0; r < store.region.size(); ++r) {
+    if (store.is_outermost(r)) opener.open(r, pairs);
+  }
+  return pairs;
+}
+
+// The same, by several threads.
+template <typename Int>
+Pairs matched_pairs(const Store<Int>& store, Team& team) {
+  BlossomOpener<Int> opener(store);
+  in_parts(team, store.region.size(),
+           [&](size_t, size_t low, size_t high) { opener.find_parents(low, high); });
+  std::vector<Pairs> found(num_parts(store.region.size()));
+  in_parts(team, store.region.size(), [&](size_t part, size_t low, size_t high) {
+    for (size_t r = low; r < high; ++r) {
+      if (store.is_outermost(r)) opener.open(r, found[part]);
+    }
+  });
+  Pairs pairs = std::move(found[0]);
+  for (size_t k = 1; k < found.size(); ++k) {
+    pairs.matched.insert(pairs.matched.end(), found[k].matched.begin(), found[k].matched.end());
+    pairs.loose.insert(pairs.loose.end(), found[k].loose.begin(), found[k].loose.end());
+  }
   return pairs;
 }
 
@@ -68,7 +113,11 @@ Pairs matched_pairs(const Store<Int>& store) {
 template <typename Int>
 class Paths {
  public:
-  explicit Paths(const Graph<Int>& graph) : graph_(&graph), label_(size_t(graph.n) + 1) {}
+  explicit Paths(const Graph<Int>& graph)
+      : graph_(&graph),
+        label_(static_cast<Label*>(std::calloc(size_t(graph.n) + 1, sizeof(Label)))) {
+    if (!label_) throw std::bad_alloc();
+  }
 
   // Appends the edges of a shortest path from s to t.
   void append(int32_t s, int32_t t, std::vector<int32_t>& edges) {
@@ -82,7 +131,7 @@ class Paths {
   // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
   // there are few, a quick one if there are many.
   void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
-    if (loose.size() > 64 + label_.size() / 64) {
+    if (loose.size() > 64 + (size_t(graph_->n) + 1) / 64) {
       append_sweep(loose, edges);
     } else if (!loose.empty()) {
       append_tree(loose, edges);
@@ -96,9 +145,12 @@ class Paths {
   void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
 
   struct Label {
-    Int distance = 0;
-    int32_t via = -1, from = -1;  // edge into the vertex, and where it comes from
-    uint32_t stamp = 0;
+    Int distance;
+    int32_t via, from;  // edge into the vertex, and where it comes from
+    uint32_t stamp;     // zero: never reached
+  };
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
   };
   struct Item {
     Int distance;
@@ -111,7 +163,7 @@ class Paths {
   void start() {
     heap_.clear();
     if (++stamp_ == 0) {
-      for (Label& label : label_) label.stamp = 0;
+      for (int32_t v = 0; v <= graph_->n; ++v) label_[v].stamp = 0;
       stamp_ = 1;
     }
   }
@@ -146,7 +198,7 @@ class Paths {
   }
 
   const Graph<Int>* graph_;
-  std::vector<Label> label_;
+  std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
   std::vector<Item> heap_;
   uint32_t stamp_ = 0;
 };
@@ -257,61 +309,115 @@ inline std::vector<int32_t> odd_edges(const std::vector<std::vector<int32_t>>& l
   return join;
 }
 
-// Writes the regions as nested intervals of one order of the vertices; original[v] is the
-// caller's number of the vertex at place v.
+// The regions as nested intervals of one order of the vertices.
 template <typename Int>
-void write_certificate(const Store<Int>& store, const std::vector<int32_t>& original,
-                       TJoinSolution& out) {
-  const auto& region = store.region;
-  const auto& vertex = store.v;
-  std::vector<int32_t> place(store.n);
-  constexpr bool plain = kBits<Int> == 64;
-  out.num_digits = plain ? 0 : kBits<Int> / 32;
-  struct Item {
-    int32_t region, parent;
-    Int above;  // duals of the regions between this one's vertices and the outermost
-  };
-  std::vector<Item> stack;
-  const auto emit = [&](const Int& value, int32_t start, int32_t stop, int32_t& parent) {
-    if (value == 0) return;
-    out.start.push_back(start);
-    out.stop.push_back(stop);
-    out.parent.push_back(parent);
-    if constexpr (plain) {
-      out.values.push_back(value);
-    } else {
-      append_digits(value, out.num_digits, out.values);
-    }
-    parent = int32_t(out.start.size()) - 1;
-  };
-  for (size_t r = 0; r < region.size(); ++r) {
-    if (!store.is_outermost(r)) continue;
+class CertificateWriter {
+ public:
+  static constexpr bool kPlain = kBits<Int> == 64;
+
+  // original[v] is the caller's number of the vertex at place v. Regions of one part write to one
+  // `out`; `place` is shared, as regions share no vertices.
+  CertificateWriter(const Store<Int>& store, const std::vector<int32_t>& original,
+                    std::vector<int32_t>& place, TJoinSolution& out)
+      : store_(store), original_(original), place_(place), out_(out) {}
+
+  // Appends outermost region r and what it holds.
+  void append(size_t r) {
+    const auto& region = store_.region;
+    const auto& vertex = store_.v;
     for (int32_t v = region[r].first;; v = vertex[v].next) {
-      place[v] = int32_t(out.order.size());
-      out.order.push_back(original[v]);
+      place_[v] = int32_t(out_.order.size());
+      out_.order.push_back(original_[v]);
       if (v == region[r].last) break;
     }
-    stack.push_back({int32_t(r), -1, Int(0)});
-    while (!stack.empty()) {
-      Item item = stack.back();
-      stack.pop_back();
+    stack_.push_back({int32_t(r), -1, Int(0)});
+    while (!stack_.empty()) {
+      Item item = stack_.back();
+      stack_.pop_back();
       const Region<Int>& g = region[item.region];
-      const int32_t stop = place[g.last] + 1;
+      const int32_t stop = place_[g.last] + 1;
       Int radius = g.y;
       for (int32_t v = g.first; v != g.core; v = vertex[v].next) {
         const Int inner = item.above - vertex[v].height;
-        emit(radius - inner, place[v], stop, item.parent);
+        emit(radius - inner, place_[v], stop, item.parent);
         radius = inner;
       }
-      emit(radius, place[g.core], stop, item.parent);
+      emit(radius, place_[g.core], stop, item.parent);
       if (g.child < 0) continue;
       int32_t c = g.child;
       do {
-        stack.push_back({c, item.parent, item.above + region[c].y});
+        stack_.push_back({c, item.parent, item.above + region[c].y});
         c = region[c].cycle;
       } while (c != g.child);
     }
   }
+
+ private:
+  struct Item {
+    int32_t region, parent;
+    Int above;  // duals of the regions between this one's vertices and the outermost
+  };
+
+  void emit(const Int& value, int32_t start, int32_t stop, int32_t& parent) {
+    if (value == 0) return;
+    out_.start.push_back(start);
+    out_.stop.push_back(stop);
+    out_.parent.push_back(parent);
+    if constexpr (kPlain) {
+      out_.values.push_back(value);
+    } else {
+      append_digits(value, kBits<Int> / 32, out_.values);
+    }
+    parent = int32_t(out_.start.size()) - 1;
+  }
+
+  const Store<Int>& store_;
+  const std::vector<int32_t>& original_;
+  std::vector<int32_t>& place_;
+  TJoinSolution& out_;
+  std::vector<Item> stack_;
+};
+
+template <typename Int>
+void write_certificate(const Store<Int>& store, const std::vector<int32_t>& original, Team& team,
+                       TJoinSolution& out) {
+  out.num_digits = CertificateWriter<Int>::kPlain ? 0 : kBits<Int> / 32;
+  std::vector<int32_t> place(store.n);
+  std::vector<TJoinSolution> found(num_parts(store.region.size()));
+  in_parts(team, store.region.size(), [&](size_t part, size_t low, size_t high) {
+    CertificateWriter<Int> writer(store, original, place, found[part]);
+    for (size_t r = low; r < high; ++r) {
+      if (store.is_outermost(r)) writer.append(r);
+    }
+  });
+  if (found.size() == 1) {
+    TJoinSolution& all = found[0];
+    out.order = std::move(all.order), out.start = std::move(all.start);
+    out.stop = std::move(all.stop), out.parent = std::move(all.parent);
+    out.values = std::move(all.values);
+    return;
+  }
+  std::vector<size_t> vertices(found.size() + 1, 0), sets(found.size() + 1, 0);
+  for (size_t k = 0; k < found.size(); ++k) {
+    vertices[k + 1] = vertices[k] + found[k].order.size();
+    sets[k + 1] = sets[k] + found[k].start.size();
+  }
+  const size_t width = std::max(out.num_digits, 1);
+  out.order.resize(vertices.back());
+  for (auto* list : {&out.start, &out.stop, &out.parent}) list->resize(sets.back());
+  out.values.resize(sets.back() * width);
+  team.work(found.size(), [&](int, int k) {
+    TJoinSolution& part = found[k];
+    const auto moved = int32_t(vertices[k]), before = int32_t(sets[k]);
+    std::copy(part.order.begin(), part.order.end(), out.order.begin() + moved);
+    std::copy(part.values.begin(), part.values.end(), out.values.begin() + int64_t(sets[k] * width));
+    for (size_t i = 0; i < part.start.size(); ++i) {
+      out.start[sets[k] + i] = part.start[i] + moved;
+      out.stop[sets[k] + i] = part.stop[i] + moved;
+      out.parent[sets[k] + i] = part.parent[i] < 0 ? -1 : part.parent[i] + before;
+    }
+    part = {};
+  });
 }
 
 }  // namespace planaris::tjoin

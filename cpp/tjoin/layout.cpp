@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -8,19 +8,22 @@
 namespace planaris {
 
 TJoinWeights dyadic_weights(std::span<const double> weights) {
+  constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1;
   TJoinWeights result;
   result.mantissas.resize(weights.size());
   result.shifts.resize(weights.size());
   int32_t lowest = INT32_MAX;
   for (size_t e = 0; e < weights.size(); ++e) {
-    if (!std::isfinite(weights[e])) throw std::invalid_argument("weights must be finite");
-    int exponent = 0;
-    auto mantissa = int64_t(std::ldexp(std::frexp(weights[e], &exponent), 53));
-    if (mantissa == 0) continue;
-    const int zeros = std::countr_zero(uint64_t(mantissa));
-    mantissa >>= zeros;  // arithmetic, exact
-    result.mantissas[e] = mantissa;
-    result.shifts[e] = exponent - 53 + zeros;
+    const auto bits = std::bit_cast<uint64_t>(weights[e]);
+    const auto exponent = int32_t(bits >> 52) & 0x7ff;
+    if (exponent == 0x7ff) throw std::invalid_argument("weights must be finite");
+    // Subnormal numbers have no leading one and the exponent of the smallest normal ones.
+    const uint64_t size = (bits & kFraction) | (exponent == 0 ? 0 : kFraction + 1);
+    if (size == 0) continue;
+    const int zeros = std::countr_zero(size);
+    const auto mantissa = int64_t(size >> zeros);
+    result.mantissas[e] = bits >> 63 ? -mantissa : mantissa;
+    result.shifts[e] = std::max(exponent, 1) - 1075 + zeros;
     lowest = std::min(lowest, result.shifts[e]);
   }
   result.exponent = lowest == INT32_MAX ? 0 : lowest;
@@ -33,68 +36,86 @@ TJoinWeights dyadic_weights(std::span<const double> weights) {
 namespace tjoin {
 namespace {
 
-struct Adjacency {
-  std::vector<int32_t> offsets, neighbours;
-};
-
-Adjacency adjacency(const TJoinProblem& problem) {
-  Adjacency a;
-  const int32_t n = problem.num_vertices;
-  a.offsets.assign(size_t(n) + 1, 0);
-  const auto& edges = problem.edges;
-  for (const int32_t v : edges) {
-    if (v < 0 || v >= n) throw std::invalid_argument("edges name a vertex that does not exist");
-    ++a.offsets[v + 1];
+// Numbers the components of tiles and the vertices in none of them; returns how many there are.
+int32_t label_components(const Adjacency& graph, const WeightedGraph& tiles,
+                         const std::vector<int32_t>& tile_of, Team& team,
+                         std::vector<int32_t>& component) {
+  const int32_t n = graph.num_vertices(), count = tiles.count();
+  std::vector<int32_t> outside, leader;  // vertices in no tile, numbered after the tiles
+  for (int32_t v = 0; v < n; ++v) {
+    if (tile_of[v] < 0) outside.push_back(v);
   }
-  std::partial_sum(a.offsets.begin(), a.offsets.end(), a.offsets.begin());
-  a.neighbours.resize(edges.size());
-  std::vector<int32_t> place(a.offsets.begin(), a.offsets.end() - 1);
-  for (size_t i = 0; i < edges.size(); ++i) a.neighbours[place[edges[i]]++] = edges[i ^ 1];
-  return a;
+  leader.resize(size_t(count) + outside.size());
+  std::iota(leader.begin(), leader.end(), 0);
+  const auto find = [&](int32_t x) {
+    while (leader[x] != x) x = leader[x] = leader[leader[x]];
+    return x;
+  };
+  const auto join = [&](int32_t a, int32_t b) { leader[find(a)] = find(b); };
+  for (int32_t t = 0; t < count; ++t) {
+    for (int32_t k = tiles.begin[t]; k < tiles.begin[t + 1]; ++k) join(t, tiles.neighbour[k]);
+  }
+  const auto place = [&](int32_t v) {
+    if (tile_of[v] >= 0) return tile_of[v];
+    return count + int32_t(std::ranges::lower_bound(outside, v) - outside.begin());
+  };
+  for (size_t i = 0; i < outside.size(); ++i) {
+    for (int32_t k = graph.offsets[outside[i]]; k < graph.offsets[outside[i] + 1]; ++k) {
+      join(count + int32_t(i), place(graph.neighbours[k]));
+    }
+  }
+  std::vector<int32_t> number(leader.size(), -1), label(leader.size());
+  int32_t labels = 0;
+  for (size_t x = 0; x < leader.size(); ++x) {
+    int32_t& of_leader = number[find(int32_t(x))];
+    if (of_leader < 0) of_leader = labels++;
+    label[x] = of_leader;
+  }
+  component.resize(n);
+  in_parts(team, size_t(n), [&](size_t, size_t low, size_t high) {
+    for (size_t v = low; v < high; ++v) component[v] = label[place(int32_t(v))];
+  });
+  return labels;
 }
 
-// Numbers the inner vertices tile by tile, each a breadth-first ball of bounded size, so that
-// what a search touches lies close together in memory.
-void number_by_tiles(const Adjacency& graph, const std::vector<uint8_t>& is_boundary,
-                     std::vector<int32_t>& order) {
-  constexpr size_t kTile = 512;
-  const auto n = int32_t(is_boundary.size());
-  std::vector<uint8_t> taken = is_boundary;
-  std::vector<int32_t> waiting;  // seeds of later tiles
-  size_t next = 0;
-  order.clear();
-  for (int32_t s = 0; s < n; ++s) {
-    if (!taken[s]) waiting.push_back(s);
-    for (; next < waiting.size(); ++next) {
-      if (taken[waiting[next]]) continue;
-      taken[waiting[next]] = 1;
-      size_t head = order.size();
-      const size_t end = head + kTile;
-      order.push_back(waiting[next]);
-      for (; head < order.size(); ++head) {
-        const int32_t u = order[head];
-        for (int32_t i = graph.offsets[u]; i < graph.offsets[u + 1]; ++i) {
-          const int32_t x = graph.neighbours[i];
-          if (taken[x]) continue;
-          if (order.size() == end) {
-            waiting.push_back(x);
-            continue;
-          }
-          taken[x] = 1;
-          order.push_back(x);
-        }
+std::vector<int32_t> tile_numbers(const Tiles& tiles, int32_t num_vertices, Team& team) {
+  std::vector<int32_t> tile_of(num_vertices, -1);
+  in_parts(team, size_t(tiles.count()), [&](size_t, size_t low, size_t high) {
+    for (size_t t = low; t < high; ++t) {
+      for (int32_t i = tiles.begin[t]; i < tiles.begin[t + 1]; ++i) {
+        tile_of[tiles.order[i]] = int32_t(t);
       }
     }
-    waiting.clear();
-    next = 0;
+  });
+  return tile_of;
+}
+
+// Takes vertices out of their tiles, which may fall apart.
+void remove(const std::vector<int32_t>& vertices, std::vector<int32_t>& tile_of, Tiles& tiles) {
+  for (const int32_t v : vertices) tile_of[v] = -1;
+  Tiles left;
+  for (int32_t t = 0; t < tiles.count(); ++t) {
+    if (left.begin.empty() || left.begin.back() < int32_t(left.order.size())) {
+      left.begin.push_back(int32_t(left.order.size()));
+    }
+    for (int32_t i = tiles.begin[t]; i < tiles.begin[t + 1]; ++i) {
+      if (tile_of[tiles.order[i]] >= 0) left.order.push_back(tiles.order[i]);
+    }
   }
+  if (left.begin.empty() || left.begin.back() < int32_t(left.order.size())) {
+    left.begin.push_back(int32_t(left.order.size()));
+  }
+  tiles = std::move(left);
 }
 
 }  // namespace
 
-Layout lay_out(const TJoinProblem& problem) {
+Layout lay_out(const TJoinProblem& problem, Team& team) {
+  constexpr int32_t kTile = 512;
   const int32_t n = problem.num_vertices;
-  const Adjacency graph = adjacency(problem);
+  Layout layout;
+  layout.graph = adjacency(n, problem.edges, team);
+  const Adjacency& graph = layout.graph;
   std::vector<uint8_t> odd(n, problem.perfect ? 1 : 0), is_boundary(n, 0);
   for (const int32_t v : problem.odd) {
     if (v < 0 || v >= n) throw std::invalid_argument("odd names a vertex that does not exist");
@@ -104,57 +125,43 @@ Layout lay_out(const TJoinProblem& problem) {
     if (v < 0 || v >= n) throw std::invalid_argument("boundary names a vertex that does not exist");
     is_boundary[v] = 1;
   }
-  // A component without boundary gets one: its busiest vertex, whose parity the others settle.
-  std::vector<int32_t> queue;
-  queue.reserve(n);
-  std::vector<uint8_t> seen(n, 0);
-  Layout layout;
   layout.boundary.assign(problem.boundary.begin(), problem.boundary.end());
-  layout.component.resize(n);
-  const auto spread = [&](size_t head, auto&& visit) {
-    for (; head < queue.size(); ++head) {
-      const int32_t u = queue[head];
-      visit(u);
-      for (int32_t i = graph.offsets[u]; i < graph.offsets[u + 1]; ++i) {
-        const int32_t x = graph.neighbours[i];
-        if (!seen[x]) {
-          seen[x] = 1;
-          queue.push_back(x);
-        }
-      }
+  Tiles tiles = tile(graph, is_boundary, std::clamp(problem.range / 64, 1, kTile), team);
+  std::vector<int32_t> tile_of = tile_numbers(tiles, n, team);
+  WeightedGraph between = graph_of_tiles(graph, tiles, tile_of, team);
+  const int32_t labels = label_components(graph, between, tile_of, team, layout.component);
+  layout.bounded.assign(labels, 0);
+  for (const int32_t v : problem.boundary) layout.bounded[layout.component[v]] = 1;
+  if (std::ranges::find(layout.bounded, 0) != layout.bounded.end()) {
+    // A component without boundary gets one: its busiest vertex, whose parity the others settle.
+    std::vector<int32_t> busiest(labels, -1);
+    std::vector<uint8_t> parity(labels, 0);
+    for (int32_t v = 0; v < n; ++v) {
+      const int32_t c = layout.component[v];
+      if (layout.bounded[c]) continue;
+      parity[c] ^= odd[v];
+      if (busiest[c] < 0 || graph.degree(v) > graph.degree(busiest[c])) busiest[c] = v;
     }
-  };
-  for (int32_t s = 0; s < n; ++s) {
-    if (seen[s]) continue;
-    seen[s] = 1;
-    queue.assign(1, s);
-    int32_t busiest = s;
-    bool parity = false, bounded = false;
-    const auto label = int32_t(layout.bounded.size());
-    spread(0, [&](int32_t u) {
-      layout.component[u] = label;
-      parity ^= odd[u];
-      bounded |= is_boundary[u];
-      const auto degree = [&](int32_t v) { return graph.offsets[v + 1] - graph.offsets[v]; };
-      if (degree(u) > degree(busiest)) busiest = u;
-    });
-    layout.bounded.push_back(bounded);
-    if (bounded) continue;
-    if (parity) {
-      layout.infeasible = s;
-      return layout;
+    for (int32_t v = 0; v < n && layout.infeasible < 0; ++v) {
+      if (parity[layout.component[v]]) layout.infeasible = v;
     }
-    is_boundary[busiest] = 1;
+    if (layout.infeasible >= 0) return layout;
+    std::erase(busiest, -1);
+    remove(busiest, tile_of, tiles);
+    tile_of = tile_numbers(tiles, n, team);
+    between = graph_of_tiles(graph, tiles, tile_of, team);
   }
-  number_by_tiles(graph, is_boundary, queue);
-  layout.n = int32_t(queue.size());
+  layout.ranges = sort_into_ranges(tiles, std::move(between), problem.range, team);
+  layout.order = std::move(tiles.order);
+  layout.n = int32_t(layout.order.size());
   layout.index.assign(n, layout.n);
   layout.odd.resize(layout.n);
-  for (int32_t i = 0; i < layout.n; ++i) {
-    layout.index[queue[i]] = i;
-    layout.odd[i] = odd[queue[i]];
-  }
-  layout.order = std::move(queue);
+  in_parts(team, size_t(layout.n), [&](size_t, size_t low, size_t high) {
+    for (size_t i = low; i < high; ++i) {
+      layout.index[layout.order[i]] = int32_t(i);
+      layout.odd[i] = odd[layout.order[i]];
+    }
+  });
   return layout;
 }
 

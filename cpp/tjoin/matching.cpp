@@ -1,5 +1,6 @@
 #include "tjoin/matching.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "tjoin/solve.hpp"
@@ -9,10 +10,21 @@ namespace planaris {
 
 namespace {
 
+constexpr int32_t kWorthThreads = 1 << 14;  // vertices
+
 void check_lengths(const TJoinProblem& problem) {
   if (problem.edges.size() != 2 * problem.weights->mantissas.size()) {
     throw std::invalid_argument("weights and edges differ in length");
   }
+}
+
+// Whatever the deadline: without a layout there is no answer.
+tjoin::Layout lay_out(const TJoinProblem& problem, Control& control) {
+  Team team(problem.threads, control);
+  control.set_finishing(true);
+  tjoin::Layout layout = tjoin::lay_out(problem, team);
+  control.set_finishing(false);
+  return layout;
 }
 
 }  // namespace
@@ -22,21 +34,25 @@ std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& given) {
   TJoinProblem problem = given;
   problem.odd = {};
   const int bits = tjoin::bits_needed(problem);
-  tjoin::Layout layout = tjoin::lay_out(problem);
+  Control control;
+  Team team(1, control);
+  tjoin::Layout layout = tjoin::lay_out(problem, team);
   using namespace tjoin;
-  if (bits <= 64) return std::make_unique<TypedSolver<int64_t>>(problem, std::move(layout));
-  if (bits <= 128) return std::make_unique<TypedSolver<Int128>>(problem, std::move(layout));
-  if (bits <= 256) return std::make_unique<TypedSolver<WideInteger<4>>>(problem, std::move(layout));
-  return std::make_unique<TypedSolver<WideInteger<35>>>(problem, std::move(layout));
+  if (bits <= 64) return std::make_unique<TypedSolver<int64_t>>(problem, std::move(layout), team);
+  if (bits <= 128) return std::make_unique<TypedSolver<Int128>>(problem, std::move(layout), team);
+  if (bits <= 256) return std::make_unique<TypedSolver<WideInteger<4>>>(problem, std::move(layout), team);
+  return std::make_unique<TypedSolver<WideInteger<35>>>(problem, std::move(layout), team);
 }
 
-TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start,
+TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start,
                             Control& control) {
-  check_lengths(problem);
+  check_lengths(given);
+  TJoinProblem problem = given;
+  if (problem.num_vertices < std::min(kWorthThreads, problem.range)) problem.threads = 1;
   const int bits = tjoin::bits_needed(problem);
   TJoinSolution solution;
   if (start == nullptr || !start->resolve(problem, control, solution)) {
-    tjoin::Layout layout = tjoin::lay_out(problem);
+    tjoin::Layout layout = lay_out(problem, control);
     if (layout.infeasible >= 0) {
       solution.infeasible = layout.infeasible;
       return solution;

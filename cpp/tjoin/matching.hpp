@@ -29,10 +29,10 @@ struct TJoinProblem {
   // All vertices are odd, and `offset` is added to every weight, so large that the lightest
   // T-join is a perfect matching if there is one. Weights may be negative then.
   bool perfect = false;
-  // Several threads first work within ranges of at most so many vertices. How a problem is split
-  // depends on nothing else, so that the answer is the same for any number of them.
+  // Searches begin within ranges of about so many vertices, which threads share. How a problem is
+  // split depends on nothing else, so that the answer is the same for any number of them.
   int threads = 1;
-  int32_t range = 1 << 18;
+  int32_t range = 1 << 17;
 };
 
 struct TJoinSolution;

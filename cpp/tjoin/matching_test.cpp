@@ -151,6 +151,12 @@ void check_solution(const Case& c, const TJoinSolution& s, int64_t expected) {
   CHECK(number(s.lower, 0, s.lower.size()) <= 2 * expected);
 }
 
+void check_same(const TJoinSolution& a, const TJoinSolution& b) {
+  CHECK(a.join == b.join);
+  CHECK((a.order == b.order && a.start == b.start && a.stop == b.stop && a.parent == b.parent));
+  CHECK((a.values == b.values && a.counters == b.counters));
+}
+
 TEST_CASE("random cases match enumeration") {
   Rng rng(7);
   for (int i = 0; i < kCases; ++i) {
@@ -237,12 +243,29 @@ TEST_CASE("warm starts match enumeration") {
   }
 }
 
+// Large enough that every step is shared, with ties and without.
+TEST_CASE("the number of threads changes nothing") {
+  Rng rng(5);
+  for (const int64_t range : {int64_t{2}, int64_t{1} << 40}) {
+    Case c = grid(200, 180);
+    c.boundary = {c.n - 1};
+    for (size_t e = 0; e < c.edges.size() / 2; ++e) c.weights.push_back(1 + int64_t(rng() % range));
+    for (int32_t v = 0; v < c.n - 1; ++v) {
+      if (rng() % 2) c.odd.push_back(v);
+    }
+    const TJoinSolution whole = solve(c, {c.weights, {}, 0});
+    const TJoinSolution one = solve_split(c, 1, 640);
+    CHECK(one.objective == whole.objective);
+    for (const int threads : {2, 5}) check_same(one, solve_split(c, threads, 640));
+  }
+}
+
 TEST_CASE("doubles are written exactly") {
   Rng rng(11);
   for (int i = 0; i < 1000; ++i) {
     std::vector<double> values;
     for (int k = 0; k < 5; ++k) values.push_back(std::ldexp(double(rng() >> 11), int(rng() % 40) - 60));
-    values.push_back(0.0);
+    values.insert(values.end(), {0.0, -0.0, -1.5, std::ldexp(double(rng() >> 40), -1074)});
     const TJoinWeights w = dyadic_weights(values);
     for (size_t k = 0; k < values.size(); ++k) {
       CHECK(std::ldexp(double(w.mantissas[k]), w.shifts[k] + w.exponent) == values[k]);
@@ -276,9 +299,10 @@ TEST_CASE("larger cases prove themselves") {
     TJoinSolution s = solve(c, {c.weights, {}, 0});
     if (s.infeasible >= 0) continue;
     check_solution(c, s, number(s.objective, 0, s.objective.size()));
-    const TJoinSolution two = solve_split(c, 2, 20), three = solve_split(c, 3, 20);
-    check_solution(c, two, number(s.objective, 0, s.objective.size()));
-    CHECK(two.join == three.join);
+    const TJoinSolution one = solve_split(c, 1, 20);
+    check_solution(c, one, number(s.objective, 0, s.objective.size()));
+    check_same(one, solve_split(c, 2, 20));
+    check_same(one, solve_split(c, 3, 20));
     for (int step = 0; step < 2; ++step) {
       for (int k = 0; k < 5 && !c.weights.empty(); ++k) {
         c.weights[size_t(below(int64_t(c.weights.size())))] = below(range);

@@ -14,14 +14,16 @@ namespace planaris::tjoin {
 template <typename Int>
 class TypedState final : public TJoinState {
  public:
-  TypedState(const TJoinProblem& problem, Layout&& layout)
-      : layout_(std::make_shared<const Layout>(std::move(layout))),
+  TypedState(const TJoinProblem& problem, Layout&& layout, Team& team)
+      : layout_(std::make_shared<Layout>(std::move(layout))),
         edges_(std::make_shared<const std::vector<int32_t>>(problem.edges.begin(),
                                                             problem.edges.end())),
         odd_(layout_->odd),
-        graph_(build(problem)),
-        store_(graph_->n, odd_),
-        bits_(bits_needed(problem)) {}
+        graph_(build(problem, team)),
+        store_(graph_->n, odd_, team),
+        bits_(bits_needed(problem)) {
+    layout_->graph = {};
+  }
 
   bool solve(const TJoinProblem& problem, bool cold, Control& control, TJoinSolution& out);
   bool resolve(const TJoinProblem& problem, Control& control,
@@ -30,14 +32,14 @@ class TypedState final : public TJoinState {
  private:
   template <typename>
   friend class TypedSolver;
-  std::shared_ptr<Graph<Int>> build(const TJoinProblem& problem);
+  std::shared_ptr<Graph<Int>> build(const TJoinProblem& problem, Team& team);
   bool fits(const TJoinProblem& problem) const;
   bool change_parity(const TJoinProblem& problem);
   void change_weights(const TJoinWeights& weights);
-  std::vector<int32_t> join_of(const Pairs& pairs, int threads, Control& control);
+  std::vector<int32_t> join_of(const Pairs& pairs, Team& team);
 
   // Shared with states that started from this one, until a weight changes.
-  std::shared_ptr<const Layout> layout_;
+  std::shared_ptr<Layout> layout_;
   std::shared_ptr<const std::vector<int32_t>> edges_;
   std::vector<uint8_t> odd_;
   int32_t exponent_ = 0;
@@ -49,15 +51,17 @@ class TypedState final : public TJoinState {
 };
 
 template <typename Int>
-std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem) {
+std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, Team& team) {
   const TJoinWeights& w = *problem.weights;
   exponent_ = w.exponent;
   const size_t m = w.mantissas.size();
   weight_ = std::make_shared<std::vector<Int>>(m);
   std::vector<Int>& weight = *weight_;
-  for (size_t e = 0; e < m; ++e) {
-    weight[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
-  }
+  in_parts(team, m, [&](size_t, size_t low, size_t high) {
+    for (size_t e = low; e < high; ++e) {
+      weight[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
+    }
+  });
   if (problem.perfect && m > 0) {
     // One edge more than n/2 costs more than all that the choice of n/2 edges can save.
     const auto [low, high] = std::minmax_element(weight.begin(), weight.end());
@@ -73,34 +77,42 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem) 
   Graph<Int>& g = *made;
   g.n = layout_->n;
   g.offsets.assign(size_t(g.n) + 2, 0);
-  const auto end = [&](size_t e, int side) { return layout_->index[(*edges_)[2 * e + side]]; };
-  for (size_t e = 0; e < m; ++e) {
-    const int32_t u = end(e, 0), v = end(e, 1);
-    if (u == v) continue;  // loops, and edges between boundary vertices
-    ++g.offsets[u + 1], ++g.offsets[v + 1];
-  }
-  for (int32_t v = 0; v <= g.n; ++v) g.offsets[v + 1] += g.offsets[v];
-  // The boundary is never scanned, so its arcs, the last ones, are left out.
+  const Adjacency& from = layout_->graph;
+  const auto& index = layout_->index;
+  // No loops, and no edges between boundary vertices. The boundary is never scanned, so that its
+  // arcs, the last ones, are left out.
+  in_parts(team, size_t(g.n), [&](size_t, size_t low, size_t high) {
+    for (size_t i = low; i < high; ++i) {
+      const int32_t u = layout_->order[i];
+      for (int32_t k = from.offsets[u]; k < from.offsets[u + 1]; ++k) {
+        g.offsets[i + 1] += from.neighbours[k] != u;
+      }
+    }
+  });
+  for (int32_t v = 0; v < g.n; ++v) g.offsets[v + 1] += g.offsets[v];
+  g.offsets[g.n + 1] = g.offsets[g.n];
   g.arcs.resize(g.offsets[g.n]);
-  std::vector<int32_t> place(g.offsets.begin(), g.offsets.end() - 1);
-  for (size_t e = 0; e < m; ++e) {
-    const int32_t u = end(e, 0), v = end(e, 1);
-    if (u == v) continue;
-    const Int doubled = weight[e] + weight[e];
-    if (u != g.n) g.arcs[place[u]++] = {doubled, v, int32_t(e)};
-    if (v != g.n) g.arcs[place[v]++] = {doubled, u, int32_t(e)};
-  }
+  in_parts(team, size_t(g.n), [&](size_t, size_t low, size_t high) {
+    for (size_t i = low; i < high; ++i) {
+      const int32_t u = layout_->order[i];
+      Arc<Int>* arc = g.arcs.data() + g.offsets[i];
+      for (int32_t k = from.offsets[u]; k < from.offsets[u + 1]; ++k) {
+        if (from.neighbours[k] == u) continue;
+        const int32_t e = from.half[k] / 2;
+        *arc++ = {weight[e] + weight[e], index[from.neighbours[k]], e};
+      }
+    }
+  });
   return made;
 }
 
 // Joins every pair by a shortest path; where paths share an edge it cancels.
 template <typename Int>
-std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, int threads, Control& control) {
+std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
   // Fixed shares, so that the threads' number changes nothing.
   constexpr size_t kShare = 1 << 14;
   const size_t shares = (pairs.matched.size() + kShare - 1) / kShare;
   std::vector<std::vector<int32_t>> edges(shares + 1);
-  Team team(std::min(threads, int(std::max<size_t>(shares, 1))), control);
   std::vector<std::optional<Paths<Int>>> paths(team.threads());
   team.work(shares, [&](int worker, int share) {
     if (!paths[worker]) paths[worker].emplace(*graph_);
@@ -123,7 +135,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   control.reserve(2.5);
   try {
     if (cold) {
-      match_cold(store_, *graph_, problem.threads, problem.range, control);
+      match_cold(store_, *graph_, layout_->ranges, problem.threads, control);
     } else {
       match_warm(store_, *graph_, control);
     }
@@ -131,9 +143,10 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   } catch (const DeadlinePassed&) {
   }
   control.set_finishing(true);
-  const Pairs pairs = matched_pairs(store_);
+  Team team(problem.threads, control);
+  const Pairs pairs = matched_pairs(store_, team);
   out.exact = pairs.loose.empty();
-  out.join = join_of(pairs, problem.threads, control);
+  out.join = join_of(pairs, team);
   Int objective = 0;
   for (const int32_t e : out.join) objective += (*weight_)[e];
   const Int duals = store_.dual_sum();
@@ -141,7 +154,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
     control.set_finishing(false);
     return false;
   }
-  write_certificate(store_, layout_->order, out);
+  write_certificate(store_, layout_->order, team, out);
   const int32_t digits = kBits<Int> / 32;
   append_digits(objective, digits, out.objective);
   append_digits(duals, digits, out.lower);
@@ -245,7 +258,13 @@ bool TypedState<Int>::resolve(const TJoinProblem& problem, Control& control,
 
 template <typename Int>
 TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control) {
-  auto state = std::make_shared<TypedState<Int>>(problem, std::move(layout));
+  std::shared_ptr<TypedState<Int>> state;
+  {
+    Team team(problem.threads, control);
+    control.set_finishing(true);
+    state = std::make_shared<TypedState<Int>>(problem, std::move(layout), team);
+    control.set_finishing(false);
+  }
   TJoinSolution out;
   if (!state->solve(problem, true, control, out)) throw std::logic_error("T-join: primal and dual differ");
   out.state = std::move(state);

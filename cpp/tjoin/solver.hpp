@@ -9,8 +9,8 @@ namespace planaris::tjoin {
 template <typename Int>
 class TypedSolver final : public TJoinSolver {
  public:
-  TypedSolver(const TJoinProblem& problem, Layout&& layout)
-      : base_(problem, std::move(layout)),
+  TypedSolver(const TJoinProblem& problem, Layout&& layout, Team& team)
+      : base_(problem, std::move(layout), team),
         engine_(base_.store_, *base_.graph_, 0, base_.graph_->n, {}, 0),
         paths_(*base_.graph_),
         flag_(problem.num_vertices, 0),

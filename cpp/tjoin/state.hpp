@@ -3,6 +3,7 @@
 
 #include "tjoin/matching.hpp"
 #include "tjoin/store.hpp"
+#include "tjoin/tiles.hpp"
 
 namespace planaris {
 
@@ -13,14 +14,16 @@ struct Layout {
   int32_t n = 0;                  // inner vertices
   std::vector<int32_t> order;     // place in the sweep -> vertex
   std::vector<int32_t> index;     // vertex -> place in the sweep, n for boundary vertices
+  std::vector<Range> ranges;      // a binary tree; the whole sweep comes last
   std::vector<uint8_t> odd;       // by place
   std::vector<int32_t> component; // by vertex
   std::vector<uint8_t> bounded;   // by component: did the caller give it a boundary?
   std::vector<int32_t> boundary;  // as the caller gave it
+  Adjacency graph;                // by vertex; dropped once the engine has its own
   int32_t infeasible = -1;
 };
 
-Layout lay_out(const TJoinProblem& problem);
+Layout lay_out(const TJoinProblem& problem, Team& team);
 
 // Bits that hold every number the engine meets: see docs/theory/matching.md, "No overflow".
 int bits_needed(const TJoinProblem& problem);

@@ -3,11 +3,36 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <numeric>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/wide_integer.hpp"
+#include "tjoin/tiles.hpp"
 
 namespace planaris::tjoin {
+
+// Leaves new elements as the memory is, so that the threads that will use them write them first.
+template <typename T>
+struct Unwritten {
+  static_assert(std::is_trivially_copyable_v<T>);
+  using value_type = T;
+  Unwritten() = default;
+  template <class U>
+  Unwritten(const Unwritten<U>&) {}
+  T* allocate(size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* found, size_t count) { std::allocator<T>().deallocate(found, count); }
+  void construct(T*) {}
+  template <class... From>
+  void construct(T* place, From&&... from) {
+    ::new (static_cast<void*>(place)) T(std::forward<From>(from)...);
+  }
+  bool operator==(const Unwritten&) const { return true; }
+};
+template <typename T>
+using UnwrittenVector = std::vector<T, Unwritten<T>>;
 
 // Vertices are 0..n-1 in sweep order; vertex n is the boundary, which absorbs any parity.
 template <typename Int>
@@ -21,7 +46,7 @@ template <typename Int>
 struct Graph {
   int32_t n = 0;
   std::vector<int32_t> offsets;  // n + 2
-  std::vector<Arc<Int>> arcs;    // weights doubled, so that every dual is an integer
+  UnwrittenVector<Arc<Int>> arcs;    // weights doubled, so that every dual is an integer
 };
 
 template <typename Int>
@@ -66,19 +91,33 @@ struct Counters {
 
 template <typename Int>
 struct Store {
-  std::vector<Vertex<Int>> v;        // n + 1
-  std::vector<Region<Int>> region;
-  std::vector<int32_t> base;         // the ball around each odd vertex; blossoms take no such number
+  UnwrittenVector<Vertex<Int>> v;        // n + 1
+  UnwrittenVector<Region<Int>> region;
+  UnwrittenVector<int32_t> base;     // the ball around each odd vertex; blossoms take no such number
   std::vector<int32_t> spare;
   int32_t n = 0, boundary = -1;
   uint32_t mark = 0;
   Counters count;
 
-  Store(int32_t n, const std::vector<uint8_t>& odd)
-      : v(size_t(n) + 1), base(size_t(n) + 1, -1), n(n) {
-    for (int32_t x = 0; x < n; ++x) {
-      if (odd[x]) make_odd(x);
-    }
+  Store(int32_t n, const std::vector<uint8_t>& odd, Team& team) : n(n) {
+    v.resize(size_t(n) + 1);
+    base.resize(size_t(n) + 1);
+    std::vector<int32_t> first(num_parts(size_t(n)) + 1, 0);  // region of each part
+    in_parts(team, size_t(n), [&](size_t part, size_t low, size_t high) {
+      first[part + 1] = int32_t(std::count(odd.begin() + low, odd.begin() + high, 1));
+    });
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    region.reserve(size_t(first.back()) * 3 / 2 + 64);  // and blossoms
+    region.resize(first.back());
+    in_parts(team, size_t(n), [&](size_t part, size_t low, size_t high) {
+      int32_t r = first[part];
+      for (size_t x = low; x < high; ++x) {
+        v[x] = {};
+        base[x] = -1;
+        if (odd[x]) hold(int32_t(x), r++);
+      }
+    });
+    v[n] = {};
     boundary = make_odd(n);
   }
 
@@ -91,7 +130,7 @@ struct Store {
     int32_t r;
     if (numbers.empty()) {
       r = int32_t(region.size());
-      region.emplace_back();
+      region.push_back({});
     } else {
       r = numbers.back();
       numbers.pop_back();
@@ -104,10 +143,16 @@ struct Store {
   // x must lie in no region.
   int32_t make_odd(int32_t x) {
     const int32_t r = new_region(spare);
+    hold(x, r);
+    return r;
+  }
+  // Makes r the ball around x.
+  void hold(int32_t x, int32_t r) {
+    region[r] = {};
+    region[r].merged = r;
     region[r].first = region[r].last = region[r].core = x;
     v[x].top = base[x] = r;
     v[x].source = x;
-    return r;
   }
   // x must have been dissolved.
   void make_even(int32_t x) {
