@@ -8,6 +8,8 @@ time through it only, and so do the kernels, which poll it. The clock can be rep
 from __future__ import annotations
 
 import math
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,21 +18,34 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from planaris.errors import MethodError, ModelError, PlanarisError, within
-from planaris.machine import available_bytes, check_memory, processors
-from planaris.progress import ProgressCallback, ProgressOption, watch
+from planaris.errors import MethodError, ModelError, PlanarisError, TooLargeError, within
+from planaris.machine import processor_quota, total_bytes
+from planaris.progress import LateBar
 
 __all__ = [
     "UNLIMITED",
     "Budget",
+    "ProgressCallback",
+    "ProgressOption",
+    "TimeLimit",
+    "available_bytes",
+    "check_memory",
     "control",
     "processors",
+    "readable",
     "team",
     "use_clock",
+    "watch",
 ]
 
 Clock = Callable[[], float]
 """Returns seconds that never decrease, as :func:`time.monotonic` does."""
+
+ProgressCallback = Callable[[float], None]
+"""Called with the fraction done in [0, 1], or a negative number when unknown."""
+
+ProgressOption = bool | ProgressCallback | None
+"""``None``: a bar on terminals; ``True`` / ``False``: force it on or off; or a callback."""
 
 AnyClock = TypeVar("AnyClock", bound=Clock)
 
@@ -39,6 +54,10 @@ KERNEL_STRIDE = 256
 
 KERNEL_INTERVAL = 0.01
 """Seconds between two looks at the clock by kernels that leave it to their callback."""
+
+SHARE = 0.5
+"""Of the machine's memory that one call may take, unless it is told otherwise."""
+
 
 _clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
 
@@ -80,7 +99,7 @@ class Budget:
     threads : int, optional
         Threads of kernels; default: as many as there are processors to use.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
     prove : bool
         Leave a certificate wherever a method is able to.
 
@@ -308,3 +327,120 @@ class _Poll:
 
     def __call__(self, fraction: float) -> None:
         self.budget.poll(fraction)
+
+
+# -- what the machine leaves to a call, and who watches it --------------------------------------
+
+
+def available_bytes() -> int:
+    """Return what a call may take: half of the memory, or what ``RLIMIT_AS`` leaves if less.
+
+    >>> available_bytes() > 0
+    True
+    """
+    return int(min(SHARE * total_bytes(), _address_space_left()))
+
+
+def check_memory(
+    needed: float, what: str, instead: str, *, memory_limit: int | None = None
+) -> None:
+    """Raise :class:`~planaris.errors.TooLargeError` if that many bytes must not be taken.
+
+    Parameters
+    ----------
+    needed : float
+        Bytes, as estimated.
+    what : str
+        Who needs them: the message begins with it.
+    instead : str
+        What to do about it.
+    memory_limit : int, optional
+        Bytes; default :func:`available_bytes`.
+
+    Examples
+    --------
+    >>> check_memory(2e3, "the table", "use a smaller one", memory_limit=1000)
+    Traceback (most recent call last):
+    planaris.errors.TooLargeError: the table needs 2000 bytes (2.0 KiB), `memory_limit` is 1000 ...
+    """
+    limit = available_bytes() if memory_limit is None else memory_limit
+    if needed <= limit:
+        return
+    count = int(min(needed, 2.0**62))
+    msg = (
+        f"{what} needs {count} bytes ({readable(count)}), `memory_limit` is {limit} bytes "
+        f"({readable(limit)}); {instead}"
+    )
+    raise TooLargeError(msg, bytes_needed=count)
+
+
+def readable(count: float) -> str:
+    """Return a number of bytes in the unit that fits.
+
+    >>> readable(3 * 2**20)
+    '3.0 MiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.3g} PiB"
+
+
+def _address_space_left() -> float:
+    """Return what ``ulimit -v`` leaves to this process, or infinity."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return math.inf
+    except (ImportError, OSError, ValueError):
+        return math.inf
+    import psutil
+
+    return max(float(limit - psutil.Process().memory_info().vms), 0.0)
+
+
+def processors() -> int:
+    """Return the processors that affinity and the quota of the control group leave, at least 1.
+
+    >>> processors() >= 1
+    True
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(min(count, math.ceil(processor_quota())), 1)
+
+
+@contextmanager
+def watch(title: str, option: ProgressOption = None) -> Iterator[ProgressCallback | None]:
+    """Yield the callback to hand to a kernel, or None when nobody is watching.
+
+    Parameters
+    ----------
+    title : str
+        Shown left of the bar.
+    option : bool or callable, optional
+        See :data:`ProgressOption`.
+
+    Examples
+    --------
+    >>> with watch("counting", lambda fraction: print(f"{fraction:.0%}")) as callback:
+    ...     for k in range(3):
+    ...         callback(k / 2)
+    0%
+    50%
+    100%
+    """
+    if callable(option):
+        yield option
+        return
+    if option is False or (option is None and not sys.stderr.isatty()):
+        yield None
+        return
+    bar = LateBar(title)
+    try:
+        yield bar
+    finally:
+        bar.close()

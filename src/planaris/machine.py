@@ -1,4 +1,4 @@
-"""What the machine leaves to a process: memory, refused before it is taken, and processors."""
+"""What the machine has, read once: its memory, and the processors of the control group."""
 
 from __future__ import annotations
 
@@ -7,112 +7,25 @@ import os
 from functools import cache
 from pathlib import Path
 
-from planaris.errors import TooLargeError
-
-SHARE = 0.5
-"""Of the machine's memory that one call may take, unless it is told otherwise."""
-
-
-def available_bytes() -> int:
-    """Return what a call may take: half of the memory, or what ``RLIMIT_AS`` leaves if less.
-
-    >>> available_bytes() > 0
-    True
-    """
-    return int(min(SHARE * _machine_bytes(), _address_space_left()))
-
-
-def check_memory(
-    needed: float, what: str, instead: str, *, memory_limit: int | None = None
-) -> None:
-    """Raise :class:`~planaris.errors.TooLargeError` if that many bytes must not be taken.
-
-    Parameters
-    ----------
-    needed : float
-        Bytes, as estimated.
-    what : str
-        Who needs them: the message begins with it.
-    instead : str
-        What to do about it.
-    memory_limit : int, optional
-        Bytes; default :func:`available_bytes`.
-
-    Examples
-    --------
-    >>> check_memory(2e3, "the table", "use a smaller one", memory_limit=1000)
-    Traceback (most recent call last):
-    planaris.errors.TooLargeError: the table needs 2000 bytes (2.0 KiB), `memory_limit` is 1000 ...
-    """
-    limit = available_bytes() if memory_limit is None else memory_limit
-    if needed <= limit:
-        return
-    count = int(min(needed, 2.0**62))
-    msg = (
-        f"{what} needs {count} bytes ({readable(count)}), `memory_limit` is {limit} bytes "
-        f"({readable(limit)}); {instead}"
-    )
-    raise TooLargeError(msg, bytes_needed=count)
-
-
-def readable(count: float) -> str:
-    """Return a number of bytes in the unit that fits.
-
-    >>> readable(3 * 2**20)
-    '3.0 MiB'
-    """
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.3g} PiB"
+CGROUP = Path("/sys/fs/cgroup")
 
 
 @cache
-def _machine_bytes() -> float:
+def total_bytes() -> float:
     """Return the memory of the machine, or of the container."""
     import psutil
 
     physical = float(psutil.virtual_memory().total)
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
-            return min(physical, float(Path("/sys/fs/cgroup", name).read_text()))
+            return min(physical, float((CGROUP / name).read_text()))
         except (OSError, ValueError):
             continue
     return physical
 
 
-def _address_space_left() -> float:
-    """Return what ``ulimit -v`` leaves to this process, or infinity."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return math.inf
-    except (ImportError, OSError, ValueError):
-        return math.inf
-    import psutil
-
-    return max(float(limit - psutil.Process().memory_info().vms), 0.0)
-
-
-CGROUP = Path("/sys/fs/cgroup")
-
-
-def processors() -> int:
-    """Return the processors that affinity and the quota of the control group leave, at least 1.
-
-    >>> processors() >= 1
-    True
-    """
-    affinity = getattr(os, "sched_getaffinity", None)
-    count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(min(count, math.ceil(_quota())), 1)
-
-
 @cache
-def _quota(root: Path = CGROUP, own: Path = Path("/proc/self/cgroup")) -> float:
+def processor_quota(root: Path = CGROUP, own: Path = Path("/proc/self/cgroup")) -> float:
     """Return the least quota, in processors, of the control groups around this process."""
     least = float(os.cpu_count() or 1)
     for folder in _groups(root, own):

@@ -156,7 +156,7 @@ def test_quotas_of_control_groups(tmp_path, files, count):
         (tmp_path / "root" / name).write_text(text + "\n")
     own = tmp_path / "own"
     own.write_text("4:memory:/x\n0::/a/b\n")
-    assert machine._quota(tmp_path / "root", own) == min(count, os.cpu_count())
+    assert machine.processor_quota(tmp_path / "root", own) == min(count, os.cpu_count())
 
 
 def test_processors_are_at_least_one_and_at_most_those_of_the_affinity():

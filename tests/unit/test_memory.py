@@ -9,8 +9,8 @@ import textwrap
 import pytest
 
 import planaris as pl
+from planaris.budget import available_bytes
 from planaris.errors import TooLargeError
-from planaris.machine import available_bytes
 from planaris.planar import plan
 from planaris.selftest.interrupts import cube, lattice
 

@@ -33,9 +33,9 @@ def bench(
         return
     from rich.console import Console
 
+    from planaris.budget import watch
     from planaris.experiments import batch_performance as batches
     from planaris.experiments.performance import measure, render_table, update_file
-    from planaris.progress import watch
     from planaris.report.machine import describe_machine
 
     rows: list[Any] = []
@@ -66,10 +66,10 @@ def _bench_device(device: str, write: Path | None, json: bool) -> None:
     """Time elimination and batches on a device."""
     from rich.console import Console
 
+    from planaris.budget import watch
     from planaris.experiments import device_performance as devices
     from planaris.experiments.performance import update_file
     from planaris.gpu.device import find_device, import_torch
-    from planaris.progress import watch
     from planaris.report.machine import describe_machine
 
     found, machine = find_device(device), describe_machine()

@@ -7,13 +7,12 @@ import time
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.cuts.roof_dual import LATE, FlowCertificate
 from planaris.cuts.submodular import is_submodular
 from planaris.errors import MethodError
 from planaris.kernels import graph as kernel
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption
 from planaris.result import GroundState
 
 
@@ -32,7 +31,7 @@ def graph_cut(
     time_limit : float, optional
         Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

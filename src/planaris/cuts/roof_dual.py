@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.cuts.submodular import require_ising
 from planaris.kernels import graph as kernel
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption
 from planaris.result import Flow, GroundState, Proof
 from planaris.typing import FloatArray
 
@@ -65,7 +64,7 @@ def qpbo(
     time_limit : float, optional
         Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

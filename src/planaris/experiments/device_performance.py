@@ -14,9 +14,7 @@ from planaris.budget import processors
 from planaris.errors import PlanarisError
 from planaris.generate import spin_glass
 from planaris.gpu.device import find_device, import_torch
-from planaris.infer.ground_state import ground_state
-from planaris.infer.log_partition import log_partition
-from planaris.infer.marginals import marginals
+from planaris.infer.verbs import ground_state, log_partition, marginals
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
 from planaris.planar.on_device import evaluate_on_device

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import processors
+from planaris.budget import ProgressOption, processors, watch
 from planaris.errors import MethodError, ModelError
 from planaris.experiments.figure import Figure, Params, Record
 from planaris.experiments.runner import run_all
@@ -22,7 +22,6 @@ from planaris.infer import ground_state, log_partition, marginals
 from planaris.io import read_model
 from planaris.io.model_files import EXTENSIONS
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.progress import ProgressOption, watch
 from planaris.report.parts import Panels
 from planaris.writing import open_whole
 
@@ -70,7 +69,7 @@ def solve_many(
     format : str, optional
         Of the files, as for :func:`planaris.io.read_model`.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from planaris.budget import readable
 from planaris.errors import TooLargeError
 from planaris.gpu.compiler import compile_module, find_kernel
 from planaris.gpu.device import free_bytes, import_torch, within_memory
 from planaris.kernels.pfaffian import Elimination
-from planaris.machine import readable
 from planaris.typing import Array, IntArray
 
 LANES, PANEL, THREADS, GAUGE_THREADS = 32, 16, 256, 32

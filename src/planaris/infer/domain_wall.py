@@ -9,8 +9,7 @@ import numpy as np
 
 from planaris.budget import TimeLimit
 from planaris.errors import ModelError
-from planaris.infer.answer import verb_budget
-from planaris.infer.ground_state import ground_state
+from planaris.infer.verbs import ground_state, verb_budget
 from planaris.models import IsingModel
 from planaris.result import GroundState
 from planaris.show import one_line

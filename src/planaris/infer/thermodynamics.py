@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError, PlanarisError
-from planaris.infer.answer import check_model, verb_budget
-from planaris.infer.ground_state import ground_state
-from planaris.infer.log_partition import log_partition
-from planaris.infer.marginals import marginals
+from planaris.infer.verbs import check_model, ground_state, log_partition, marginals, verb_budget
 from planaris.methods.registry import Model, find_method
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption
 from planaris.reductions.parts import share_structure, split_model
 from planaris.result import LogPartition, Marginals, Thermodynamics
 from planaris.typing import ArrayLike, FloatArray
@@ -70,7 +66,7 @@ def thermodynamics(
         Seconds for the whole sweep, shared evenly; default: 60 seconds for every β where only
         bounds fit.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import check_memory
 from planaris.errors import FileFormatError, ModelError, PlanarisError, missing_extra
-from planaris.machine import check_memory
 from planaris.typing import ArrayLike, BoolArray, FloatArray
 from planaris.writing import open_whole
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planaris.budget import ProgressCallback
 from planaris.errors import ModelError
 from planaris.infer import ground_state
 from planaris.learn.grid import GridPotentials
 from planaris.learn.mixtures import fit_mixture
-from planaris.progress import ProgressCallback
 from planaris.result import GroundState
 from planaris.typing import BoolArray, FloatArray
 

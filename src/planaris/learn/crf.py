@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import ProgressOption, watch
 from planaris.errors import ModelError, NotFittedError
 from planaris.gpu.device import find_device
 from planaris.learn.instances import Instance, graph_instance, image_instance
@@ -20,7 +21,6 @@ from planaris.learn.optimize import (
 from planaris.learn.parameters import Parameters
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
-from planaris.progress import ProgressOption, watch
 from planaris.typing import Array, FloatArray, Int8Array
 
 LOSSES = {"likelihood": likelihood, "margin": margin}
@@ -76,7 +76,7 @@ class PlanarCRF(Parameters):
     device : str or torch.device, optional
         ``"cuda"``: marginals of all images of one shape are computed at once on a GPU.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Attributes
     ----------

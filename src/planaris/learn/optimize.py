@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import ProgressCallback
 from planaris.learn.risks import Plane
 from planaris.learn.simplex import maximise_on_simplex
-from planaris.progress import ProgressCallback
 from planaris.show import one_line
 from planaris.typing import FloatArray
 

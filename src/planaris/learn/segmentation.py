@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import ProgressOption, watch
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
 from planaris.infer import ground_state
@@ -15,7 +16,6 @@ from planaris.learn.crf import PlanarCRF
 from planaris.learn.features import edge_features
 from planaris.learn.grid import GridPotentials, as_image
 from planaris.learn.tied import TiedGraph
-from planaris.progress import ProgressOption, watch
 from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
@@ -124,7 +124,7 @@ def segment_image(
     seed : int
         Of the samples.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Examples
     --------

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planaris.budget import Budget, TimeLimit, control
+from planaris.budget import Budget, ProgressCallback, TimeLimit, control
 from planaris.errors import InfeasibleError
 from planaris.kernels.tjoin import CutPacking, PreparedTJoins, as_integer, packing_of
 from planaris.matching.join_graph import JoinGraph, as_vertices, is_ready, odd_component_error
-from planaris.progress import ProgressCallback
 from planaris.show import one_line
 from planaris.typing import Array, IntArray, LongArray
 

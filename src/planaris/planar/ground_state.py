@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError
 from planaris.kernels.graph import descend_energy, spins_from_disagreements
@@ -16,7 +16,6 @@ from planaris.matching.tjoins import TJoin
 from planaris.models import IsingModel
 from planaris.planar.certain import certain_edges, certain_spins
 from planaris.planar.tjoin import least_unsatisfied
-from planaris.progress import ProgressOption
 from planaris.result import GroundState, Proof, TJoinProof
 from planaris.show import one_line
 
@@ -80,7 +79,7 @@ def ground_state(
     time_limit : float, optional
         Seconds, after which a state and a lower bound on its energy are returned.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import TimeLimitError
 from planaris.models.arrays import as_count, as_rng
@@ -27,7 +27,6 @@ from planaris.planar.batch import (
 )
 from planaris.planar.evaluator import PfaffianEvaluator
 from planaris.planar.sampling import draw
-from planaris.progress import ProgressOption
 from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
@@ -132,7 +131,7 @@ class Plan:
         memory_limit : int, optional
             Bytes; default: half of the memory. More is refused before it is taken.
         progress : bool or callable, optional
-            See :func:`planaris.progress.watch`.
+            See :func:`planaris.budget.watch`.
 
         Returns
         -------

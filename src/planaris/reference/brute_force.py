@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planaris.budget import check_memory
 from planaris.errors import TooLargeError
-from planaris.machine import check_memory
 from planaris.models import IsingModel
 from planaris.reference.weights import compare
 from planaris.typing import FloatArray, Int8Array

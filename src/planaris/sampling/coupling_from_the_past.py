@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.errors import MethodError, ModelError
 from planaris.kernels.graph import balance_signs
 from planaris.kernels.sampling import bound_from_the_past, sample_read_once
 from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
-from planaris.progress import ProgressOption
 from planaris.typing import FloatArray, Int8Array, IntArray, Rng
 
 SECONDS = 60.0
@@ -48,7 +47,7 @@ def sample(
     threads : int, optional
         Threads; the samples do not depend on them.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------
@@ -123,7 +122,7 @@ def bound_probabilities(
     time_limit : float, optional
         Seconds, after which ``TimeoutError`` is raised.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

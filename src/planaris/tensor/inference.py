@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
-from planaris.progress import ProgressOption
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.tensor.network import Model, Sweep
 from planaris.tensor.run import MAX_BOND, Run
@@ -82,7 +81,7 @@ def log_partition(
         Seconds, after which the last finished estimate is returned, or
         :class:`~planaris.errors.TimeLimitError` is raised when there is none.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
     sweep : Sweep, optional
         The sweep of this model, if it has been planned before (:func:`plan_sweep`).
 

@@ -7,10 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.errors import InfeasibleError, ModelError, PrecisionError
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.treewidth.flatten import Model, num_variables
@@ -43,7 +42,7 @@ def log_partition(
     time_limit : float, optional
         Seconds, after which the work stops with a :class:`~planaris.errors.TimeLimitError`.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
     device : str or torch.device, optional
         ``"cuda"`` keeps the table of a binary pairwise model on a GPU, up to what fits its memory;
         ``"cpu"`` does the same by operations of torch. Default: the compiled core.

@@ -7,11 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, TimeLimit, available_bytes, readable
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
-from planaris.machine import available_bytes, readable
 from planaris.models import IsingModel
 from planaris.models.memo import memo_of
 from planaris.treewidth.flatten import (

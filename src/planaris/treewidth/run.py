@@ -9,11 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption
 from planaris.result import GroundState, LogPartition, Stats
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
 from planaris.treewidth.plan import (

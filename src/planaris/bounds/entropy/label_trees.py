@@ -25,8 +25,7 @@ from planaris.bounds.entropy.projections import CycleRows, no_rows, separate_pro
 from planaris.bounds.labels.intervals import certain_state
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
-from planaris.budget import Budget
-from planaris.machine import check_memory
+from planaris.budget import Budget, check_memory
 from planaris.models import MarkovRandomField
 from planaris.models.summation import sum_below
 from planaris.result import Bounds, LabelTreesOverCycles, LogPartition, Pseudomarginals

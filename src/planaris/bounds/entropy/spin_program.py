@@ -20,10 +20,9 @@ from planaris.bounds.entropy.entropies import LogDetEntropy, TreeEntropy
 from planaris.bounds.entropy.more_facets import facet_rows
 from planaris.bounds.entropy.shortest_cycles import shortest_cycles
 from planaris.bounds.entropy.vertices import VertexSolver, all_vertices
-from planaris.budget import UNLIMITED, Budget
+from planaris.budget import UNLIMITED, Budget, check_memory
 from planaris.errors import TooLargeError
 from planaris.kernels.polytope import CycleCuts, improve_spins, separate_cycles
-from planaris.machine import check_memory
 from planaris.models import IsingModel
 from planaris.relax.cut_form import with_bias_spin
 from planaris.result import (

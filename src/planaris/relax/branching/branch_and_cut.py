@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import UNLIMITED, Budget, TimeLimit
+from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
-from planaris.progress import ProgressOption
 from planaris.relax.branching.label_search import label_search
 from planaris.relax.branching.pseudo_costs import PseudoCosts
 from planaris.relax.cut_form import CutForm, with_offset
@@ -334,7 +333,7 @@ def branch_and_cut(
         Keep the tree and the multipliers at its leaves as a certificate. Ising models are then
         not reduced, which takes longer.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

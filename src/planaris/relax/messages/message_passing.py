@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import UNLIMITED, Budget, TimeLimit, control
+from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit, control
 from planaris.errors import InfeasibleError
 from planaris.kernels.messages import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.summation import sum_below
-from planaris.progress import ProgressOption
 from planaris.relax.label_form import LabelForm, SpinLabels
 from planaris.relax.messages.cycle_tightening import triplets_to_add
 from planaris.relax.trivial_bounds import trivial_ground_state
@@ -163,7 +162,7 @@ def mplp(
         Keep the messages of the bound as a certificate. The model is then not reduced, which
         takes longer.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------

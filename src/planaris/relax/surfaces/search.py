@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.kernels.graph import descend_energy, spins_from_disagreements
 from planaris.kernels.polytope import improve_spins, round_disagreements
 from planaris.models import IsingModel
-from planaris.progress import ProgressOption
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.surfaces.bundle import Bound, Lagrangian, Master
 from planaris.relax.surfaces.joins import Fixings, Held, SurfaceJoins
@@ -299,7 +298,7 @@ def surface_ground_state(
     seed : int
         Of random choices; it changes the way, not the answer.
     progress : bool or callable, optional
-        See :data:`planaris.progress.ProgressOption`.
+        See :data:`planaris.budget.ProgressOption`.
 
     Returns
     -------
