@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from planaris.errors import MethodError, ModelError, PlanarisError, TooLargeError, within
+from planaris.errors import MethodError, ModelError, PlanarisError, TimeLimitError, TooLargeError
 from planaris.machine import processor_quota, total_bytes
 from planaris.progress import LateBar
 
@@ -249,8 +249,14 @@ class Budget:
         Traceback (most recent call last):
         planaris.errors.TimeLimitError: the minimum cut was not found within `time_limit` = 0.0 ...
         """
-        with within(self.time_limit, what, **evidence):
+        try:
             yield
+        except TimeoutError as error:
+            msg = (
+                f"{what} within `time_limit` = {self.time_limit} s; allow more time or ask a "
+                "method that gives bounds"
+            )
+            raise TimeLimitError(msg, time_limit=self.time_limit, **evidence) from error
 
     # -- memory and threads ------------------------------------------------------------------
 

@@ -6,8 +6,6 @@ what was got and what to do, and carries its evidence as attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 
@@ -159,22 +157,3 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
         f"this needs the package '{package}' (extra '{extra}' of planaris): pip install {package}"
     )
     return MissingExtraError(message, package=package, extra=extra)
-
-
-@contextmanager
-def within(time_limit: float | None, what: str, **evidence: Any) -> Iterator[None]:
-    """Turn a kernel's ``TimeoutError`` into a :class:`TimeLimitError` that says what was late.
-
-    >>> with within(0.5, "the minimum cut was not found"):
-    ...     raise TimeoutError
-    Traceback (most recent call last):
-    planaris.errors.TimeLimitError: the minimum cut was not found within `time_limit` = 0.5 s; ...
-    """
-    try:
-        yield
-    except TimeoutError as error:
-        msg = (
-            f"{what} within `time_limit` = {time_limit} s; allow more time or ask a method that "
-            "gives bounds"
-        )
-        raise TimeLimitError(msg, time_limit=time_limit, **evidence) from error

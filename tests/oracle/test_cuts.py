@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from planaris import IsingModel, cuts
-from planaris.kernels.graph import minimum_cut
+from planaris.kernels.cuts import minimum_cut
 from planaris.reference import enumerate_states
 
 

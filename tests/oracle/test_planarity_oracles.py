@@ -10,8 +10,7 @@ import pytest
 from helpers.planar_graphs import near_threshold, planar_with_deletions, relabelled, triangulation
 from planaris.embed import Embedding
 from planaris.errors import NotPlanarError
-from planaris.kernels.embedding import is_planar
-from planaris.kernels.graph import biconnected_components
+from planaris.kernels.graph import biconnected_components, is_planar
 from planaris.verify import check_kuratowski, check_plane
 
 

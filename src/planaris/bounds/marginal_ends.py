@@ -16,7 +16,8 @@ from scipy.sparse.csgraph import dijkstra
 from planaris import treewidth
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import TimeLimitError, TooLargeError
-from planaris.kernels.graph import balance_signs, connected_components
+from planaris.kernels.cuts import balance_signs
+from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.result import Marginals
 from planaris.result.answers import MARGINAL_TOLERANCE

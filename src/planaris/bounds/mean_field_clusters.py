@@ -9,8 +9,7 @@ import numpy as np
 
 from planaris import treewidth
 from planaris.budget import UNLIMITED, Budget
-from planaris.kernels.embedding import is_planar
-from planaris.kernels.graph import connected_components
+from planaris.kernels.graph import connected_components, is_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.subgraphs.bias_model import EPSILON, LOG2

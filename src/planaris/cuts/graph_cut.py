@@ -11,7 +11,7 @@ from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.cuts.roof_dual import LATE, FlowCertificate
 from planaris.cuts.submodular import is_submodular
 from planaris.errors import MethodError
-from planaris.kernels import graph as kernel
+from planaris.kernels import cuts as kernel
 from planaris.models import IsingModel
 from planaris.result import GroundState
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.cuts.submodular import require_ising
-from planaris.kernels import graph as kernel
+from planaris.kernels import cuts as kernel
 from planaris.models import IsingModel
 from planaris.result import Flow, GroundState, Proof
 from planaris.typing import FloatArray

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.errors import MethodError
-from planaris.kernels import graph as kernel
+from planaris.kernels import cuts as kernel
 from planaris.models import IsingModel
 from planaris.typing import Int8Array, IntArray
 

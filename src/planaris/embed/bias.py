@@ -14,7 +14,7 @@ import numpy as np
 from planaris.embed.embedding import Embedding
 from planaris.embed.planarity import embed, require_plane
 from planaris.errors import EmbeddingError, NotPlanarError
-from planaris.kernels import embedding as kernel
+from planaris.kernels import graph as kernel
 from planaris.models.arrays import as_finite
 from planaris.models.ising import IsingModel
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, IntArray

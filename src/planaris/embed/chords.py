@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.embed.embedding import Embedding
 from planaris.errors import EmbeddingError
-from planaris.kernels import embedding as kernel
+from planaris.kernels import graph as kernel
 
 
 def split_faces(embedding: Embedding, max_length: int = 8) -> Embedding:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
-from planaris.kernels import embedding as kernel
+from planaris.kernels import graph as kernel
 from planaris.kernels.graph import connected_components
 from planaris.models.arrays import as_edges, as_positions
 from planaris.show import one_line

@@ -13,7 +13,7 @@ import numpy as np
 
 from planaris.embed.embedding import Embedding
 from planaris.errors import TooLargeError
-from planaris.kernels import embedding as kernel
+from planaris.kernels import graph as kernel
 from planaris.typing import Int8Array, IntArray
 
 MAX_BYTES = 2**30

@@ -15,7 +15,7 @@ import numpy as np
 from planaris.embed import embed
 from planaris.generate import random_triangulation, side_chain_model, spin_glass
 from planaris.infer import ground_state, log_partition
-from planaris.kernels.embedding import embed_planar
+from planaris.kernels.graph import embed_planar
 from planaris.models import IsingModel
 from planaris.relax import branch_and_cut
 from planaris.report.marked import insert_between

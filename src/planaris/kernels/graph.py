@@ -1,4 +1,4 @@
-"""Components, blocks, minimum cuts, and spins from cuts, compiled."""
+"""Structure of graphs, compiled: components, blocks, planarity, rotation systems, faces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import numpy as np
 
 from planaris import _core
 from planaris.budget import Budget, control
-from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
+
+FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
+"""What can be wrong with a drawing, by the number the core gives it."""
 
 
 def biconnected_components(num_vertices: int, edges: IntArray) -> tuple[int, IntArray, BoolArray]:
@@ -29,57 +32,78 @@ def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
     return _core.connected_components(num_vertices, edges)
 
 
-def spins_from_disagreements(
-    num_vertices: int, edges: IntArray, differ: Array
-) -> tuple[Int8Array, int]:
-    """Return spins whose ends differ exactly on the marked edges.
+def embed_drawing(
+    num_vertices: int, edges: IntArray, positions: FloatArray
+) -> tuple[str, tuple[int, int], IntArray, IntArray, IntArray]:
+    """Return (flaw or "", what is at fault, rotation, offsets, half-edges on the outer faces).
 
-    The first vertex of every component is +1. The second value is the index of the first edge
-    that contradicts the edges before it, or -1.
+    The sweep is exact and takes O((n + m) log n). With a flaw, the arrays mean nothing; the
+    pair holds two edges (crossing, overlap), an edge and a vertex (through-vertex), or two
+    vertices (same-place).
     """
-    flags = np.ascontiguousarray(differ, dtype=np.uint8)
-    return _core.spins_from_disagreements(num_vertices, edges, flags)
+    found = _core.embed_drawing(num_vertices, edges, positions)
+    at_fault = (found.first, found.second)
+    return FLAWS[found.flaw], at_fault, found.rotation, found.offsets, found.outer
 
 
-def spins_of_cuts(num_vertices: int, edges: IntArray, cuts: Array) -> tuple[Int8Array, BoolArray]:
-    """Return spins for every row of cuts, and which rows no spins agree with."""
-    found, conflicts = _core.spins_of_cuts(num_vertices, edges, cuts)
-    return found, conflicts >= 0
+def embed_planar(num_vertices: int, edges: IntArray) -> tuple[bool, IntArray, IntArray]:
+    """Return (is planar, rotation, offsets) by the left-right test, in linear time."""
+    return _core.embed_planar(num_vertices, edges)
 
 
-def minimum_cut(
-    edges: IntArray,
-    capacities: FloatArray,
-    terminals: FloatArray,
-    *,
-    budget: Budget | None = None,
-) -> tuple[BoolArray, FloatArray, float, int]:
-    """Return (smallest source side, flow by edge, rounding of weights, bits of integers).
+def is_planar(num_vertices: int, edges: IntArray) -> bool:
+    """Return whether a graph is planar, without embedding it."""
+    return _core.is_planar(num_vertices, edges)
 
-    The rounding is zero when integers could hold all weights exactly; the cut is then exactly
-    minimum.
+
+def maximal_planar(
+    num_vertices: int, edges: IntArray, order: LongArray, *, max_tests: int, budget: Budget
+) -> BoolArray:
+    """Mark edges of a planar subgraph, taken in the given order while it stays planar.
+
+    Groups of edges that do not fit are halved. Ends when the time is over, or after
+    ``max_tests`` planarity tests, with a planar graph that may not be maximal.
+
+    >>> from planaris.budget import UNLIMITED
+    >>> k5 = np.array([(u, v) for u in range(5) for v in range(u)], dtype=np.int32)
+    >>> maximal_planar(5, k5, np.arange(10), max_tests=99, budget=UNLIMITED).tolist()
+    [True, True, True, True, True, True, True, True, True, False]
     """
-    side, flow, rounding, bits = _core.minimum_cut(edges, capacities, terminals, *control(budget))
-    return side.astype(bool), flow, rounding, bits
+    chosen = _core.maximal_planar(num_vertices, edges, order, max_tests, *control(budget))
+    return chosen.view(np.bool_)
 
 
-def balance_signs(
-    num_vertices: int, edges: IntArray, couplings: FloatArray
-) -> tuple[Int8Array, IntArray]:
-    """Return (signs that make all couplings positive, edges of a frustrated cycle if any)."""
-    return _core.balance_signs(num_vertices, edges, couplings)
+def find_kuratowski(num_vertices: int, edges: IntArray) -> tuple[str, IntArray]:
+    """Return ("K5" or "K3,3", edges of a subdivision of it); no edges if the graph is planar."""
+    is_k5, found = _core.find_kuratowski(num_vertices, edges)
+    return "K5" if is_k5 else "K3,3", found
 
 
-def descend_energy(
-    edges: IntArray,
-    couplings: FloatArray,
-    fields: FloatArray,
-    fixed: BoolArray,
-    start: Int8Array,
-    *,
-    budget: Budget | None = None,
-) -> Int8Array:
-    """Return spins after single flips, of those not fixed, that lower the energy."""
-    return _core.descend_energy(
-        edges, couplings, fields, fixed.astype("uint8"), start, *control(budget)
-    )
+def split_faces(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, max_length: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return (chords, rotation and offsets with them, a half-edge left of each given face)."""
+    split = _core.split_faces(edges, rotation, offsets, max_length)
+    return split.chords, split.rotation, split.offsets, split.centre
+
+
+def find_best_faces(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, weights: FloatArray
+) -> tuple[BoolArray, BoolArray]:
+    """Return (vertices on the heaviest face of each component, components proved heaviest)."""
+    chosen, is_unique = _core.find_best_faces(edges, rotation, offsets, weights)
+    return chosen.view(np.bool_), is_unique.view(np.bool_)
+
+
+def trace_faces(
+    edges: IntArray, rotation: IntArray, offsets: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return (face of each half-edge, half-edges face by face, offsets of the faces)."""
+    return _core.trace_faces(edges, rotation, offsets)
+
+
+def homology_basis(
+    edges: IntArray, rotation: IntArray, offsets: IntArray, face_of: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return (edges of all cycles one after the other, offsets of the cycles)."""
+    return _core.homology_basis(edges, rotation, offsets, face_of)

@@ -11,7 +11,7 @@ import numpy as np
 
 from planaris import _core
 from planaris.budget import Budget
-from planaris.kernels.tjoin import CutPacking
+from planaris.kernels.cuts import CutPacking
 from planaris.typing import Array, FloatArray, Int8Array, IntArray
 
 LEAF_FACES = 4

@@ -14,7 +14,7 @@ import numpy as np
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.gpu.device import find_device, import_torch
-from planaris.kernels.graph import spins_from_disagreements
+from planaris.kernels.cuts import spins_from_disagreements
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges
 from planaris.planar.ground_state import ground_state

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import sys
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planaris.budget import Budget
-from planaris.errors import InfeasibleError, ModelError
-from planaris.kernels.graph import connected_components
-from planaris.kernels.tjoin import TJoinSolution, scaled, solve_tjoin
+from planaris.errors import ModelError
 from planaris.typing import FloatArray, IntArray, LongArray
 
 
-@dataclass(frozen=True)
-class JoinGraph:
-    """A graph with weights, odd vertices and a boundary."""
+class JoinGraph(NamedTuple):
+    """A graph with weights, odd vertices and a boundary: what kernels of T-joins take."""
 
     num_vertices: int
     edges: IntArray
@@ -53,18 +46,10 @@ class JoinGraph:
             as_vertices("boundary", () if boundary is None else boundary, num_vertices, (-1,)),
         )
 
-    def solve(self, *, perfect: bool, start: Any, budget: Budget) -> TJoinSolution:
-        """Return a lightest T-join, or the best one found within the budget."""
-        return solve_tjoin(
-            self.num_vertices,
-            self.edges,
-            self.weights,
-            self.odd,
-            self.boundary,
-            perfect=perfect,
-            start=start,
-            budget=budget,
-        )
+    @property
+    def is_integral(self) -> bool:
+        """Whether the weights are integers."""
+        return self.weights.dtype == np.int64
 
     def require_no_negative(self) -> None:
         """Refuse negative weights."""
@@ -76,28 +61,6 @@ class JoinGraph:
                 "absolute value, and take the symmetric difference with that edge"
             )
             raise ModelError(msg, edge=bad)
-
-    def objective(self, numerator: int, exponent: int) -> int | float:
-        """Return ``numerator * 2**exponent`` in the type of the weights, rounded once."""
-        if self.weights.dtype == np.int64:
-            return numerator
-        if exponent > -1000 and numerator.bit_length() < 1000 - max(exponent, 0):
-            return math.ldexp(float(numerator), exponent)  # rounds once
-        try:
-            return float(scaled(numerator, exponent))
-        except OverflowError:
-            return math.inf if numerator > 0 else -math.inf
-
-    def lower(self, numerator: int, exponent: int) -> int | float:
-        """Return what every T-join weighs at least, given the value of a packing."""
-        exact = scaled(numerator, exponent)
-        if self.weights.dtype == np.int64:
-            return math.ceil(exact)
-        try:
-            rounded = float(exact)
-        except OverflowError:
-            return sys.float_info.max
-        return rounded if rounded <= exact else math.nextafter(rounded, 0.0)
 
 
 def as_vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]) -> IntArray:
@@ -145,18 +108,3 @@ def as_weights(weights: ArrayLike) -> LongArray | FloatArray:
         msg = f"`weights` must be finite, but weights[{bad}] is {array[bad]}"
         raise ModelError(msg, edge=bad)
     return np.ascontiguousarray(array, np.float64)
-
-
-def odd_component_error(graph: JoinGraph, vertex: int) -> InfeasibleError:
-    """Return the error that names the component of `vertex`, where no T-join exists."""
-    component = connected_components(graph.num_vertices, graph.edges)
-    vertices = np.flatnonzero(component == component[vertex])
-    parity = np.bincount(graph.odd, minlength=graph.num_vertices) % 2
-    num_odd = int(parity[vertices].sum()) or len(vertices)  # perfect matchings: all of them
-    shown = ", ".join(map(str, vertices[:5])) + (", ..." if len(vertices) > 5 else "")
-    msg = (
-        f"the component of vertex {vertex} ({len(vertices)} vertices: {shown}) holds {num_odd} "
-        "odd vertices, and an odd number cannot be joined in pairs; see `err.vertices`. Change "
-        "`odd`, connect the component, or name one of its vertices in `boundary`"
-    )
-    return InfeasibleError(msg, vertices=vertices, num_odd=num_odd)

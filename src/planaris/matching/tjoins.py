@@ -10,16 +10,25 @@ least the sum of all y_S; equality proves that nothing lighter exists.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from planaris.budget import Budget, ProgressCallback, TimeLimit, control
 from planaris.errors import InfeasibleError
-from planaris.kernels.tjoin import CutPacking, PreparedTJoins, as_integer, packing_of
-from planaris.matching.join_graph import JoinGraph, as_vertices, is_ready, odd_component_error
+from planaris.kernels import cuts as kernel
+from planaris.kernels.cuts import (
+    CutPacking,
+    PreparedTJoins,
+    TJoin,
+    as_integer,
+    counted,
+    odd_component_error,
+    packing_of,
+    rounded,
+)
+from planaris.matching.join_graph import JoinGraph, as_vertices, is_ready
 from planaris.show import one_line
 from planaris.typing import Array, IntArray, LongArray
 
@@ -32,58 +41,6 @@ __all__ = [
     "min_weight_perfect_matching",
     "minimum_tjoin",
 ]
-
-COUNTERS = (
-    "searches",
-    "scans",
-    "pushes",
-    "pops",
-    "blossoms",
-    "expansions",
-    "absorbed",
-    "released",
-    "largest_tree",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class TJoin:
-    """A lightest T-join with its proof, or the best known; see :func:`minimum_tjoin`.
-
-    Attributes
-    ----------
-    join : int array
-        Indices of the chosen edges, ascending.
-    objective : int or float
-        Their weight: exact for integers, correctly rounded for floats.
-    numerator, exponent : int
-        The weight as ``numerator * 2**exponent``, exact always.
-    lower : int or float
-        No T-join weighs less; the objective where ``exact``.
-    exact : bool
-        False when the time was over before a lightest T-join was found.
-    certificate : CutPacking
-        A packing of T-cuts of total value ``lower`` (before that was rounded down for floats,
-        up for integers).
-    stats : dict
-        What the search did.
-    """
-
-    join: IntArray
-    objective: int | float
-    numerator: int
-    exponent: int
-    lower: int | float
-    exact: bool
-    certificate: CutPacking = field(repr=False)
-    stats: dict[str, int] = field(repr=False, default_factory=dict)
-    state: Any = field(repr=False, default=None)
-
-    __repr__ = one_line
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the solver's memory behind when pickled; a warm start then runs cold."""
-        return {**self.__dict__, "state": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,26 +137,8 @@ def minimum_tjoin(
     """
     graph = JoinGraph.read(num_vertices, edges, weights, odd, boundary)
     graph.require_no_negative()
-    state = None if start is None else start.state
     budget = Budget.of(time_limit, threads=threads, progress=progress)
-    found = graph.solve(perfect=False, start=state, budget=budget)
-    if found.infeasible >= 0:
-        raise odd_component_error(graph, found.infeasible)
-    numerator = as_integer(found.objective)
-    objective = graph.objective(numerator, found.exponent)
-    return TJoin(
-        join=found.join,
-        objective=objective,
-        numerator=numerator,
-        exponent=found.exponent,
-        lower=objective
-        if found.exact
-        else graph.lower(as_integer(found.lower), found.exponent - 1),
-        exact=found.exact,
-        certificate=packing_of(found),
-        stats=dict(zip(COUNTERS, found.counters.tolist(), strict=True)),
-        state=found.state,
-    )
+    return kernel.minimum_tjoin(*graph, start=start, budget=budget)
 
 
 def min_weight_perfect_matching(
@@ -254,9 +193,9 @@ def min_weight_perfect_matching(
     graph = JoinGraph.read(num_vertices, edges, weights, [], None)
     budget = Budget.of(time_limit, threads=threads, progress=progress)
     with budget.required("no lightest perfect matching was found"):
-        found = graph.solve(perfect=True, start=None, budget=budget)
+        found = kernel.solve_tjoin(*graph, perfect=True, start=None, budget=budget)
     if found.infeasible >= 0:
-        raise odd_component_error(graph, found.infeasible)
+        raise odd_component_error(*graph[:2], graph.odd, found.infeasible)
     matching = found.join
     if 2 * len(matching) != num_vertices:
         degree = np.bincount(graph.edges[matching].ravel(), minlength=num_vertices)
@@ -270,12 +209,12 @@ def min_weight_perfect_matching(
     numerator = as_integer(found.objective) - offset * len(matching)
     return PerfectMatching(
         matching=matching,
-        objective=graph.objective(numerator, found.exponent),
+        objective=rounded(numerator, found.exponent, integral=graph.is_integral),
         numerator=numerator,
         exponent=found.exponent,
         certificate=packing_of(found),
         offset=offset,
-        stats=dict(zip(COUNTERS, found.counters.tolist(), strict=True)),
+        stats=counted(found),
     )
 
 
@@ -377,10 +316,11 @@ class TJoinSolver:
         found = core.solve(offsets, odd, *control(budget))
         if found.infeasible >= 0:
             members = odd[offsets[found.num_done] : offsets[found.num_done + 1]]
-            raise odd_component_error(replace(graph, odd=members), found.infeasible)
+            raise odd_component_error(*graph[:2], members, found.infeasible)
         raw, width = found.digits.astype("<u4").tobytes(), 4 * core.num_digits
         numerators = [
             int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)
         ]
-        objectives = np.array([graph.objective(x, core.exponent) for x in numerators])
+        integral = graph.is_integral
+        objectives = np.array([rounded(x, core.exponent, integral=integral) for x in numerators])
         return Joins(found.offsets, found.edges, numerators, core.exponent, objectives)

@@ -14,13 +14,13 @@ from planaris.bounds.best_interval import intersect
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
-from planaris.methods import planar
 from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
 from planaris.methods.elimination import (
     cheap_elimination,
     fitting_elimination,
     sharper_elimination,
 )
+from planaris.methods.planar import correlations_from_bias
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
 from planaris.methods.surface import surface_of_part
 from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
@@ -28,13 +28,15 @@ from planaris.methods.tensor_network import exact_samples, improve_value
 from planaris.methods.warm_surfaces import enclose_from_warmer, samples_from_warmer
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
-from planaris.reductions.joins import (
+from planaris.reductions.parts import (
+    Part,
+    Split,
     join_ground_states,
     join_log_partitions,
     join_marginals,
     join_samples,
+    split_model,
 )
-from planaris.reductions.parts import Part, Split, split_model
 from planaris.relax.branching.label_search import LabelSearcher
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.sampling import sample as sample_from_the_past
@@ -119,7 +121,7 @@ def _ground_state_of_labels(mrf: MarkovRandomField, budget: Budget) -> GroundSta
 def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:
     known = None
     if part.embedding is not None:
-        known = planar.ground_state_of_part(part, budget)
+        known = part.ground_state(budget)
         if known.exact or part.embedding.genus == 0:  # the time was over
             return known
         known = _closer(part, known, _on_surface(part, part.embedding, budget))
@@ -208,7 +210,7 @@ def log_partition_by_parts(split: Split, budget: Budget) -> LogPartition:
 def _log_partition_of_part(part: Part, budget: Budget) -> LogPartition:
     known = warm = None
     if part.embedding is not None:
-        known = planar.log_partition_of_part(part, budget)
+        known = part.log_partition(budget)
         if known.exact or part.embedding.genus == 0:
             return known
         warm = _from_warmer(part, budget)
@@ -312,9 +314,7 @@ def exact_marginals(asked: Question) -> Marginals:
 def marginals_by_parts(split: Split, budget: Budget) -> Marginals:
     """Return exact marginals, each part by the cheapest method that fits."""
     found = [_marginals_of_part(part, budget) for part in split.parts]
-    return join_marginals(
-        split, found, lambda part, root: planar.correlations_from(part, root, budget), budget
-    )
+    return join_marginals(split, found, correlations_from_bias, budget)
 
 
 def _may_eliminate(model: IsingModel) -> bool:
@@ -325,7 +325,7 @@ def _may_eliminate(model: IsingModel) -> bool:
 def _marginals_of_part(part: Part, budget: Budget) -> Marginals:
     if part.embedding is not None:
         try:
-            return planar.marginals_of_part(part, budget)
+            return part.marginals(budget)
         except PrecisionError:
             if fitting_elimination(part.model, "marginals", budget) is None:
                 raise
@@ -360,7 +360,7 @@ def samples_by_parts(split: Split, size: int, rng: np.random.Generator, budget: 
 def _samples_of_part(part: Part, size: int, rng: np.random.Generator, budget: Budget) -> Array:
     if part.embedding is not None:
         try:
-            return planar.samples_of_part(part, size, rng, budget)
+            return part.sample(size, rng, budget)
         except PrecisionError:  # too cold for Pfaffians
             if fitting_elimination(part.model, "sample", budget) is None:
                 lowest = _ground_state_of_part(part, budget.or_within(PATIENCE_SECONDS))

@@ -4,49 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris import planar, treewidth
+from planaris import treewidth
 from planaris.budget import Budget
 from planaris.errors import MethodError, NotPlanarError, PrecisionError
 from planaris.methods.elimination import fitting_elimination
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel, bias2fields
+from planaris.reductions.correlations import correlations_with_bias
 from planaris.reductions.ising_form import IsingForm
-from planaris.reductions.joins import (
+from planaris.reductions.parts import (
+    Part,
+    Split,
+    all_planar,
     join_ground_states,
     join_log_partitions,
     join_marginals,
     join_samples,
 )
-from planaris.reductions.parts import Part, all_planar
 from planaris.result import GroundState, LogPartition, Marginals
-from planaris.typing import Array, FloatArray, Int8Array
+from planaris.typing import FloatArray, Int8Array
 
 
-def ground_state_of_part(part: Part, budget: Budget) -> GroundState:
-    """Return a ground state of an embedded part."""
-    return planar.ground_state(part.model, embedding=part.embedding, time_limit=budget)
+def correlations_from_bias(split: Split, budget: Budget) -> tuple[FloatArray, float]:
+    """Return the correlation of every spin of a split model with its bias spin, and the error."""
+    return correlations_with_bias(split, lambda part, root: _correlations(part, root, budget))
 
 
-def log_partition_of_part(part: Part, budget: Budget) -> LogPartition:
-    """Return log Z of an embedded part."""
-    found: LogPartition = part.plan.log_partition(part.model.couplings, time_limit=budget)
-    return found
-
-
-def marginals_of_part(part: Part, budget: Budget) -> Marginals:
-    """Return the edge marginals of an embedded part."""
-    found: Marginals = part.plan.marginals(part.model.couplings, time_limit=budget)
-    return found
-
-
-def samples_of_part(
-    part: Part, size: int, rng: np.random.Generator | None, budget: Budget
-) -> Array:
-    """Return samples of an embedded part."""
-    return part.plan.sample(part.model.couplings, size, rng, time_limit=budget)
-
-
-def correlations_from(part: Part, root: int, budget: Budget) -> FloatArray:
+def _correlations(part: Part, root: int, budget: Budget) -> FloatArray:
     """Return the correlations of one spin of a part with all others."""
     if part.embedding is not None:
         try:
@@ -61,28 +45,26 @@ def correlations_from(part: Part, root: int, budget: Budget) -> FloatArray:
 
 def _ground_state(asked: Question) -> GroundState:
     split, budget = all_planar(asked.model, asked.embedding), asked.budget
-    found = [ground_state_of_part(part, budget) for part in split.parts]
+    found = [part.ground_state(budget) for part in split.parts]
     return join_ground_states(split, found, budget)
 
 
 def _log_partition(asked: Question) -> LogPartition:
     split, budget = all_planar(asked.model, asked.embedding), asked.budget
-    found = [log_partition_of_part(part, budget) for part in split.parts]
+    found = [part.log_partition(budget) for part in split.parts]
     return join_log_partitions(split, found, budget)
 
 
 def _marginals(asked: Question) -> Marginals:
     split, budget = all_planar(asked.model, asked.embedding), asked.budget
-    found = [marginals_of_part(part, budget) for part in split.parts]
-    return join_marginals(
-        split, found, lambda part, root: correlations_from(part, root, budget), budget
-    )
+    found = [part.marginals(budget) for part in split.parts]
+    return join_marginals(split, found, correlations_from_bias, budget)
 
 
 def _sample(asked: Question) -> Int8Array:
     split, size, rng = all_planar(asked.model, asked.embedding), asked.num_samples, asked.rng
     assert rng is not None, "the verb makes one"
-    found = [samples_of_part(part, size, rng, asked.budget) for part in split.parts]
+    found = [part.sample(size, rng, asked.budget) for part in split.parts]
     return join_samples(split, found, size, rng)
 
 

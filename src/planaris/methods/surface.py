@@ -11,8 +11,7 @@ from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
 from planaris.models.memo import once_per_model
 from planaris.reductions.ising_form import IsingForm
-from planaris.reductions.joins import join_ground_states
-from planaris.reductions.parts import Part, split_model
+from planaris.reductions.parts import Part, join_ground_states, split_model
 from planaris.relax import surface_ground_state
 from planaris.result import GroundState
 

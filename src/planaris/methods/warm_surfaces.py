@@ -9,7 +9,6 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
-from planaris.methods import planar
 from planaris.reductions.parts import Part
 from planaris.result import GroundState, LogPartition
 from planaris.typing import Array, FloatArray
@@ -55,7 +54,7 @@ def enclose_from_warmer(part: Part, lowest: GroundState, budget: Budget) -> LogP
     for factor in _factors(part):
         if budget.expired() or upper - lower <= GOOD_WIDTH * spins:
             break
-        warm = planar.log_partition_of_part(part.at(factor), budget)
+        warm = part.at(factor).log_partition(budget)
         if not warm.exact:
             break
         upper = min(upper, warm.upper - (1.0 - factor) * lowest.lower + slack)
@@ -105,7 +104,7 @@ def samples_from_warmer(
 def _batches(part: Part, size: int, rng: np.random.Generator, budget: Budget) -> Iterator[Array]:
     """Yield samples, in batches that keep their size."""
     while True:
-        yield planar.samples_of_part(part, size, rng, budget)
+        yield part.sample(size, rng, budget)
 
 
 def _kept(

@@ -21,10 +21,9 @@ from planaris.models.tolerance import energy_tolerance
 from planaris.planar.enclosure import prove_log_partition, prove_marginals
 from planaris.planar.estimate import EPSILON, SAFETY
 from planaris.planar.evaluator import PfaffianEvaluator
-from planaris.planar.ground_state import PlanarCertificate
+from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
 from planaris.planar.results import around, bounds_of, certificate_of
 from planaris.planar.single_model import log_partition_of, marginals_of
-from planaris.planar.tjoin import least_unsatisfied
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import log_partition_tolerance
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array

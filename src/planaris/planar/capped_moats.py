@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris.kernels.tjoin import CutPacking
+from planaris.kernels.cuts import CutPacking
 from planaris.planar.entries import Entries
 from planaris.typing import FloatArray, IntArray
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planaris.kernels.cuts import CutPacking
 from planaris.kernels.pfaffian import NO_ORDER, EliminationOrder
-from planaris.kernels.tjoin import CutPacking
 from planaris.typing import FloatArray, Int8Array
 
 CALM_COUPLING = 2.0

@@ -1,4 +1,11 @@
-"""Exact ground states of Ising models on plane graphs, by matching."""
+"""Exact ground states of Ising models on plane graphs: lightest T-joins of the dual.
+
+A set U of edges is the set of unsatisfied edges of some state only if every face has as many of
+them, modulo two, as it has negative couplings: U is a T-join of the dual graph, T the frustrated
+faces. On a plane graph the converse holds too, so a ground state is a T-join of least Σ |J|; on
+other surfaces the least T-join gives a lower bound. The outer face of every component absorbs
+parity: the number of frustrated faces of a component is even anyway.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +15,24 @@ from time import perf_counter
 
 import numpy as np
 
-from planaris.budget import Budget, ProgressOption, TimeLimit
+from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError
-from planaris.kernels.graph import descend_energy, spins_from_disagreements
-from planaris.matching.tjoins import TJoin
+from planaris.kernels.cuts import (
+    CutPacking,
+    TJoin,
+    descend_energy,
+    minimum_tjoin,
+    spins_from_disagreements,
+)
+from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
-from planaris.planar.certain import certain_edges, certain_spins
-from planaris.planar.tjoin import least_unsatisfied
 from planaris.result import GroundState, Proof, TJoinProof
 from planaris.show import one_line
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
+
+MARGIN = 1e-12
+"""Of Σ |J|: what rounding may do to the slack of an edge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +150,8 @@ def _bounded(
 ) -> GroundState:
     """Return what holds on a surface where the least unsatisfied edges are no state."""
     found = _improved(model, tjoin, found)
-    certain = certain_edges(model, embedding.dual_edges, tjoin, found.energy)
-    spins = certain_spins(model, certain)
+    certain = _certain_edges(model, embedding.dual_edges, tjoin, found.energy)
+    spins = _certain_spins(model, certain)
     return replace(found, certain=spins, stats={**found.stats, "certain_edges": certain})
 
 
@@ -146,3 +161,124 @@ def _lower_bound(model: IsingModel, tjoin: TJoin) -> float:
     least = weights[tjoin.join].tolist() if tjoin.exact else [float(tjoin.lower)]
     terms = [*(-weights).tolist(), *(2 * w for w in least), -model.offset]
     return float(np.nextafter(math.fsum(terms), -np.inf))
+
+
+# -- T-joins of the dual ------------------------------------------------------------------------
+
+
+def frustrated_faces(embedding: Embedding, couplings: FloatArray) -> IntArray:
+    """Return the faces whose couplings multiply to a negative number.
+
+    >>> import numpy as np
+    >>> triangle = Embedding.from_graph([(0, 1), (1, 2), (2, 0)], num_vertices=3)
+    >>> frustrated_faces(triangle, np.array([1.0, 1.0, -1.0])).tolist()
+    [0, 1]
+    """
+    beside = embedding.dual_edges[couplings < 0].ravel()
+    count = np.bincount(beside, minlength=embedding.num_faces)
+    return np.flatnonzero(count % 2).astype(np.int32)
+
+
+def least_unsatisfied(
+    embedding: Embedding,
+    couplings: FloatArray,
+    *,
+    start: TJoin | None = None,
+    time_limit: TimeLimit = None,
+) -> TJoin:
+    """Return edges of least total ``|J|`` that are unsatisfied consistently on every face.
+
+    ``start`` is an earlier answer on the same embedding, for a warm start. After ``time_limit``
+    seconds the edges are consistent, but only proved to be least up to ``TJoin.lower``.
+    """
+    outer = embedding.outer_faces
+    absorbing = outer[outer >= 0]
+    odd = np.setdiff1d(frustrated_faces(embedding, couplings), absorbing, assume_unique=True)
+    return minimum_tjoin(
+        embedding.num_faces,
+        embedding.dual_edges,
+        np.abs(couplings),
+        odd,
+        absorbing,
+        start=start,
+        budget=Budget.of(time_limit),
+    )
+
+
+def gauge_spins(
+    embedding: Embedding, couplings: FloatArray, *, budget: Budget = UNLIMITED
+) -> tuple[Int8Array, TJoin]:
+    """Return a ground state of a plane model, a low state on surfaces of higher genus.
+
+    The edges that disagree with their coupling form a minimum T-join of the dual graph, T the
+    faces with an odd number of negative couplings (Bieche et al. 1980). On a surface of genus
+    g > 0 that T-join need not come from a state; then the spanning tree decides. The T-join comes
+    with its proof.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> triangle = Embedding.from_graph([(0, 1), (1, 2), (0, 2)], num_vertices=3)
+    >>> spins, unsatisfied = gauge_spins(triangle, np.array([3.0, 2.0, -1.0]))
+    >>> spins.tolist(), unsatisfied.join.tolist()
+    ([1, 1, 1], [2])
+    """
+    differ = couplings < 0
+    unsatisfied = least_unsatisfied(embedding, couplings, time_limit=budget)
+    if not unsatisfied.exact:
+        raise TimeoutError
+    differ[unsatisfied.join] ^= True
+    spins, _ = spins_from_disagreements(embedding.num_vertices, embedding.edges, differ)
+    return spins, unsatisfied
+
+
+# -- surfaces: what the T-join proves where it is no state ----------------------------------------
+
+
+def _certain_edges(
+    model: IsingModel, dual_edges: IntArray, tjoin: TJoin, energy: float
+) -> BoolArray:
+    """Return the edges that every ground state satisfies, given a state of that energy.
+
+    The packing of T-cuts y gives every edge a slack, its weight minus the cuts through it. A
+    state that leaves edge e unsatisfied leaves at least Σ y + slack_e unsatisfied in all. Where
+    that is more than a known state needs, every ground state satisfies e (reduced-cost fixing).
+    """
+    weights = np.abs(model.couplings)
+    total = float(weights.sum())
+    needed = (energy + model.offset + total) / 2
+    slack = weights - _separating_value(tjoin.certificate, dual_edges)
+    return np.asarray(slack > needed - float(tjoin.lower) + MARGIN * total)
+
+
+def _certain_spins(model: IsingModel, certain: BoolArray) -> BoolArray:
+    """Return the largest set of spins whose relative signs the certain edges fix."""
+    joined = np.ascontiguousarray(model.edges[certain])
+    cluster = connected_components(model.num_spins, joined)
+    if not len(cluster):
+        return np.zeros(0, dtype=bool)
+    return np.asarray(cluster == np.bincount(cluster).argmax())
+
+
+def _separating_value(packing: CutPacking, edges: IntArray) -> FloatArray:
+    """Return, for every edge, the total value of the sets that separate its ends."""
+    places = int(edges.max(initial=-1)) + 1
+    home = np.full(max(places, int(packing.order.max(initial=-1)) + 1), -1, dtype=np.int64)
+    for k in range(packing.num_sets):  # parents come first, so the innermost set stays
+        home[packing.members(k)] = k
+    values = packing.values
+    level = np.zeros(packing.num_sets, dtype=np.int64)
+    for k, parent in enumerate(packing.parent.tolist()):
+        level[k] = level[parent] + 1 if parent >= 0 else 1
+    a, b = home[edges[:, 0]], home[edges[:, 1]]
+    total = np.zeros(len(edges))
+    height = np.append(level, 0)  # index -1: outside all sets
+    while True:
+        apart = np.flatnonzero(a != b)
+        if not apart.size:
+            return total
+        for side, other in ((a, b), (b, a)):
+            climb = apart[(side[apart] != other[apart])]
+            climb = climb[height[side[climb]] >= np.maximum(height[other[climb]], 1)]
+            total[climb] += values[side[climb]]
+            side[climb] = packing.parent[side[climb]]

@@ -11,12 +11,12 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
+from planaris.kernels.cuts import CutPacking
 from planaris.kernels.pfaffian import any_order
-from planaris.kernels.tjoin import CutPacking
 from planaris.matching.tjoins import TJoin
 from planaris.planar.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed
 from planaris.planar.entries import LARGEST_WIDE, Entries
-from planaris.planar.gauge import gauge_spins
+from planaris.planar.ground_state import gauge_spins
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.kernels.tjoin import CutPacking
+from planaris.kernels.cuts import CutPacking
 from planaris.planar.estimate import EPSILON
-from planaris.planar.gauge import gauge_spins
+from planaris.planar.ground_state import gauge_spins
 from planaris.result import CutSum, LogPartition, Proof, Stats
 from planaris.show import one_line
 from planaris.typing import FloatArray, Int8Array, IntArray

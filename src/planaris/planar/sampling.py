@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
-from planaris.kernels.graph import spins_of_cuts
+from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
 from planaris.planar.capped_moats import MOST_REJECTED
 from planaris.planar.entries import Entries

@@ -21,7 +21,7 @@ from planaris.planar.estimate import (
     is_sound,
     precision_name,
 )
-from planaris.planar.gauge import gauge_spins
+from planaris.planar.ground_state import gauge_spins
 from planaris.planar.locked_spins import LockedSpins, lock
 from planaris.planar.precision_ladder import agreements, attempts, log_constant
 from planaris.planar.results import around, bounds_of, certificate_of

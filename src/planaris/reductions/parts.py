@@ -1,4 +1,4 @@
-"""A model as the biconnected components it is made of.
+"""A model as the biconnected components it is made of, and its results from theirs.
 
 A zero-field model is, up to the sign of each component of the graph, a statement about which
 edges have ends that differ. Those statements are independent from one biconnected component to
@@ -8,6 +8,8 @@ each part may be solved by whatever fits it (SK08 section 6).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from planaris import planar
+from planaris.budget import Budget
 from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding
 from planaris.errors import CrossingError, EmbeddingError
-from planaris.kernels.graph import (
-    biconnected_components,
-    connected_components,
-    spins_from_disagreements,
-)
+from planaris.kernels.cuts import spins_from_disagreements
+from planaris.kernels.graph import biconnected_components, connected_components
 from planaris.models import (
     Inverse,
     IsingModel,
@@ -33,7 +34,17 @@ from planaris.models.convert import WithoutBias
 from planaris.models.memo import memo_of, once_per_model
 from planaris.planar import Plan
 from planaris.planar.results import CutSumCertificate
-from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
+from planaris.relax.cut_form import energy_quantum
+from planaris.result import GroundState, LogPartition, Marginals, PartProof, PartProofs, Stats
+from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
+
+LOG2 = math.log(2.0)
+EPSILON = float(np.finfo(np.float64).eps)
+
+Results = Sequence[GroundState | LogPartition | Marginals]
+
+FromBias = Callable[["Split", Budget], tuple[FloatArray, float]]
+"""Correlations of every spin of the bare model with the bias spin, and their error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +77,24 @@ class Part:
         if self.embedding is not None:
             scaled.__dict__["plan"] = self.plan
         return scaled
+
+    def ground_state(self, budget: Budget) -> GroundState:
+        """Return a ground state of a part with an embedding."""
+        return planar.ground_state(self.model, embedding=self.embedding, time_limit=budget)
+
+    def log_partition(self, budget: Budget) -> LogPartition:
+        """Return log Z of a part with an embedding."""
+        found: LogPartition = self.plan.log_partition(self.model.couplings, time_limit=budget)
+        return found
+
+    def marginals(self, budget: Budget) -> Marginals:
+        """Return the edge marginals of a part with an embedding."""
+        found: Marginals = self.plan.marginals(self.model.couplings, time_limit=budget)
+        return found
+
+    def sample(self, size: int, rng: np.random.Generator | None, budget: Budget) -> Array:
+        """Return samples of a part with an embedding."""
+        return self.plan.sample(self.model.couplings, size, rng, time_limit=budget)
 
     def with_fields(self) -> tuple[IsingModel, Inverse | None]:
         """Return the part with its bias spin turned back into fields, and the way back.
@@ -107,6 +136,11 @@ class Split:
             inverse = replace(inverse, original=scaled)
         parts = [part.at(beta) for part in self.parts]
         return Split(scaled, beta * self.bare, inverse, parts)
+
+    @property
+    def is_one_part(self) -> bool:
+        """Whether the model is its only part: connected or not, without fields and offset."""
+        return len(self.parts) == 1 and self.parts[0].model is self.original
 
     def components(self) -> IntArray:
         """Return the connected component of every spin of the bare model."""
@@ -258,3 +292,150 @@ def num_components(model: IsingModel) -> int:
     if model.num_spins == 0:
         return 0
     return int(connected_components(model.num_spins, np.ascontiguousarray(model.edges)).max()) + 1
+
+
+# -- results of the whole from those of its parts ------------------------------------------------
+
+
+def join_ground_states(split: Split, results: Sequence[GroundState], budget: Budget) -> GroundState:
+    """Return the ground state of the whole."""
+    if split.is_one_part:
+        (found,) = results
+        return replace(
+            found,
+            lower=_total_lower(split, results, found.energy),
+            certificate=_proofs(split, results),
+            **_shared(split, results, budget),
+        )
+    differ = np.zeros(split.bare.num_edges, dtype=bool)
+    for part, result in zip(split.parts, results, strict=True):
+        u, v = part.model.edges.T
+        differ[part.edges] = result.spins[u] != result.spins[v]
+    spins = split.join_spins(differ)
+    return GroundState.of(
+        split.original,
+        spins,
+        _total_lower(split, results, float(split.original.energy(spins))),
+        certificate=_proofs(split, results),
+        **_shared(split, results, budget),
+    )
+
+
+def _proofs(split: Split, results: Sequence[GroundState]) -> PartProofs:
+    return PartProofs(
+        PartProof(part.edges, r.lower, r.certificate)
+        for part, r in zip(split.parts, results, strict=True)
+    )
+
+
+def _total_lower(split: Split, results: Sequence[GroundState], energy: float) -> float:
+    """Add up the lower bounds of the parts; no gap where no other energy fits in.
+
+    A bound is at most the least energy rounded to nearest, which may be half a step above the
+    least energy itself; sums are rounded to nearest again. Matchings are exact.
+    """
+    if all(result.lower == result.energy and result.method == "planar" for result in results):
+        return energy
+    lowers = [math.nextafter(result.lower, -math.inf) for result in results]
+    total = math.fsum([*lowers, -split.original.offset])
+    if len(results) == 1 and split.original.offset == 0:
+        total = results[0].lower
+    lower = min(energy, total)
+    if not all(result.exact for result in results):  # a gap that counts stays open
+        lower = min(lower, math.nextafter(energy, -math.inf))
+    return energy if energy - lower < energy_quantum(split.original) / 2 else lower
+
+
+def join_log_partitions(
+    split: Split, results: Sequence[LogPartition], budget: Budget
+) -> LogPartition:
+    """Return log Z of the whole.
+
+    Σ over states = 2^(components) × Σ over which edges differ, and the latter factorises over
+    parts: log Z = c log 2 + Σ (log Z_part - c_part log 2), a bias spin taking off log 2.
+    """
+    twos = num_components(split.bare) - sum(num_components(part.model) for part in split.parts)
+    fixed = 0 if split.inverse is None else 1
+    terms = [(twos - fixed) * LOG2, split.original.offset]
+    value, lower, upper = (
+        math.fsum([*terms, *(getattr(result, end) for result in results)])
+        for end in ("value", "lower", "upper")
+    )
+    # Sums are rounded once, log 2 and its multiple too, and so are the ends below.
+    slack = 2 * EPSILON * (max(abs(value), abs(lower), abs(upper)) + abs(terms[0]))
+    return LogPartition.between(
+        lower - slack,
+        upper + slack,
+        value=value,
+        num_variables=split.original.num_spins,
+        certificate=split.certificate([result.certificate for result in results]),
+        **_shared(split, results, budget),
+    )
+
+
+def join_marginals(
+    split: Split, results: Sequence[Marginals], from_bias: FromBias, budget: Budget
+) -> Marginals:
+    """Return the marginals of the whole; edges of different parts are independent.
+
+    ``from_bias`` gives correlations with the bias spin, for spins without a field of their own.
+    """
+    edges = np.full(split.bare.num_edges, 0.5)
+    for part, result in zip(split.parts, results, strict=True):
+        edges[part.edges] = np.asarray(result.edges)
+    bare = Marginals(
+        nodes=np.full(split.bare.num_spins, 0.5),
+        edges=edges,
+        error=max((result.error for result in results), default=0.0),
+        certificate=split.certificate([result.certificate for result in results]),
+        **_shared(split, results, budget),
+    )
+    return bare if split.inverse is None else _with_nodes(split, bare, from_bias, budget)
+
+
+def _with_nodes(split: Split, bare: Marginals, from_bias: FromBias, budget: Budget) -> Marginals:
+    """Take the bias spin off: P(s_v = +1) is the marginal of its edge, where there is one."""
+    inverse, edges = split.inverse, np.asarray(bare.edges)
+    assert inverse is not None, "only models with fields come here"
+    nodes = np.full(split.original.num_spins, 0.5)
+    joined = inverse.bias_edge >= 0
+    nodes[joined] = edges[inverse.bias_edge[joined]]
+    unknown = ~joined & ~inverse.symmetric
+    if unknown.any():
+        found, error = from_bias(split, budget)
+        nodes[unknown] = (1.0 + found[:-1][unknown]) / 2
+        bare = replace(bare, error=max(bare.error, error), proved=False)
+    edges = edges[: split.original.num_edges]
+    return replace(bare, nodes=nodes, edges=edges, seconds=budget.seconds())
+
+
+def join_samples(
+    split: Split, states: Sequence[Array], size: int, rng: np.random.Generator
+) -> Int8Array:
+    """Return samples of the whole: which edges differ in every part, a sign per component."""
+    differ = np.zeros((size, split.bare.num_edges), dtype=bool)
+    for part, found in zip(split.parts, states, strict=True):
+        u, v = part.model.edges.T
+        differ[:, part.edges] = found[:, u] != found[:, v]
+    spins = np.empty((size, split.original.num_spins), dtype=np.int8)
+    component = split.components()
+    for row, marks in zip(spins, differ, strict=True):
+        row[:] = split.join_spins(marks)
+    signs = 1 - 2 * rng.integers(0, 2, (size, int(component.max(initial=-1)) + 1), dtype=np.int8)
+    if split.inverse is not None:
+        signs[:, component[-1]] = 1  # held by the bias spin
+        component = component[:-1]
+    return spins * signs[:, component]
+
+
+def _shared(split: Split, results: Results, budget: Budget) -> dict[str, Any]:
+    parts: list[Stats] = [
+        {**part.describe(), "method": result.method, "exact": result.exact, **result.stats}
+        for part, result in zip(split.parts, results, strict=True)
+    ]
+    return {
+        "method": "+".join(sorted({result.method for result in results})) or "planar",
+        "proved": all(result.proved for result in results),
+        "seconds": budget.seconds(),
+        "stats": {"parts": parts},
+    }

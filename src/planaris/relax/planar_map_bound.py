@@ -20,7 +20,7 @@ import numpy as np
 from planaris import planar, treewidth
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError, NotPlanarError
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.graph import is_planar
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.planar_messages import exchange_messages

@@ -12,7 +12,7 @@ import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.errors import MethodError, ModelError
-from planaris.kernels.graph import balance_signs
+from planaris.kernels.cuts import balance_signs
 from planaris.kernels.sampling import bound_from_the_past, sample_read_once
 from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng

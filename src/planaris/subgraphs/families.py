@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
-from planaris.kernels.embedding import maximal_planar
+from planaris.kernels.graph import maximal_planar
 from planaris.subgraphs.bias_model import BiasModel
 from planaris.subgraphs.partitions import grow_clusters
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray

@@ -9,7 +9,7 @@ import pytest
 from helpers.planar_graphs import near_threshold, planar_with_deletions
 from planaris import Embedding
 from planaris.errors import EmbeddingError, ModelError, PlanarisError
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.graph import is_planar
 from planaris.verify import check_plane
 
 TRIANGLE = ([(0, 1), (1, 2), (2, 0)], [0, 5, 2, 1, 4, 3])

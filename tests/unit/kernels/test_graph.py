@@ -3,8 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planaris.kernels.embedding import embed_drawing, find_kuratowski, is_planar
-from planaris.kernels.graph import biconnected_components, connected_components
+from planaris.kernels.graph import (
+    biconnected_components,
+    connected_components,
+    embed_drawing,
+    find_kuratowski,
+    is_planar,
+)
 
 
 def test_nothing_has_no_blocks():

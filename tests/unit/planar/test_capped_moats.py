@@ -11,7 +11,7 @@ import pytest
 import planaris as pl
 from planaris.budget import UNLIMITED
 from planaris.planar import capped_moats, entries, precision_ladder, sampling, single_model
-from planaris.planar.gauge import gauge_spins
+from planaris.planar.ground_state import gauge_spins
 
 STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.planar.gauge import gauge_spins
+from planaris.planar.ground_state import frustrated_faces, gauge_spins
 from planaris.planar.precision_ladder import _of_pieces
-from planaris.planar.tjoin import frustrated_faces
 from planaris.verify import check_tjoin
 
 LOLLIPOP = nx.disjoint_union(nx.cycle_graph(40), nx.random_labeled_tree(30, seed=1))

@@ -8,8 +8,7 @@ import pytest
 import planaris as pl
 from helpers.claims import claimed_state
 from planaris.budget import Budget
-from planaris.reductions.joins import join_ground_states
-from planaris.reductions.parts import split_model
+from planaris.reductions.parts import join_ground_states, split_model
 from planaris.result import GroundState
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import UNLIMITED, Budget
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.graph import is_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import plan
 from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats

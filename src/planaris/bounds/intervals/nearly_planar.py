@@ -16,7 +16,7 @@ from planaris.bounds.best_interval import BestInterval
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import embedding_with_handles
 from planaris.errors import MethodError, TimeLimitError
-from planaris.kernels.embedding import maximal_planar
+from planaris.kernels.graph import maximal_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.result import Decomposition, LogPartition, MeanField

@@ -15,10 +15,11 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.embed import Embedding
-from planaris.kernels.graph import connected_components, spins_from_disagreements
+from planaris.kernels.cuts import spins_from_disagreements
+from planaris.kernels.graph import connected_components
 from planaris.matching.tjoins import CutPacking, TJoin, minimum_tjoin
 from planaris.models import IsingModel
-from planaris.planar.tjoin import frustrated_faces
+from planaris.planar.ground_state import frustrated_faces
 from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
 
 BITS = 48

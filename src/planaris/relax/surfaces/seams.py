@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.kernels.embedding import homology_basis
+from planaris.kernels.graph import homology_basis
 from planaris.relax.surfaces.joins import Held, SurfaceJoins
 from planaris.typing import BoolArray, Int8Array, LongArray
 

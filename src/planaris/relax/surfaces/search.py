@@ -12,7 +12,7 @@ import numpy as np
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError
-from planaris.kernels.graph import descend_energy, spins_from_disagreements
+from planaris.kernels.cuts import descend_energy, spins_from_disagreements
 from planaris.kernels.polytope import improve_spins, round_disagreements
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum

@@ -15,7 +15,7 @@ from planaris.bounds.mean_field_clusters import PlanarCore, planar_clusters
 from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.generate import square_lattice
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.graph import is_planar
 from planaris.kernels.messages import Forest
 from planaris.models.convert import fields2bias
 from planaris.reference import enumerate_states

@@ -11,7 +11,7 @@ import planaris as pl
 from planaris.bounds import pdc
 from planaris.bounds.decomposition.encoded import ENCODINGS, encode_labels, encoded_subgraphs
 from planaris.errors import MethodError
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.graph import is_planar
 from planaris.models import MarkovRandomField
 from planaris.subgraphs.bias_model import as_bias_model
 

@@ -11,7 +11,7 @@ from planaris.bounds import interval, leave_out
 from planaris.bounds.intervals.nearly_planar import planar_rest
 from planaris.budget import Budget, use_clock
 from planaris.generate import square_lattice
-from planaris.kernels.embedding import is_planar
+from planaris.kernels.graph import is_planar
 from planaris.reference import enumerate_states
 from planaris.subgraphs.bias_model import as_bias_model
 from planaris.verify import check_result
