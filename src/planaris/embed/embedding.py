@@ -258,7 +258,7 @@ class Embedding:
         """Where each face begins in ``face_walk``, shape (num_faces + 1,)."""
         return self._faces[2]
 
-    @property
+    @cached_property
     def num_faces(self) -> int:
         """Number of face walks; an isolated vertex has none."""
         return len(self.face_offsets) - 1
@@ -299,7 +299,7 @@ class Embedding:
         """Connected component of every vertex."""
         return connected_components(self.num_vertices, self.edges)
 
-    @property
+    @cached_property
     def num_components(self) -> int:
         """Number of connected components."""
         return int(self.component_of.max()) + 1 if self.num_vertices else 0

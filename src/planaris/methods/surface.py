@@ -9,7 +9,7 @@ from planaris.embed import Embedding, embedding_with_handles
 from planaris.errors import MethodError, TooLargeError
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
-from planaris.models.memo import once_per_model
+from planaris.models.base import once_per_model
 from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.parts import Part, join_ground_states, split_model
 from planaris.relax import surface_ground_state

@@ -8,9 +8,9 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
+from planaris.models.base import once_per_model
 from planaris.models.inverse import Chain, Inverse
 from planaris.models.ising import IsingModel
-from planaris.models.memo import once_per_model
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.pairwise import PairwiseView
 from planaris.models.tables import as_labels

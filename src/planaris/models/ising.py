@@ -21,6 +21,7 @@ from planaris.models.arrays import (
     merge_parallel_edges,
     number_labels,
 )
+from planaris.models.base import ScaledModel, energy_tolerance, exact_sums
 from planaris.models.foreign import (
     binary_energy,
     graph_arrays,
@@ -28,9 +29,6 @@ from planaris.models.foreign import (
     matrix_couplings,
     qubo_terms,
 )
-from planaris.models.scaling import ScaledModel
-from planaris.models.summation import exact_sums
-from planaris.models.tolerance import energy_tolerance
 from planaris.show import facts_html, graph_svg, many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
@@ -307,7 +305,7 @@ class IsingModel(ScaledModel):
         >>> float(model.log_weight([1, 1, 1]))
         0.25
         """
-        s = as_array("states", states)
+        s = states if isinstance(states, np.ndarray) else as_array("states", states)
         if s.shape[-1:] != (self.num_spins,):
             msg = (
                 f"`states` must have {self.num_spins} spins in the last dimension, "
@@ -343,7 +341,7 @@ class IsingModel(ScaledModel):
     def energy_tolerance(self) -> float:
         """Widest interval around the minimum energy that counts as exact.
 
-        See :func:`planaris.models.tolerance.energy_tolerance`.
+        See :func:`planaris.models.base.energy_tolerance`.
         """
         return energy_tolerance(np.abs(np.concatenate([self.couplings, self.fields])))
 

@@ -9,10 +9,14 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.models.arrays import as_names, as_real
+from planaris.models.base import (
+    ScaledModel,
+    energy_tolerance,
+    exact_sums,
+    once_per_model,
+    smallest_step,
+)
 from planaris.models.ising import IsingModel
-from planaris.models.memo import once_per_model
-from planaris.models.scaling import ScaledModel
-from planaris.models.summation import exact_sums
 from planaris.models.tables import (
     as_integers,
     as_labels,
@@ -22,7 +26,6 @@ from planaris.models.tables import (
     check_scopes,
     check_table_sizes,
 )
-from planaris.models.tolerance import energy_tolerance, smallest_step
 from planaris.show import facts_html, many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, LongArray
 
@@ -265,7 +268,7 @@ class MarkovRandomField(ScaledModel):
     def energy_tolerance(self) -> float:
         """Widest interval around the minimum energy that counts as exact.
 
-        See :func:`planaris.models.tolerance.energy_tolerance`.
+        See :func:`planaris.models.base.energy_tolerance`.
         """
         return _energy_tolerance(self)
 

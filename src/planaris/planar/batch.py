@@ -17,7 +17,7 @@ from planaris.budget import Budget
 from planaris.errors import MethodError, ModelError
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
-from planaris.models.tolerance import energy_tolerance
+from planaris.models.base import energy_tolerance
 from planaris.planar.enclosure import prove_log_partition, prove_marginals
 from planaris.planar.estimate import EPSILON, SAFETY
 from planaris.planar.evaluator import PfaffianEvaluator

@@ -30,8 +30,8 @@ from planaris.models import (
     bias2fields,
     fields2bias,
 )
+from planaris.models.base import memo_of, once_per_model
 from planaris.models.convert import WithoutBias
-from planaris.models.memo import memo_of, once_per_model
 from planaris.planar import Plan
 from planaris.planar.results import CutSumCertificate
 from planaris.relax.cut_form import energy_quantum

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.models.summation import exact_sums
+from planaris.models.base import exact_sums
 from planaris.typing import Array, FloatArray, LongArray
 
 EPS = float(np.finfo(np.float64).eps)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.models import IsingModel
+from planaris.models.base import once_per_model
 from planaris.models.convert import fields2bias
-from planaris.models.memo import once_per_model
 from planaris.typing import BoolArray, FloatArray, IntArray
 
 EPSILON = float(np.finfo(np.float64).eps)

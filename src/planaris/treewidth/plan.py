@@ -12,7 +12,7 @@ from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
 from planaris.models import IsingModel
-from planaris.models.memo import memo_of
+from planaris.models.base import memo_of
 from planaris.treewidth.flatten import (
     Model,
     PairwiseForm,

@@ -9,7 +9,7 @@ import pytest
 import planaris as pl
 from planaris.errors import NotPlanarError
 from planaris.models import fields2bias
-from planaris.models.memo import memo_of, once_per_model
+from planaris.models.base import memo_of, once_per_model
 
 
 def test_answers_and_refusals_are_remembered():

@@ -27,7 +27,7 @@ from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
 from planaris.budget import Budget, check_memory
 from planaris.models import MarkovRandomField
-from planaris.models.summation import sum_below
+from planaris.models.base import sum_below
 from planaris.result import Bounds, LabelTreesOverCycles, LogPartition, Pseudomarginals
 from planaris.result.proof import Proof
 from planaris.subgraphs.bias_model import EPSILON

@@ -11,7 +11,7 @@ from planaris.budget import Budget, control
 from planaris.errors import InfeasibleError
 from planaris.kernels.labels import LabelSearch
 from planaris.models import MarkovRandomField
-from planaris.models.summation import sum_below
+from planaris.models.base import sum_below
 from planaris.relax.messages.message_passing import mplp
 from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, LabelSteps

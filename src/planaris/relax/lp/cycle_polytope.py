@@ -10,7 +10,7 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.polytope import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
-from planaris.models.summation import sum_below
+from planaris.models.base import sum_below
 from planaris.relax.cut_form import CutForm
 from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.lp.growing_lp import GrowingLP

@@ -13,7 +13,7 @@ from planaris.errors import InfeasibleError, MethodError
 from planaris.kernels.messages import MessagePassing
 from planaris.kernels.polytope import CycleCuts, separate_cycles
 from planaris.models import MarkovRandomField
-from planaris.models.summation import sum_below
+from planaris.models.base import sum_below
 from planaris.relax.label_form import LabelForm
 from planaris.relax.lp.cycle_polytope import INTEGRAL
 from planaris.relax.lp.growing_lp import GrowingLP

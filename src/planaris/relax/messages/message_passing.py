@@ -10,7 +10,7 @@ from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit, contro
 from planaris.errors import InfeasibleError
 from planaris.kernels.messages import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.summation import sum_below
+from planaris.models.base import sum_below
 from planaris.relax.label_form import LabelForm, SpinLabels
 from planaris.relax.messages.cycle_tightening import triplets_to_add
 from planaris.relax.trivial_bounds import trivial_ground_state

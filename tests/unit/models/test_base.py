@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.summation import exact_sums, round_once, slices
+from planaris.models.base import exact_sums, round_once, slices
 
 
 def nearest(exact: Fraction) -> float:
