@@ -23,7 +23,7 @@ from scipy.sparse.linalg import splu
 from planaris.budget import UNLIMITED, Budget
 from planaris.generate import spin_glass
 from planaris.planar import Plan, plan
-from planaris.planar.precision_ladder import attempts
+from planaris.planar.pfaffian.precision_ladder import attempts
 
 SIZES = [int(s) for s in os.environ.get("PLANARIS_BENCH_SIZES", "50,100,200").split(",")]
 BETAS = [float(s) for s in os.environ.get("PLANARIS_BENCH_BETAS", "1,30").split(",")]

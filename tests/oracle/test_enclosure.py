@@ -13,7 +13,7 @@ from helpers.ball_fronts import ball_log_partition
 from planaris.budget import UNLIMITED
 from planaris.embed import embedding_with_handles
 from planaris.kernels.enclosure import ProofWeights
-from planaris.planar.enclosure import (
+from planaris.planar.pfaffian.enclosure import (
     enclose_entries,
     log_partition_from,
     proof_entries,

@@ -27,7 +27,7 @@ from planaris.planar import (
     planar_marginals,
     thermodynamics,
 )
-from planaris.planar.precision_ladder import assigned_entries, log_constant
+from planaris.planar.pfaffian.precision_ladder import assigned_entries, log_constant
 from planaris.reference import enumerate_states
 
 

@@ -17,7 +17,7 @@ from planaris.gpu.device import find_device, import_torch
 from planaris.infer.verbs import ground_state, log_partition, marginals
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
-from planaris.planar.on_device import evaluate_on_device
+from planaris.planar.pfaffian.on_device import evaluate_on_device
 
 DEVICE_BEGIN, DEVICE_END = (
     "<!-- planaris bench --device: begin -->",

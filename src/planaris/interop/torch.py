@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planaris.errors import MethodError, ModelError, missing_extra
 from planaris.planar import Plan
 from planaris.planar import plan as make_plan
-from planaris.planar.on_device import evaluate_on_cpu, evaluate_on_device
+from planaris.planar.pfaffian.on_device import evaluate_on_cpu, evaluate_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -19,7 +19,7 @@ from planaris.models import IsingModel
 from planaris.models.arrays import as_edges
 from planaris.planar.ground_state import ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
-from planaris.planar.on_device import evaluate_on_device
+from planaris.planar.pfaffian.on_device import evaluate_on_device
 from planaris.planar.plan import Plan
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 

@@ -1,9 +1,9 @@
 """Exact inference on plane (and low-genus) graphs."""
 
-from planaris.planar.batch import GroundStates, LogPartitions, MarginalsBatch
 from planaris.planar.fields import planar_marginals
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
+from planaris.planar.pfaffian.batch import GroundStates, LogPartitions, MarginalsBatch
 from planaris.planar.plan import Plan, plan
 from planaris.planar.thermodynamics import ground_state_entropy, thermodynamics
 

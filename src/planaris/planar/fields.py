@@ -10,8 +10,8 @@ import numpy as np
 
 from planaris.embed import join_bias_spin
 from planaris.models import IsingModel
+from planaris.planar.pfaffian.evaluator import CutSumCertificate
 from planaris.planar.plan import Plan, plan
-from planaris.planar.results import CutSumCertificate
 from planaris.result import Marginals
 from planaris.typing import FloatArray
 

@@ -17,7 +17,7 @@ from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding, embed
 from planaris.errors import TimeLimitError
 from planaris.models.arrays import as_count, as_rng
-from planaris.planar.batch import (
+from planaris.planar.pfaffian.batch import (
     as_couplings,
     as_one_vector,
     ground_states,
@@ -25,8 +25,8 @@ from planaris.planar.batch import (
     log_partitions,
     marginals,
 )
-from planaris.planar.evaluator import PfaffianEvaluator
-from planaris.planar.sampling import draw
+from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
+from planaris.planar.pfaffian.sampling import draw
 from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, Rng
 
@@ -65,6 +65,13 @@ class Plan:
     positions : array_like of float, shape (n, 2), optional
         Coordinates of the vertices, to find good separators; NaN where there is none.
 
+    Attributes
+    ----------
+    embedding : Embedding
+        As given.
+    num_spins, num_edges, genus : int
+        Of the embedding.
+
     Examples
     --------
     >>> square = Plan(Embedding.from_graph([(0, 1), (1, 2), (2, 3), (3, 0)], num_vertices=4))
@@ -73,23 +80,9 @@ class Plan:
     """
 
     def __init__(self, embedding: Embedding, *, positions: ArrayLike | None = None) -> None:
-        self.embedding = embedding
+        self.embedding, self.genus = embedding, embedding.genus
+        self.num_spins, self.num_edges = embedding.num_vertices, embedding.num_edges
         self.evaluator = PfaffianEvaluator(embedding, positions)
-
-    @property
-    def num_spins(self) -> int:
-        """Number of spins."""
-        return self.embedding.num_vertices
-
-    @property
-    def num_edges(self) -> int:
-        """Number of couplings."""
-        return self.embedding.num_edges
-
-    @property
-    def genus(self) -> int:
-        """Genus of the embedding."""
-        return self.embedding.genus
 
     def __repr__(self) -> str:
         return f"Plan({many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')})"
@@ -238,7 +231,7 @@ class Plan:
         >>> path.correlations([1.0, 1.0], [(0, 2), (0, 1)]).round(6).tolist()
         [0.580026, 0.761594]
         """
-        from planaris.planar.correlations import pair_correlations
+        from planaris.planar.pfaffian.correlations import pair_correlations
 
         values = as_one_vector(couplings, self.num_edges)
         budget = Budget.of(
@@ -279,7 +272,7 @@ class Plan:
         >>> path.spin_correlations([1.0, 1.0], 0).round(6).tolist()
         [1.0, 0.761594, 0.580026]
         """
-        from planaris.planar.correlations import spin_correlations
+        from planaris.planar.pfaffian.correlations import spin_correlations
 
         values, source = as_one_vector(couplings, self.num_edges), as_count("spin", spin)
         budget = Budget.of(

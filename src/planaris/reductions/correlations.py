@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from planaris.kernels.graph import connected_components
-from planaris.planar.correlations import ACCURACY
+from planaris.planar.pfaffian.correlations import ACCURACY
 from planaris.reductions.parts import Part, Split
 from planaris.typing import FloatArray, LongArray
 

@@ -33,7 +33,7 @@ from planaris.models import (
 from planaris.models.base import memo_of, once_per_model
 from planaris.models.convert import WithoutBias
 from planaris.planar import Plan
-from planaris.planar.results import CutSumCertificate
+from planaris.planar.pfaffian.evaluator import CutSumCertificate
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, LogPartition, Marginals, PartProof, PartProofs, Stats
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray

@@ -8,8 +8,8 @@ import pytest
 import planaris as pl
 from planaris.budget import use_clock
 from planaris.errors import ModelError, TimeLimitError
-from planaris.planar import batch as batches
-from planaris.planar.precision_ladder import attempts
+from planaris.planar.pfaffian import batch as batches
+from planaris.planar.pfaffian.precision_ladder import attempts
 from planaris.typing import FloatArray
 
 TREE = [(0, 1), (1, 2), (1, 3), (3, 4), (3, 5), (0, 6)]

@@ -10,8 +10,8 @@ import pytest
 
 import planaris as pl
 from planaris.budget import UNLIMITED
-from planaris.planar import capped_moats, entries, precision_ladder, sampling, single_model
 from planaris.planar.ground_state import gauge_spins
+from planaris.planar.pfaffian import capped_moats, entries, precision_ladder, sampling, single_model
 
 STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
 
@@ -134,7 +134,7 @@ def test_cold_samples_of_locked_spins_are_as_likely_as_they_should_be(beta: floa
 def test_the_excess_is_that_above_a_ground_state(
     beta: float, most_work: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planaris.planar.evaluator.MOST_WORK", most_work)
+    monkeypatch.setattr("planaris.planar.pfaffian.evaluator.MOST_WORK", most_work)
     model = pl.generate.spin_glass(20, np.random.default_rng(1))
     found = pl.plan(model).log_partition(beta * model.couplings)
     above = found.value + beta * pl.ground_state(model).energy

@@ -12,7 +12,7 @@ from flint import arb, ctx
 import planaris as pl
 from helpers.command import planaris
 from helpers.exact_models import ball_log_partition, rational_logs
-from planaris.planar.exact_logs import LOG_2, LOG_ERROR, enclose_sum, log_of
+from planaris.planar.pfaffian.enclosure import LOG_2, LOG_ERROR, enclose_sum, log_of
 from planaris.result import load_result
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import planaris as pl
 from planaris.planar.ground_state import frustrated_faces, gauge_spins
-from planaris.planar.precision_ladder import _of_pieces
+from planaris.planar.pfaffian.precision_ladder import _of_pieces
 from planaris.verify import check_tjoin
 
 LOLLIPOP = nx.disjoint_union(nx.cycle_graph(40), nx.random_labeled_tree(30, seed=1))

@@ -8,8 +8,8 @@ import numpy as np
 
 from planaris.embed import Embedding
 from planaris.kernels.graph import biconnected_components, connected_components
-from planaris.planar.entries import Entries
-from planaris.planar.evaluator import PfaffianEvaluator
+from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 LOCKED = 1e-13

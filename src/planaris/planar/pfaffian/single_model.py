@@ -12,8 +12,9 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
-from planaris.planar.entries import Entries
-from planaris.planar.estimate import (
+from planaris.planar.ground_state import gauge_spins
+from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.estimate import (
     EPSILON,
     SAFETY,
     SignedSum,
@@ -21,15 +22,13 @@ from planaris.planar.estimate import (
     is_sound,
     precision_name,
 )
-from planaris.planar.ground_state import gauge_spins
-from planaris.planar.locked_spins import LockedSpins, lock
-from planaris.planar.precision_ladder import agreements, attempts, log_constant
-from planaris.planar.results import around, bounds_of, certificate_of
+from planaris.planar.pfaffian.locked_spins import LockedSpins, lock
+from planaris.planar.pfaffian.precision_ladder import agreements, attempts, log_constant
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from planaris.planar.evaluator import PfaffianEvaluator
+    from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 
 CAPPED_ERROR = 1e-12
 """Error of log Z of a capped model above which it only tells which spins are locked."""
@@ -53,7 +52,7 @@ def log_partition_of(
         if entries.cap_error > CAPPED_ERROR:
             found = _from_clusters(evaluator, entries, budget)
             if found is not None:
-                return replace(found, certificate=certificate_of(evaluator, couplings))
+                return replace(found, certificate=evaluator.certificate(couplings))
             continue
         total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
@@ -72,7 +71,7 @@ def log_partition_of(
         if found is not None:
             # Any state will do for a gauge; the excess is that above a ground state.
             excess = None if entries.packing is None else found.excess
-            proof = certificate_of(evaluator, couplings)
+            proof = evaluator.certificate(couplings)
             return replace(found, excess=excess, certificate=proof)
     return _around_gauge(evaluator, couplings, stats, budget)
 
@@ -95,7 +94,7 @@ def _from_clusters(
     constant, log_sum = log_constant(evaluator, entries), math.fsum(parts)
     error += EPSILON * (8.0 + abs(constant) + float(np.abs(locked.couplings).sum()))
     excess = log_sum + evaluator.embedding.num_components * math.log(2.0)
-    return around(evaluator, constant + log_sum, error, stats, excess=excess)
+    return evaluator.around(constant + log_sum, error, stats, excess=excess)
 
 
 def locked_spins(
@@ -118,11 +117,11 @@ def _around_gauge(
     best = math.fsum(relative.tolist())
     lower = evaluator.embedding.num_components * math.log(2.0) + best
     if evaluator.genus:
-        return bounds_of(evaluator, couplings, lower, stats)
+        return evaluator.bounds(couplings, lower, stats)
     width = (evaluator.num_spins - evaluator.embedding.num_components) * math.log(2.0)
     value = lower + width / 2
     error = width / 2 + EPSILON * (abs(value) + evaluator.num_spins)
-    return around(evaluator, value, error, stats)
+    return evaluator.around(value, error, stats)
 
 
 def log_partition_from(
@@ -148,7 +147,7 @@ def log_partition_from(
     error = SAFETY * error + EPSILON * (size + 8.0 + abs(value))
     # log Z minus the log weight of the gauge state, without their cancellation.
     excess = log_sum + evaluator.embedding.num_components * math.log(2.0)
-    return around(evaluator, value, error, stats, excess=excess)
+    return evaluator.around(value, error, stats, excess=excess)
 
 
 def sum_pfaffians(
@@ -194,7 +193,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
     agree = agreements(evaluator, entries.spins)
     found = marginals_from(evaluator, uncut, error, log_partition, agree, wide=wide)
-    return replace(found, certificate=certificate_of(evaluator, couplings))
+    return replace(found, certificate=evaluator.certificate(couplings))
 
 
 def _uncut_of_clusters(
@@ -233,7 +232,7 @@ def marginals_from(
         nodes=np.full(evaluator.num_spins, 0.5),
         edges=edges,
         error=4 * error + 4 * EPSILON,
-        log_partition=around(evaluator, log_partition, doubt, {}),
+        log_partition=evaluator.around(log_partition, doubt, {}),
         method="planar",
         proved=False,
         stats={"precision": precision_name(wide)},

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from planaris.kernels.cuts import CutPacking
-from planaris.planar.entries import Entries
+from planaris.planar.pfaffian.entries import Entries
 from planaris.typing import FloatArray, IntArray
 
 CAPS = (40.0, 28.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5)

@@ -11,15 +11,15 @@ from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
-from planaris.planar.capped_moats import MOST_REJECTED
-from planaris.planar.entries import Entries
-from planaris.planar.locked_spins import LockedSpins
-from planaris.planar.precision_ladder import assigned_entries, attempts
-from planaris.planar.single_model import factorize, locked_spins, sum_pfaffians
+from planaris.planar.pfaffian.capped_moats import MOST_REJECTED
+from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.locked_spins import LockedSpins
+from planaris.planar.pfaffian.precision_ladder import assigned_entries, attempts
+from planaris.planar.pfaffian.single_model import factorize, locked_spins, sum_pfaffians
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
-    from planaris.planar.evaluator import PfaffianEvaluator
+    from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 
 CutSampler = Callable[[FloatArray], tuple[Array, BoolArray, FloatArray]]
 """From rows of one number in [0, 1) per edge to a cut per row, which of them rounding may have

@@ -11,13 +11,13 @@ from planaris.budget import Budget
 from planaris.errors import ModelError, PrecisionError
 from planaris.models.arrays import as_array
 from planaris.models.tables import as_integers
-from planaris.planar.entries import Entries
-from planaris.planar.estimate import SignedSum
-from planaris.planar.precision_ladder import assigned_entries
+from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.estimate import SignedSum
+from planaris.planar.pfaffian.precision_ladder import assigned_entries
 from planaris.typing import ArrayLike, FloatArray, LongArray
 
 if TYPE_CHECKING:
-    from planaris.planar.evaluator import PfaffianEvaluator
+    from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 
 ACCURACY = 1e-9
 """Absolute; beyond it correlations are computed in double-double."""

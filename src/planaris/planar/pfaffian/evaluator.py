@@ -1,8 +1,12 @@
-"""The Pfaffian evaluator behind a plan: a graph on a surface, split and dissected once."""
+"""The Pfaffian evaluator behind a plan: a graph on a surface, split and dissected once.
+
+How its sums over cuts are stated, value, error and what it takes to add up anew, is here too.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +17,13 @@ from planaris.embed import Embedding, split_faces
 from planaris.embed.homology import sign_structures
 from planaris.errors import MethodError, ModelError
 from planaris.gpu.fronts import DeviceFronts
+from planaris.kernels.cuts import CutPacking
 from planaris.kernels.graph import connected_components
 from planaris.kernels.pfaffian import Elimination, PlaneModels
+from planaris.planar.ground_state import gauge_spins
+from planaris.planar.pfaffian.estimate import EPSILON
+from planaris.result import CutSum, LogPartition, Proof, Stats
+from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
 FACE_LENGTH = 8
@@ -37,6 +46,67 @@ MOST_WORK = 1e9
 """Multiplications, about, above which the threads share one model instead of one model each."""
 
 
+WEAK_COUPLING = 3.0
+"""Sums of couplings up to here need no certificate: they are added up anew without help."""
+
+
+@dataclass(frozen=True, eq=False)
+class CutSumCertificate(Proof):
+    """The faces, the state and the order of a sum over cuts, found when they are asked for.
+
+    Attributes
+    ----------
+    embedding : Embedding
+        The surface.
+    couplings : numpy.ndarray
+        One per edge.
+    biased : bool
+        Whether the last spin is a bias spin, held at +1, and no spin of the model.
+    """
+
+    embedding: Embedding
+    couplings: FloatArray
+    biased: bool = False
+
+    __repr__ = one_line
+
+    @cached_property
+    def _gauge(self) -> tuple[Int8Array, CutPacking]:
+        spins, unsatisfied = gauge_spins(self.embedding, self.couplings)
+        return spins, unsatisfied.certificate
+
+    @property
+    def spins(self) -> Int8Array:
+        """The state that cuts are relative to."""
+        spins = self._gauge[0]
+        return spins[:-1] * spins[-1] if self.biased else spins
+
+    @property
+    def packing(self) -> CutPacking | None:
+        """The sets of faces that prove it a ground state; None on surfaces of higher genus."""
+        return None if self.embedding.genus else self._gauge[1]
+
+    def without_bias(self) -> CutSumCertificate:
+        """Return it for the model whose fields are couplings to the last spin, held at +1."""
+        return replace(self, biased=True)
+
+    def as_proof(self) -> CutSum:
+        """Return it as plain arrays, for :mod:`planaris.verify` and for files."""
+        none: IntArray = np.zeros(0, dtype=np.int32)
+        no_values: FloatArray = np.zeros(0)
+        sets = self.packing
+        return CutSum(
+            walk=self.embedding.face_walk,
+            offsets=self.embedding.face_offsets,
+            spins=self.spins,
+            order=none if sets is None else sets.order,
+            start=none if sets is None else sets.start,
+            stop=none if sets is None else sets.stop,
+            parent=none if sets is None else sets.parent,
+            values=no_values if sets is None else sets.values,
+        )
+
+
 class PfaffianEvaluator:
     """The symbolic part of all Pfaffians of a graph; couplings come later.
 
@@ -51,6 +121,8 @@ class PfaffianEvaluator:
     ----------
     embedding, split : Embedding
         The surface, as given and with long faces split by chords, which come after the edges.
+    num_spins, num_edges, genus : int
+        Of the surface.
     """
 
     def __init__(self, embedding: Embedding, positions: ArrayLike | None) -> None:
@@ -60,28 +132,14 @@ class PfaffianEvaluator:
                 f"4^{embedding.genus} Pfaffians would be needed"
             )
             raise MethodError(msg, genus=embedding.genus)
-        self.embedding = embedding
+        self.embedding, self.genus = embedding, embedding.genus
+        self.num_spins, self.num_edges = embedding.num_vertices, embedding.num_edges
         self.split = split_faces(embedding, FACE_LENGTH)
         spots = None if positions is None else np.asarray(positions, dtype=np.float64)
         if spots is not None and spots.shape != (embedding.num_vertices, 2):
             msg = f"`positions` must have shape ({embedding.num_vertices}, 2), got {spots.shape}"
             raise ModelError(msg)
         self._centres = face_centres(self.split, spots)
-
-    @property
-    def num_spins(self) -> int:
-        """Number of spins."""
-        return self.embedding.num_vertices
-
-    @property
-    def num_edges(self) -> int:
-        """Number of couplings."""
-        return self.embedding.num_edges
-
-    @property
-    def genus(self) -> int:
-        """Genus of the embedding."""
-        return self.embedding.genus
 
     @cached_property
     def elimination(self) -> Elimination:
@@ -151,6 +209,40 @@ class PfaffianEvaluator:
             needed *= 4.0**self.genus
         instead = "use planaris.ground_state or bounds, or a machine with more memory"
         budget.check_memory(needed, f"{task} of {self.num_spins} spins", instead)
+
+    # -- how its sums are stated --------------------------------------------------------------
+
+    def certificate(self, couplings: FloatArray) -> CutSumCertificate | None:
+        """Return what it takes to add up anew; None for warm plane models, which need no help."""
+        if self.genus == 0 and np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
+            return None
+        return CutSumCertificate(self.embedding, couplings.copy())
+
+    def around(self, value: float, error: float, stats: Stats, **details: Any) -> LogPartition:
+        """Return log Z with its estimated error."""
+        return LogPartition.around(
+            value,
+            error,
+            num_variables=self.num_spins,
+            method="planar",
+            proved=False,
+            stats={**stats, "error": error},
+            **details,
+        )
+
+    def bounds(self, couplings: FloatArray, lower: float, stats: Stats) -> LogPartition:
+        """Return what holds without elimination: one state below, all states above."""
+        size = float(np.abs(couplings).sum())
+        upper = size + self.num_spins * math.log(2.0)
+        slack = EPSILON * (size + self.num_spins)
+        return LogPartition.between(
+            lower - slack,
+            upper + slack,
+            value=lower,
+            num_variables=self.num_spins,
+            method="planar",
+            stats={**stats, "error": upper - lower},
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         again = ("elimination", "flips", "models", "_on_devices")

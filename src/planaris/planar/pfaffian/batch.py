@@ -18,12 +18,11 @@ from planaris.errors import MethodError, ModelError
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
 from planaris.models.base import energy_tolerance
-from planaris.planar.enclosure import prove_log_partition, prove_marginals
-from planaris.planar.estimate import EPSILON, SAFETY
-from planaris.planar.evaluator import PfaffianEvaluator
 from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
-from planaris.planar.results import around, bounds_of, certificate_of
-from planaris.planar.single_model import log_partition_of, marginals_of
+from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals
+from planaris.planar.pfaffian.estimate import EPSILON, SAFETY
+from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
+from planaris.planar.pfaffian.single_model import log_partition_of, marginals_of
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import log_partition_tolerance
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
@@ -235,12 +234,11 @@ def _as_log_partitions(
         if k in singles:
             return singles[k]
         route = int(rows.route[k])
-        return around(
-            evaluator,
+        return evaluator.around(
             float(values[k]),
             float(errors[k]),
             {**stats, "gauge": GAUGES[route]},
-            certificate=certificate_of(evaluator, couplings[k]),
+            certificate=evaluator.certificate(couplings[k]),
             excess=float(rows.log_sum[k]) + log_2 if route > 1 else None,
         )
 
@@ -282,7 +280,7 @@ def _single(
 def _late(evaluator: PfaffianEvaluator, couplings: FloatArray) -> LogPartition:
     """Return what the state of all spins up says: it needs no elimination."""
     lower = evaluator.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
-    return replace(bounds_of(evaluator, couplings, lower, {}), status="time_limit")
+    return replace(evaluator.bounds(couplings, lower, {}), status="time_limit")
 
 
 def late(evaluator: PfaffianEvaluator, couplings: FloatArray) -> LogPartitions:
@@ -338,10 +336,10 @@ def _as_marginals(
             nodes=np.full(evaluator.num_spins, 0.5),
             edges=rows.equal[k],
             error=4 * float(rows.error[k]) + 4 * EPSILON,
-            log_partition=around(evaluator, float(log_z[k]), float(doubts[k]), {}),
+            log_partition=evaluator.around(float(log_z[k]), float(doubts[k]), {}),
             method="planar",
             proved=False,
-            certificate=certificate_of(evaluator, couplings[k]),
+            certificate=evaluator.certificate(couplings[k]),
             stats={"precision": "double", "gauge": GAUGES[int(rows.route[k])]},
         )
 

@@ -14,13 +14,13 @@ from planaris.errors import PrecisionError
 from planaris.kernels.cuts import CutPacking
 from planaris.kernels.pfaffian import any_order
 from planaris.matching.tjoins import TJoin
-from planaris.planar.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed
-from planaris.planar.entries import LARGEST_WIDE, Entries
 from planaris.planar.ground_state import gauge_spins
+from planaris.planar.pfaffian.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed
+from planaris.planar.pfaffian.entries import LARGEST_WIDE, Entries
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
-    from planaris.planar.evaluator import PfaffianEvaluator
+    from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 
 WEAK_COUPLING = 3.0
 """Up to here no gauge is tried first: entries are of one size, more or less."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.kernels.pfaffian import Elimination, LogPfaffian
-from planaris.planar.entries import Entries
+from planaris.planar.pfaffian.entries import Entries
 from planaris.result import Stats
 from planaris.typing import FloatArray
 

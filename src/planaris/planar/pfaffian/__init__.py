@@ -1,0 +1,1 @@
+"""Pfaffians of graphs on surfaces: log Z, marginals, correlations and samples."""
