@@ -1,8 +1,7 @@
 """Plane graphs: rotation systems, planarity, faces, duals, genus, bias spins."""
 
 from planaris.embed.bias import BiasedModel, closest_planar_model, join_bias_spin
-from planaris.embed.chords import split_faces
-from planaris.embed.embedding import Embedding
+from planaris.embed.embedding import Embedding, split_faces
 from planaris.embed.genus import LowGenus, low_genus_embedding, torus_shape
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures

@@ -2,9 +2,14 @@
 
 from planaris.errors import NotFittedError
 from planaris.learn.crf import PlanarCRF
-from planaris.learn.features import edge_features, group_features
 from planaris.learn.grid import GridCRF, GridPotentials
-from planaris.learn.instances import Instance, graph_instance, image_instance
+from planaris.learn.instances import (
+    Instance,
+    edge_features,
+    graph_instance,
+    group_features,
+    image_instance,
+)
 from planaris.learn.optimize import Training
 from planaris.learn.segmentation import Segmentation, segment_image
 from planaris.learn.tied import TiedGraph

@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import ModelError, NotFittedError
-from planaris.learn.logistic import fit_logistic
+from planaris.learn.instances import as_image
 from planaris.learn.parameters import Parameters
 from planaris.models import IsingModel
-from planaris.models.arrays import as_real
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 ImageFeatures = Callable[[FloatArray], FloatArray]
 """Takes an image (H, W) or (H, W, C), returns one row of features per pixel: (H, W, k)."""
+
+MAX_STEPS = 50
+TOLERANCE = 1e-8
+"""Newton decrement, relative to the objective, at which to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,21 +246,6 @@ def _learn(
     return node_weights, edge_weights
 
 
-def as_image(name: str, image: ArrayLike) -> FloatArray:
-    """Return an image (H, W) or (H, W, C) of finite numbers."""
-    x = as_real(name, image)
-    if x.ndim not in (2, 3):
-        msg = f"`{name}` must have shape (H, W) or (H, W, C), got {x.shape}"
-        if x.ndim == 1 and name == "X[0]":
-            msg += "; `X` is a list of images: pass [image] for one"
-        raise ModelError(msg)
-    if not np.isfinite(x).all():
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
-        msg = f"`{name}` must be finite, got {x[at]} at {at}"
-        raise ModelError(msg)
-    return x
-
-
 def _as_spins(name: str, mask: ArrayLike, shape: tuple[int, int]) -> Int8Array:
     y = np.asarray(mask)
     if y.shape != shape:
@@ -288,3 +276,60 @@ def _around(right: FloatArray, down: FloatArray, spins: Int8Array) -> FloatArray
     total[:-1] += down * s[1:]
     total[1:] += down * s[:-1]
     return total
+
+
+# -- logistic regression on spins --------------------------------------------------------------
+
+
+def fit_logistic(
+    blocks: Sequence[tuple[FloatArray, Int8Array]], *, regularization: float = 1.0
+) -> FloatArray:
+    """Return ``w`` that minimises ``Σ log(1 + exp(-2 s ⟨x, w⟩)) + ½ regularization ‖w‖²``.
+
+    So that P(s | x) ∝ exp(s ⟨x, w⟩): a spin in the field ⟨x, w⟩.
+
+    Parameters
+    ----------
+    blocks : sequence of pairs
+        Rows ``x`` (n, k) and spins ``s`` (n,), one pair per image.
+    regularization : float
+        Above zero: separable data have a solution, too.
+
+    Examples
+    --------
+    >>> x, s = np.ones((4, 1)), np.array([1, 1, 1, -1], dtype=np.int8)
+    >>> fit_logistic([(x, s)], regularization=1e-9).round(4).tolist()  # ½ log 3
+    [0.5493]
+    """
+    weights = np.zeros(blocks[0][0].shape[1])
+    value, gradient, hessian = _evaluate(blocks, weights, regularization)
+    for _ in range(MAX_STEPS):
+        step = np.linalg.solve(hessian, gradient)
+        decrement = float(gradient @ step)
+        if decrement <= TOLERANCE * max(value, 1e-300):
+            break
+        size = 1.0
+        while True:
+            trial = _evaluate(blocks, weights - size * step, regularization)
+            if trial[0] <= value - 1e-4 * size * decrement or size < 1e-8:
+                break
+            size /= 2
+        weights = weights - size * step
+        value, gradient, hessian = trial
+    return weights
+
+
+def _evaluate(
+    blocks: Sequence[tuple[FloatArray, Int8Array]], weights: FloatArray, regularization: float
+) -> tuple[float, FloatArray, FloatArray]:
+    k = len(weights)
+    value = regularization * float(weights @ weights) / 2
+    gradient = regularization * weights
+    hessian = regularization * np.eye(k)
+    for x, s in blocks:
+        z = 2.0 * s * (x @ weights)
+        value += float(np.logaddexp(0.0, -z).sum())
+        wrong = np.exp(-np.logaddexp(0.0, z))
+        gradient = gradient - 2.0 * (x.T @ (wrong * s))
+        hessian = hessian + 4.0 * (x.T @ (x * (wrong * (1.0 - wrong))[:, None]))
+    return value, gradient, hessian

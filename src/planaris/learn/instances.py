@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,6 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
-from planaris.learn.features import EdgeFeature, edge_features, group_features
-from planaris.learn.grid import as_image
 from planaris.learn.tied import TiedGraph
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_real
@@ -21,6 +19,9 @@ from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
 PEGS = ("corners",)
 GROUPS = ("tied", "direction")
 FIELDS = ("border",)
+
+EdgeFeature = Callable[[FloatArray, IntArray], FloatArray]
+"""Takes an image (H, W, C) and edges (m, 2) between pixels, returns columns (m, k)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ def image_instance(
     image : array_like, shape (H, W) or (H, W, C)
         Pixels are spins, numbered row by row.
     features : sequence of str or callable
-        See :func:`planaris.learn.features.edge_features`.
+        See :func:`planaris.learn.instances.edge_features`.
     groups : {"tied", "direction"}
         The same weights for all edges, or other ones for edges to the right and down.
     peg : {"corners"}, optional
@@ -237,3 +238,129 @@ def _as_graph(graph: Any) -> tuple[int, IntArray, FloatArray | None]:
         f"(num_spins, edges), got {type(graph).__name__}"
     )
     raise ModelError(msg)
+
+
+# -- features of the edges of an image ---------------------------------------------------------
+
+
+def _bias(image: FloatArray, edges: IntArray) -> FloatArray:
+    return np.ones((len(edges), 1))
+
+
+def _difference(image: FloatArray, edges: IntArray) -> FloatArray:
+    flat = image.reshape(-1, image.shape[2])
+    return np.asarray(np.abs(flat[edges[:, 0]] - flat[edges[:, 1]]))
+
+
+def _distance(image: FloatArray, edges: IntArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(_difference(image, edges), axis=1, keepdims=True))
+
+
+def _smooth(image: FloatArray, edges: IntArray) -> FloatArray:
+    from scipy.ndimage import gaussian_filter
+
+    return _difference(gaussian_filter(image, (1.0, 1.0, 0.0)), edges)
+
+
+def _gradient(image: FloatArray, edges: IntArray) -> FloatArray:
+    """Sobel gradient across the edge, over six pixels: less noise than one difference."""
+    from scipy.ndimage import sobel
+
+    along = np.stack([sobel(image, axis=k, mode="nearest") / 8 for k in (0, 1)])
+    flat = along.reshape(2, -1, image.shape[2])
+    vertical = (np.abs(np.diff(edges, axis=1)[:, 0]) != 1) | (image.shape[1] == 1)
+    axis = np.where(vertical, 0, 1)
+    mean = (flat[axis, edges[:, 0]] + flat[axis, edges[:, 1]]) / 2
+    return np.abs(mean)
+
+
+def _contrast(image: FloatArray, edges: IntArray) -> FloatArray:
+    """exp(-d² / 2⟨d²⟩): one where the colours agree, near zero at strong edges."""
+    squared = _distance(image, edges) ** 2
+    scale = 2.0 * float(squared.mean()) if len(squared) else 1.0
+    return np.exp(-squared / scale) if scale > 0 else np.ones_like(squared)
+
+
+FEATURES: dict[str, EdgeFeature] = {
+    "bias": _bias,
+    "difference": _difference,
+    "distance": _distance,
+    "smooth": _smooth,
+    "gradient": _gradient,
+    "contrast": _contrast,
+}
+"""By name: a constant; |Δ| of every channel; the length of Δ; |Δ| of the image under a Gaussian
+of one pixel; the Sobel gradient across the edge; exp(-d² / 2⟨d²⟩)."""
+
+
+def edge_features(
+    image: ArrayLike,
+    edges: IntArray,
+    features: Sequence[str | EdgeFeature] = ("bias", "difference"),
+) -> FloatArray:
+    """Return the features of every edge, one row per edge.
+
+    Parameters
+    ----------
+    image : array_like, shape (H, W) or (H, W, C)
+        Pixels are numbered row by row.
+    edges : array of int, shape (m, 2)
+        Pairs of pixels.
+    features : sequence of str or callable
+        Names of :data:`FEATURES`, or functions of image (H, W, C) and edges.
+
+    Examples
+    --------
+    >>> edge_features([[0.0, 3.0, 1.0]], np.array([[0, 1], [1, 2]])).tolist()
+    [[1.0, 3.0], [1.0, 2.0]]
+    """
+    x = np.asarray(image, dtype=np.float64)
+    x = x[:, :, None] if x.ndim == 2 else x
+    columns = []
+    for feature in features:
+        if isinstance(feature, str) and feature not in FEATURES:
+            msg = (
+                f"`features` must be functions or names out of {', '.join(FEATURES)}; "
+                f"got {feature!r}"
+            )
+            raise ModelError(msg)
+        make = FEATURES[feature] if isinstance(feature, str) else feature
+        found = np.asarray(make(x, edges), dtype=np.float64)
+        columns.append(found[:, None] if found.ndim == 1 else found)
+    if not columns:
+        msg = "`features` must name at least one feature"
+        raise ModelError(msg)
+    return np.concatenate(columns, axis=1)
+
+
+def group_features(features: ArrayLike, groups: ArrayLike, num_groups: int) -> FloatArray:
+    """Give every group of edges its own parameters: features (m, k) become (m, k · groups).
+
+    >>> group_features([[1.0, 5.0], [1.0, 7.0]], [0, 1], 2).tolist()
+    [[1.0, 5.0, 0.0, 0.0], [0.0, 0.0, 1.0, 7.0]]
+    """
+    x = np.asarray(features, dtype=np.float64)
+    group = np.asarray(groups, dtype=np.int64)
+    if group.shape != (len(x),) or (
+        group.size and not 0 <= group.min() <= group.max() < num_groups
+    ):
+        msg = f"`groups` must hold {len(x)} numbers from 0 to {num_groups - 1}"
+        raise ModelError(msg)
+    spread = np.zeros((len(x), num_groups, x.shape[1]))
+    spread[np.arange(len(x)), group] = x
+    return spread.reshape(len(x), -1)
+
+
+def as_image(name: str, image: ArrayLike) -> FloatArray:
+    """Return an image (H, W) or (H, W, C) of finite numbers."""
+    x = as_real(name, image)
+    if x.ndim not in (2, 3):
+        msg = f"`{name}` must have shape (H, W) or (H, W, C), got {x.shape}"
+        if x.ndim == 1 and name == "X[0]":
+            msg += "; `X` is a list of images: pass [image] for one"
+        raise ModelError(msg)
+    if not np.isfinite(x).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+        msg = f"`{name}` must be finite, got {x[at]} at {at}"
+        raise ModelError(msg)
+    return x

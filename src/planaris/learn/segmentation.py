@@ -13,8 +13,8 @@ from planaris.generate import square_lattice
 from planaris.infer import ground_state
 from planaris.learn.boxed import SHIFTS, cut_in_box
 from planaris.learn.crf import PlanarCRF
-from planaris.learn.features import edge_features
-from planaris.learn.grid import GridPotentials, as_image
+from planaris.learn.grid import GridPotentials
+from planaris.learn.instances import as_image, edge_features
 from planaris.learn.tied import TiedGraph
 from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.show import one_line

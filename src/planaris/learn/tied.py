@@ -15,13 +15,14 @@ from planaris.embed import Embedding, embed
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.gpu.device import find_device, import_torch
 from planaris.kernels.cuts import spins_from_disagreements
+from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges
 from planaris.planar.ground_state import ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.pfaffian.on_device import evaluate_on_device
 from planaris.planar.plan import Plan
-from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
+from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
 
 
 class TiedGraph:
@@ -69,17 +70,17 @@ class TiedGraph:
         self._contract(positions)
 
     def _contract(self, positions: ArrayLike | None) -> None:
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
         n, ties = self.num_spins, self.ties
-        joined = coo_array((np.ones(len(ties)), (ties[:, 0], ties[:, 1])), shape=(n, n))
-        count, self.group = connected_components(joined, directed=False)
-        self.sign, conflict = spins_from_disagreements(n, ties, self.opposite)
-        if conflict >= 0:
-            u, v = ties[conflict].tolist()
-            msg = f"`ties` contradict each other at the pair ({u}, {v})"
-            raise ModelError(msg, pair=(u, v))
+        count, self.sign = n, np.ones(n, dtype=np.int8)
+        self.group: IntArray = np.arange(n, dtype=np.int32)
+        if len(ties):
+            self.group = connected_components(n, ties)
+            count = int(self.group.max()) + 1
+            self.sign, conflict = spins_from_disagreements(n, ties, self.opposite)
+            if conflict >= 0:
+                u, v = ties[conflict].tolist()
+                msg = f"`ties` contradict each other at the pair ({u}, {v})"
+                raise ModelError(msg, pair=(u, v))
         ends = self.group[self.edges]
         inner = ends[:, 0] == ends[:, 1]
         self._relative = self.sign[self.edges[:, 0]] * self.sign[self.edges[:, 1]]

@@ -10,7 +10,7 @@ import pytest
 from planaris.errors import ModelError, NotFittedError
 from planaris.generate import shape_mask
 from planaris.learn import GridCRF
-from planaris.learn.logistic import fit_logistic
+from planaris.learn.grid import fit_logistic
 from planaris.reference.brute_force import all_states
 
 

@@ -7,12 +7,12 @@ import pytest
 from scipy.optimize import minimize
 
 from planaris.learn.optimize import (
+    maximise_on_simplex,
     minimise_by_bundle,
     minimise_by_subgradient,
     minimise_smooth,
 )
 from planaris.learn.risks import Plane
-from planaris.learn.simplex import maximise_on_simplex
 
 
 def random_planes(rng, count=30, dimension=4):
