@@ -1,11 +1,19 @@
 """What the user states: Ising models and Markov random fields, and exact ways between them."""
 
-from planaris.models.convert import bias2fields, fields2bias, ising2mrf, mrf2ising
+from planaris.models.convert import (
+    Chain,
+    Inverse,
+    bias2fields,
+    fields2bias,
+    ising2mrf,
+    lift_ground_state,
+    lift_log_partition,
+    mrf2ising,
+)
 from planaris.models.encode import kary2binary, mrf2pairwise
-from planaris.models.inverse import Chain, Inverse, lift_ground_state, lift_log_partition
 from planaris.models.ising import IsingModel
 from planaris.models.mrf import MarkovRandomField
-from planaris.models.pairwise import PairwiseView
+from planaris.models.tables import PairwiseView
 
 __all__ = [
     "Chain",

@@ -8,10 +8,9 @@ from typing import cast
 import numpy as np
 
 from planaris.errors import MethodError, ModelError, TooLargeError
-from planaris.models.inverse import Inverse
+from planaris.models.convert import Inverse
 from planaris.models.mrf import MarkovRandomField
-from planaris.models.pairwise import PairwiseView
-from planaris.models.tables import as_labels
+from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
 

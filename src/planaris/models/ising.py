@@ -16,19 +16,17 @@ from planaris.models.arrays import (
     as_number,
     as_positions,
     as_real,
-    checked_count,
-    implied_num_spins,
-    merge_parallel_edges,
-    number_labels,
-)
-from planaris.models.base import ScaledModel, energy_tolerance, exact_sums
-from planaris.models.foreign import (
     binary_energy,
+    checked_count,
     graph_arrays,
     image_grid,
+    implied_num_spins,
     matrix_couplings,
+    merge_parallel_edges,
+    number_labels,
     qubo_terms,
 )
+from planaris.models.base import ScaledModel, energy_tolerance, exact_sums
 from planaris.show import facts_html, graph_svg, many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 

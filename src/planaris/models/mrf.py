@@ -31,7 +31,7 @@ from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, LongArra
 
 if TYPE_CHECKING:
     from planaris.models.condition import Conditioning
-    from planaris.models.pairwise import PairwiseView
+    from planaris.models.tables import PairwiseView
 
 
 class MarkovRandomField(ScaledModel):
@@ -320,8 +320,8 @@ class MarkovRandomField(ScaledModel):
         return condition(self, evidence, keep_numbering=keep_numbering)
 
     def pairwise_view(self) -> PairwiseView:
-        """Merge the factors into node and edge tables; see :mod:`planaris.models.pairwise`."""
-        from planaris.models.pairwise import pairwise_view
+        """Merge the factors into node and edge tables; see :mod:`planaris.models.tables`."""
+        from planaris.models.tables import pairwise_view
 
         return pairwise_view(self)
 

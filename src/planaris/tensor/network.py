@@ -15,7 +15,7 @@ from planaris.errors import PrecisionError
 from planaris.kernels import tensor
 from planaris.kernels.tensor import NetworkArrays
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.pairwise import PairwiseView
+from planaris.models.tables import PairwiseView
 from planaris.typing import FloatArray, IntArray, LongArray
 
 Model = IsingModel | MarkovRandomField

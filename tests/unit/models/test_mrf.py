@@ -21,7 +21,7 @@ from planaris.models import (
     mrf2ising,
     mrf2pairwise,
 )
-from planaris.models.inverse import Chain
+from planaris.models.convert import Chain
 from planaris.reference import enumerate_assignments, enumerate_states
 
 PAIR = ((0, 1), [[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])

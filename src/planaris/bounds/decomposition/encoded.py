@@ -24,7 +24,7 @@ from planaris.bounds.labels.trees import label_trw, table_upper, without_zeros
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.pairwise import PairwiseView
+from planaris.models.tables import PairwiseView
 from planaris.result import LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON, as_bias_model
 from planaris.subgraphs.families import planar_family

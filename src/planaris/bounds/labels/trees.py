@@ -17,7 +17,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.messages import LabelTables, forest_log_partition, sweep_labels
 from planaris.models import MarkovRandomField
-from planaris.models.pairwise import PairwiseView
+from planaris.models.tables import PairwiseView
 from planaris.result import Bounds, LabelTrees, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.subgraphs.convex_combination import Callback
