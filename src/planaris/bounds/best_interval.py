@@ -14,7 +14,6 @@ from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import Bounds, GroundState, HeavyState, LogPartition, LowestEnergy
 from planaris.subgraphs.convex_combination import Callback
-from planaris.treewidth.rounding import size_of_logs
 
 
 class BestInterval:
@@ -115,7 +114,7 @@ def is_cold(model: IsingModel | MarkovRandomField) -> bool:
     >>> is_cold(IsingModel([(0, 1)], [100.0])), is_cold(IsingModel([(0, 1)], [1.0]))
     (True, False)
     """
-    return size_of_logs(model) > COLD * log_num_states(model)
+    return model.log_weight_size > COLD * log_num_states(model)
 
 
 def from_ground_state(

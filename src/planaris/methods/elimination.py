@@ -10,7 +10,6 @@ from planaris.methods.registry import Model
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.reductions.parts import num_components
 from planaris.treewidth.plan import EliminationPlan, Task
-from planaris.treewidth.rounding import size_of_logs
 
 FIRM_SECONDS = 600.0
 """Eliminations estimated to take longer are not begun unless a time limit allows them."""
@@ -67,7 +66,7 @@ def sharper_elimination(
     logs = np.abs(mrf.log_values[np.isfinite(mrf.log_values)])
     usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
     uneven = float(logs.max(initial=0.0)) > UNEVEN * max(usual, 1.0)
-    large = mrf.num_variables <= SMALL and size_of_logs(mrf) > LARGE
+    large = mrf.num_variables <= SMALL and mrf.log_weight_size > LARGE
     if not (uneven or large):
         return None
     plan = fitting_elimination(mrf, task, budget)

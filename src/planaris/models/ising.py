@@ -294,6 +294,15 @@ class IsingModel(ScaledModel):
         """Whether any field is different from zero."""
         return bool(np.any(self.fields))
 
+    @property
+    def log_weight_size(self) -> float:
+        """How large a log weight can be, the offset left out.
+
+        >>> IsingModel([(0, 1)], [2.0], [-1.0, 0.0]).log_weight_size
+        3.0
+        """
+        return float(np.abs(self.couplings).sum() + np.abs(self.fields).sum())
+
     def log_weight(self, states: ArrayLike) -> FloatArray:
         """Return Σ J s s + Σ h s + offset of one state or of each row of a batch.
 

@@ -244,6 +244,13 @@ class MarkovRandomField(ScaledModel):
         """Stride, in its factor's table, of every entry of ``scopes``."""
         return c_strides(self.cardinalities[self.scopes], self.scope_offsets)
 
+    @property
+    def log_weight_size(self) -> float:
+        """How large a log weight can be: the sum of the largest finite entries of all tables."""
+        sizes = np.where(np.isfinite(self.log_values), np.abs(self.log_values), 0.0)
+        starts = self.table_offsets[:-1][np.diff(self.table_offsets) > 0]
+        return float(np.maximum.reduceat(sizes, starts).sum()) if len(starts) else 0.0
+
     def log_weight(self, assignments: ArrayLike) -> FloatArray:
         """Return Σ_f log f(x_f) of one assignment or of each row of a batch.
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from planaris.models import IsingModel
 from planaris.result import Marginals
-from planaris.treewidth.rounding import size_of_logs
 
 STRONG = 1e6
 """Couplings and fields above this may be weakened to it."""
@@ -26,7 +25,7 @@ def weakened(model: IsingModel) -> IsingModel | None:
     >>> weakened(IsingModel([(0, 1), (1, 2)], [1e300, -1.0])).couplings.tolist()
     [1000000.0, -1.0]
     """
-    if size_of_logs(model) < HUGE:
+    if model.log_weight_size < HUGE:
         return None
     couplings, fields = (np.clip(x, -STRONG, STRONG) for x in (model.couplings, model.fields))
     return model.with_couplings(couplings, fields)

@@ -15,7 +15,7 @@ from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.treewidth.flatten import Model, num_variables
 from planaris.treewidth.on_device import make_run
 from planaris.treewidth.plan import EliminationPlan
-from planaris.treewidth.rounding import EPS, shaken, size_of_logs
+from planaris.treewidth.rounding import EPS, shaken
 from planaris.treewidth.run import METHOD, Run
 from planaris.typing import Array, FloatArray, Rng
 
@@ -134,7 +134,7 @@ def marginals(
 
 def _moved(run: Run, nodes: FloatArray, factors: FloatArray) -> float:
     """Return by how much marginals change with the last places of the numbers of the model."""
-    if size_of_logs(run.model) > 2.0**50:  # small numbers are lost beside the large ones
+    if run.model.log_weight_size > 2.0**50:  # small numbers are lost beside the large ones
         return 1.0
     again = run.again(shaken(run.model))
     with again.timed() as budget:
@@ -229,11 +229,11 @@ def sample(
         msg = f"`num_samples` must not be negative, got {num_samples}"
         raise ModelError(msg)
     budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
-    uneven = EPS * size_of_logs(model) > MARGINAL_TOLERANCE
+    uneven = EPS * model.log_weight_size > MARGINAL_TOLERANCE
     if uneven and not marginals(model, plan=plan, time_limit=budget).exact:
         msg = (
             "samples of this model would be decided by the last places of its numbers, which are "
-            f"as large as {size_of_logs(model):.2g} in all; scale it down"
+            f"as large as {model.log_weight_size:.2g} in all; scale it down"
         )
         raise PrecisionError(msg)
     run = Run(model, "sample", plan, budget)

@@ -20,7 +20,7 @@ from planaris.treewidth.flatten import (
     to_factor_arrays,
     to_pairwise_form,
 )
-from planaris.treewidth.rounding import EPS, size_of_logs
+from planaris.treewidth.rounding import EPS
 from planaris.typing import ArrayLike, IntArray
 
 Task = Literal["log_partition", "marginals", "ground_state", "sample"]
@@ -173,7 +173,7 @@ def _find_plan(
             f"{frontier.MAX_BITS} spins; use kind='clusters'"
         )
         raise MethodError(msg)
-    sharp = task != "ground_state" and size_of_logs(model) > BLURRED
+    sharp = task != "ground_state" and model.log_weight_size > BLURRED
     best = _cheapest(plans, limit, sharp)
     if kind == "frontier" or order is not None or best.seconds < 0.01:
         return best
@@ -201,7 +201,7 @@ def wide_plan(
 
     None where doubles do, or where such tables take too much memory or time.
     """
-    rounding = EPS * size_of_logs(model) * len(plan.order)
+    rounding = EPS * model.log_weight_size * len(plan.order)
     if rounding <= FINE * model.energy_tolerance and not always:
         return None
     if plan.kind != "clusters":

@@ -56,19 +56,6 @@ class Total:
         return math.fsum([*self.terms, self.error])
 
 
-def size_of_logs(model: Model) -> float:
-    """Return how large a log weight can be: the sum of the largest finite ones of all factors.
-
-    >>> size_of_logs(IsingModel([(0, 1)], [2.0], [-1.0, 0.0]))
-    3.0
-    """
-    if isinstance(model, IsingModel):
-        return float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
-    sizes = np.where(np.isfinite(model.log_values), np.abs(model.log_values), 0.0)
-    starts = model.table_offsets[:-1][np.diff(model.table_offsets) > 0]
-    return float(np.maximum.reduceat(sizes, starts).sum()) if len(starts) else 0.0
-
-
 def bracket(arrays: FactorArrays) -> tuple[list[float], FactorArrays, FactorArrays]:
     """Return constants and two models of smaller numbers with log Z between theirs.
 

@@ -12,7 +12,6 @@ import planaris as pl
 from planaris import IsingModel, MarkovRandomField, treewidth
 from planaris.errors import MethodError
 from planaris.generate import square_lattice
-from planaris.treewidth.rounding import size_of_logs
 
 KINDS = ["clusters", "frontier"]
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
@@ -71,10 +70,10 @@ def test_samples_that_rounding_would_decide_are_refused() -> None:
         pl.sample(IsingModel(TRIANGLE, [1e300, 1e300, -1e300]), 2, 0)
 
 
-def test_size_of_logs_of_fields_with_hard_constraints() -> None:
+def test_log_weight_size_of_fields_with_hard_constraints() -> None:
     field = MarkovRandomField([2, 3], [((), 2.0), ((0, 1), [[1, 0, 1], [0, 10, 1]])])
-    assert size_of_logs(field) == pytest.approx(math.log(2) + math.log(10))
-    assert size_of_logs(MarkovRandomField([2], [])) == 0.0
+    assert field.log_weight_size == pytest.approx(math.log(2) + math.log(10))
+    assert MarkovRandomField([2], []).log_weight_size == 0.0
 
 
 @pytest.mark.parametrize("method", ["treewidth", "brute-force", "planar"])
