@@ -24,7 +24,7 @@ from planaris.kernels.decoding import (
     packed_bits,
 )
 from planaris.planar import Plan
-from planaris.planar.on_device import log_partitions_on
+from planaris.planar.pfaffian.on_device import log_partitions_on
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
 FACE_LENGTH = 8

@@ -242,7 +242,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
         at = int(np.argmax(np.diff(mrf.scope_offsets)))
         msg = (
             f"a pairwise view needs factors of at most two variables, but factor {at} has "
-            f"{mrf.scope(at).size}; `planaris.models.convert.mrf2pairwise` gives a pairwise model"
+            f"{mrf.scope(at).size}; `planaris.models.mrf2pairwise` gives a pairwise model"
         )
         raise MethodError(msg, factor=at)
     cards = mrf.cardinalities.astype(np.int64)
