@@ -15,17 +15,16 @@ from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
-from planaris.methods.elimination import (
+from planaris.methods.planar import correlations_from_bias
+from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
+from planaris.methods.surface import enclose_from_warmer, samples_from_warmer, surface_of_part
+from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
+from planaris.methods.tensor_network import exact_samples, improve_value
+from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,
     sharper_elimination,
 )
-from planaris.methods.planar import correlations_from_bias
-from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
-from planaris.methods.surface import surface_of_part
-from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
-from planaris.methods.tensor_network import exact_samples, improve_value
-from planaris.methods.warm_surfaces import enclose_from_warmer, samples_from_warmer
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.parts import (

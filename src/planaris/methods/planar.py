@@ -7,8 +7,8 @@ import numpy as np
 from planaris import treewidth
 from planaris.budget import Budget
 from planaris.errors import MethodError, NotPlanarError, PrecisionError
-from planaris.methods.elimination import fitting_elimination
 from planaris.methods.registry import Method, Model, Question, Task
+from planaris.methods.treewidth import fitting_elimination
 from planaris.models import IsingModel, bias2fields
 from planaris.reductions.correlations import correlations_with_bias
 from planaris.reductions.ising_form import IsingForm

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from planaris import treewidth
 from planaris.budget import Budget
-from planaris.methods.elimination import fitting_elimination
 from planaris.methods.registry import Method, Model, Task
+from planaris.models import IsingModel, MarkovRandomField
+from planaris.reductions.parts import num_components
+from planaris.treewidth.plan import EliminationPlan
+from planaris.treewidth.plan import Task as Purpose
+
+FIRM_SECONDS = 600.0
+"""Eliminations estimated to take longer are not begun unless a time limit allows them."""
+
+PLAN_SHARE = 0.3
+"""Of the time that is left, which the search for an elimination order may take."""
+
+UNEVEN = 1e5
+"""Log potentials larger than this, beside what is usual in a model, blur its couplings."""
+
+LARGE = 1e7
+"""Log weights larger than this lose some 1e-8 when they become couplings."""
+
+SMALL = 2000
+"""In models of up to so many variables, an elimination order is soon found."""
+
+QUICK_SECONDS = 20.0
+"""So long an elimination may take to avoid that; beyond, what is blurred is said to be."""
 
 
 def _fits(model: Model, budget: Budget) -> str | None:
@@ -55,3 +78,63 @@ METHODS = [
         slow_on="wide",
     )
 ]
+
+
+# -- where elimination fits memory and time, and where it beats other exact methods ------------
+
+
+def cheap_elimination(model: IsingModel, task: Purpose, budget: Budget) -> EliminationPlan | None:
+    """Return a plan where elimination is expected to beat the planar route.
+
+    Looking for an order of a large graph takes longer than solving it, so only small ones and
+    those that are nearly trees are looked at.
+    """
+    n, m = model.num_spins, model.num_edges
+    extra = m - n + num_components(model)
+    if (n > 2000 and extra > n // 20) or (n > 100 and extra > 0.9 * n):
+        return None  # a strip of w rows has (1 - 1 / w) n edges too many for a tree
+    try:  # the first order found: to search for a better one takes longer than the planar route
+        plan = treewidth.plan_elimination(
+            model,
+            task=task,
+            kind="clusters",
+            search_seconds=0.0,
+            time_limit=budget.share(PLAN_SHARE),
+        )
+    except TimeoutError:
+        return None
+    planar_seconds = 2e-4 + 1e-7 * n**1.5
+    cheap = plan.seconds <= planar_seconds or extra == 0
+    return plan if cheap and _affordable(plan, budget) else None
+
+
+def sharper_elimination(
+    mrf: MarkovRandomField, task: Purpose, budget: Budget
+) -> EliminationPlan | None:
+    """Return a plan where couplings would lose what the MRF says, and elimination fits.
+
+    A coupling is the difference of sums of four logarithms: beside a penalty of 1e20 it keeps
+    nothing of the others. Elimination takes them as they are.
+    """
+    logs = np.abs(mrf.log_values[np.isfinite(mrf.log_values)])
+    usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
+    uneven = float(logs.max(initial=0.0)) > UNEVEN * max(usual, 1.0)
+    large = mrf.num_variables <= SMALL and mrf.log_weight_size > LARGE
+    if not (uneven or large):
+        return None
+    plan = fitting_elimination(mrf, task, budget)
+    return plan if plan is not None and plan.seconds <= QUICK_SECONDS else None
+
+
+def fitting_elimination(model: Model, task: Purpose, budget: Budget) -> EliminationPlan | None:
+    """Return a plan that fits memory and time, or None."""
+    try:
+        plan = treewidth.plan_elimination(model, task=task, time_limit=budget.share(PLAN_SHARE))
+    except TimeoutError:
+        return None
+    return plan if _affordable(plan, budget) else None
+
+
+def _affordable(plan: EliminationPlan, budget: Budget) -> bool:
+    seconds = budget.or_within(FIRM_SECONDS).remaining()
+    return plan.complete and plan.bytes <= budget.bytes() and plan.seconds <= seconds

@@ -11,7 +11,7 @@ import pytest
 import planaris as pl
 from planaris.budget import UNLIMITED
 from planaris.embed import torus_lattice
-from planaris.methods import warm_surfaces
+from planaris.methods import surface
 from planaris.reductions.parts import Part, split_model
 from planaris.result import GroundState
 
@@ -45,7 +45,7 @@ def test_ends_hold_and_are_as_far_apart_as_the_bounds_on_energies(
     weights = -part.model.energy(STATES)
     top = float(weights.max())
     exact = top + float(np.log(np.exp(weights - top).sum()))
-    found = warm_surfaces.enclose_from_warmer(part, lowest_of(part, below), UNLIMITED)
+    found = surface.enclose_from_warmer(part, lowest_of(part, below), UNLIMITED)
     assert found is not None
     assert found.lower <= exact + 1e-9
     assert exact <= found.upper + 1e-9
@@ -56,15 +56,15 @@ def test_ends_hold_and_are_as_far_apart_as_the_bounds_on_energies(
 
 def test_a_warm_surface_is_not_enclosed_from_a_warmer_one() -> None:
     part = small_torus(1, 1.5)
-    assert warm_surfaces.enclose_from_warmer(part, lowest_of(part), UNLIMITED) is None
+    assert surface.enclose_from_warmer(part, lowest_of(part), UNLIMITED) is None
 
 
 @pytest.mark.parametrize("below", [0.0, 0.3])
 def test_samples_are_rejected_into_the_right_distribution(monkeypatch, below: float) -> None:
     part, size = small_torus(2, 3.0), 6000
-    monkeypatch.setattr(warm_surfaces, "LARGEST_COUPLINGS", (2.0,))
+    monkeypatch.setattr(surface, "LARGEST_COUPLINGS", (2.0,))
     rng = np.random.default_rng(0)
-    drawn = warm_surfaces.samples_from_warmer(part, lowest_of(part, below), size, rng, UNLIMITED)
+    drawn = surface.samples_from_warmer(part, lowest_of(part, below), size, rng, UNLIMITED)
     assert drawn.shape == (size, 9)
     weights = np.exp(-part.model.energy(STATES) + part.model.energy(STATES).min())
     expected = size * weights / weights.sum()
@@ -80,8 +80,8 @@ def test_samples_are_rejected_into_the_right_distribution(monkeypatch, below: fl
 
 def test_samples_that_are_hardly_ever_kept_are_refused(monkeypatch) -> None:
     part = small_torus(2, 30.0)
-    monkeypatch.setattr(warm_surfaces, "LARGEST_COUPLINGS", (2.0,))
+    monkeypatch.setattr(surface, "LARGEST_COUPLINGS", (2.0,))
     rng = np.random.default_rng(0)
     lowest = lowest_of(part, 40.0)
     with pytest.raises(pl.errors.PrecisionError, match="raise the temperature"):
-        warm_surfaces.samples_from_warmer(part, lowest, 200, rng, UNLIMITED)
+        surface.samples_from_warmer(part, lowest, 200, rng, UNLIMITED)
