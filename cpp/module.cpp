@@ -1,7 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "base/control.hpp"
-#include "base/plain_kernels.hpp"
+#include "base/simd.hpp"
 
 namespace nb = nanobind;
 

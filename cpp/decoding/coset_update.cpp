@@ -4,12 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/plain_kernels.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define PLANARIS_VECTORS 1
-#endif
+#include "base/simd.hpp"
 
 namespace planaris {
 
@@ -30,86 +25,14 @@ struct Rows {
   double* mass;      // by pair: sum of the sizes of all that was added to its diagonal entry
 };
 
-// Rows r, r + 1 gain Σ_q v_q[r] / d_q u_q - u_q[r] / d_q v_q over `Count` eliminated pairs, and
-// elimination by blocks of pairs. The same text for every kind of vector, as functions for one
-// processor cannot be made of templates for all: SET, LOAD, STORE and FMA are of WIDTH numbers.
-#define PLANARIS_ELIMINATE(NAME, TARGET, VECTOR, WIDTH, SET, LOAD, STORE, FMA)                      \
-  template <int Count>                                                                             \
-  TARGET inline void update_##NAME(const Rows& m, int32_t first, int32_t r,                        \
-                                   const double* inverse) {                                        \
-    VECTOR c0[2 * Count], c1[2 * Count];                                                           \
-    double mass = 0.0;                                                                             \
-    for (int q = 0; q < Count; ++q) {                                                              \
-      const double *u = m.a + (2 * int64_t(first) + 2 * q) * m.stride, *v = u + m.stride;          \
-      const double x = v[r] * inverse[q], y = -u[r] * inverse[q];                                  \
-      c0[2 * q] = SET(x);                                                                          \
-      c0[2 * q + 1] = SET(y);                                                                      \
-      c1[2 * q] = SET(v[r + 1] * inverse[q]);                                                      \
-      c1[2 * q + 1] = SET(-u[r + 1] * inverse[q]);                                                 \
-      mass += std::fabs(x * u[r + 1]) + std::fabs(y * v[r + 1]);                                   \
-    }                                                                                              \
-    m.mass[r / 2] += mass;                                                                         \
-    double *row0 = m.a + r * m.stride, *row1 = row0 + m.stride;                                    \
-    const double* from = m.a + 2 * int64_t(first) * m.stride;                                      \
-    for (int64_t c = r / WIDTH * WIDTH; c < 2 * int64_t(m.pairs); c += WIDTH) {                    \
-      VECTOR x0 = LOAD(row0 + c), x1 = LOAD(row1 + c);                                             \
-      _Pragma("GCC unroll 8") for (int q = 0; q < 2 * Count; ++q) {                                \
-        const VECTOR y = LOAD(from + q * m.stride + c);                                            \
-        x0 = FMA(c0[q], y, x0);                                                                    \
-        x1 = FMA(c1[q], y, x1);                                                                    \
-      }                                                                                            \
-      STORE(row0 + c, x0);                                                                         \
-      STORE(row1 + c, x1);                                                                         \
-    }                                                                                              \
-  }                                                                                                \
-                                                                                                   \
-  TARGET void eliminate_##NAME(const Rows& m, int32_t count) {                                     \
-    double inverse[kBlock];                                                                        \
-    for (int32_t first = 0; first < count; first += kBlock) {                                      \
-      const int32_t last = std::min(count, first + kBlock);                                        \
-      for (int32_t i = first; i < last; ++i) {                                                     \
-        inverse[i - first] = 1.0 / m.a[2 * i * m.stride + 2 * i + 1];                              \
-        for (int32_t j = i + 1; j < last; ++j) update_##NAME<1>(m, i, 2 * j, inverse + i - first); \
-      }                                                                                            \
-      if (last - first == kBlock) {                                                                \
-        for (int32_t j = last; j < m.pairs; ++j) update_##NAME<kBlock>(m, first, 2 * j, inverse);  \
-        continue;                                                                                  \
-      }                                                                                            \
-      for (int32_t i = first; i < last; ++i) {                                                     \
-        for (int32_t j = last; j < m.pairs; ++j) {                                                 \
-          update_##NAME<1>(m, i, 2 * j, inverse + i - first);                                      \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
-  }
-
-inline double set_one(double x) { return x; }
-inline double load_one(const double* from) { return *from; }
-inline void store_one(double* to, double x) { *to = x; }
-inline double multiply_add_one(double a, double b, double c) { return a * b + c; }
-
-PLANARIS_ELIMINATE(plain, , double, 1, set_one, load_one, store_one, multiply_add_one)
-#ifdef PLANARIS_VECTORS
-PLANARIS_ELIMINATE(avx2, __attribute__((target("avx2,fma"))), __m256d, 4, _mm256_set1_pd,
-                   _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd)
-PLANARIS_ELIMINATE(avx512, __attribute__((target("avx512f"))), __m512d, 8, _mm512_set1_pd,
-                   _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd)
-#endif
+#define SIMD_FILE "decoding/eliminate_pairs.inl"
+#include "base/each_instruction_set.inl"
 
 using Eliminate = void (*)(const Rows&, int32_t);
 
 Eliminate choose_eliminate() {
-#ifdef PLANARIS_VECTORS
-  static const Eliminate chosen = [] {
-    if (plain_kernels()) return &eliminate_plain;
-    if (__builtin_cpu_supports("avx512f")) return &eliminate_avx512;
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return has_avx2 ? &eliminate_avx2 : &eliminate_plain;
-  }();
+  static const Eliminate chosen = PLANARIS_CHOOSE(eliminate);
   return chosen;
-#else
-  return &eliminate_plain;
-#endif
 }
 
 }  // namespace

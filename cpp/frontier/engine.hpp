@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/large_memory.hpp"
+#include "base/simd.hpp"
 #include "base/team.hpp"
 #include "frontier/frontier.hpp"
 #include "frontier/numbers.hpp"
@@ -15,14 +16,6 @@ constexpr int kLanes = 16;
 constexpr int kRows = 64;    // 2^kGroupSlots
 constexpr int kHistory = 8;  // kGroupOps
 constexpr double kTop = 400;  // log2 of a plain table's largest entry, within 40
-
-// Sanitizers are not set up yet when clones are chosen.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define PLANARIS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define PLANARIS_CLONES
-#endif
 
 struct FreeArray {
   void operator()(double* p) const { free_large(p); }

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "base/plain_kernels.hpp"
+#include "base/simd.hpp"
 #include "base/team.hpp"
 #include "frontier/engine.hpp"
 

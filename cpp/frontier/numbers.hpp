@@ -11,8 +11,7 @@
 #include <limits>
 
 #include "base/scaled.hpp"
-
-#define PLANARIS_INLINE inline __attribute__((always_inline))
+#include "base/simd.hpp"
 
 namespace planaris::frontier {
 

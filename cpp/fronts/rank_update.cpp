@@ -4,12 +4,7 @@
 #include <cstring>
 
 #include "base/double_double.hpp"
-#include "base/plain_kernels.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define PLANARIS_AVX2 1
-#endif
+#include "base/simd.hpp"
 
 namespace planaris {
 
@@ -18,58 +13,18 @@ namespace {
 constexpr int kTileRows = 12, kTileColumns = 4;
 constexpr int kSmall = 24 * 24 * 8;  // below this many multiplications packing does not pay
 
-// tile[i + 12 j] = Σ_t rows[12 t + i] columns[4 t + j]
-void tile_product_plain(int depth, const double* rows, const double* columns, double* tile) {
-  double sum[kTileRows * kTileColumns] = {};
-  for (int t = 0; t < depth; ++t, rows += kTileRows, columns += kTileColumns) {
-    for (int j = 0; j < kTileColumns; ++j) {
-      for (int i = 0; i < kTileRows; ++i) sum[i + kTileRows * j] += rows[i] * columns[j];
-    }
-  }
-  std::memcpy(tile, sum, sizeof sum);
-}
-
-#ifdef PLANARIS_AVX2
-__attribute__((target("avx2,fma"))) void tile_product_avx2(int depth, const double* rows,
-                                                           const double* columns, double* tile) {
-  // Twelve names, not an array: that would be written to memory in every step.
-  __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0,
-          s8 = s0, s9 = s0, s10 = s0, s11 = s0;
-  for (int t = 0; t < depth; ++t, rows += kTileRows, columns += kTileColumns) {
-    const __m256d r0 = _mm256_loadu_pd(rows), r1 = _mm256_loadu_pd(rows + 4),
-                  r2 = _mm256_loadu_pd(rows + 8);
-    __m256d y = _mm256_broadcast_sd(columns);
-    s0 = _mm256_fmadd_pd(r0, y, s0);
-    s1 = _mm256_fmadd_pd(r1, y, s1);
-    s2 = _mm256_fmadd_pd(r2, y, s2);
-    y = _mm256_broadcast_sd(columns + 1);
-    s3 = _mm256_fmadd_pd(r0, y, s3);
-    s4 = _mm256_fmadd_pd(r1, y, s4);
-    s5 = _mm256_fmadd_pd(r2, y, s5);
-    y = _mm256_broadcast_sd(columns + 2);
-    s6 = _mm256_fmadd_pd(r0, y, s6);
-    s7 = _mm256_fmadd_pd(r1, y, s7);
-    s8 = _mm256_fmadd_pd(r2, y, s8);
-    y = _mm256_broadcast_sd(columns + 3);
-    s9 = _mm256_fmadd_pd(r0, y, s9);
-    s10 = _mm256_fmadd_pd(r1, y, s10);
-    s11 = _mm256_fmadd_pd(r2, y, s11);
-  }
-  const __m256d sums[12] = {s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11};
-  for (int k = 0; k < 12; ++k) _mm256_storeu_pd(tile + 4 * k, sums[k]);
-}
-#endif
+#define SIMD_FILE "fronts/tile_product.inl"
+#include "base/each_instruction_set.inl"
 
 using TileProduct = void (*)(int, const double*, const double*, double*);
 
 TileProduct tile_product() {
-#ifdef PLANARIS_AVX2
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#ifdef PLANARIS_X86  // twelve rows are no multiple of the widest register
   static const TileProduct chosen =
-      has_avx2 && !plain_kernels() ? &tile_product_avx2 : &tile_product_plain;
+      choose_kernel(&plain::tile_product, &avx2::tile_product, &avx2::tile_product);
   return chosen;
 #else
-  return &tile_product_plain;
+  return &plain::tile_product;
 #endif
 }
 

@@ -3,12 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/plain_kernels.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define PLANARIS_X86 1
-#endif
+#include "base/simd.hpp"
 
 namespace planaris {
 
@@ -25,62 +20,8 @@ double last_digit(uint64_t edge, uint64_t draw) {
   return static_cast<double>((z ^ (z >> 31)) % 3) - 1.0;
 }
 
-// While it lives, the arithmetic of this thread does, or does not, count numbers too small for
-// full precision as zero: they would be slow.
-template <bool flushed>
-class Subnormals {
- public:
-#ifdef PLANARIS_X86
-  Subnormals() : before_(_mm_getcsr()) {
-    _mm_setcsr(flushed ? before_ | 0x8040 : before_ & ~0x8040u);
-  }
-  ~Subnormals() { _mm_setcsr(before_); }
-  Subnormals(const Subnormals&) = delete;
-  Subnormals& operator=(const Subnormals&) = delete;
-
- private:
-  unsigned before_;
-#endif
-};
-using FlushToZero = Subnormals<true>;
-using PlainArithmetic = Subnormals<false>;
-
-namespace plain {
-#define LANES_TARGET
-#define LANES_BYTES 16
-#ifdef __FP_FAST_FMA
-#define LANES_FMA 1
-#else
-#define LANES_FMA 0
-#endif
-#include "pfaffian/lane_kernels.inl"
-#undef LANES_TARGET
-#undef LANES_BYTES
-#undef LANES_FMA
-}  // namespace plain
-
-#ifdef PLANARIS_X86
-#define LANES_FMA 1
-namespace avx2 {
-#define LANES_TARGET __attribute__((target("avx2,fma")))
-#define LANES_BYTES 32
-#include "pfaffian/lane_kernels.inl"
-#undef LANES_TARGET
-#undef LANES_BYTES
-}  // namespace avx2
-namespace avx512 {
-#ifdef __clang__  // it has no such preference, and ignores attributes that it does not know whole
-#define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx2,fma")))
-#else
-#define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx2,fma,prefer-vector-width=512")))
-#endif
-#define LANES_BYTES 64
-#include "pfaffian/lane_kernels.inl"
-#undef LANES_TARGET
-#undef LANES_BYTES
-}  // namespace avx512
-#undef LANES_FMA
-#endif
+#define SIMD_FILE "pfaffian/lane_kernels.inl"
+#include "base/each_instruction_set.inl"
 
 }  // namespace
 
@@ -117,10 +58,10 @@ size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool ma
 std::vector<LaneKernels> all_lane_kernels() {
   std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group}};
 #ifdef PLANARIS_X86
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (processor_instructions() >= InstructionSet::kAvx2) {
     found.push_back({"avx2", avx2::kFloats, &avx2::run_group});
   }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+  if (processor_instructions() >= InstructionSet::kAvx512) {
     found.push_back({"avx512", avx512::kFloats, &avx512::run_group});
   }
 #endif

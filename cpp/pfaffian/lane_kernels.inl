@@ -1,24 +1,8 @@
-// Included once per instruction set, inside a namespace of its own. Before it come:
-//   LANES_TARGET     the target attribute of every function
-//   LANES_BYTES      bytes of a vector register
-//   LANES_FMA        1 where products are added without rounding in between
+// Compiled once per instruction set (base/each_instruction_set.inl).
 //
 // One code eliminates either one model, rows side by side in a register, or as many models as a
 // register holds, one per lane. The operations on a number, and their order, are the same in both:
 // results do not depend on which of the two was chosen.
-
-template <class S>
-struct VectorOf;
-template <>
-struct VectorOf<double> {
-  typedef double V __attribute__((vector_size(LANES_BYTES), aligned(8), may_alias));
-  typedef int64_t I __attribute__((vector_size(LANES_BYTES), aligned(8), may_alias));
-};
-template <>
-struct VectorOf<float> {
-  typedef float V __attribute__((vector_size(LANES_BYTES), aligned(4), may_alias));
-  typedef int32_t I __attribute__((vector_size(LANES_BYTES), aligned(4), may_alias));
-};
 
 template <class S, bool Lanes>
 struct ElementOf {
@@ -29,71 +13,28 @@ struct ElementOf<S, true> {
   typedef typename VectorOf<S>::V E;
 };
 
-using DoubleVector = VectorOf<double>::V;
-using FloatVector = VectorOf<float>::V;
-constexpr int kDoubles = LANES_BYTES / 8, kFloats = LANES_BYTES / 4;
-
-LANES_TARGET inline double fused(double a, double b, double c) {
-#if LANES_FMA
-  return __builtin_fma(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-LANES_TARGET inline float fused(float a, float b, float c) {
-#if LANES_FMA
-  return __builtin_fmaf(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-LANES_TARGET inline DoubleVector fused(DoubleVector a, DoubleVector b, DoubleVector c) {
-#if LANES_FMA && LANES_BYTES == 64
-  return (DoubleVector)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-#elif LANES_FMA && LANES_BYTES == 32
-  return (DoubleVector)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#elif LANES_FMA
-  for (int k = 0; k < kDoubles; ++k) c[k] = __builtin_fma(a[k], b[k], c[k]);
-  return c;
-#else
-  return a * b + c;
-#endif
-}
-LANES_TARGET inline FloatVector fused(FloatVector a, FloatVector b, FloatVector c) {
-#if LANES_FMA && LANES_BYTES == 64
-  return (FloatVector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif LANES_FMA && LANES_BYTES == 32
-  return (FloatVector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif LANES_FMA
-  for (int k = 0; k < kFloats; ++k) c[k] = __builtin_fmaf(a[k], b[k], c[k]);
-  return c;
-#else
-  return a * b + c;
-#endif
-}
-
 // S: double or float. An element E is a vector of models (Lanes) or a number.
 template <class S, bool Lanes>
 struct Kernel {
   using V = typename VectorOf<S>::V;
   using E = typename ElementOf<S, Lanes>::E;
-  static constexpr int W = LANES_BYTES / static_cast<int>(sizeof(S));
+  static constexpr int W = SIMD_BYTES / static_cast<int>(sizeof(S));
   static constexpr int kStep = Lanes ? 1 : W;  // elements of a column in one register
-  static constexpr int kMaxI = LANES_BYTES == 64 ? 4 : 3, kMaxJ = 4;
+  static constexpr int kMaxI = SIMD_BYTES == 64 ? 4 : 3, kMaxJ = 4;
 
   // Room for a register that starts at the last row.
   static int64_t leading(int64_t rows) { return Lanes ? rows : rows + W; }
 
-  LANES_TARGET static V load(const E* from) { return *reinterpret_cast<const V*>(from); }
-  LANES_TARGET static void store(E* to, V value) { *reinterpret_cast<V*>(to) = value; }
-  LANES_TARGET static V factor(const E* from) {
+  SIMD_TARGET static V load(const E* from) { return *reinterpret_cast<const V*>(from); }
+  SIMD_TARGET static void store(E* to, V value) { *reinterpret_cast<V*>(to) = value; }
+  SIMD_TARGET static V factor(const E* from) {
     if constexpr (Lanes) {
       return *from;
     } else {
       return V{} + *from;
     }
   }
-  LANES_TARGET static E constant(S value) {
+  SIMD_TARGET static E constant(S value) {
     if constexpr (Lanes) {
       return V{} + value;
     } else {
@@ -103,7 +44,7 @@ struct Kernel {
 
   // C(i, j) += Σ_t x(i, t) y(t, j): MI registers by MJ columns.
   template <int MI, int MJ>
-  LANES_TARGET static void tile(int64_t depth, const E* x, int64_t xt, const E* y, int64_t yt,
+  SIMD_TARGET static void tile(int64_t depth, const E* x, int64_t xt, const E* y, int64_t yt,
                                 int64_t yj, E* c, int64_t cj) {
     V sum[MJ][MI];
 #pragma GCC unroll 4
@@ -130,7 +71,7 @@ struct Kernel {
   }
 
   template <int MJ>
-  LANES_TARGET static void strip(int64_t rows, int64_t depth, const E* x, int64_t xt, const E* y,
+  SIMD_TARGET static void strip(int64_t rows, int64_t depth, const E* x, int64_t xt, const E* y,
                                  int64_t yt, int64_t yj, E* c, int64_t cj) {
     constexpr int kFull = kMaxI * kStep;
     for (; rows > (kMaxI - 1) * kStep; rows -= kFull, x += kFull, c += kFull) {
@@ -145,7 +86,7 @@ struct Kernel {
     }
   }
 
-  LANES_TARGET static void product(int64_t rows, int columns, int64_t depth, const E* x, int64_t xt,
+  SIMD_TARGET static void product(int64_t rows, int columns, int64_t depth, const E* x, int64_t xt,
                                    const E* y, int64_t yt, int64_t yj, E* c, int64_t cj) {
     for (; columns >= 4; columns -= 4, y += 4 * yj, c += 4 * cj) {
       strip<4>(rows, depth, x, xt, y, yt, yj, c, cj);
@@ -161,7 +102,7 @@ struct Kernel {
 
   // Eliminates the first `own` rows of a front, pair by pair; only the strict lower triangle
   // counts. Leaves L below the pivots, which stand at (k + 1, k).
-  LANES_TARGET static void eliminate_front(E* a, int64_t n, int64_t ld, int64_t own, E* kept) {
+  SIMD_TARGET static void eliminate_front(E* a, int64_t n, int64_t ld, int64_t own, E* kept) {
     const int64_t panel = n > 160 ? 32 : 16;
     for (int64_t k0 = 0; k0 < own; k0 += panel) {
       const int64_t k1 = std::min(own, k0 + panel);
@@ -189,7 +130,7 @@ struct Kernel {
     }
   }
 
-  LANES_TARGET static void add_faces(const FrontTree& tree, int32_t node, const E* weight, E* a,
+  SIMD_TARGET static void add_faces(const FrontTree& tree, int32_t node, const E* weight, E* a,
                                      int64_t ld) {
     const int32_t *rows = tree.face_rows.data(), *legs = tree.face_legs.data();
     for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
@@ -208,7 +149,7 @@ struct Kernel {
     }
   }
 
-  LANES_TARGET static const E* add_child(const FrontTree& tree, int32_t child, const E* from, E* a,
+  SIMD_TARGET static const E* add_child(const FrontTree& tree, int32_t child, const E* from, E* a,
                                          int64_t ld) {
     const int32_t* place = tree.place.data() + tree.boundary[child];
     const int32_t rows = tree.boundary_rows(child);
@@ -223,7 +164,7 @@ struct Kernel {
 
   // Up the tree. `pivots` receives one number per edge, in the order of the tree, relative to its
   // join; `factors`, where given, the columns of all fronts, one front after the other.
-  LANES_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
+  SIMD_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
                               const LaneSizes& sizes, void* scratch, E* pivots, E* factors,
                               LaneClock& clock) {
     E* a = static_cast<E*>(scratch);
@@ -263,7 +204,7 @@ struct Kernel {
   }
 
   // Σ_t x[t] y[t] in four sums.
-  LANES_TARGET static E dot(int64_t count, const E* x, const E* y) {
+  SIMD_TARGET static E dot(int64_t count, const E* x, const E* y) {
     E s0 = E{}, s1 = E{}, s2 = E{}, s3 = E{};
     int64_t t = 0;
     for (; t + 3 < count; t += 4) {
@@ -278,7 +219,7 @@ struct Kernel {
 
   // Fills the inverse of a front from its lower right block, panel by panel from the right. With
   // T the rows after a pair q: K⁻¹_Tq = -K⁻¹_TT L_Tq. `l` has n rows.
-  LANES_TARGET static void extend(E* z, int64_t n, int64_t ld, int64_t own, const E* l) {
+  SIMD_TARGET static void extend(E* z, int64_t n, int64_t ld, int64_t own, const E* l) {
     constexpr int64_t kPanel = 8;
     for (int64_t k1 = own; k1 > 0;) {
       const int64_t k0 = std::max<int64_t>(0, k1 - kPanel), rest = n - k1;
@@ -321,7 +262,7 @@ struct Kernel {
   }
 
   // Row i of K times column i of K⁻¹ is 1; see Sweep::check_faces.
-  LANES_TARGET static void check_faces(const FrontTree& tree, int32_t node, const E* weight,
+  SIMD_TARGET static void check_faces(const FrontTree& tree, int32_t node, const E* weight,
                                        const E* uncut, const E* z, int64_t ld, E& residual) {
     const int32_t *rows = tree.face_rows.data(), *legs = tree.face_legs.data();
     for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
@@ -345,7 +286,7 @@ struct Kernel {
   }
 
   // Down the tree again: `uncut` receives K_ij (K⁻¹)_ji of the join of every edge.
-  LANES_TARGET static E down(const FrontTree& tree, const int8_t* signs, const E* weight,
+  SIMD_TARGET static E down(const FrontTree& tree, const int8_t* signs, const E* weight,
                              const LaneSizes& sizes, void* scratch, const E* factors, E* uncut,
                              LaneClock& clock) {
     E* z = static_cast<E*>(scratch);
@@ -385,7 +326,7 @@ struct Kernel {
 };
 
 // exp(x) for |x| < 700, to about an ulp: r = x - k log 2, a series of r, 2^k.
-LANES_TARGET inline DoubleVector exponential(DoubleVector x) {
+SIMD_TARGET inline DoubleVector exponential(DoubleVector x) {
   using E = DoubleVector;
   using I = VectorOf<double>::I;
   const E magic = E{} + 6755399441055744.0;
@@ -410,14 +351,14 @@ struct Rows {
   using V = DoubleVector;
   using I = VectorOf<double>::I;
 
-  LANES_TARGET static bool any(I mask) {
+  SIMD_TARGET static bool any(I mask) {
     int64_t found = 0;
     for (int k = 0; k < kDoubles; ++k) found |= mask[k];
     return found != 0;
   }
 
   // Flips spin v where the mask says so; `field` holds Σ J s of the neighbours of every spin.
-  LANES_TARGET static void flip(const RotationView& graph, const V* couplings, int32_t v, I mask,
+  SIMD_TARGET static void flip(const RotationView& graph, const V* couplings, int32_t v, I mask,
                                 V* spins, V* field) {
     const V change = mask ? -2.0 * spins[v] : V{};
     spins[v] += change;
@@ -428,7 +369,7 @@ struct Rows {
   }
 
   // Flips single spins, then pairs of neighbours as well, while that lowers the energy.
-  LANES_TARGET static void descend(const RotationView& graph, int32_t edges, const V* couplings,
+  SIMD_TARGET static void descend(const RotationView& graph, int32_t edges, const V* couplings,
                                    V* spins, V* field) {
     const int32_t n = graph.num_vertices();
     for (int32_t v = 0; v < n; ++v) {
@@ -463,7 +404,7 @@ struct Rows {
 
   // Couplings relative to a state, and the factors exp(-g) that their legs bring. `total`
   // receives Σ g, added up without loss (Neumaier), `size` Σ |g|.
-  LANES_TARGET static void gauge(const RotationView& graph, int32_t edges, const V* couplings,
+  SIMD_TARGET static void gauge(const RotationView& graph, int32_t edges, const V* couplings,
                                  const V* spins, V* weight, V& total, V& size) {
     V sum = V{}, lost = V{}, sizes = V{};
     for (int32_t e = 0; e < edges; ++e) {
@@ -481,7 +422,7 @@ struct Rows {
 
   // The product of all pivots as mantissa and exponent, and whether none fell below `least`: a
   // mask per lane.
-  LANES_TARGET static I multiply(int64_t count, const V* pivots, double least, V& mantissa,
+  SIMD_TARGET static I multiply(int64_t count, const V* pivots, double least, V& mantissa,
                                  V& exponent) {
     V p = V{} + 1.0;
     const V low = V{} + least, high = V{} + 1e300;
@@ -499,7 +440,7 @@ struct Rows {
   }
 
   // Σ |single / pivot - 1|: what rounding did to the pivots in single precision.
-  LANES_TARGET static V deviation(int64_t count, const V* pivots, const FloatVector* singles,
+  SIMD_TARGET static V deviation(int64_t count, const V* pivots, const FloatVector* singles,
                                   int half) {
     V sum = V{};
     for (int64_t k = 0; k < count; ++k) {
@@ -523,7 +464,7 @@ struct Group {
   float *one_float_weight, *one_float_pivots;
   void *scratch, *factors;
 
-  LANES_TARGET Group(const LaneProblem& p, LaneMemory& memory, bool marginals) {
+  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, bool marginals) {
     const int64_t m = p.signs.size();
     Cut cut{memory, 0};
     for (int pass = 0; pass < 2; ++pass) {  // count, then hand out
@@ -555,7 +496,7 @@ struct Group {
     LaneMemory& memory;
     size_t used;
     template <class T>
-    LANES_TARGET T* take(int64_t count) {
+    SIMD_TARGET T* take(int64_t count) {
       T* at = reinterpret_cast<T*>(memory.begin() + used);
       used += (size_t(count) * sizeof(T) + 63) / 64 * 64;
       return at;
@@ -563,7 +504,7 @@ struct Group {
   };
 };
 
-LANES_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, int first, int live,
+SIMD_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, int first, int live,
                                    Group& g) {
   const auto m = static_cast<int32_t>(p.signs.size());
   for (int lane = 0; lane < kDoubles; ++lane) {
@@ -578,7 +519,7 @@ LANES_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, i
   }
 }
 
-LANES_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, int lane,
+SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, int lane,
                                      const Group& g, const double* one) {
   for (int32_t e = 0; e < p.num_couplings; ++e) {
     const double found = one != nullptr ? one[e] : g.uncut[e][lane];
@@ -589,7 +530,7 @@ LANES_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows,
 }
 
 // The same elimination in single precision, to see what rounding does.
-LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
+SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
                                   bool in_lanes, int draw) {
   const auto m = static_cast<int32_t>(p.signs.size());
   const std::function<void()> look = [&rows] {
@@ -627,7 +568,7 @@ LANES_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gr
 }
 
 // Eliminates up to kFloats rows. A few rows are eliminated one after the other.
-LANES_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemory& memory) {
+SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemory& memory) {
   const bool marginals = rows.equal != nullptr;
   Group g(p, memory, marginals);
   LaneClock clock(rows.look);

@@ -4,16 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-namespace planaris::tensor {
+#include "base/simd.hpp"
 
-// Sanitizers are not set up yet when clones are chosen.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define PLANARIS_TENSOR_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define PLANARIS_TENSOR_CLONES
-#endif
+#define PLANARIS_TENSOR_CLONES PLANARIS_CLONES
+
+namespace planaris::tensor {
 
 // c (rows × columns) = a (rows × depth) b (depth × columns), all row-major and contiguous. Every
 // entry is summed in the order of `depth`, each product rounded: the same on every machine, and
