@@ -20,6 +20,9 @@ from pathlib import Path
 
 import planaris
 
+sys.path.insert(0, str(Path(__file__).parent))
+import gather_changelog
+
 ROOT = Path(__file__).parents[1]
 STAGE = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
@@ -137,8 +140,8 @@ def main() -> int:
 
 def _changelog() -> str:
     text = (ROOT / "CHANGELOG.md").read_text()
-    fragments = sorted((ROOT / "changelog.d").glob("*.md"))
-    return "\n".join([text, "## Not yet released\n", *(page.read_text() for page in fragments)])
+    fragments = [file.read_text() for file in gather_changelog.fragments()]
+    return gather_changelog.gather(text, fragments).replace("](docs/", "](")
 
 
 def public_packages() -> list[str]:
