@@ -25,8 +25,9 @@ echo "planaris: building the source archive and a wheel from it"
 )
 sdist=$(echo "$work"/dist/planaris-*.tar.gz)
 wheel=$(echo "$work"/dist/planaris-*.whl)
+tar -tzf "$sdist" > "$work/archive.txt"
 for part in LICENSE CITATION.cff SECURITY.md LICENSES/ cpp/ tests/ docs/stability.md; do
-  tar -tzf "$sdist" | grep -q "^[^/]*/$part" || { echo "planaris: the archive lacks $part" >&2; exit 1; }
+  grep -q "^[^/]*/$part" "$work/archive.txt" || { echo "planaris: the archive lacks $part" >&2; exit 1; }
 done
 "$python" - "$wheel" <<'PY'
 import re, sys, zipfile
