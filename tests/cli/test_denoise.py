@@ -83,6 +83,7 @@ def test_a_photograph_in_colour_is_refused_unless_it_is_said_what_is_white(
     write_image(rng.random((20, 30, 3)), photo)
     assert "photograph in colour" in denoise(photo, code=1)[1]
     denoise(photo, "--threshold", "0.5", "-o", tmp_path / "out.png")
+    assert "128" in denoise(photo, "--threshold", "128", code=2)[1]
 
 
 def test_a_guide_does_no_harm_to_a_good_image(tmp_path: Path, rng: np.random.Generator) -> None:
@@ -95,3 +96,15 @@ def test_a_guide_does_no_harm_to_a_good_image(tmp_path: Path, rng: np.random.Gen
     out, _ = denoise(paths["noisy"], "--guide", paths["guide"], "--truth", paths["clean"], "--json")
     found = json.loads(out)
     assert found["wrong_after"] <= found["wrong_before"]
+
+
+def test_a_guide_that_misleads_is_called_so(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Two-step believes the edges of a guide that has nothing to do with the image."""
+    _, noisy = pl.generate.noisy_image((60, 80), rng, noise=0.1)
+    image, guide = tmp_path / "noisy.png", tmp_path / "guide.png"
+    write_image(noisy > 0, image)
+    write_image(np.kron(rng.random((6, 8)) > 0.5, np.ones((10, 10))), guide)
+    _, err = denoise(image, "--guide", guide, "--method", "two-step", "--q", "0.1")
+    assert "the guide misleads" in err
+    _, err = denoise(image, "--guide", guide)
+    assert "misleads" not in err

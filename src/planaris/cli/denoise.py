@@ -36,7 +36,9 @@ Method = Annotated[
 Level = Annotated[
     float | None,
     typer.Option(
-        help="Grey level, 0 to 1, above which is white; default: Otsu's. Colour images need it."
+        min=0.0,
+        max=1.0,
+        help="Grey level, 0 to 1, above which is white; default: Otsu's. Colour images need it.",
     ),
 ]
 Limit = Annotated[

@@ -44,6 +44,12 @@ PROVING = (How.MAP, How.GUIDED, How.MARGINAL, How.TWO_STEP)
 COLOURFUL = 0.05
 """Mean difference of the channels above which an image is in colour."""
 
+TOO_MANY = 1.5
+"""Pixels changed per pixel that should be wrong, above which a guide is not believed."""
+
+LEAST_NOISE = 0.01
+"""Share of wrong pixels below which changes are not counted."""
+
 
 def denoise_file(
     image: Path,
@@ -94,6 +100,11 @@ def denoise_file(
         facts["wrong before"] = float((seen.nodes != clean).mean())
         facts["wrong after"] = result.error(clean)
     _tell(facts, json)
+    if guide is not None and facts["changed"] > TOO_MANY * max(q, LEAST_NOISE) * grey.size:
+        sys.stderr.write(
+            "planaris: far more pixels changed than their noise explains, so the guide misleads; "
+            "try `--method guided`, or leave `--guide` out\n"
+        )
     return result.exact or method not in PROVING
 
 
