@@ -13,7 +13,10 @@ namespace planaris {
 
 namespace {
 
-constexpr int32_t kWorthATask = 20000;  // faces
+constexpr int32_t kWorthATask = 20000;   // faces
+constexpr int32_t kLargeGraph = 1 << 17;  // faces above which
+constexpr int32_t kSmallPart = 1 << 10;   // parts of so few are cut straight and left at that,
+constexpr int32_t kBand = 12;             // and larger ones improved this near to the cut only
 
 // Some faces, as a graph of their own.
 struct Part {
@@ -116,16 +119,147 @@ std::vector<uint8_t> split_straight(const Part& part, std::span<const double> ce
   return side;
 }
 
-std::pair<Part, Part> halve(const Part& part, std::span<const double> centres,
+// What lies within kBand steps of the cut, as a graph in which the rest of either side is one
+// vertex; empty if that is nearly all.
+Part near_cut(const WeightedGraph& graph, const std::vector<uint8_t>& side) {
+  const int32_t n = graph.count();
+  Part band;
+  std::vector<int32_t> local(n, -1);
+  const auto take = [&](int32_t v) {
+    local[v] = static_cast<int32_t>(band.face.size());
+    band.face.push_back(v);
+  };
+  for (int32_t v = 0; v < n; ++v) {
+    for (int32_t k = graph.begin[v]; k < graph.begin[v + 1] && local[v] < 0; ++k) {
+      if (side[graph.neighbour[k]] != side[v]) take(v);
+    }
+  }
+  for (size_t begin = 0, step = 0; step < kBand; ++step) {
+    const size_t end = band.face.size();
+    for (; begin < end; ++begin) {
+      const int32_t v = band.face[begin];
+      for (int32_t k = graph.begin[v]; k < graph.begin[v + 1]; ++k) {
+        if (local[graph.neighbour[k]] < 0) take(graph.neighbour[k]);
+      }
+    }
+  }
+  const auto count = static_cast<int32_t>(band.face.size());
+  if (count > n / 2) return {};
+  WeightedGraph& g = band.graph;
+  int64_t rest[2] = {0, 0};
+  for (int32_t v = 0; v < n; ++v) rest[side[v]] += local[v] < 0 ? graph.size[v] : 0;
+  std::vector<int32_t> to_rest(count, 0);
+  g.begin.push_back(0);
+  for (int32_t i = 0; i < count; ++i) {
+    const int32_t v = band.face[i];
+    for (int32_t k = graph.begin[v]; k < graph.begin[v + 1]; ++k) {
+      const int32_t other = local[graph.neighbour[k]];
+      if (other < 0) {
+        to_rest[i] += graph.weight[k];
+      } else {
+        g.neighbour.push_back(other);
+        g.weight.push_back(graph.weight[k]);
+      }
+    }
+    if (to_rest[i] > 0) {
+      g.neighbour.push_back(count + side[v]);
+      g.weight.push_back(to_rest[i]);
+    }
+    g.begin.push_back(static_cast<int32_t>(g.neighbour.size()));
+    g.size.push_back(graph.size[v]);
+  }
+  for (const uint8_t s : {0, 1}) {
+    for (int32_t i = 0; i < count; ++i) {
+      if (to_rest[i] == 0 || side[band.face[i]] != s) continue;
+      g.neighbour.push_back(i);
+      g.weight.push_back(to_rest[i]);
+    }
+    g.begin.push_back(static_cast<int32_t>(g.neighbour.size()));
+    g.size.push_back(static_cast<int32_t>(std::max<int64_t>(rest[s], 1)));
+  }
+  return band;
+}
+
+// A straight cut is good already: large graphs are looked at near it only.
+void improve_cut(const Part& part, bool near_it, GraphBisection& bisection,
+                 std::vector<uint8_t>& side) {
+  const Part band = near_it ? near_cut(part.graph, side) : Part{};
+  if (band.face.empty()) return bisection.improve(part.graph, side);
+  std::vector<uint8_t> inside(band.face.size() + 2);
+  for (size_t i = 0; i < band.face.size(); ++i) inside[i] = side[band.face[i]];
+  inside[band.face.size() + 1] = 1;
+  bisection.improve(band.graph, inside);
+  if (inside[band.face.size()] == inside.back()) return;  // the rest of both sides on one
+  const uint8_t swapped = inside.back() == 0;
+  for (size_t i = 0; i < band.face.size(); ++i) side[band.face[i]] = inside[i] ^ swapped;
+}
+
+std::pair<Part, Part> halve(const Part& part, std::span<const double> centres, int32_t num_faces,
                             GraphBisection& bisection) {
   if (centres.empty()) return split(part, bisection.run(part.graph));
   std::vector<uint8_t> side = split_straight(part, centres);
-  bisection.improve(part.graph, side);
+  improve_cut(part, num_faces > kLargeGraph, bisection, side);
   return split(part, side);
 }
 
+struct Spot {
+  double at[2];
+  int32_t face;
+};
+
+// On lattices the median runs through a column of equal coordinates: returns a place on either side
+// of it, and moves the column there, unless the halves would be too uneven.
+size_t between_columns(std::span<Spot> spots, int axis, size_t half) {
+  const double column = spots[half].at[axis];
+  const auto first = std::partition(spots.begin(), spots.begin() + static_cast<std::ptrdiff_t>(half),
+                                    [&](const Spot& s) { return s.at[axis] < column; });
+  const auto last = std::partition(spots.begin() + static_cast<std::ptrdiff_t>(half), spots.end(),
+                                   [&](const Spot& s) { return s.at[axis] == column; });
+  const auto before = static_cast<size_t>(first - spots.begin());
+  const auto after = static_cast<size_t>(last - spots.begin());
+  const size_t nearer = half - before <= after - half ? before : after;
+  const size_t moved = nearer < half ? half - nearer : nearer - half;
+  return 5 * moved <= spots.size() ? nearer : half;
+}
+
+// As split_straight, over and over: no graph is needed. As deep as the tree: O(log n).
+int32_t dissect_straight(std::span<Spot> spots, int32_t leaf_size, Dissection& d) {
+  const auto begin = static_cast<int32_t>(d.order.size());
+  if (static_cast<int32_t>(spots.size()) <= leaf_size) {
+    for (const Spot& spot : spots) d.order.push_back(spot.face);
+    std::sort(d.order.begin() + begin, d.order.end());
+    return add_node(d, begin, -1, -1);
+  }
+  double low[2] = {1e308, 1e308}, high[2] = {-1e308, -1e308};
+  for (const Spot& spot : spots) {
+    for (int axis = 0; axis < 2; ++axis) {
+      low[axis] = std::min(low[axis], spot.at[axis]);
+      high[axis] = std::max(high[axis], spot.at[axis]);
+    }
+  }
+  const int axis = high[1] - low[1] > high[0] - low[0] ? 1 : 0;
+  size_t half = spots.size() / 2;
+  std::nth_element(spots.begin(), spots.begin() + static_cast<std::ptrdiff_t>(half), spots.end(),
+                   [axis](const Spot& a, const Spot& b) {
+                     return std::tie(a.at[axis], a.at[1 - axis], a.face) <
+                            std::tie(b.at[axis], b.at[1 - axis], b.face);
+                   });
+  half = between_columns(spots, axis, half);
+  const int32_t left = dissect_straight(spots.first(half), leaf_size, d);
+  const int32_t right = dissect_straight(spots.subspan(half), leaf_size, d);
+  return add_node(d, begin, left, right);
+}
+
+int32_t dissect_straight(const Part& part, std::span<const double> centres, int32_t leaf_size,
+                         Dissection& d) {
+  std::vector<Spot> spots;
+  spots.reserve(part.face.size());
+  for (const int32_t f : part.face) spots.push_back({{centres[2 * f], centres[2 * f + 1]}, f});
+  return dissect_straight(spots, leaf_size, d);
+}
+
 // Halves are never empty and rarely uneven, so the recursion is as deep as the tree: O(log n).
-int32_t dissect(Part part, std::span<const double> centres, int32_t leaf_size,
+int32_t dissect(Part part, std::span<const double> centres, int32_t num_faces, int32_t leaf_size,
                 GraphBisection& bisection, Dissection& d) {
   const auto begin = static_cast<int32_t>(d.order.size());
   if (part.graph.count() <= leaf_size) {
@@ -133,10 +267,13 @@ int32_t dissect(Part part, std::span<const double> centres, int32_t leaf_size,
     return add_node(d, begin, -1, -1);
   }
   bisection.poll();
-  auto [first, second] = halve(part, centres, bisection);
+  if (!centres.empty() && num_faces > kLargeGraph && part.graph.count() <= kSmallPart) {
+    return dissect_straight(part, centres, leaf_size, d);
+  }
+  auto [first, second] = halve(part, centres, num_faces, bisection);
   part = {};
-  const int32_t left = dissect(std::move(first), centres, leaf_size, bisection, d);
-  const int32_t right = dissect(std::move(second), centres, leaf_size, bisection, d);
+  const int32_t left = dissect(std::move(first), centres, num_faces, leaf_size, bisection, d);
+  const int32_t right = dissect(std::move(second), centres, num_faces, leaf_size, bisection, d);
   return add_node(d, begin, left, right);
 }
 
@@ -183,9 +320,9 @@ Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int
     Part part = std::move(top[k].part);
     top[k].halved = k < inner && part.graph.count() > worth_halving;
     if (top[k].halved) {
-      std::tie(top[2 * k + 1].part, top[2 * k + 2].part) = halve(part, centres, bisection);
+      std::tie(top[2 * k + 1].part, top[2 * k + 2].part) = halve(part, centres, num_faces, bisection);
     } else {
-      dissect(std::move(part), centres, leaf_size, bisection, top[k].below);
+      dissect(std::move(part), centres, num_faces, leaf_size, bisection, top[k].below);
     }
   });
   Dissection d;

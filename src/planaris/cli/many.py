@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,14 @@ from planaris.errors import PlanarisError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+class TableKind(StrEnum):
+    """How a table is written."""
+
+    csv = "csv"
+    parquet = "parquet"
+
 
 ModelFiles = Annotated[
     list[str],
@@ -25,6 +34,10 @@ Jobs = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="Dask scheduler to run several files on."),
+]
+Table = Annotated[
+    TableKind,
+    typer.Option(help="How --out DIR keeps the table of several files; parquet needs an extra."),
 ]
 
 
@@ -47,6 +60,7 @@ def solve_several(
     format: str | None,
     jobs: int | None,
     cluster: str | None,
+    table: TableKind,
     refused: Mapping[str, object],
 ) -> bool:
     """Solve several files or a folder, print or write the table; return False for one file.
@@ -64,6 +78,9 @@ def solve_several(
     if out != "-" and Path(out).is_file():
         msg = f"`--out` must be a folder for several files, but {out} is a file"
         raise PlanarisError(msg)
+    if table is not TableKind.csv and out == "-":
+        msg = f"`--table {table}` needs `--out DIR`"
+        raise PlanarisError(msg)
     rows = solve_many(
         model_files(files),
         verb,
@@ -73,13 +90,14 @@ def solve_several(
         cluster=cluster,
         time_limit=time_limit,
         format=format,
+        table=table.value,
         progress=True,
     )
     if out == "-":
         sys.stdout.write(table_text(rows))
     failed = sum(row["error"] is not None for row in rows)
     exact = sum(bool(row["exact"]) for row in rows)
-    where = "" if out == "-" else f"; {Path(out) / verb}.csv and .jsonl"
+    where = "" if out == "-" else f"; {Path(out) / verb}.{table} and .jsonl"
     sys.stderr.write(f"{len(rows)} models: {exact} exact, {failed} failed{where}\n")
     if exact < len(rows):
         raise typer.Exit(EXIT_BOUNDED)

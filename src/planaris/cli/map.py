@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, solve_several
+from planaris.cli.many import Cluster, Jobs, ModelFiles, Table, TableKind, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -37,6 +37,7 @@ def map_state(
     out: Out = "-",
     jobs: Jobs = None,
     cluster: Cluster = None,
+    table: Table = TableKind.csv,
 ) -> None:
     """Find the most probable state (the ground state) and prove it.
 
@@ -56,6 +57,7 @@ def map_state(
         format=format,
         jobs=jobs,
         cluster=cluster,
+        table=table,
         refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
     ):
         return

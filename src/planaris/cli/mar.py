@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, solve_several
+from planaris.cli.many import Cluster, Jobs, ModelFiles, Table, TableKind, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -39,6 +39,7 @@ def mar(
     out: Out = "-",
     jobs: Jobs = None,
     cluster: Cluster = None,
+    table: Table = TableKind.csv,
 ) -> None:
     """Compute the marginals of all variables.
 
@@ -59,6 +60,7 @@ def mar(
         format=format,
         jobs=jobs,
         cluster=cluster,
+        table=table,
         refused={
             "--evidence": evidence,
             "--certificate": certificate,

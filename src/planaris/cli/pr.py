@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, solve_several
+from planaris.cli.many import Cluster, Jobs, ModelFiles, Table, TableKind, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
@@ -39,6 +39,7 @@ def pr(
     out: Out = "-",
     jobs: Jobs = None,
     cluster: Cluster = None,
+    table: Table = TableKind.csv,
 ) -> None:
     """Compute the partition function (the probability of the evidence).
 
@@ -57,6 +58,7 @@ def pr(
         format=format,
         jobs=jobs,
         cluster=cluster,
+        table=table,
         refused={
             "--evidence": evidence,
             "--certificate": certificate,

@@ -16,6 +16,7 @@ import numpy as np
 from planaris.budget import ProgressOption, processors, watch
 from planaris.errors import MethodError, ModelError
 from planaris.experiments.figure import Figure, Params, Record
+from planaris.experiments.parquet import pyarrow, write_parquet
 from planaris.experiments.runner import run_all
 from planaris.experiments.store import Store, plain, trial_key
 from planaris.infer import ground_state, log_partition, marginals
@@ -30,6 +31,9 @@ VERBS = ("ground_state", "log_partition", "marginals")
 COLUMNS = ("name", "variables", "answer", "lower", "upper", "exact", "proved", "method")
 """Columns of the table, before ``seconds`` and ``error``."""
 
+TABLES = ("csv", "parquet")
+"""How the table may be written, and how its file name ends."""
+
 Row = dict[str, Any]
 
 
@@ -43,6 +47,7 @@ def solve_many(
     cluster: str | None = None,
     time_limit: float | None = None,
     format: str | None = None,
+    table: str = "csv",
     progress: ProgressOption = None,
 ) -> list[Row]:
     """Solve many models, each on one thread, and return one row for each.
@@ -57,8 +62,8 @@ def solve_many(
         As for the verb.
     out : path, optional
         Folder that keeps the results: ``VERB.jsonl``, one line for each model, with its state or
-        marginals, and ``VERB.csv``, the table. The same call finds the lines of an earlier one
-        that was killed there, and goes on.
+        marginals, and the table, ``VERB.csv`` or ``VERB.parquet``. The same call finds the lines
+        of an earlier one that was killed there, and goes on.
     jobs : int, optional
         Processes; default: one per processor.
     cluster : str, optional
@@ -68,6 +73,9 @@ def solve_many(
         Seconds for each model.
     format : str, optional
         Of the files, as for :func:`planaris.io.read_model`.
+    table : {"csv", "parquet"}
+        How the table in ``out`` is written. Parquet keeps the states and marginals too and needs
+        the extra ``planaris[parquet]``.
     progress : bool or callable, optional
         See :data:`planaris.budget.ProgressOption`.
 
@@ -90,6 +98,11 @@ def solve_many(
     if verb not in VERBS:
         msg = f"`verb` must be one of {', '.join(VERBS)}, got {verb!r}"
         raise MethodError(msg)
+    if table not in TABLES:
+        msg = f"`table` must be one of {', '.join(TABLES)}, got {table!r}"
+        raise MethodError(msg)
+    if table == "parquet":
+        pyarrow()  # before any work is done
     options = {"verb": verb, "method": method, "time_limit": time_limit, "format": format}
     figure = _figure(verb)
     store = None if out is None else Store(Path(out))
@@ -125,7 +138,8 @@ def solve_many(
                 told(len(rows) / total if total else -1.0)
     found = [_complete(rows[place]) for place in sorted(rows)]
     if out is not None:
-        write_table(found, Path(out) / f"{verb}.csv")
+        write = write_parquet if table == "parquet" else write_table
+        write(found, Path(out) / f"{verb}.{table}")
     return found
 
 

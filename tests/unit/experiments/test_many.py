@@ -15,8 +15,9 @@ import pytest
 import planaris as pl
 from helpers.command import COMMAND, planaris
 from helpers.processes import lines, started, wait_until
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, MissingExtraError, ModelError
 from planaris.experiments import many
+from planaris.experiments.parquet import write_parquet
 from planaris.io import write_model
 
 
@@ -63,6 +64,41 @@ def test_failures_are_rows():
         pl.solve_many([], "sample")
     with pytest.raises(ModelError, match="must hold models or paths"):
         pl.solve_many([7], jobs=1)
+
+
+@pytest.mark.parametrize("verb", many.VERBS)
+def test_parquet_holds_what_the_rows_say(verb, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    mrf = pl.MarkovRandomField([3], [((0,), [1.0, 2.0, 3.0])])
+    models = [*glasses(2), mrf, "no such file.uai"]
+    rows = pl.solve_many(models, verb, jobs=1, out=tmp_path, table="parquet")
+    read = parquet.read_table(tmp_path / f"{verb}.parquet").to_pylist()
+    assert not (tmp_path / f"{verb}.csv").exists()
+    for row, found in zip(rows, read, strict=True):
+        for name in ("name", "variables", "answer", "lower", "upper", "exact", "error"):
+            assert found[name] == row[name]
+        assert found["state"] == row.get("state")
+    if verb == "marginals":
+        up = np.array(rows[0]["nodes"])
+        assert np.array_equal(np.array(read[0]["nodes"]), np.stack([1.0 - up, up], axis=1))
+        assert read[2]["nodes"] == rows[2]["nodes"]
+        assert read[3]["nodes"] is None
+
+
+def test_parquet_keeps_infinite_ends_as_numbers(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    write_parquet([{"name": "a", "lower": "-inf", "upper": 1.0}], tmp_path / "t.parquet")
+    (row,) = parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    assert (row["lower"], row["upper"], row["answer"]) == (-np.inf, 1.0, None)
+
+
+def test_parquet_without_its_package_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(many, "solve_one", lambda _: pytest.fail("worked"))
+    with pytest.raises(MissingExtraError, match="extra 'parquet' of planaris"):
+        pl.solve_many(glasses(1), out=tmp_path, jobs=1, table="parquet")
+    with pytest.raises(MethodError, match="`table` must be one of csv, parquet, got 'xlsx'"):
+        pl.solve_many(glasses(1), out=tmp_path, jobs=1, table="xlsx")
 
 
 def test_a_second_run_repeats_nothing(tmp_path, monkeypatch):

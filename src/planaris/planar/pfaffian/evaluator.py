@@ -265,8 +265,11 @@ def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArr
     corners = positions[embedding.tails[embedding.face_walk]]
     if not len(corners):
         return np.zeros((0, 2))
-    known = np.asarray(np.isfinite(corners).all(1))
     starts = embedding.face_offsets[:-1]
+    if np.isfinite(positions).all():
+        lengths = embedding.face_lengths[:, None]
+        return np.asarray(np.add.reduceat(corners, starts, axis=0) / lengths)
+    known = np.asarray(np.isfinite(corners).all(1))
     total = np.add.reduceat(np.nan_to_num(corners), starts, axis=0)
     count = np.add.reduceat(known.astype(np.float64), starts)
     return np.asarray(total / np.maximum(count, 1.0)[:, None])
