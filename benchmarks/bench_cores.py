@@ -1,0 +1,138 @@
+"""Wall time of large models with one, two and all cores: python benchmarks/bench_cores.py [quick].
+
+Prints one row for each task and number of threads: the least of the runs, and how many times
+faster that is than one thread. `quick` takes small sizes, to see that it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import planaris as pl
+from planaris.budget import Budget, processors
+from planaris.embed import embed
+from planaris.planar.tjoin import least_unsatisfied
+
+
+def least(call: Callable[[], Any], runs: int) -> float:
+    """Return the least wall time of some runs."""
+    times = []
+    for _ in range(runs):
+        started = perf_counter()
+        call()
+        times.append(perf_counter() - started)
+    return min(times)
+
+
+def table(name: str, call: Callable[[int], Any], counts: list[int], runs: int = 1) -> None:
+    """Print the times of a task with several numbers of threads."""
+    alone = 0.0
+    for threads in counts:
+        seconds = least(lambda t=threads: call(t), runs)
+        alone = alone or seconds
+        print(f"| {name} | {threads} | {seconds:.3f} | {alone / seconds:.2f}× |", flush=True)
+
+
+def ground_states(size: int, counts: list[int], runs: int = 1) -> None:
+    """Time T-joins with everything that a ground state needs."""
+    glass = pl.generate.spin_glass(size, 0)
+    embedding = embed(glass)
+    found = {}
+
+    def solve(threads: int) -> None:
+        budget = Budget.of(None, threads=threads)
+        found[threads] = least_unsatisfied(embedding, glass.couplings, time_limit=budget)
+
+    table(f"T-join {size}²", solve, counts, runs)
+    first = found[counts[0]]
+    for other in found.values():
+        assert np.array_equal(first.join, other.join)
+        assert np.array_equal(first.certificate.order, other.certificate.order)
+
+    def from_scratch(threads: int) -> None:  # what is known of a model is kept with it
+        fresh = pl.IsingModel(glass.edges, glass.couplings, positions=glass.positions)
+        pl.ground_state(fresh, "planar", threads=threads)
+
+    table(f"ground state {size}²", from_scratch, counts)
+
+
+def planning(size: int, counts: list[int]) -> None:
+    """Time the embedding and the dissection of a lattice, with and without positions."""
+    glass = pl.generate.spin_glass(size, 0)
+    for with_positions in (True, False):
+
+        def prepare(threads: int, drawn: bool = with_positions) -> None:
+            graph = glass if drawn else (glass.num_spins, glass.edges)
+            pl.plan(graph).evaluator.prepare(Budget.of(None, threads=threads))
+
+        kind = "with" if with_positions else "without"
+        table(f"plan {size}² {kind} positions", prepare, counts)
+
+
+def log_partitions(size: int, beta: float, counts: list[int]) -> None:
+    """Time log Z of one large model."""
+    glass = pl.generate.spin_glass(size, 0)
+    plan = pl.plan(glass)
+    plan.evaluator.prepare(Budget.of(None))
+    J = beta * glass.couplings
+    values = {}
+
+    def solve(threads: int) -> None:
+        values[threads] = plan.log_partition(J, threads=threads).value
+
+    table(f"log Z {size}², β = {beta:g}", solve, counts)
+    assert len(set(values.values())) == 1, values
+
+
+def batches(size: int, beta: float, rows: int, counts: list[int]) -> None:
+    """Time log Z of many models of one graph."""
+    lattice = pl.generate.square_lattice(size, size)
+    plan = pl.plan(lattice)
+    J = beta * np.random.default_rng(0).standard_normal((rows, plan.num_edges))
+    plan.log_partition(J[:8], threads=1)
+    table(
+        f"{rows} log Z {size}², β = {beta:g}",
+        lambda t: plan.log_partition(J, threads=t),
+        counts,
+        2,
+    )
+
+
+def with_fields(counts: list[int], marginals: int, log_z: int) -> None:
+    """Time exact sums of lattices with external fields."""
+    rng = np.random.default_rng(0)
+    for size, verb in ((marginals, pl.marginals), (log_z, pl.log_partition)):
+        glass = pl.generate.spin_glass(size, 0)
+        fields = rng.standard_normal(glass.num_spins)
+        model = pl.IsingModel(glass.edges, glass.couplings, fields)
+        table(
+            f"{verb.__name__} {size}² with fields",
+            lambda t, m=model, call=verb: call(m, "treewidth", threads=t),
+            counts,
+        )
+
+
+def main() -> None:
+    """Run all."""
+    quick = "quick" in sys.argv[1:]
+    pl.ground_state(pl.generate.spin_glass(8, 0), "planar")  # imports
+    everything = sorted({1, 2, processors()})
+    ends = sorted({1, processors()})
+    print("| task | threads | seconds | of one thread |\n| --- | --- | --- | --- |")
+    ground_states(100 if quick else 1000, everything)
+    ground_states(150 if quick else 3000, ends)
+    planning(100 if quick else 1000, everything)
+    log_partitions(100 if quick else 1000, 1.0, everything)
+    for beta in (1.0, 10.0):
+        batches(21, beta, 64 if quick else 4096, everything)
+        batches(50, beta, 16 if quick else 512, ends)
+    with_fields(ends, *((10, 12) if quick else (24, 28)))
+
+
+if __name__ == "__main__":
+    main()
