@@ -69,19 +69,17 @@ class ContributionStack {
 template <class T>
 class Elimination {
  public:
+  // `share` is that of this elimination in all that the team does.
   Elimination(const FrontTree& tree, const KasteleynEntries& entries,
-              const EliminationOptions& options, Control& control, Factors<T>* keep,
-              Fronts<T>* fronts)
-      : tree_(tree), entries_(entries), options_(options), team_(options.threads, control),
-        keep_(keep), fronts_(fronts), parallel_([this](int count, const std::function<void(int)>& body) {
+              const EliminationOptions& options, Team& team, Factors<T>* keep, Fronts<T>* fronts,
+              double share = 1.0)
+      : tree_(tree), entries_(entries), options_(options), team_(team), share_(share), keep_(keep),
+        fronts_(fronts), cut_(cut_tasks(tree, team.threads())),
+        parallel_([this](int count, const std::function<void(int)>& body) {
           team_.parallel_for(count, body);
         }) {
-  }
-
-  LogPfaffian run() {
     if (keep_) keep_->assign(tree_.num_nodes(), {});
     if (fronts_) fronts_->assign(tree_.num_nodes(), {});
-    const TreeTasks cut = cut_tasks(tree_, team_.threads());
     workers_.resize(team_.threads());
     log_sums_.assign(tree_.num_nodes(), 0.0);
     if constexpr (kIsDoubleDouble) {
@@ -89,9 +87,34 @@ class Elimination {
       for (const double x : entries_.face) face_factors_.push_back(T::exp(x));
       for (const double x : entries_.join) join_factors_.push_back(T::exp(x));
     }
-    handed_.resize(cut.tasks.size());
-    team_.work(cut.successors(tree_, true), cut.waits(tree_, true),
-               [&](int worker, int task) { run_task(cut, worker, task); });
+    handed_.resize(cut_.tasks.size());
+  }
+
+  const TreeTasks& tasks() const { return cut_; }
+
+  void run_task(int worker, int task) {
+    Worker& w = workers_[worker];
+    const auto [first, last] = cut_.tasks[task];
+    for (int32_t node = first; node <= last; ++node) {
+      team_.check(worker, share_ * w.done * team_.threads() / tree_.work.back());
+      w.done += tree_.own_work(node);
+      if (first == last && !tree_.is_leaf(node)) {
+        auto &left = handed_[cut_.task_of_root[tree_.left[node]]],
+             &right = handed_[cut_.task_of_root[tree_.right[node]]];
+        eliminate_front(w, node, left.from_top(0), right.from_top(0), 0);
+        left = {};
+        right = {};
+      } else if (tree_.is_leaf(node)) {
+        eliminate_front(w, node, {}, {}, 0);
+      } else {
+        eliminate_front(w, node, w.stack.from_top(1), w.stack.from_top(0), 2);
+      }
+    }
+    std::swap(handed_[task], w.stack);
+  }
+
+  // After all tasks.
+  LogPfaffian result() const {
     LogPfaffian result;
     int swaps = 0;
     for (const Worker& worker : workers_) {
@@ -162,27 +185,6 @@ class Elimination {
   struct Shape {
     int32_t own, delayed, delayed_left, rows;
   };
-
-  void run_task(const TreeTasks& cut, int worker, int task) {
-    Worker& w = workers_[worker];
-    const auto [first, last] = cut.tasks[task];
-    for (int32_t node = first; node <= last; ++node) {
-      team_.check(worker, w.done * team_.threads() / tree_.work.back());
-      w.done += tree_.own_work(node);
-      if (first == last && !tree_.is_leaf(node)) {
-        auto &left = handed_[cut.task_of_root[tree_.left[node]]],
-             &right = handed_[cut.task_of_root[tree_.right[node]]];
-        eliminate_front(w, node, left.from_top(0), right.from_top(0), 0);
-        left = {};
-        right = {};
-      } else if (tree_.is_leaf(node)) {
-        eliminate_front(w, node, {}, {}, 0);
-      } else {
-        eliminate_front(w, node, w.stack.from_top(1), w.stack.from_top(0), 2);
-      }
-    }
-    std::swap(handed_[task], w.stack);
-  }
 
   void eliminate_front(Worker& w, int32_t node, Contribution<T> left, Contribution<T> right,
                        int pops) {
@@ -437,9 +439,11 @@ class Elimination {
   const FrontTree& tree_;
   KasteleynEntries entries_;
   EliminationOptions options_;
-  Team team_;
+  Team& team_;
+  double share_;
   Factors<T>* keep_;
   Fronts<T>* fronts_;
+  TreeTasks cut_;
   ParallelFor parallel_;
   std::vector<Worker> workers_;
   std::vector<ContributionStack<T>> handed_;  // by task
@@ -455,7 +459,41 @@ LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
                       const EliminationOptions& options, Control& control, Factors<T>* keep,
                       Fronts<T>* fronts) {
   if (tree.num_nodes() == 0) return {};
-  return Elimination<T>(tree, entries, options, control, keep, fronts).run();
+  Team team(options.threads, control);
+  Elimination<T> elimination(tree, entries, options, team, keep, fronts);
+  const TreeTasks& tasks = elimination.tasks();
+  team.work(tasks.successors(tree, true), tasks.waits(tree, true),
+            [&](int worker, int task) { elimination.run_task(worker, task); });
+  return elimination.result();
+}
+
+std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,
+                                                   const KasteleynEntries& first,
+                                                   const EliminationOptions& first_options,
+                                                   const KasteleynEntries& second,
+                                                   const EliminationOptions& second_options,
+                                                   Control& control) {
+  if (tree.num_nodes() == 0) return {};
+  Team team(first_options.threads, control);
+  Elimination<double> a(tree, first, first_options, team, nullptr, nullptr, 0.5);
+  Elimination<double> b(tree, second, second_options, team, nullptr, nullptr, 0.5);
+  // Tasks of the second come after those of the first, and are taken up where these run out.
+  const auto count = static_cast<int32_t>(a.tasks().tasks.size());
+  std::vector<std::vector<int32_t>> successors = a.tasks().successors(tree, true);
+  std::vector<int32_t> waits = a.tasks().waits(tree, true);
+  for (int32_t t = 0; t < count; ++t) {
+    waits.push_back(waits[t]);
+    successors.push_back(successors[t]);
+    for (int32_t& next : successors.back()) next += count;
+  }
+  team.work(std::move(successors), std::move(waits), [&](int worker, int task) {
+    if (task < count) {
+      a.run_task(worker, task);
+    } else {
+      b.run_task(worker, task - count);
+    }
+  });
+  return {a.result(), b.result()};
 }
 
 template LogPfaffian eliminate<double>(const FrontTree&, const KasteleynEntries&,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/control.hpp"
@@ -85,5 +86,13 @@ template <class T>
 LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
                       const EliminationOptions& options, Control& control,
                       Factors<T>* keep = nullptr, Fronts<T>* fronts = nullptr);
+
+// Two eliminations by the same threads: where one has little to share, they work on the other.
+std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,
+                                                   const KasteleynEntries& first,
+                                                   const EliminationOptions& first_options,
+                                                   const KasteleynEntries& second,
+                                                   const EliminationOptions& second_options,
+                                                   Control& control);
 
 }  // namespace planaris

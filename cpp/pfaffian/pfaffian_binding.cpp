@@ -1,3 +1,4 @@
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -82,6 +83,20 @@ LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double>
   const EliminationOptions options{threshold, threads};
   return wide ? eliminate<DoubleDouble>(plan.tree, entries, options, control)
               : eliminate<double>(plan.tree, entries, options, control);
+}
+
+// The same Pfaffian from two sets of entries and thresholds.
+std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
+    const PfaffianPlan& plan, In1<double> face, In1<double> join, In1<double> other_face,
+    In1<double> other_join, In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
+    double threshold, double other_threshold, int threads, const Progress& progress) {
+  const KasteleynEntries first = checked_entries(plan, face, join, signs, earliest, rank);
+  const KasteleynEntries second =
+      checked_entries(plan, other_face, other_join, signs, earliest, rank);
+  Control control = make_control(progress);
+  nb::gil_scoped_release release;
+  return eliminate_both(plan.tree, first, {threshold, threads}, second, {other_threshold, threads},
+                        control);
 }
 
 Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scale,
@@ -351,6 +366,11 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("progress") = nb::none())
+      .def("two_log_pfaffians", &two_log_pfaffians, nb::arg("face").noconvert(),
+           nb::arg("join").noconvert(), nb::arg("other_face").noconvert(),
+           nb::arg("other_join").noconvert(), nb::arg("signs").noconvert(),
+           nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(), nb::arg("threshold"),
+           nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("share"), nb::arg("weights"),

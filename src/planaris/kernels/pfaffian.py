@@ -179,6 +179,34 @@ class Elimination:
         )
         return LogPfaffian.of(found)
 
+    def two_log_pfaffians(
+        self,
+        faces: tuple[FloatArray, FloatArray],
+        joins: tuple[FloatArray, FloatArray],
+        signs: Int8Array,
+        *,
+        order: EliminationOrder = NO_ORDER,
+        thresholds: tuple[float, float] = (0.1, 0.1),
+        budget: Budget = ALONE,
+    ) -> tuple[LogPfaffian, LogPfaffian]:
+        """Return what :meth:`log_pfaffian` says of two scalings of the rows.
+
+        Threads that one elimination does not keep busy work on the other.
+        """
+        found = self._core.two_log_pfaffians(
+            faces[0],
+            joins[0],
+            faces[1],
+            joins[1],
+            signs,
+            order.earliest,
+            order.rank,
+            *thresholds,
+            budget.workers(),
+            budget.poller(),
+        )
+        return LogPfaffian.of(found[0]), LogPfaffian.of(found[1])
+
     def factorize(
         self,
         face: FloatArray,

@@ -23,6 +23,17 @@ def test_log_z_of_large_lattices_does_not_depend_on_separators(shape, rng):
     assert len({found.stats["multiplications"] for found in values}) == 3
 
 
+def test_threads_share_both_eliminations_of_a_large_model(rng):
+    lattice = pl.generate.square_lattice(370, 360)
+    plan = pl.plan(lattice)
+    couplings = rng.standard_normal(plan.num_edges)
+    one, two, many = (plan.log_partition(couplings, threads=k) for k in (1, 2, 5))
+    assert not plan.evaluator.in_batches
+    for other in (two, many):
+        assert (other.value, other.lower, other.upper) == (one.value, one.lower, one.upper)
+        assert other.excess == one.excess
+
+
 def test_positions_far_apart_and_in_one_place_still_dissect():
     lattice = pl.generate.square_lattice(370, 360)
     couplings = np.full(len(lattice.edges), 0.25)

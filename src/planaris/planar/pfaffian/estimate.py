@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.kernels.pfaffian import Elimination, LogPfaffian
 from planaris.planar.pfaffian.entries import Entries
 from planaris.result import Stats
@@ -24,6 +25,9 @@ SAFETY = 16.0
 CALM_EXPONENT = -8
 """So it is when a row that was handed on had shrunk below two to this power: what is left of a
 sum after cancellation carries a relative error of at most epsilon times four to minus this."""
+
+THRESHOLDS = 0.1, 0.3
+"""How large a pivot must be, relative to its rows, the first time and the second."""
 
 ORDERED_LOSS = 1e-6
 """How far rounding may take a pivot below its join before the elimination counts as spoilt."""
@@ -67,7 +71,7 @@ def elimination_stats(found: LogPfaffian, *, wide: bool) -> Stats:
 
 
 def estimate_log_pfaffian(
-    elimination: Elimination, entries: Entries, *, signed: bool, wide: bool, **options: Any
+    elimination: Elimination, entries: Entries, *, signed: bool, wide: bool, budget: Budget
 ) -> tuple[LogPfaffian, float, Stats]:
     """Eliminate, and once more in another way unless hardly a pivot was out of place.
 
@@ -80,20 +84,23 @@ def estimate_log_pfaffian(
     tuple
         The Pfaffian, the estimated error of its logarithm (inf: no pivot for some row), stats.
     """
-    options = {**options, "wide": wide, "order": entries.order}
-    run = elimination.log_pfaffian
+    options = {"wide": wide, "order": entries.order, "budget": budget}
     exactly = wide and not entries.is_ordered
-    if exactly:
-        entries = entries.unrounded()
-    first = run(entries.face, entries.scale, entries.signs, **options)
+    second = None
+    if entries.is_ordered and not wide and budget.workers() > 1:
+        first, second = _both(elimination, entries, budget)  # both are needed in any case
+    else:
+        entries = entries.unrounded() if exactly else entries
+        first = _run(elimination, entries, threshold=THRESHOLDS[0], **options)
     stats = elimination_stats(first, wide=wide)
     if not is_sound(first, wide=wide, ordered=entries.is_ordered):
         return first, math.inf, stats
     cold = entries.is_cold or (signed and entries.is_strong)
     if is_calm(first, cold=cold) and not (entries.is_ordered or wide):
         return first, calm_error(first), stats
-    shaken = entries.shaken().unrounded() if exactly else entries.shaken()
-    second = run(shaken.face, shaken.scale, shaken.signs, threshold=0.3, **options)
+    if second is None:
+        shaken = entries.shaken().unrounded() if exactly else entries.shaken()
+        second = _run(elimination, shaken, threshold=THRESHOLDS[1], **options)
     if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:
         return first, math.inf, stats
     if exactly:
@@ -103,6 +110,25 @@ def estimate_log_pfaffian(
         return first, abs(float(apart)) + WIDE_EPSILON * first.pivots, stats
     difference = abs(second.log_magnitude - first.log_magnitude)
     return first, difference + EPSILON * first.pivots, stats
+
+
+def _run(elimination: Elimination, entries: Entries, **options: Any) -> LogPfaffian:
+    return elimination.log_pfaffian(entries.face, entries.scale, entries.signs, **options)
+
+
+def _both(
+    elimination: Elimination, entries: Entries, budget: Budget
+) -> tuple[LogPfaffian, LogPfaffian]:
+    """Return the first and the second elimination, done by the same threads."""
+    shaken = entries.shaken()
+    return elimination.two_log_pfaffians(
+        (entries.face, shaken.face),
+        (entries.scale, shaken.scale),
+        entries.signs,
+        order=entries.order,
+        thresholds=THRESHOLDS,
+        budget=budget,
+    )
 
 
 class SignedSum:
