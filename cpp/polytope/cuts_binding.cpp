@@ -1,4 +1,5 @@
 #include "base/arrays.hpp"
+#include "polytope/clique_separation.hpp"
 #include "polytope/cut_reduction.hpp"
 #include "polytope/cut_search.hpp"
 #include "polytope/cycle_separation.hpp"
@@ -30,6 +31,40 @@ WheelCuts separate_wheels_of(int32_t num_spins, In2<int32_t> edges, In1<double> 
   Control control = make_control({});
   nb::gil_scoped_release release;
   return separate_wheels(num_spins, flat(edges), flat(x), min_violation, max_cuts, control);
+}
+
+CliqueCuts separate_triangles_of(In2<double> x, double min_violation, int32_t max_cuts) {
+  if (x.shape(1) != x.shape(0)) throw std::invalid_argument("a square matrix");
+  Control control = make_control({});
+  nb::gil_scoped_release release;
+  const auto n = static_cast<int32_t>(x.shape(0));
+  return separate_triangles(n, flat(x), min_violation, max_cuts, control);
+}
+
+CliqueCuts extend_cliques_of(In2<double> x, In2<int32_t> spins, In2<int8_t> signs,
+                             double min_violation, int32_t max_cuts) {
+  const auto n = static_cast<int32_t>(x.shape(0));
+  const auto size = static_cast<int32_t>(spins.shape(1));
+  if (x.shape(1) != x.shape(0) || spins.size() != signs.size() || size < 1) {
+    throw std::invalid_argument("a square matrix, and one sign per spin");
+  }
+  for (const int32_t spin : flat(spins)) {
+    if (spin < 0 || spin >= n) throw std::invalid_argument("spins of the matrix");
+  }
+  Control control = make_control({});
+  nb::gil_scoped_release release;
+  return extend_cliques(n, flat(x), size, flat(spins), flat(signs), min_violation, max_cuts,
+                        control);
+}
+
+template <class Value>
+auto clique_rows(std::vector<Value> CliqueCuts::* member) {
+  return [member](nb::handle_t<CliqueCuts> self) {
+    auto& cuts = nb::cast<CliqueCuts&>(self);
+    auto& values = cuts.*member;
+    const auto size = static_cast<size_t>(cuts.size);
+    return Out2<Value>(values.data(), {values.size() / size, size}, self);
+  };
 }
 
 class Reduction {
@@ -103,6 +138,15 @@ void bind_cuts(nb::module_& m) {
       .def_prop_ro("flipped", array_of(&WheelCuts::flipped))
       .def_prop_ro("rim", array_of(&WheelCuts::rim))
       .def_prop_ro("violation", array_of(&WheelCuts::violation));
+  nb::class_<CliqueCuts>(m, "CliqueCuts")
+      .def_prop_ro("spins", clique_rows(&CliqueCuts::spins))
+      .def_prop_ro("signs", clique_rows(&CliqueCuts::signs))
+      .def_prop_ro("violation", array_of(&CliqueCuts::violation));
+  m.def("separate_triangles", &separate_triangles_of, nb::arg("x").noconvert(),
+        nb::arg("min_violation"), nb::arg("max_cuts"));
+  m.def("extend_cliques", &extend_cliques_of, nb::arg("x").noconvert(),
+        nb::arg("spins").noconvert(), nb::arg("signs").noconvert(), nb::arg("min_violation"),
+        nb::arg("max_cuts"));
   m.def("separate_cycles", &separate_cycles_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"),
         nb::arg("max_per_edge"), nb::arg("max_settled"), nb::arg("exact_below"), nb::arg("threads"),

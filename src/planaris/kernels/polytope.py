@@ -57,6 +57,21 @@ class WheelCuts:
         return len(self.violation)
 
 
+@dataclass(frozen=True, eq=False)
+class CliqueCuts:
+    """Violated odd clique inequalities, the most violated first.
+
+    Row k says ``Σ_{i<j} b_i b_j x_ij >= -(p - 1) / 2`` of its p spins with signs b.
+    """
+
+    spins: IntArray
+    signs: Int8Array
+    violation: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.violation)
+
+
 def separate_cycles(
     num_spins: int,
     edges: IntArray,
@@ -102,6 +117,20 @@ def separate_wheels(
     """Find violated bicycle odd wheels; x must satisfy the triangle inequalities."""
     found = _core.separate_wheels(num_spins, edges, x, min_violation, max_cuts)
     return WheelCuts(found.offsets, found.edges, found.flipped, found.rim, found.violation)
+
+
+def separate_triangles(x: FloatArray, *, min_violation: float, max_cuts: int) -> CliqueCuts:
+    """Find the most violated triangles of a symmetric matrix with unit diagonal, of all."""
+    found = _core.separate_triangles(x, min_violation, max_cuts)
+    return CliqueCuts(found.spins, found.signs, found.violation)
+
+
+def extend_cliques(
+    x: FloatArray, spins: IntArray, signs: Int8Array, *, min_violation: float, max_cuts: int
+) -> CliqueCuts:
+    """Add to every clique the two spins that violate its inequality most, then exchange spins."""
+    found = _core.extend_cliques(x, spins, signs, min_violation, max_cuts)
+    return CliqueCuts(found.spins, found.signs, found.violation)
 
 
 def reduce_cut(

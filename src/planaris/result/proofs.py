@@ -115,8 +115,8 @@ class SemidefiniteTree(Proof):
 
     Spins with couplings are groups of one spin at the root. A decision joins two groups, equal
     or opposite; the energy of a part is then ``constant + <C, s s'>`` for signs s of its groups.
-    If ``C - Diag u - Σ y T`` has no eigenvalue below -d, where ``<T, s s'> >= -1`` are triangle
-    inequalities and y >= 0, that is at least ``constant + Σ u - Σ y - d`` times the groups.
+    If ``C - Diag u - Σ y T`` has no eigenvalue below -d, where ``<T, s s'> >= -r`` are odd clique
+    inequalities and y >= 0, that is at least ``constant + Σ u - Σ r y - d`` times the groups.
 
     Attributes
     ----------
@@ -127,8 +127,9 @@ class SemidefiniteTree(Proof):
     diagonal_offsets, diagonal : array
         Of every node the numbers u (leaves only).
     triangle_offsets, triangles, signs, multipliers : array
-        Of every node the triangles (leaves only): three groups a, b, c and signs p, q, r of
-        ``p q s_a s_b + p r s_a s_c + q r s_b s_c >= -1``, and the multipliers y.
+        Of every node the cliques (leaves only), mostly triangles: an odd number k of groups with
+        signs p of ``Σ_{a<b} p_a p_b s_a s_b >= -(k - 1) / 2``, and the multipliers y. Rows have
+        as many columns as the largest clique; those of smaller ones end with group -1, sign 0.
     """
 
     KIND: ClassVar[str] = "semidefinite-tree"

@@ -210,9 +210,10 @@ def test_the_semidefinite_bound_holds_along_the_way(rng):
         bound.tighten()
         bound.alpha /= 2
     assert bound.lower > truth - 0.05 * abs(truth)
-    merged = bound.triangles.contract(2, 5, -1)
+    assert set((bound.cliques.spins >= 0).sum(1).tolist()) >= {3, 5}
+    merged = bound.cliques.contract(2, 5, -1)
     left = np.array([merged.left(np.outer(s, s)) for s in states[:64, : n - 1]])
-    assert np.all(left >= -1)
+    assert np.all(left >= -merged.sides)
 
 
 def test_dense_thirty_spins_take_the_semidefinite_way(rng):
@@ -236,11 +237,10 @@ def test_time_limit_returns_an_interval(rng):
     assert loose.stats["status"] == "gap"
 
 
-@pytest.mark.parametrize("bound", ["cycles", "semidefinite"])
-def test_the_lower_bound_never_passes_the_truth_on_the_way(rng, bound):
+@pytest.mark.parametrize(("bound", "n"), [("cycles", 7), ("semidefinite", 9)])
+def test_the_lower_bound_never_passes_the_truth_on_the_way(rng, bound, n):
     nodes = 0
     for _ in range(6):
-        n = 7
         pairs = list(itertools.combinations(range(n), 2))
         model = IsingModel(pairs, rng.normal(0, 0.2, len(pairs)) - 1)
         truth = enumerate_states(model).energy

@@ -323,7 +323,7 @@ def branch_and_cut(
         Stop when ``upper - lower`` is at most this.
     bound : {"auto", "cycles", "semidefinite"}
         Bounds of Ising models: linear programs with cycle inequalities, or semidefinite
-        programs with triangle inequalities. "auto" takes these for dense graphs, and for graphs
+        programs with odd clique inequalities. "auto" takes these for dense graphs, and for graphs
         of up to 150 spins that the first few linear programs do not close.
     seed : int
         Of the local searches; it changes the way, not the answer.

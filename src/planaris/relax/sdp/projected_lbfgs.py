@@ -98,16 +98,23 @@ def _direction(
     slope: FloatArray, memory: deque[tuple[FloatArray, FloatArray]], free: BoolArray
 ) -> FloatArray:
     """Return minus the slope times the inverse of the curvature, as L-BFGS models it."""
-    pairs = [(np.where(free, s, 0.0), np.where(free, y, 0.0)) for s, y in memory]
-    pairs = [(s, y) for s, y in pairs if float(s @ y) > 1e-12 * float(y @ y)]
-    step, shares = -slope, []
-    for s, y in reversed(pairs):
-        share = float(s @ step) / float(s @ y)
-        shares.append(share)
-        step = step - share * y
-    if pairs:
-        s, y = pairs[-1]
-        step = step * (float(s @ y) / float(y @ y))
-    for (s, y), share in zip(pairs, reversed(shares), strict=True):
-        step = step + s * (share - float(y @ step) / float(s @ y))
-    return np.where(free, step, 0.0)
+    if not memory:
+        return -slope
+    # Steps, turns and the slope as rows; all that is needed of them are their inner products.
+    basis = np.concatenate([[s for s, _ in memory], [y for _, y in memory], [slope]])
+    basis *= free
+    product = basis @ basis.T
+    count = len(memory)
+    curved = product.diagonal(count)[:count]
+    lengths = product.diagonal()[count : 2 * count]
+    good = np.flatnonzero(curved > 1e-12 * lengths)
+    share = np.zeros(2 * count + 1)  # of the rows in the direction
+    share[-1] = -1.0
+    for k in good[::-1]:
+        share[count + k] = -(product[k] @ share) / curved[k]
+    first = -share[count : 2 * count]
+    if len(good):
+        share *= curved[good[-1]] / lengths[good[-1]]
+    for k in good:
+        share[k] = first[k] - (product[count + k] @ share) / curved[k]
+    return np.asarray(share @ basis)

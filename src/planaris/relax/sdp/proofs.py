@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from planaris.relax.cut_form import CutForm
+from planaris.relax.sdp.cliques import Cliques
 from planaris.relax.sdp.sdp_branch_and_bound import DenseNode, DenseSearch
-from planaris.relax.sdp.semidefinite_bound import SemidefiniteBound, Triangles
+from planaris.relax.sdp.semidefinite_bound import SemidefiniteBound
 from planaris.result import SemidefiniteTree
 from planaris.typing import FloatArray
-
-TURNS = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])
-"""Signs of the spins that make the first kind of triangle inequality out of each kind."""
 
 
 @dataclass(eq=False)
@@ -23,7 +21,7 @@ class Record:
 
     bound: float = -np.inf
     diagonal: FloatArray = field(default_factory=lambda: np.zeros(0))
-    triangles: Triangles = field(default_factory=Triangles.none)
+    cliques: Cliques = field(default_factory=Cliques.none)
     pair: tuple[int, int] = (-1, -1)
     children: tuple[int, ...] = ()
 
@@ -37,8 +35,8 @@ class ProvingDenseSearch(DenseSearch):
 
     def keep(self, node: DenseNode, engine: SemidefiniteBound, bound: float) -> None:
         """Write down the multipliers of a node's bound."""
-        diagonal, triangles = engine.best
-        used = triangles.kept(triangles.weight > 0)
+        diagonal, cliques = engine.best
+        used = cliques.kept(cliques.weight > 0)
         used.weight = self.unit * used.weight
         self.records[node.order] = Record(bound, self.unit * diagonal, used)
 
@@ -56,17 +54,18 @@ class ProvingDenseSearch(DenseSearch):
         number = {key: at for at, key in enumerate(order)}
         records = [self.records[key] for key in order]
         leaves = [record if not record.children else Record() for record in records]
-        spins = np.concatenate([leaf.triangles.spins for leaf in leaves])
-        kind = np.concatenate([leaf.triangles.kind for leaf in leaves])
+        spins = np.concatenate([leaf.cliques.spins for leaf in leaves])
+        signs = np.concatenate([leaf.cliques.signs for leaf in leaves])
+        width = max(3, int((spins >= 0).sum(1).max(initial=0)))
         return SemidefiniteTree(
             pair=np.array([record.pair for record in records]),
             child=np.array([[number[key] for key in r.children] or [-1, -1] for r in records]),
             diagonal_offsets=np.cumsum([0, *(len(leaf.diagonal) for leaf in leaves)]),
             diagonal=np.concatenate([leaf.diagonal for leaf in leaves]),
-            triangle_offsets=np.cumsum([0, *(len(leaf.triangles.kind) for leaf in leaves)]),
-            triangles=spins,
-            signs=TURNS[kind],
-            multipliers=np.concatenate([leaf.triangles.weight for leaf in leaves]),
+            triangle_offsets=np.cumsum([0, *(leaf.cliques.size for leaf in leaves)]),
+            triangles=spins[:, :width],
+            signs=signs[:, :width],
+            multipliers=np.concatenate([leaf.cliques.weight for leaf in leaves]),
         )
 
     def _nodes(self) -> list[int]:

@@ -15,11 +15,18 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget
 from planaris.relax.cut_form import UNIT, CutForm
 from planaris.relax.lp.cycle_polytope import is_closed
-from planaris.relax.sdp.semidefinite_bound import SemidefiniteBound, Triangles
+from planaris.relax.sdp.cliques import Cliques
+from planaris.relax.sdp.semidefinite_bound import SemidefiniteBound
 from planaris.typing import FloatArray, Int8Array
 
-ALPHA = (0.1, 1e-3)
+ALPHA = (0.02, 1e-3)
 """First and last weight of the regularisation, in units of the largest coupling."""
+
+ROUNDS = 30
+"""A node is split when more rounds of cuts than these would be needed at the present rate."""
+
+LOOK_BACK = 3
+"""Rounds over which the rate is taken; single ones may gain nothing."""
 
 
 @dataclass(order=True)
@@ -30,7 +37,7 @@ class DenseNode:
     order: int
     groups: FloatArray = field(compare=False)
     diagonal: FloatArray | None = field(compare=False, default=None)
-    triangles: Triangles | None = field(compare=False, default=None)
+    cliques: Cliques | None = field(compare=False, default=None)
     alpha: float = field(compare=False, default=ALPHA[0])
 
 
@@ -155,7 +162,7 @@ class DenseSearch:
             self.keep(node, SemidefiniteBound(cost), exact)  # its first multipliers are the best
             self.finished = min(self.finished, max(exact, node.bound))
             return
-        engine = SemidefiniteBound(cost, node.diagonal, node.triangles)
+        engine = SemidefiniteBound(cost, node.diagonal, node.cliques)
         engine.alpha = node.alpha
         bound = self.raise_bound(engine, fixed)
         self.keep(node, engine, bound)
@@ -168,18 +175,19 @@ class DenseSearch:
         self.split(node, engine, bound)
 
     def raise_bound(self, engine: SemidefiniteBound, fixed: float) -> float:
-        """Ascend, add triangles, lower α, until closed or not worth it."""
+        """Ascend, add cliques, lower α, until closed or not worth it."""
         margin = self.form.quantum * (1 - 2e-6) if self.form.quantum else self.form.resolution / 2
         target = (self.energy - margin - fixed + self.slop) / self.unit
-        last = ALPHA[1]
+        last, history = ALPHA[1], [-np.inf] * LOOK_BACK
         while True:
-            before = engine.lower
+            history.append(engine.lower)
             engine.ascend(target, 30, self.budget)
             if engine.lower >= target or self.budget.expired():
                 break
             added = engine.tighten()
             settled = engine.alpha <= last
-            slow = engine.lower - before < (target - engine.lower) / 6
+            gained = engine.lower - history[-LOOK_BACK]
+            slow = gained < (target - engine.lower) * LOOK_BACK / ROUNDS
             if settled and (slow or not added):
                 break
             engine.alpha = max(engine.alpha * 0.5, last)
@@ -197,16 +205,16 @@ class DenseSearch:
         """Branch on the pair about which X is least decided."""
         size = np.abs(engine.x) + 10 * np.eye(engine.n)
         i, j = sorted(int(k) for k in np.unravel_index(np.argmin(size), size.shape))
-        pulled = engine.cost - engine.triangles.pull(engine.n)
+        pulled = engine.cost - engine.pull(engine.cliques.weight)
         for sign in (1, -1):
             groups = np.delete(node.groups, j, axis=1)
             groups[:, i] += sign * node.groups[:, j]
             # What keeps Z = C - Diag λ - T'γ positive semidefinite under the merge.
             diagonal = np.delete(engine.diagonal, j)
             diagonal[i] += engine.diagonal[j] - 2 * sign * pulled[i, j]
-            triangles = engine.triangles.contract(i, j, sign)
+            cliques = engine.cliques.contract(i, j, sign)
             order = next(self.counter)
-            child = DenseNode(bound, order, groups, diagonal, triangles, 4 * ALPHA[1])
+            child = DenseNode(bound, order, groups, diagonal, cliques, 4 * ALPHA[1])
             heapq.heappush(self.open, child)
             self.keep_child(node, (i, j), sign, child)
 

@@ -7,6 +7,7 @@ not matter; the norm is computed, and charged for the rounding of every sum and 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,6 @@ from planaris.typing import Array, FloatArray
 from planaris.verify.proof_arrays import require, whole_numbers
 
 _UNIT = 2.0**-53
-_PAIRS = ((0, 1), (0, 2), (1, 2))
 
 Groups = tuple[Array, Array, int]
 """The group of every spin, its sign in the group, and the number of groups."""
@@ -79,14 +79,37 @@ class _Multipliers:
         numbers = _run(proof.diagonal_offsets, "diagonal_offsets", node, nodes)
         rows = _run(proof.triangle_offsets, "triangle_offsets", node, nodes)
         self.diagonal = np.asarray(proof.diagonal, dtype=np.float64)[numbers]
-        self.groups = whole_numbers(proof.triangles, "triangles").reshape(-1, 3)[rows]
-        self.signs = whole_numbers(proof.signs, "signs").reshape(-1, 3)[rows]
+        self.groups = _table(proof.triangles, "triangles")[rows]
+        self.signs = _table(proof.signs, "signs")[rows]
         self.weight = np.asarray(proof.multipliers, dtype=np.float64)[rows]
         sizes = len(self.groups) == len(self.signs) == len(self.weight) == rows.stop - rows.start
-        require(sizes, "every triangle has groups, signs and a multiplier")
+        same = self.groups.shape == self.signs.shape
+        require(sizes and same, "every triangle has groups, signs and a multiplier")
         require(len(self.diagonal) == numbers.stop - numbers.start, "numbers of a leaf are a run")
         require(bool(np.all(self.weight >= 0)), "multipliers are >= 0")
-        require(bool(np.all(np.abs(self.signs) == 1)), "signs of triangles are ±1")
+        filled = self.groups != -1
+        self.counts = filled.sum(1)
+        require(bool(np.all(np.abs(self.signs) == filled)), "signs of triangles are ±1")
+        require(bool(np.all(self.counts % 2 == 1)), "cliques have an odd number of groups")
+
+    def check_groups(self, count: int) -> None:
+        """Require that every row names different groups of the leaf."""
+        filled = self.groups != -1
+        inside = np.all(~filled | ((self.groups >= 0) & (self.groups < count)))
+        # What is left out gets numbers of its own, so that equal neighbours are equal groups.
+        places = -1 - np.arange(self.groups.shape[1])
+        ordered = np.sort(np.where(filled, self.groups, places), axis=1)
+        three = np.all(self.counts >= 3)
+        distinct = np.all(np.diff(ordered) > 0)
+        require(bool(inside and three and distinct), "triangles have three groups, cliques more")
+
+
+def _table(value: Any, name: str) -> Array:
+    """Return the rows of cliques, three columns wide where nothing says otherwise."""
+    array = whole_numbers(value, name)
+    wide = array.ndim == 2 and array.size > 0
+    require(not wide or array.shape[1] >= 3, f"`{name}` has three columns or more")
+    return array if wide else array.reshape(-1, 3)
 
 
 def _run(offsets: Any, name: str, node: int, nodes: int) -> slice:
@@ -98,7 +121,7 @@ def _run(offsets: Any, name: str, node: int, nodes: int) -> slice:
 
 
 def _leaf_bound(ends: Array, couplings: FloatArray, groups: Groups, numbers: _Multipliers) -> float:
-    """Return constant + Σ u - Σ y - count * d, rounded down."""
+    """Return constant + Σ u - Σ r y - count * d, rounded down; r is 1 for triangles."""
     group, sign, count = groups
     require(len(numbers.diagonal) == count, "there is one number per group")
     a, b = group[ends].T
@@ -106,20 +129,20 @@ def _leaf_bound(ends: Array, couplings: FloatArray, groups: Groups, numbers: _Mu
     inside = a == b
     matrix, size, terms = np.zeros((3, count, count))
     _scatter((matrix, size, terms), a[~inside], b[~inside], energy[~inside] / 2)
-    three = numbers.groups
-    ordered = np.sort(three, axis=1)
-    inner = three.size == 0 or (three.min() >= 0 and three.max() < count)
-    require(bool(inner) and bool(np.all(np.diff(ordered) > 0)), "triangles have three groups")
-    for p, q in _PAIRS:
-        half = -numbers.weight * numbers.signs[:, p] * numbers.signs[:, q] / 2
-        _scatter((matrix, size, terms), three[:, p], three[:, q], half)
+    numbers.check_groups(count)
+    for p, q in itertools.combinations(range(numbers.groups.shape[1]), 2):
+        at = np.flatnonzero(numbers.signs[:, p] * numbers.signs[:, q])
+        half = -numbers.weight[at] * numbers.signs[at, p] * numbers.signs[at, q] / 2
+        _scatter((matrix, size, terms), numbers.groups[at, p], numbers.groups[at, q], half)
     corner = np.diag_indices(count)
     matrix[corner] -= numbers.diagonal
     size[corner] += np.abs(numbers.diagonal)
     # Sums of k terms in any order are right to k units of the sum of their sizes.
     wrong = _norm(1.01 * _UNIT * (terms + 1) * size)
     shift = lowest_eigenvalue(matrix) - wrong
-    parts = [*energy[inside].tolist(), *numbers.diagonal.tolist(), *(-numbers.weight).tolist()]
+    sides = -(numbers.counts - 1) / 2 * numbers.weight  # times 1, 2 or 3: rounded once at most
+    sides = np.where(numbers.counts > 5, np.nextafter(sides, -np.inf), sides)
+    parts = [*energy[inside].tolist(), *numbers.diagonal.tolist(), *sides.tolist()]
     total = math.fsum([*parts, count * min(shift, 0.0) * (1 + 4 * _UNIT)])
     return total - 2 * _UNIT * abs(total)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -82,9 +83,10 @@ TREE = _complete(9, 2)
         (lambda p: {"multipliers": p.multipliers - 0.1}, ">= 0"),
         (lambda p: {"multipliers": p.multipliers * 1.5}, "gap"),
         (lambda p: {"signs": p.signs * 2}, "±1"),
-        (lambda p: {"signs": p.signs[:, ::-1] * np.array([1, 1, -1])}, "gap"),
-        (lambda p: {"triangles": p.triangles * 0}, "three groups"),
-        (lambda p: {"triangles": p.triangles + 9}, "three groups"),
+        (lambda p: {"signs": np.hstack([p.signs[:, :2], -p.signs[:, 2:]])}, "gap"),
+        (lambda p: {"triangles": np.minimum(p.triangles, 0)}, "three groups"),
+        (lambda p: {"triangles": np.where(p.triangles < 0, -1, 9)}, "three groups"),
+        (lambda p: {"triangles": p.triangles + 9}, "±1"),
         (lambda p: {"child": np.array([[1, 1], [-1, -1], [-1, -1]])}, "tree"),
         (lambda p: {"pair": p.pair * 0 - 1}, "one number per group"),
         (lambda p: {"pair": np.abs(p.pair) + 20}, "two groups"),
@@ -99,6 +101,54 @@ def test_what_proves_nothing_is_refused(change, words: str) -> None:
     broken = replace(found, certificate=replace(found.certificate, **change(found.certificate)))
     with pytest.raises(VerificationError, match=words):
         check_result(TREE, broken)
+
+
+def pentagon(**changes: object) -> float:
+    """Return the bound of five spins that want to disagree, by the pentagon inequality alone."""
+    edges = np.array(list(itertools.combinations(range(5), 2)))
+    numbers: dict[str, object] = {
+        "pair": [[-1, -1]],
+        "child": [[-1, -1]],
+        "diagonal_offsets": [0, 5],
+        "diagonal": np.zeros(5),
+        "triangle_offsets": [0, 2],
+        "triangles": [[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]],
+        "signs": [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]],
+        "multipliers": [1.0, 0.0],
+    }
+    return semidefinite_bound(edges, -np.ones(10), SemidefiniteTree(**{**numbers, **changes}))
+
+
+def test_larger_cliques_prove_what_triangles_cannot() -> None:
+    assert pentagon() == pytest.approx(-2.0)  # the minimum: two against three
+    alone = np.arange(5)[None]
+    assert pentagon(
+        triangles=alone, signs=alone * 0 + 1, multipliers=[1.0], triangle_offsets=[0, 1]
+    ) == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"triangles": [[0, 1, 2, 3, 3], [0, 1, 2, -1, -1]]}, "three groups"),
+        ({"triangles": [[0, 1, 2, 3, 5], [0, 1, 2, -1, -1]]}, "three groups"),
+        ({"triangles": [[0, 1, 2, 3, -2], [0, 1, 2, -1, -1]]}, "three groups"),
+        ({"signs": [[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]]}, "±1"),
+        ({"signs": [[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]}, "±1"),
+        (
+            {"triangles": [[0, 1, 2, 3, -1]] * 2, "signs": [[1, 1, 1, 1, 0]] * 2},
+            "odd number",
+        ),
+        (
+            {"triangles": [[0, -1, -1, -1, -1]] * 2, "signs": [[1, 0, 0, 0, 0]] * 2},
+            "three groups",
+        ),
+        ({"signs": [[1, 1, 1], [1, 1, 1]]}, "groups, signs"),
+    ],
+)
+def test_cliques_that_say_nothing_are_refused(changes, words: str) -> None:
+    with pytest.raises(VerificationError, match=words):
+        pentagon(**changes)
 
 
 def test_the_least_eigenvalue_is_never_overrated() -> None:
