@@ -288,6 +288,21 @@ def frontier_sample(edges: Annotated[NDArray[numpy.int32], dict(shape=(None, Non
 
 def homology_basis(edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rotation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], face_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]: ...
 
+class ShortFaces:
+    @property
+    def found(self) -> bool: ...
+
+    @property
+    def rotation(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+    @property
+    def offsets(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+    @property
+    def left_out(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+def embed_by_short_faces(num_vertices: int, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> ShortFaces: ...
+
 class TJoinState:
     """What a later solve on the same graph can start from."""
 

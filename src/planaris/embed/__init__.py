@@ -6,6 +6,7 @@ from planaris.embed.genus import LowGenus, low_genus_embedding, torus_shape
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures
 from planaris.embed.planarity import embed, prove_planarity, require_plane
+from planaris.embed.short_faces import embedding_by_short_faces
 from planaris.embed.surfaces import torus_lattice
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "closest_planar_model",
     "cycle_flips",
     "embed",
+    "embedding_by_short_faces",
     "embedding_with_handles",
     "homology_cycles",
     "join_bias_spin",

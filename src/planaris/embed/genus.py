@@ -8,6 +8,7 @@ import numpy as np
 
 from planaris.embed.embedding import Embedding
 from planaris.embed.handles import embedding_with_handles
+from planaris.embed.short_faces import embedding_by_short_faces
 from planaris.models.arrays import as_edges
 from planaris.typing import ArrayLike, IntArray
 
@@ -53,9 +54,10 @@ def low_genus_embedding(
 ) -> LowGenus | None:
     """Return an embedding of low genus, or None where none was found.
 
-    Periodic lattices numbered by rows are recognised at any size, in no time. With a
-    ``max_genus``, other graphs have edges taken out until they are planar
-    (:func:`embedding_with_handles`), one planarity test for each.
+    Periodic lattices are recognised in no time: those numbered by rows at any size and dilution,
+    others by their faces (:func:`embedding_by_short_faces`). With a ``max_genus``, other graphs
+    have edges taken out until they are planar (:func:`embedding_with_handles`), one planarity
+    test for each.
 
     Parameters
     ----------
@@ -81,12 +83,23 @@ def low_genus_embedding(
     if shape is not None:
         reason = f"periodic lattice of {shape[0]} × {shape[1]}"
         return LowGenus(_on_torus(pairs, num_vertices, *shape), reason)
+    by_faces = embedding_by_short_faces(pairs, num_vertices, max_handles=limit)
+    if by_faces is not None and 1 <= by_faces.genus <= limit:
+        return LowGenus(by_faces, _describe(by_faces))
     if max_genus is None:
         return None
     found = embedding_with_handles(pairs, num_vertices=num_vertices)
     if found.genus > limit:
         return None
     return LowGenus(found, f"genus {found.genus} after putting handles where edges cross")
+
+
+def _describe(embedding: Embedding) -> str:
+    """Say which faces a surface was put together from."""
+    squares, triangles = (int((embedding.face_lengths == k).sum()) for k in (4, 3))
+    kinds = [f"{squares} squares"] * (squares > 0) + [f"{triangles} triangles"] * (triangles > 0)
+    surface = "a torus" if embedding.genus == 1 else f"a surface of genus {embedding.genus}"
+    return f"{' and '.join(kinds)} that fit together on {surface}"
 
 
 def _on_torus(pairs: IntArray, num_vertices: int, rows: int, columns: int) -> Embedding:

@@ -15,7 +15,7 @@ import numpy as np
 from planaris.embed.embedding import Embedding
 from planaris.errors import CrossingError, MethodError, NotPlanarError
 from planaris.models.arrays import as_edges, as_positions
-from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
+from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
 
 def embedding_with_handles(
@@ -82,14 +82,33 @@ def embedding_with_handles(
     if not out.any():
         return plane
     kept = np.flatnonzero(~out)
-    ends = plane.offsets.tolist()
-    flat = (2 * kept[plane.rotation >> 1] + (plane.rotation & 1)).tolist()
-    rotation = [flat[ends[v] : ends[v + 1]] for v in range(num_vertices)]
-    waiting = np.flatnonzero(out).tolist()
-    while waiting:
-        waiting = _put_one_back(rotation, pairs, waiting)
-    flat = [h for around in rotation for h in around]
-    return Embedding.from_rotation(pairs, flat, num_vertices=num_vertices)
+    flat = 2 * kept[plane.rotation >> 1] + (plane.rotation & 1)
+    return put_back(pairs, flat, plane.offsets, np.flatnonzero(out))
+
+
+def put_back(
+    edges: IntArray,
+    rotation: LongArray | IntArray,
+    offsets: IntArray,
+    waiting: LongArray | IntArray,
+) -> Embedding:
+    """Return the embedding of all edges from a rotation system of all but those that wait.
+
+    Each is put inside a face that has both its ends, or over a new handle.
+
+    Examples
+    --------
+    >>> square = np.array([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], dtype=np.int32)
+    >>> put_back(square, np.array([0, 7, 1, 2, 3, 4, 5, 6]), np.array([0, 2, 4, 6, 8]), [4]).genus
+    0
+    """
+    flat, ends = np.asarray(rotation).tolist(), np.asarray(offsets).tolist()
+    lists = [flat[ends[v] : ends[v + 1]] for v in range(len(ends) - 1)]
+    left = np.asarray(waiting).tolist()
+    while left:
+        left = _put_one_back(lists, edges, left)
+    joined = [h for around in lists for h in around]
+    return Embedding.from_rotation(edges, joined, num_vertices=len(lists))
 
 
 def _plane_part(

@@ -73,6 +73,14 @@ def maximal_planar(
     return chosen.view(np.bool_)
 
 
+def embed_by_short_faces(
+    num_vertices: int, edges: IntArray
+) -> tuple[bool, IntArray, IntArray, IntArray]:
+    """Return (found, rotation, offsets, left-out edges); faces are triangles and squares."""
+    found = _core.embed_by_short_faces(num_vertices, edges)
+    return found.found, found.rotation, found.offsets, found.left_out
+
+
 def find_kuratowski(num_vertices: int, edges: IntArray) -> tuple[str, IntArray]:
     """Return ("K5" or "K3,3", edges of a subdivision of it); no edges if the graph is planar."""
     is_k5, found = _core.find_kuratowski(num_vertices, edges)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.embed import Embedding, embedding_with_handles
+from planaris.embed import Embedding, embedding_by_short_faces, embedding_with_handles
 from planaris.errors import MethodError, PrecisionError, TooLargeError
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
@@ -45,6 +45,9 @@ def _with_handles(model: IsingModel, max_handles: int) -> Embedding | None:
     # Euler's formula: a simple graph of genus g has at most 3n - 6 + 6g edges.
     if model.num_edges > min(3 * model.num_spins - 6 + 6 * max_handles, MAX_EDGES):
         return None
+    by_faces = embedding_by_short_faces(model.edges, model.num_spins, max_handles=max_handles)
+    if by_faces is not None and by_faces.genus <= max_handles:
+        return by_faces
     try:
         return embedding_with_handles(
             model.edges, num_vertices=model.num_spins, max_handles=max_handles

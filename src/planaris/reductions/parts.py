@@ -234,7 +234,8 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
         members = np.sort(order[begin[block] : begin[block + 1]])
         part = _restrict(model, members, bias, positions)
         if part.embedding is None:
-            others.append(part)
+            found = low_genus_embedding(part.model.edges, part.model.num_spins)
+            others.append(part if found is None else replace(part, embedding=found.embedding))
         else:
             planar.append(members)
     together = np.sort(np.concatenate(planar))

@@ -108,7 +108,7 @@ class Cliques:
         key = row.view(np.dtype((np.void, row.dtype.itemsize * row.shape[1]))).ravel()
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
         rows = self.kept(first)
-        rows.weight = np.bincount(index.ravel(), self.weight, len(first))
+        rows.weight = np.bincount(index.ravel(), self.weight, len(first)).astype(np.float64)
         return rows
 
     def contract(self, i: int, j: int, sign: int) -> Cliques:
