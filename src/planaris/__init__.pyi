@@ -19,6 +19,7 @@ from planaris.infer import ground_state as ground_state
 from planaris.infer import ground_state_entropy as ground_state_entropy
 from planaris.infer import log_partition as log_partition
 from planaris.infer import marginals as marginals
+from planaris.infer import rigid_edges as rigid_edges
 from planaris.infer import sample as sample
 from planaris.infer import thermodynamics as thermodynamics
 from planaris.models import IsingModel as IsingModel

@@ -4,16 +4,19 @@ The one place that chooses a method and composes parts.
 """
 
 from planaris.infer.domain_wall import DomainWall, domain_wall
+from planaris.infer.rigidity import RigidEdges, rigid_edges
 from planaris.infer.thermodynamics import ground_state_entropy, thermodynamics
 from planaris.infer.verbs import ground_state, log_partition, marginals, sample
 
 __all__ = [
     "DomainWall",
+    "RigidEdges",
     "domain_wall",
     "ground_state",
     "ground_state_entropy",
     "log_partition",
     "marginals",
+    "rigid_edges",
     "sample",
     "thermodynamics",
 ]

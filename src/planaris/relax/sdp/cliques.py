@@ -19,7 +19,7 @@ WIDTH = 7
 
 PAIRS = np.triu_indices(WIDTH, 1)
 
-PATIENCE = 3
+PATIENCE = 2
 """Rounds that an inequality may be idle before it is dropped."""
 
 TIGHT = 0.5

@@ -101,8 +101,9 @@ def _direction(
     if not memory:
         return -slope
     # Steps, turns and the slope as rows; all that is needed of them are their inner products.
-    basis = np.concatenate([[s for s, _ in memory], [y for _, y in memory], [slope]])
-    basis *= free
+    move = np.flatnonzero(free)
+    rows = [*(s for s, _ in memory), *(y for _, y in memory), slope]
+    basis = np.stack([row[move] for row in rows])
     product = basis @ basis.T
     count = len(memory)
     curved = product.diagonal(count)[:count]
@@ -117,4 +118,6 @@ def _direction(
         share *= curved[good[-1]] / lengths[good[-1]]
     for k in good:
         share[k] = first[k] - (product[count + k] @ share) / curved[k]
-    return np.asarray(share @ basis)
+    step = np.zeros(len(slope))
+    step[move] = share @ basis
+    return step

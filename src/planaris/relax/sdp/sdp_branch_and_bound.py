@@ -22,8 +22,20 @@ from planaris.typing import FloatArray, Int8Array
 ALPHA = (0.02, 1e-3)
 """First and last weight of the regularisation, in units of the largest coupling."""
 
-ROUNDS = 30
-"""A node is split when more rounds of cuts than these would be needed at the present rate."""
+ROUNDS_PER_NODE = 10
+"""Rounds of cuts that a node takes about."""
+
+MAX_LEVELS = 6.0
+"""Of the tree below a node, when it is estimated how much a better bound would save."""
+
+FIRST_GAIN = 0.3
+"""Of the gap at the root: what a branching gains, before any was tried."""
+
+DOUBT = 4
+"""How strongly undecided pairs are preferred to strongly coupled ones when a node is split."""
+
+TINY = 1e-300
+"""Marks pairs whose score is zero as pairs."""
 
 LOOK_BACK = 3
 """Rounds over which the rate is taken; single ones may gain nothing."""
@@ -64,6 +76,7 @@ class DenseSearch:
         self.state: Int8Array = np.ones(form.model.num_spins, dtype=np.int8)
         self.trace: list[dict[str, float]] = []
         self.nodes = self.evaluations = 0
+        self.branchings, self.gain = 0, 0.0  # children bounded so far, and what that gained
         self.open: list[DenseNode] = []
         self.counter = itertools.count()
 
@@ -167,6 +180,9 @@ class DenseSearch:
         bound = self.raise_bound(engine, fixed)
         self.keep(node, engine, bound)
         bound = max(node.bound, bound)
+        if node.diagonal is not None:
+            self.branchings += 1
+            self.gain += (bound - node.bound) / self.unit
         self.round(engine, node)
         self.evaluations += engine.evaluations
         if self.closed(bound):
@@ -186,12 +202,22 @@ class DenseSearch:
                 break
             added = engine.tighten()
             settled = engine.alpha <= last
-            gained = engine.lower - history[-LOOK_BACK]
-            slow = gained < (target - engine.lower) * LOOK_BACK / ROUNDS
+            gained = (engine.lower - history[-LOOK_BACK]) / LOOK_BACK
+            slow = gained < self.worthwhile_gain(target - engine.lower)
             if settled and (slow or not added):
                 break
             engine.alpha = max(engine.alpha * 0.5, last)
         return fixed + self.unit * engine.lower - self.slop
+
+    def worthwhile_gain(self, gap: float) -> float:
+        """Return the gain of a round that pays for it, in units.
+
+        A tree in which every branching gains Δ has about 2^(gap / Δ) nodes below this one; a gain g
+        saves a share g log 2 / Δ of them.
+        """
+        step = FIRST_GAIN * gap if self.branchings == 0 else self.gain / self.branchings
+        step = max(step, gap / MAX_LEVELS)
+        return step / (ROUNDS_PER_NODE * math.log(2) * 2.0 ** (gap / step))
 
     def round(self, engine: SemidefiniteBound, node: DenseNode) -> None:
         """Cut the vectors of X by random hyperplanes."""
@@ -202,9 +228,11 @@ class DenseSearch:
             self.offer((node.groups @ side).astype(np.int8))
 
     def split(self, node: DenseNode, engine: SemidefiniteBound, bound: float) -> None:
-        """Branch on the pair about which X is least decided."""
-        size = np.abs(engine.x) + 10 * np.eye(engine.n)
-        i, j = sorted(int(k) for k in np.unravel_index(np.argmin(size), size.shape))
+        """Branch on a pair of strongly coupled groups about which X is undecided."""
+        strength = np.abs(engine.cost).sum(1)
+        doubt = np.maximum(1.0 - np.abs(engine.x), 0.0) ** DOUBT
+        score = np.triu((strength[:, None] + strength) * doubt + TINY, 1)
+        i, j = (int(k) for k in np.unravel_index(np.argmax(score), score.shape))
         pulled = engine.cost - engine.pull(engine.cliques.weight)
         for sign in (1, -1):
             groups = np.delete(node.groups, j, axis=1)
