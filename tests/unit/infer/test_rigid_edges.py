@@ -85,13 +85,14 @@ def test_free_spins_are_loose() -> None:
     assert found.loose.tolist() == [True, False]
 
 
-def test_a_large_torus_keeps_most_spins_together() -> None:
+def test_turning_a_rigid_edge_of_a_larger_torus_costs_energy() -> None:
     lattice = pl.generate.torus(12)
     couplings = np.random.default_rng(0).choice([-1.0, 1.0], len(lattice.edges))
     model = pl.IsingModel(lattice.edges, couplings)
     found = pl.rigid_edges(model)
     assert found.exact
-    assert found.certain.mean() > 0.3
+    assert found.rigid.any()
+    assert found.loose.any()
     # Turning a rigid edge by force costs energy, turning a loose one none.
     least = found.state.energy
     u, v = model.edges.T
