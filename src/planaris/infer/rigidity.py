@@ -26,7 +26,7 @@ from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState
 from planaris.show import one_line
-from planaris.typing import BoolArray, FloatArray, IntArray
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
 FIRST_CHANGE = 2.0**-6
 """Of real couplings, in units of their median size."""
@@ -137,7 +137,7 @@ class _Search:
         sizes = sizes[sizes > 0]
         self.change = FIRST_CHANGE * float(np.median(sizes)) if len(sizes) else 1.0
 
-    def relative(self, spins: FloatArray) -> FloatArray:
+    def relative(self, spins: Int8Array) -> FloatArray:
         """Return the relative sign along every edge, and the spins with fields."""
         u, v = self.model.edges.T
         values = spins.astype(np.float64)

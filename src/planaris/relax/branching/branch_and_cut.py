@@ -18,7 +18,7 @@ from planaris.relax.branching.pseudo_costs import PseudoCosts
 from planaris.relax.cut_form import CutForm, with_offset
 from planaris.relax.lp.cycle_polytope import INTEGRAL, CycleRelaxation
 from planaris.relax.sdp.proofs import ProvingDenseSearch
-from planaris.relax.sdp.sdp_branch_and_bound import DenseSearch
+from planaris.relax.sdp.sdp_branch_and_bound import DenseSearch, is_dense, is_small
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array
 
@@ -29,6 +29,9 @@ START_SHARE = 0.2
 
 TRIAL_NODES = 9
 """Of a search with linear programs on a small graph, before semidefinite bounds take over."""
+
+TRIAL_GAP = 0.012
+"""Of the sum of the couplings: where the first program leaves more, no other one is tried."""
 
 Fixings = tuple[tuple[int, int], ...]
 """Edges held at a value: (edge, 0 or 1)."""
@@ -180,8 +183,8 @@ class BranchAndCut(CycleRelaxation):
 
     # -- the search -------------------------------------------------------------------------
 
-    def search(self, budget: Budget, max_nodes: float = np.inf) -> str:
-        """Run until the tree is empty, the gap is reached, time is up or nodes are many."""
+    def search(self, budget: Budget, *, trial: bool = False) -> str:
+        """Run until the tree is empty, the gap is reached, time is up or a trial is over."""
         self.budget = budget
         self.start_states()
         self.open = [Node(-np.inf, next(self.counter), ())]
@@ -192,7 +195,7 @@ class BranchAndCut(CycleRelaxation):
                 plunge = self.process(plunge)
                 self.lower = min(self.lower_of_open(plunge), self.finished, self.energy)
                 late, reached = self.budget.expired(), self.energy - self.lower <= self.gap
-                if late or reached or self.nodes >= max_nodes:
+                if late or reached or (trial and self.tried()):
                     if plunge is not None:
                         heapq.heappush(self.open, plunge)
                     if not self.open:
@@ -202,6 +205,11 @@ class BranchAndCut(CycleRelaxation):
             self.record(self.nodes, 0)
         self.lower = min(self.finished, self.energy)
         return "optimal" if self.closed(self.lower) else "gap"
+
+    def tried(self) -> bool:
+        """Return whether linear programs do not seem to close the gap."""
+        wide = self.energy - self.lower > TRIAL_GAP * float(np.abs(self.form.couplings).sum())
+        return self.nodes >= (1 if wide else TRIAL_NODES)
 
     def lower_of_open(self, plunge: Node | None) -> float:
         """Return the lowest bound among the parts not yet done."""
@@ -263,22 +271,10 @@ class BranchAndCut(CycleRelaxation):
             self.offer(self.form.improve(spins, tabu_steps=steps, seed=k, budget=start))
 
 
-def _is_dense(form: CutForm) -> bool:
-    """Return whether semidefinite bounds pay: linear ones are weak on dense graphs."""
-    n = form.num_spins
-    return 16 <= n <= 300 and len(form.edges) > 0.3 * n * (n - 1) / 2
-
-
-def _is_small(form: CutForm) -> bool:
-    """Return whether semidefinite bounds are quick, and linear ones weak when they are slow."""
-    n = form.num_spins
-    return 16 <= n <= 150 and len(form.edges) > 3 * n
-
-
 def _search_small(form: CutForm, budget: Budget, **options: Any) -> tuple[str, Any]:
     """Try linear programs on a few nodes, then semidefinite bounds; return the better search."""
     linear = _linear_search(form, budget, **options)
-    status = linear.search(budget, TRIAL_NODES)
+    status = linear.search(budget, trial=True)
     if status != "node_limit":
         return status, linear
     dense = _dense_search(form, budget, **options)
@@ -370,10 +366,10 @@ def branch_and_cut(
     search: BranchAndCut | DenseSearch
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     with budget.watch("branch and cut") as watched:
-        if bound == "semidefinite" or (bound == "auto" and _is_dense(form)):
+        if bound == "semidefinite" or (bound == "auto" and is_dense(form)):
             search = _dense_search(form, budget, **options)
             status = search.search(watched)
-        elif bound == "auto" and _is_small(form):
+        elif bound == "auto" and is_small(form):
             status, search = _search_small(form, watched, **options)
         else:
             search = _linear_search(form, budget, **options)

@@ -217,7 +217,7 @@ class DenseSearch:
         """
         step = FIRST_GAIN * gap if self.branchings == 0 else self.gain / self.branchings
         step = max(step, gap / MAX_LEVELS)
-        return step / (ROUNDS_PER_NODE * math.log(2) * 2.0 ** (gap / step))
+        return step / (ROUNDS_PER_NODE * math.log(2) * math.exp2(gap / step))
 
     def round(self, engine: SemidefiniteBound, node: DenseNode) -> None:
         """Cut the vectors of X by random hyperplanes."""
@@ -245,6 +245,18 @@ class DenseSearch:
             child = DenseNode(bound, order, groups, diagonal, cliques, 4 * ALPHA[1])
             heapq.heappush(self.open, child)
             self.keep_child(node, (i, j), sign, child)
+
+
+def is_dense(form: CutForm) -> bool:
+    """Return whether semidefinite bounds pay: linear ones are weak on dense graphs."""
+    n = form.num_spins
+    return 16 <= n <= 300 and len(form.edges) > 0.3 * n * (n - 1) / 2
+
+
+def is_small(form: CutForm) -> bool:
+    """Return whether semidefinite bounds are quick, and linear ones weak when they are slow."""
+    n = form.num_spins
+    return 16 <= n <= 150 and len(form.edges) > 3 * n
 
 
 @contextmanager
