@@ -16,7 +16,7 @@ import numpy as np
 import planaris as pl
 from planaris.budget import Budget, processors
 from planaris.embed import embed
-from planaris.planar.tjoin import least_unsatisfied
+from planaris.planar.ground_state import least_unsatisfied
 
 
 def least(call: Callable[[], Any], runs: int) -> float:
