@@ -149,12 +149,17 @@ def test_the_embedding_decides_what_auto_does() -> None:
     )
     surface = Embedding.from_rotation(model.edges, around, num_vertices=144)
     assert surface.genus == 1
-    with pytest.raises(TooLargeError, match="Pass an `embedding`"):
-        pl.ground_state(model, "surface")
     found = pl.ground_state(model, embedding=surface)
     assert found.exact
     assert found.method in {"planar", "surface"}
     assert found.energy == pl.ground_state(model, "surface", embedding=surface).energy
+    assert found.energy == pl.ground_state(model, "surface").energy  # recognised by its faces
+
+
+def test_graphs_of_high_genus_need_an_embedding() -> None:
+    _, edges = pl.generate.random_regular_graph(4, 144, 0)
+    with pytest.raises(TooLargeError, match="Pass an `embedding`"):
+        pl.ground_state(pl.IsingModel(edges, 1.0), "surface")
 
 
 def test_nearly_planar_models_are_put_on_surfaces() -> None:
