@@ -15,6 +15,7 @@ import pytest
 
 import planaris as pl
 from helpers.command import COMMAND, planaris
+from planaris.cli import demo_page
 from planaris.io import read_map, read_mar, read_pr, write_model, write_uai
 
 TRIANGLE = "3 3\n1 2 1\n2 3 1\n1 3 1\n"
@@ -168,7 +169,7 @@ def test_info(maxcut_file, uai_file):
     assert "MarkovRandomField" in out
 
 
-def test_only_bounded_has_its_own_exit_code(tmp_path):
+def test_only_bounded_has_its_own_exit_code(tmp_path, ticking):
     rng = np.random.default_rng(0)
     edges = [(u, v) for u in range(40) for v in range(u)]
     factors = [(edge, np.exp(rng.standard_normal((2, 2)))) for edge in edges]
@@ -204,10 +205,18 @@ def test_usage_errors_exit_with_two():
     planaris("map", code=2)
 
 
-def test_demo_leaves_a_picture(tmp_path):
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_demo_leaves_a_picture(full, tmp_path, monkeypatch):
+    """Full size is for `make demo`: a million spins."""
+    if not full:
+        monkeypatch.setattr(demo_page, "GLASSES", ((30, "bimodal"), (60, "gaussian")))
+        monkeypatch.setattr(demo_page, "FERROMAGNET", 40)
     out, _ = planaris("demo", "--out", str(tmp_path / "demo"))
     assert (tmp_path / "demo" / "planaris.png").stat().st_size > 10_000
     assert "planaris.png" in out
+    page = (tmp_path / "demo" / "index.html").read_text()
+    assert page.count("dual bound checked") == 2
+    assert "Incomplete" not in page
 
 
 def test_json_goes_to_the_file_that_is_named(uai_file, tmp_path):
@@ -298,7 +307,8 @@ def complete_graph(tmp_path: Path, n: int) -> Path:
     return file
 
 
-def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path):
+def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path, ticking):
+    ticking.tick = 1e-4
     file = complete_graph(tmp_path, 60)
     out, err = planaris("mar", file, "--time-limit", "2", code=3)
     assert err.startswith("estimates, with no bound")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from helpers.command import COMMAND
+from helpers.command import planaris
 from helpers.processes import ENVIRONMENT, lines, started, wait_until
 from helpers.toy_figure import close_gate, runs
 from planaris.experiments import FIGURES
@@ -23,8 +23,9 @@ run()
 COMMAND_WITH_TOY = [sys.executable, "-c", TOY, "reproduce", "toy", "--quick", "--jobs", "2"]
 
 
-def planaris(*arguments, cwd):
-    return subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True)
+@pytest.fixture(autouse=True)
+def _inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -46,25 +47,23 @@ def wait_for_both_workers(process, folder, first):
 
 
 def test_lists_every_figure(tmp_path):
-    done = planaris("reproduce", "--list", cwd=tmp_path)
-    assert all(name in done.stdout for name in FIGURES)
+    out, _ = planaris("reproduce", "--list")
+    assert all(name in out for name in FIGURES)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("arguments", [(), ("--all", "ring-cost"), ("nonsense",)])
 def test_says_what_there_is(tmp_path, arguments):
-    done = planaris("reproduce", *arguments, cwd=tmp_path)
-    assert done.returncode == 1
-    assert "ring-cost" in done.stderr
-    assert done.stderr.count("\n") == 1
+    _, err = planaris("reproduce", *arguments, code=1)
+    assert "ring-cost" in err
+    assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_figure_of_a_paper_runs_to_its_end(tmp_path):
-    done = planaris("reproduce", "ring-cost", "--quick", "--jobs", "2", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "38/38" in done.stdout
+    out, err = planaris("reproduce", "ring-cost", "--quick", "--jobs", "2")
+    assert err == ""
+    assert "38/38" in out
     results = lines(tmp_path / "report" / "results" / "ring-cost.jsonl")
     assert len(results) == 38
     assert all(json.loads(line)["trial"]["figure"] == "ring-cost" for line in results)

@@ -26,6 +26,12 @@ from planaris.verify import check_certificate
 FIGURES = ("ring-cost", "side-chains")
 """Figures of the papers that take seconds."""
 
+GLASSES = ((30, "bimodal"), (1000, "gaussian"))
+"""Sides and disorder of the spin glasses whose ground states are found; the first is drawn."""
+
+FERROMAGNET = 200
+"""Side of the ferromagnet that is sampled."""
+
 PROOFS = (
     "A dual bound is a packing of cuts whose weight equals the energy; it was checked without the "
     "solver. The interval of log Z encloses the rounding error."
@@ -94,7 +100,7 @@ def _computed(figure: Any, rows: list[Row]) -> Section:
 
 
 def _ground_states(rows: list[Row], axes: Any) -> None:
-    for size, disorder in ((30, "bimodal"), (1000, "gaussian")):
+    for size, disorder in GLASSES:
         glass = spin_glass(size, np.random.default_rng(size), disorder=disorder)
         started = perf_counter()
         result = ground_state(glass)
@@ -109,7 +115,7 @@ def _ground_states(rows: list[Row], axes: Any) -> None:
                 f"{seconds:.2f}",
             )
         )
-        if size == 30:
+        if size == GLASSES[0][0]:
             draw_frustration(axes, glass, result.spins, embed(glass))
             axes.set_title(
                 "ground state of a ±J glass\nunsatisfied edges pair the frustrated faces"
@@ -133,7 +139,7 @@ def _partition_functions(rows: list[Row]) -> None:
 
 
 def _samples(rows: list[Row], axes: Any) -> None:
-    size = 200
+    size = FERROMAGNET
     lattice = square_lattice(size)
     for place, (name, coupling) in zip(
         axes, (("at", CRITICAL), ("5 % above", CRITICAL / 1.05)), strict=True
