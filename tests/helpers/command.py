@@ -37,10 +37,13 @@ def _call(words: list[str], stdin: str) -> tuple[int, str, str]:
     """Call the command as the interpreter would; return exit code and streams."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
     given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
-    argv = mock.patch.object(sys, "argv", ["planaris", *words])
-    with argv, mock.patch.object(sys, "stdin", given):
-        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            code = _exit_code()
+    with (
+        mock.patch.object(sys, "argv", ["planaris", *words]),
+        mock.patch.object(sys, "stdin", given),
+        redirect_stdout(streams[0]),
+        redirect_stderr(streams[1]),
+    ):
+        code = _exit_code()
     out, err = (_text(stream) for stream in streams)
     return code, out, err
 
