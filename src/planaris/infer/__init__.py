@@ -7,6 +7,7 @@ from planaris.infer.domain_wall import DomainWall, domain_wall
 from planaris.infer.rigidity import RigidEdges, rigid_edges
 from planaris.infer.thermodynamics import ground_state_entropy, thermodynamics
 from planaris.infer.verbs import ground_state, log_partition, marginals, sample
+from planaris.methods import methods
 
 __all__ = [
     "DomainWall",
@@ -20,3 +21,5 @@ __all__ = [
     "sample",
     "thermodynamics",
 ]
+
+methods()  # all solvers are loaded with the verbs: no call spends its time limit on that

@@ -48,8 +48,8 @@ def ground_state(
         Rotation system of the graph, of any genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds; what is proved by then is returned. Default: as long as an exact method takes,
-        and 60 seconds for branch and cut.
+        Seconds of wall-clock time; what is proved by then is returned. Default: as long as an
+        exact method takes, and 60 seconds for branch and cut.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     threads : int, optional
@@ -113,8 +113,8 @@ def log_partition(
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds; what is proved by then is returned. Default: as long as an exact method takes,
-        and 60 seconds for bounds.
+        Seconds of wall-clock time; what is proved by then is returned. Default: as long as an
+        exact method takes, and 60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     prove : bool
@@ -182,9 +182,10 @@ def marginals(
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
     time_limit : float, optional
-        Seconds, after which ``"auto"`` and bounds return what they have (estimates), and a
-        forced exact method raises :class:`~planaris.errors.TimeLimitError`. Default: as long as
-        an exact method takes, and 60 seconds for bounds.
+        Seconds of wall-clock time, after which ``"auto"`` and bounds return what they have
+        (estimates), and a forced exact method raises
+        :class:`~planaris.errors.TimeLimitError`. Default: as long as an exact method takes, and
+        60 seconds for bounds.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     prove : bool
@@ -260,7 +261,8 @@ def sample(
     embedding : Embedding, optional
         Rotation system of the graph (with the bias spin as last vertex when there are fields).
     time_limit : float, optional
-        Seconds, after which :class:`~planaris.errors.TimeLimitError` is raised.
+        Seconds of wall-clock time, after which :class:`~planaris.errors.TimeLimitError` is
+        raised.
     memory_limit : int, optional
         Bytes for tables; default half of the machine's memory.
     prove : bool

@@ -22,8 +22,8 @@ class GapClock:
     >>> from planaris.budget import Budget
     >>> with use_clock(GapClock()) as clock:
     ...     _ = Budget(1.0).expired()
-    >>> max(clock.longest.values()) < 1.0
-    True
+    >>> len(clock.longest)
+    1
     """
 
     stride = KERNEL_STRIDE
