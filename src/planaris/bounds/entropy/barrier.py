@@ -9,11 +9,12 @@ import numpy as np
 import scipy
 
 from planaris.bounds.entropy.entropies import (
+    DENSE_SIZE,
     SIGNS,
-    Derivatives,
     LogDetEntropy,
     TreeEntropy,
     log_det,
+    log_det_slope,
     moment_matrix,
     moment_places,
 )
@@ -101,8 +102,8 @@ class BarrierSolver:
         """Return whether the time is up, or too short for another step."""
         return self.budget.remaining() < self.step_seconds
 
-    def _barrier(self, z: FloatArray) -> tuple[float, FloatArray, FloatArray, Derivatives | None]:
-        """Return Σ log slack (+ log det M1), its gradient, the slacks, and M1's derivatives."""
+    def _barrier(self, z: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray | None]:
+        """Return Σ log slack (+ log det M1), its gradient, the slacks, and M1's gradient."""
         p = self.polytope
         slack = p.sides - p.rows @ z
         if slack.min(initial=1.0) <= 0:
@@ -111,9 +112,15 @@ class BarrierSolver:
         gradient = -(p.rows.T @ (1 / slack))
         inner = None
         if p.psd:
-            inner = log_det(moment_matrix(p.n, p.pairs, z), *moment_places(p.n, p.pairs))
-            value, gradient = value + inner[0], gradient + inner[1]
+            matrix = moment_matrix(p.n, p.pairs, z)
+            inside, inner = log_det_slope(matrix, *moment_places(p.n, p.pairs))
+            value, gradient = value + inside, gradient + inner
         return value, gradient, slack, inner
+
+    def _curvature(self) -> Any:
+        """Return the second derivatives of log det M1 at the current point."""
+        p = self.polytope
+        return log_det(moment_matrix(p.n, p.pairs, self.z), *moment_places(p.n, p.pairs))[2]
 
     def maximise(self, tolerance: float, *, start: float = 1.0) -> None:
         """Follow the central path until the duality gap is at most ``tolerance``."""
@@ -135,10 +142,10 @@ class BarrierSolver:
             f, g, h = self.entropy(self.z)
             b, gb, slack, inner = self._barrier(self.z)
             gradient = self.theta + g + weight * gb
-            scaled = self.polytope.rows.multiply(1 / slack[:, None])
+            scaled = _scale_rows(self.polytope.rows, 1 / slack)
             curve: Any = -h + weight * (scaled.T @ scaled)
             if inner is not None:
-                curve = curve - weight * inner[2]
+                curve = curve - weight * self._curvature()
             step = _solve(curve, gradient)
             self.steps += 1
             decrement = float(gradient @ step)
@@ -148,7 +155,7 @@ class BarrierSolver:
                 trial = self.z + length * step
                 bt = self._barrier(trial)[0]
                 if bt > -np.inf:
-                    value = float(self.theta @ trial) + self.entropy(trial)[0] + weight * bt
+                    value = float(self.theta @ trial) + self.entropy.slope(trial)[0] + weight * bt
                     if value >= total + 0.1 * length * decrement - 1e-12 * abs(total):
                         break
                 length /= 2
@@ -161,7 +168,7 @@ class BarrierSolver:
         self._bound(weight)
 
     def _bound(self, weight: float) -> None:
-        f, g, _ = self.entropy(self.z)
+        f, g = self.entropy.slope(self.z)
         _, _, slack, inner = self._barrier(self.z)
         p, gradient = self.polytope, self.theta + g
         duals = weight / slack
@@ -169,7 +176,7 @@ class BarrierSolver:
         most = float(duals @ p.sides)
         if inner is not None:
             # M1(z) = 1 + Σ z E is positive semidefinite, and so is its multiplier t M1^-1.
-            rest = rest + weight * inner[1]
+            rest = rest + weight * inner
             matrix = moment_matrix(p.n, p.pairs, self.z)
             most += weight * float(np.trace(np.linalg.inv(matrix)))
         self.value = float(self.theta @ self.z) + f
@@ -193,10 +200,17 @@ class BarrierSolver:
                 return
 
 
+def _scale_rows(rows: Any, scale: FloatArray) -> Any:
+    """Return the rows times a factor each, dense if they are short."""
+    if rows.shape[1] <= DENSE_SIZE:
+        return rows.toarray() * scale[:, None]
+    return rows.multiply(scale[:, None])
+
+
 def _solve(curve: Any, gradient: FloatArray) -> FloatArray:
     """Solve a symmetric positive definite system, sparse or dense, up to a little rounding."""
     scale = 1 / np.sqrt(np.maximum(curve.diagonal(), 1e-300))
-    if isinstance(curve, np.ndarray) or curve.shape[0] <= 120:
+    if isinstance(curve, np.ndarray) or curve.shape[0] <= DENSE_SIZE:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         dense = curve if isinstance(curve, np.ndarray) else curve.toarray()

@@ -21,6 +21,9 @@ UNIT = 2.0**-53
 SIGNS = np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], dtype=np.float64)
 """Coefficients of (E s_u, E s_v, E s_u s_v) in 4 P(s_u, s_v) - 1."""
 
+DENSE_SIZE = 120
+"""Variables up to which matrices of second derivatives are dense."""
+
 
 class TreeEntropy:
     r"""Tree-reweighted entropy: Σ H_v - Σ ρ_e I_e (Wainwright, Jaakkola, Willsky 2005).
@@ -55,8 +58,8 @@ class TreeEntropy:
         )
         return np.asarray((p * np.log(p / product)).sum(1))
 
-    def __call__(self, z: FloatArray) -> Derivatives:
-        """Return value, gradient and sparse Hessian."""
+    def slope(self, z: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
         n = self.n
         p, q = self.tables(z), (1 + z[:n]) / 2
         logs, lq, lr = np.log(p), np.log(q), np.log1p(-q)
@@ -65,15 +68,27 @@ class TreeEntropy:
         gradient[:n] = -self.share * (lq - lr) / 2
         parts = -self.rho[:, None] * (logs @ SIGNS) / 4
         np.add.at(gradient, self.columns, parts)
+        return value, gradient
+
+    def __call__(self, z: FloatArray) -> Derivatives:
+        """Return value, gradient and Hessian: sparse, or dense where it is small."""
+        n, size = self.n, len(z)
         # Σ_p (1/p) g g' of every edge, g = SIGNS / 4.
-        blocks = np.einsum("ek,ka,kb->eab", self.rho[:, None] / p, SIGNS, SIGNS) / -16
+        weights = self.rho[:, None] / self.tables(z)
+        blocks = np.einsum("ek,ka,kb->eab", weights, SIGNS, SIGNS) / -16
         rows = np.repeat(self.columns, 3, axis=1).ravel()
         columns = np.tile(self.columns, (1, 3)).ravel()
         own = -self.share / (1 - z[:n] ** 2)
         data = np.concatenate([blocks.ravel(), own])
         rows, columns = np.append(rows, np.arange(n)), np.append(columns, np.arange(n))
-        hessian = scipy.sparse.coo_array((data, (rows, columns)), shape=(len(z), len(z)))
-        return value, gradient, scipy.sparse.csr_array(hessian)
+        hessian: Any
+        if size <= DENSE_SIZE:
+            hessian = np.bincount(rows * size + columns, data, size * size).reshape(size, size)
+        else:
+            hessian = scipy.sparse.csr_array(
+                scipy.sparse.coo_array((data, (rows, columns)), shape=(size, size))
+            )
+        return (*self.slope(z), hessian)
 
     def rounding(self, z: FloatArray) -> float:
         """Return by how much the tangent at z may be off: tables of pairs fit those of spins."""
@@ -92,13 +107,19 @@ class LogDetEntropy:
     def __init__(self, num_spins: int, pairs: IntArray) -> None:
         self.n, self.pairs = num_spins, pairs
 
+    def slope(self, z: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient; minus infinity outside the domain."""
+        value, gradient = log_det_slope(self._noisy(z), *moment_places(self.n, self.pairs))
+        return value / 2 + self._constant(), gradient / 2
+
     def __call__(self, z: FloatArray) -> Derivatives:
         """Return value, gradient and dense Hessian; minus infinity outside the domain."""
-        n = self.n
-        matrix = self._noisy(z)
-        value, gradient, hessian = log_det(matrix, *moment_places(n, self.pairs))
-        constant = n / 2 * float(np.log(np.pi * np.e / 2))
-        return value / 2 + constant, gradient / 2, hessian / 2
+        places = moment_places(self.n, self.pairs)
+        value, gradient, hessian = log_det(self._noisy(z), *places)
+        return value / 2 + self._constant(), gradient / 2, hessian / 2
+
+    def _constant(self) -> float:
+        return self.n / 2 * float(np.log(np.pi * np.e / 2))
 
     def rounding(self, z: FloatArray) -> float:
         """Return by how much the tangent at z may be off: entries of inverses, by the condition."""
@@ -132,14 +153,22 @@ def moment_matrix(n: int, pairs: IntArray, z: FloatArray) -> FloatArray:
 
 def log_det(matrix: FloatArray, rows: IntArray, columns: IntArray) -> Derivatives:
     """Return log det and its derivatives by the symmetric entries at (rows, columns)."""
-    try:
-        factor = np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        empty = np.zeros(len(rows))
-        return -np.inf, empty, np.zeros((len(rows), len(rows)))
+    value, gradient = log_det_slope(matrix, rows, columns)
+    if value == -np.inf:
+        return value, gradient, np.zeros((len(rows), len(rows)))
     inverse = np.linalg.inv(matrix)
-    value = 2.0 * float(np.log(np.diagonal(factor)).sum())
-    gradient = 2.0 * inverse[rows, columns]
     a = inverse[np.ix_(rows, rows)] * inverse[np.ix_(columns, columns)]
     b = inverse[np.ix_(rows, columns)] * inverse[np.ix_(columns, rows)]
     return value, gradient, -2.0 * (a + b)
+
+
+def log_det_slope(
+    matrix: FloatArray, rows: IntArray, columns: IntArray
+) -> tuple[float, FloatArray]:
+    """Return log det and its gradient by the symmetric entries at (rows, columns)."""
+    try:
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return -np.inf, np.zeros(len(rows))
+    value = 2.0 * float(np.log(np.diagonal(factor)).sum())
+    return value, np.asarray(2.0 * np.linalg.inv(matrix)[rows, columns], dtype=np.float64)

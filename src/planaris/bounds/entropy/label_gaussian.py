@@ -184,17 +184,23 @@ class LabelLogDet:
         """Return the moment matrix with noise."""
         return self.constant + (z @ self.directions).reshape(self.n + 1, self.n + 1)
 
-    def __call__(self, z: FloatArray) -> Derivatives:
-        """Return value, gradient and dense Hessian; minus infinity outside the domain."""
+    def slope(self, z: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient; minus infinity outside the domain."""
         matrix = self.matrix(z)
         try:
             factor = np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
-            return -np.inf, np.zeros(len(z)), np.zeros((len(z), len(z)))
-        inverse = np.linalg.inv(matrix)
+            return -np.inf, np.zeros(len(z))
         value = float(np.log(np.diagonal(factor)).sum())
         value += self.n / 2 * math.log(2 * math.pi * math.e)
-        gradient = self.directions @ inverse.ravel() / 2
+        return value, self.directions @ np.linalg.inv(matrix).ravel() / 2
+
+    def __call__(self, z: FloatArray) -> Derivatives:
+        """Return value, gradient and dense Hessian; minus infinity outside the domain."""
+        value, gradient = self.slope(z)
+        if value == -np.inf:
+            return value, gradient, np.zeros((len(z), len(z)))
+        inverse = np.linalg.inv(self.matrix(z))
         turned = self.directions.reshape(-1, self.n + 1, self.n + 1)
         turned = inverse @ turned @ inverse
         return value, gradient, -(self.directions @ turned.reshape(self.directions.shape).T) / 2
