@@ -66,9 +66,9 @@ def test_every_text_format_is_damaged():
     assert set(MODELS) >= set(READERS) - {"bqm"}
 
 
-@pytest.fixture
-def readers(tmp_path):
-    return {reader.name: reader for reader in make_readers(tmp_path)}
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    return {reader.name: reader for reader in make_readers(tmp_path_factory.mktemp("readers"))}
 
 
 def refusal(reader, data):
