@@ -267,13 +267,12 @@ def _search(front: _Front, least: float) -> tuple[Any, Array, _Front]:
     while ready - done >= 2:
         size = np.abs(a[done:ready, done:])
         largest = size.max(1)
-        share = size[:, : ready - done] / np.maximum.outer(largest, largest)
-        i, j = np.unravel_index(int(np.nan_to_num(share).argmax()), share.shape)
+        share = size[:, : ready - done] / np.maximum(largest[:, None], largest)
+        i, j = divmod(int(np.fmax(share, 0.0).argmax()), ready - done)  # 0 where rows vanish
         if not share[i, j] > least:
             break
-        first, second = int(min(i, j)), int(max(i, j))
-        for here, there in ((done, done + first), (done + 1, done + second)):
-            _swap(a, legs, here, there)
+        for here, there in ((done, done + min(i, j)), (done + 1, done + max(i, j))):
+            _swap(a[done:, done:], legs[done:], here - done, there - done)
         found.append(a[done, done + 1])
         _update(a, done)
         done += 2
@@ -283,13 +282,15 @@ def _search(front: _Front, least: float) -> tuple[Any, Array, _Front]:
 
 def _swap(a: Any, legs: Array, i: int, j: int) -> None:
     if i != j:
-        a[[i, j]] = a[[j, i]]
-        a[:, [i, j]] = a[:, [j, i]]
-        legs[[i, j]] = legs[[j, i]]
+        row = a[i].copy()
+        a[i], a[j] = a[j], row
+        column = a[:, i].copy()
+        a[:, i], a[:, j] = a[:, j], column
+        legs[i], legs[j] = legs[j], legs[i]
 
 
 def _update(a: Any, i: int) -> None:
     """Eliminate rows i and i + 1 from those behind them; the matrix stays exactly skew."""
     x, y = a[i, i + 2 :], a[i + 1, i + 2 :]
-    product = np.multiply.outer(x / a[i, i + 1], y)
+    product = (x / a[i, i + 1])[:, None] * y
     a[i + 2 :, i + 2 :] -= product - product.T
