@@ -6,12 +6,22 @@ import json
 
 import pytest
 
-from planaris.experiments import FIGURES, load_figure
+from planaris.experiments import FIGURES, boundary, load_figure, pdc
 from planaris.experiments.figure import Result, Settings, stable
 from planaris.experiments.runner import run_trial
 from planaris.experiments.store import plain, trial_key
 from planaris.report.page import render_page
 from planaris.report.parts import Section
+
+SMALLER = {"recovery": {"size": 10}, "side-chains": {"residues": 15}}
+"""Trials like those of the figure, of models that take less time."""
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(boundary, "SIDE", 24)
+    monkeypatch.setattr(boundary, "NUM_SAMPLES", 5)
+    monkeypatch.setattr(pdc, "SIDE", 5)
 
 
 @pytest.fixture(params=list(FIGURES))
@@ -28,8 +38,11 @@ def test_trials_are_distinct_json_and_quick_ones_are_fewer(figure):
     assert len(quick) <= len(full)
 
 
-def test_the_first_quick_trial_repeats_and_can_be_drawn(figure):
+def test_the_first_quick_trial_repeats_and_can_be_drawn(figure, small):
     params = figure.trials(Settings(quick=True))[0]
+    smaller = SMALLER.get(figure.name, {})
+    assert set(smaller) <= set(params)
+    params |= smaller
     first, second = (_run(figure, params) for _ in range(2))
     assert stable(first) == stable(second)
     panels = figure.plot([Result(params, first)])
