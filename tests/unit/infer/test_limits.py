@@ -61,11 +61,11 @@ class Clock:
         return self
 
     def __exit__(self, *why):
-        self.seconds = self.clock.now
+        self.ticked = self.clock.now
         return self.used.__exit__(*why)
 
     def kept(self, limit: float) -> bool:
-        return self.seconds <= limit + max(0.5, 0.1 * limit)  # fifty looks, or a tenth of them
+        return self.ticked <= limit + max(0.5, 0.1 * limit)  # fifty looks, or a tenth of them
 
 
 def holds_together(found) -> None:
@@ -83,7 +83,7 @@ def test_ground_states(kind, method):
             found = pl.ground_state(model, method, time_limit=LIMIT)
         except TimeLimitError:
             assert method == "qpbo"  # half a minimum cut says nothing
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     if found is None:
         return
     holds_together(found)
@@ -96,7 +96,7 @@ def test_log_partition(kind, method):
     model = HARD[kind]()
     with Clock() as clock:
         found = pl.log_partition(model, method, time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     holds_together(found)
 
 
@@ -106,7 +106,7 @@ def test_marginals(kind, method):
     model = HARD[kind]()
     with Clock() as clock:
         found = pl.marginals(model, method, time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     assert not found.exact
     assert len(found.nodes) == model.num_spins
 
@@ -115,14 +115,14 @@ def test_marginals(kind, method):
 def test_log_determinants_of_cold_models(kind, seed):
     with Clock() as clock:
         found = pl.log_partition(random_model(kind, seed), "logdet", time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     holds_together(found)
 
 
 def test_log_determinants_of_many_spins():
     with Clock() as clock:
         holds_together(pl.log_partition(dense(60), "logdet", time_limit=LIMIT))
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
 
 
 @pytest.mark.parametrize("method", ["auto", "mplp", "branch-and-cut", "local-lp", "cycle-lp"])
@@ -130,7 +130,7 @@ def test_ground_states_of_labels(method):
     model = potts(20)
     with Clock() as clock:
         found = pl.ground_state(model, method, time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     holds_together(found)
 
 
@@ -139,7 +139,7 @@ def test_log_partition_of_labels(method):
     model = potts(16)
     with Clock() as clock:
         found = pl.log_partition(model, method, time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     assert found.lower <= found.upper
 
 
@@ -151,10 +151,10 @@ def test_planar_models_come_as_intervals(method):
     model = glass(400, fields=False)
     with Clock() as clock:
         state = pl.ground_state(model, method, time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     with Clock() as clock:
         total = pl.log_partition(model, method, time_limit=LIMIT)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
     for found in (state, total):
         holds_together(found)
     assert total.lower <= model.num_spins * math.log(2) - state.lower
@@ -170,14 +170,14 @@ def test_planar_marginals_and_samples_say_that_time_is_up():
     ):
         with Clock() as clock, pytest.raises(TimeLimitError, match="time_limit"):
             work()
-        assert clock.kept(LIMIT), clock.seconds
+        assert clock.kept(LIMIT), clock.ticked
 
 
 def test_auto_estimates_the_marginals_it_has_no_time_for():
     model = glass(400, fields=False)
     with Clock() as clock:
         found = pl.marginals(model, time_limit=LIMIT)
-    assert clock.kept(LIMIT + 0.3), clock.seconds  # the exact way, then the estimate
+    assert clock.kept(LIMIT + 0.3), clock.ticked  # the exact way, then the estimate
     assert not found.exact
 
 
@@ -189,7 +189,7 @@ def test_a_forced_elimination_says_that_time_is_up(verb):
     model = glass(24, fields=True)
     with Clock() as clock, pytest.raises(TimeLimitError, match="bounds"):
         getattr(pl, verb)(model, "treewidth", time_limit=LIMIT, memory_limit=2**36)
-    assert clock.kept(LIMIT), clock.seconds
+    assert clock.kept(LIMIT), clock.ticked
 
 
 def test_a_minimum_cut_says_that_time_is_up():
@@ -197,7 +197,7 @@ def test_a_minimum_cut_says_that_time_is_up():
     model = IsingModel(lattice.edges, 1.0, rng.normal(size=lattice.num_vertices))
     with Clock() as clock, pytest.raises(TimeLimitError):
         pl.ground_state(model, "graph-cut", time_limit=0.05)
-    assert clock.kept(0.05), clock.seconds
+    assert clock.kept(0.05), clock.ticked
 
 
 # -- intervals hold however little time there is ----------------------------------------------
@@ -239,4 +239,4 @@ def test_methods_that_do_not_fit_refuse_at_once():
             pytest.raises((MethodError, NotPlanarError, TooLargeError)),
         ):
             pl.ground_state(model, method, time_limit=LIMIT)
-        assert clock.kept(LIMIT), (method, clock.seconds)
+        assert clock.kept(LIMIT), (method, clock.ticked)
