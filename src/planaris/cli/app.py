@@ -28,7 +28,7 @@ COMMANDS = {
     "reproduce": "reproduce:reproduce_figures",
     "bench": "bench:bench",
 }
-"""Where each command is, as module:function of this package."""
+"""Where each command is, as module:function of ``planaris.cli.commands``."""
 
 
 class _WithoutTypes:
@@ -76,7 +76,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app.callback()(_main)
     for name in names:
         module, function = COMMANDS[name].split(":")
-        command = getattr(import_module(f"planaris.cli.{module}"), function)
+        command = getattr(import_module(f"planaris.cli.commands.{module}"), function)
         app.command(name, cls=_Command)(command)
     return app
 

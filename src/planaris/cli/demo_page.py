@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as ScreenTable
 
 from planaris.budget import processors
-from planaris.cli.reproduce import FigureBars
+from planaris.cli.commands.reproduce import FigureBars
 from planaris.embed import embed
 from planaris.experiments.figure import Settings
 from planaris.experiments.reproduce import reproduce

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planaris.cli.bench import bench
+from planaris.cli.commands.bench import bench
 from planaris.errors import FileFormatError
 from planaris.experiments import performance
 from planaris.experiments.batch_performance import (

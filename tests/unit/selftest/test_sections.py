@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from planaris.cli import selftest as command
 from planaris.cli.app import make_app
+from planaris.cli.commands import selftest as command
 from planaris.selftest import concurrency, faults, hostile, interrupts, sections
 from planaris.selftest.readers import Reader
 from planaris.selftest.sections import Section
