@@ -26,8 +26,8 @@ WATCHED = ("planaris.io", "planaris.io.images", "planaris.result", "planaris.ver
 
 
 def main(folder: Path, seconds: int, names: list[str]) -> int:
-    from planaris.selftest.hostile import ODD
-    from planaris.selftest.readers import make_readers
+    from planaris.selftest.tampering.hostile import ODD
+    from planaris.selftest.tampering.readers import make_readers
 
     folder.mkdir(parents=True, exist_ok=True)
     escaped = ("".join(f"\\x{byte:02x}" for byte in odd) for odd in ODD)
@@ -79,8 +79,8 @@ def fuzz(name: str, corpus: str) -> None:
     with atheris.instrument_imports(include=["planaris"]):
         for watched in WATCHED:
             import_module(watched)
-    from planaris.selftest.hostile import MAX_SECONDS, try_reader
-    from planaris.selftest.readers import make_readers
+    from planaris.selftest.tampering.hostile import MAX_SECONDS, try_reader
+    from planaris.selftest.tampering.readers import make_readers
 
     memory = "/dev/shm"  # many readers take a file by its name: no disk is that fast
     scratch = TemporaryDirectory(dir=memory if Path(memory).is_dir() else None)

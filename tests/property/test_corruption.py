@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planaris.selftest.corruption import KINDS, corrupt_kind
+from planaris.selftest.tampering.corruption import KINDS, corrupt_kind
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])

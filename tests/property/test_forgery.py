@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from planaris.result.files import FIELDS
-from planaris.selftest import forgery
-from planaris.selftest.forgery import MODELS, Forgeable, cases, forge
 from planaris.selftest.judge import JUDGED, NOT_RELIED_ON
+from planaris.selftest.tampering import forgery
+from planaris.selftest.tampering.forgery import MODELS, Forgeable, cases, forge
 from planaris.verify import claims
 
 DOCS = Path(__file__).parents[2] / "docs" / "formats" / "certificate.md"

@@ -21,7 +21,7 @@ from planaris.budget import use_clock
 from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.reference import enumerate_assignments, enumerate_states
-from planaris.selftest.deadlines import METHODS
+from planaris.selftest.interruptions.deadlines import METHODS
 
 MOST_LOOKS = 1000
 """Methods that go on while there is time are stopped here."""

@@ -17,9 +17,9 @@ import pytest
 import planaris
 from planaris.errors import FileFormatError, PlanarisError, TooLargeError
 from planaris.io.images import read_image
-from planaris.selftest.corruption import KINDS
-from planaris.selftest.hostile import little_memory, read_damaged, try_reader
-from planaris.selftest.readers import MODELS, make_readers
+from planaris.selftest.tampering.corruption import KINDS
+from planaris.selftest.tampering.hostile import little_memory, read_damaged, try_reader
+from planaris.selftest.tampering.readers import MODELS, make_readers
 
 SOURCES = sorted(Path(planaris.__file__).parent.rglob("*.py"))
 BANNED_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml"}
@@ -211,7 +211,7 @@ def test_dimod_files_are_checked_before_dimod_trusts_them(readers):
 def test_readers_in_a_process_of_one_gibibyte():
     """All of them, with no more room than this from the start, in a process of their own."""
     code = (
-        "from planaris.selftest.hostile import little_memory, read_damaged\n"
+        "from planaris.selftest.tampering.hostile import little_memory, read_damaged\n"
         "with little_memory(2**30):\n"
         "    print(sum(fault is None for fault in read_damaged(1500, 3)))\n"
     )

@@ -12,7 +12,7 @@ import planaris as pl
 from planaris.budget import available_bytes
 from planaris.errors import TooLargeError
 from planaris.planar import plan
-from planaris.selftest.interrupts import cube, lattice
+from planaris.selftest.interruptions.interrupts import cube, lattice
 
 START = """
 import resource
@@ -20,7 +20,7 @@ import numpy as np
 import planaris as pl
 from planaris import IsingModel
 from planaris.errors import TooLargeError
-from planaris.selftest.interrupts import cube, lattice
+from planaris.selftest.interruptions.interrupts import cube, lattice
 from planaris.reference import enumerate_states
 from planaris.relax import entropy_bound
 

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "load_figure", "solve_many"]
 
 FIGURES = {
-    "ring-cost": "planaris.experiments.ring_cost",
-    "boundary": "planaris.experiments.boundary",
-    "pdc": "planaris.experiments.pdc",
-    "marginal-accuracy": "planaris.experiments.marginal_accuracy",
-    "cutting-planes": "planaris.experiments.cutting_planes",
-    "label-bounds": "planaris.experiments.label_bounds",
-    "side-chains": "planaris.experiments.side_chains",
-    "recovery": "planaris.experiments.recovery",
-    "label-recovery": "planaris.experiments.label_recovery",
-    "crf-noise": "planaris.experiments.crf_noise",
-    "decoding": "planaris.experiments.decoding",
+    "ring-cost": "planaris.experiments.figures.ring_cost",
+    "boundary": "planaris.experiments.figures.boundary",
+    "pdc": "planaris.experiments.figures.pdc",
+    "marginal-accuracy": "planaris.experiments.figures.marginal_accuracy",
+    "cutting-planes": "planaris.experiments.figures.cutting_planes",
+    "label-bounds": "planaris.experiments.figures.label_bounds",
+    "side-chains": "planaris.experiments.figures.side_chains",
+    "recovery": "planaris.experiments.figures.recovery",
+    "label-recovery": "planaris.experiments.figures.label_recovery",
+    "crf-noise": "planaris.experiments.figures.crf_noise",
+    "decoding": "planaris.experiments.figures.decoding",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

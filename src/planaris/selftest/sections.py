@@ -92,7 +92,7 @@ def _keep(seed: int, verdict: Verdict, folder: Path) -> Path:
 
 def corrupted(count: int, *, tell: Tell) -> Section:
     """Change a number of every kind of saved result, ``count`` times each."""
-    from planaris.selftest.corruption import KINDS, corrupt_kind
+    from planaris.selftest.tampering.corruption import KINDS, corrupt_kind
 
     section = Section("certificates corrupted", "a changed number is refused, or still true")
     with _timed(section):
@@ -104,7 +104,7 @@ def corrupted(count: int, *, tell: Tell) -> Section:
 
 def forged(every: int, first: int, *, tell: Tell) -> Section:
     """Change every leaf of a small result of every method; one change in ``every`` is tried."""
-    from planaris.selftest.forgery import cases, forge
+    from planaris.selftest.tampering.forgery import cases, forge
 
     promise = "a changed leaf is refused, or the result still true by brute force in rationals"
     section = Section("leaves forged", promise)
@@ -118,7 +118,7 @@ def forged(every: int, first: int, *, tell: Tell) -> Section:
 
 def time_limits(rounds: int, *, tell: Tell) -> Section:
     """Stop every method of every verb on models that take longer, and on random ones."""
-    from planaris.selftest.deadlines import METHODS, break_limit, break_random_limit
+    from planaris.selftest.interruptions.deadlines import METHODS, break_limit, break_random_limit
 
     section = Section("time limits", "kept to 10 % or 0.5 s, and the interval holds")
     count = rounds * len(METHODS)
@@ -133,7 +133,7 @@ def time_limits(rounds: int, *, tell: Tell) -> Section:
 
 def interrupts(rounds: int, *, tell: Tell) -> Section:
     """Interrupt every kernel in a process of its own."""
-    from planaris.selftest.interrupts import WORK, in_a_process
+    from planaris.selftest.interruptions.interrupts import WORK, in_a_process
 
     section = Section("interrupts", "Ctrl-C ends a kernel within a second; the process goes on")
     with _timed(section):
@@ -146,7 +146,7 @@ def interrupts(rounds: int, *, tell: Tell) -> Section:
 
 def concurrency(rounds: int, first: int, *, tell: Tell) -> Section:
     """Compare threads and processes with one thread in one process."""
-    from planaris.selftest.concurrency import compare_threads, compare_workers
+    from planaris.selftest.interruptions.concurrency import compare_threads, compare_workers
 
     section = Section("threads and processes", "1, 2 or 4, forked or spawned: the same bits")
     with _timed(section):
@@ -159,7 +159,7 @@ def concurrency(rounds: int, first: int, *, tell: Tell) -> Section:
 
 def readers(count: int, first: int, *, tell: Tell) -> Section:
     """Damage files of every format."""
-    from planaris.selftest.hostile import MAX_SECONDS, read_damaged
+    from planaris.selftest.tampering.hostile import MAX_SECONDS, read_damaged
 
     section = Section("readers, files damaged", "an answer or a planaris error, in 2 s and 200 MiB")
     with _timed(section):
@@ -171,7 +171,7 @@ def readers(count: int, first: int, *, tell: Tell) -> Section:
 
 def store_faults(times: int, first: int, *, tell: Tell) -> Section:
     """Kill writers of a store, and cut off its last record."""
-    from planaris.selftest.faults import kill_writers
+    from planaris.selftest.interruptions.faults import kill_writers
 
     section = Section("store, writers killed", "nothing that was acknowledged is lost")
     with _timed(section):
@@ -183,7 +183,7 @@ def store_faults(times: int, first: int, *, tell: Tell) -> Section:
 
 def killed_runs(times: int, first: int, *, tell: Tell) -> Section:
     """Kill a run of experiments again and again, and let the last one finish."""
-    from planaris.selftest.kills import kill_runs
+    from planaris.selftest.interruptions.kills import kill_runs
 
     promise = "no finished trial is lost or run again; results as without kills"
     section = Section("experiments, run killed and resumed", promise)

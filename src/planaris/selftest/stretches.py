@@ -50,7 +50,7 @@ def longest_stretches(
 
     Examples
     --------
-    >>> from planaris.selftest.interrupts import cube
+    >>> from planaris.selftest.interruptions.interrupts import cube
     >>> "the end" in longest_stretches(cube(3), "log_partition", "trw", time_limit=0.1)
     True
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planaris.experiments import boundary
 from planaris.experiments.figure import Result, Settings
+from planaris.experiments.figures import boundary
 from planaris.generate import shape_mask
 from planaris.io.images import write_image
 

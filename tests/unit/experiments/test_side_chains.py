@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris.experiments.figure import Result, Settings
-from planaris.experiments.side_chains import FIGURE
+from planaris.experiments.figures.side_chains import FIGURE
 from planaris.experiments.store import plain
 from planaris.generate import side_chain_model
 from planaris.io import write_uai

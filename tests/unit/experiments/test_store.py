@@ -19,7 +19,7 @@ from planaris.errors import ModelError
 from planaris.experiments.figure import Settings, stable
 from planaris.experiments.runner import run_figure, stored_results
 from planaris.experiments.store import Store, encode, trial_key
-from planaris.selftest import kills
+from planaris.selftest.interruptions import kills
 
 SETTINGS = Settings()
 

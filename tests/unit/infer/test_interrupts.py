@@ -11,7 +11,7 @@ import planaris as pl
 from helpers.clocks import InterruptingClock
 from helpers.processes import ENVIRONMENT
 from planaris.budget import use_clock
-from planaris.selftest.interrupts import SCRIPT, WORK, cube, lattice
+from planaris.selftest.interruptions.interrupts import SCRIPT, WORK, cube, lattice
 
 
 @pytest.mark.parametrize("work", WORK)

@@ -15,8 +15,8 @@ from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLarg
 from planaris.generate import square_lattice
 from planaris.planar import plan
 from planaris.reference import enumerate_states
-from planaris.selftest.interrupts import cube
-from planaris.selftest.interrupts import lattice as glass
+from planaris.selftest.interruptions.interrupts import cube
+from planaris.selftest.interruptions.interrupts import lattice as glass
 from planaris.selftest.models import KINDS
 
 LIMIT = 0.25

@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 from planaris.cli.app import make_app
 from planaris.cli.commands import selftest as command
-from planaris.selftest import concurrency, faults, hostile, interrupts, sections
-from planaris.selftest.readers import Reader
+from planaris.selftest import sections
+from planaris.selftest.interruptions import concurrency, faults, interrupts
 from planaris.selftest.sections import Section
+from planaris.selftest.tampering import hostile
+from planaris.selftest.tampering.readers import Reader
 
 
 def quiet(share: float) -> None:
@@ -72,7 +74,9 @@ def test_work_that_goes_on_after_a_signal_is_noticed(monkeypatch):
 
 
 def test_killed_runs_are_counted(monkeypatch):
-    monkeypatch.setattr("planaris.selftest.kills.kill_runs", lambda *_: iter([None, "lost", None]))
+    monkeypatch.setattr(
+        "planaris.selftest.interruptions.kills.kill_runs", lambda *_: iter([None, "lost", None])
+    )
     section = sections.killed_runs(2, 0, tell=quiet)
     assert (section.tried, section.faults) == (3, ["kills: lost"])
 
@@ -82,7 +86,9 @@ def test_sections_count(monkeypatch):
     section = sections.readers(100, 0, tell=quiet)
     assert section.tried == 100
     assert not section.faults
-    monkeypatch.setattr("planaris.selftest.corruption.corrupt_kind", lambda *_: iter(["no"]))
+    monkeypatch.setattr(
+        "planaris.selftest.tampering.corruption.corrupt_kind", lambda *_: iter(["no"])
+    )
     assert sections.corrupted(1, tell=quiet).faults
 
 

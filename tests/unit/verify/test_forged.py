@@ -17,7 +17,7 @@ from helpers.claims import claimed_state
 from planaris.errors import VerificationError
 from planaris.result import Bounds, CutTree, LogPartition, MeanField
 from planaris.result.files import _decode, save_result
-from planaris.selftest.corruption import KINDS, _places
+from planaris.selftest.tampering.corruption import KINDS, _places
 from planaris.verify import check_certificate, check_result
 from planaris.verify.proofs.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import recompute

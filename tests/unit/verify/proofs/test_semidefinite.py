@@ -12,7 +12,7 @@ import planaris as pl
 from planaris.errors import VerificationError
 from planaris.relax import branch_and_cut
 from planaris.result import SemidefiniteTree, load_result
-from planaris.selftest.corruption import _complete
+from planaris.selftest.tampering.corruption import _complete
 from planaris.verify import check_result
 from planaris.verify.proofs.ground_state import proved_bound
 from planaris.verify.proofs.semidefinite import lowest_eigenvalue, semidefinite_bound

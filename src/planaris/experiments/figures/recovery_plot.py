@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from planaris.experiments.figure import Result
-from planaris.experiments.recovery_bands import (
+from planaris.experiments.figures.recovery_bands import (
     draw_band,
     draw_band_of,
     error_of,
@@ -18,7 +18,7 @@ from planaris.experiments.recovery_bands import (
     size_of,
     table_rows,
 )
-from planaris.experiments.recovery_theory import draw_constant, lemma_verdict
+from planaris.experiments.figures.recovery_theory import draw_constant, lemma_verdict
 from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound, upper_bound
 from planaris.recover.theory import LOWER_VALID, UPPER_VALID

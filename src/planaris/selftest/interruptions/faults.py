@@ -16,7 +16,7 @@ import numpy as np
 from planaris.experiments.figure import Figure
 from planaris.experiments.store import Store, trial_key
 
-SCRIPT = "from planaris.selftest.faults import main; main()"
+SCRIPT = "from planaris.selftest.interruptions.faults import main; main()"
 """For ``python -c``, with a folder and the number of a writer: append until killed."""
 
 

@@ -37,8 +37,8 @@ CLAIMS = ("energy", "spins", "labels", "value", "nodes", "edges")
 """Fields of which no change may pass; others may be weakened to something still true.
 
 The ``value`` of an interval is an estimate inside it: any other number inside is as true. Changes
-are drawn at random here, one model per kind of proof; :mod:`planaris.selftest.forgery` goes
-through all fields of all methods.
+are drawn at random here, one model per kind of proof; :mod:`planaris.selftest.tampering.forgery`
+goes through all fields of all methods.
 """
 
 

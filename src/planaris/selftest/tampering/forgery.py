@@ -1,8 +1,8 @@
 """Change every leaf of saved results, one at a time: a change is refused, or the result is true.
 
-Where :mod:`planaris.selftest.corruption` draws numbers at random from large results, this goes
-through all of a small one: every answer of every method, every field, every kind of change. What
-passes the check is judged by brute force in rational numbers.
+Where :mod:`planaris.selftest.tampering.corruption` draws numbers at random from large results,
+this goes through all of a small one: every answer of every method, every field, every kind of
+change. What passes the check is judged by brute force in rational numbers.
 """
 
 from __future__ import annotations

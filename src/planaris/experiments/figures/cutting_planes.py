@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings
-from planaris.experiments.marginal_accuracy import complete_graph
+from planaris.experiments.figures.marginal_accuracy import complete_graph
 from planaris.experiments.summaries import PALETTE
 from planaris.infer import marginals
 from planaris.models import IsingModel

@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 
 from planaris.errors import PlanarisError
-from planaris.selftest.readers import Reader, make_readers
+from planaris.selftest.tampering.readers import Reader, make_readers
 
 MAX_SECONDS = 2.0
 """Of the processor, for one small file."""

@@ -17,7 +17,7 @@ from planaris.generate import square_lattice
 from planaris.infer import ground_state, log_partition, marginals, sample
 from planaris.models import IsingModel
 
-SCRIPT = "from planaris.selftest.interrupts import main; main()"
+SCRIPT = "from planaris.selftest.interruptions.interrupts import main; main()"
 """For ``python -c``, with the name of the work and the seconds before the signal."""
 
 

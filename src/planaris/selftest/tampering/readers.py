@@ -33,7 +33,7 @@ from planaris.io.uai import names_path
 from planaris.models import IsingModel
 from planaris.result import load_result
 from planaris.result.files import digest, save_result
-from planaris.selftest.corruption import KINDS
+from planaris.selftest.tampering.corruption import KINDS
 from planaris.verify import check_result
 
 MODELS: dict[str, tuple[bytes, ...]] = {

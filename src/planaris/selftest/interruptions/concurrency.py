@@ -49,7 +49,7 @@ def _quiet(seed: int) -> str:
 
 def compare_threads(rounds: int) -> Iterator[str | None]:
     """Use one plan from two threads at once, and 1, 2 and 4 threads inside it."""
-    from planaris.selftest.interrupts import lattice
+    from planaris.selftest.interruptions.interrupts import lattice
 
     for k in range(rounds):
         model = lattice(20 + 5 * (k % 5))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from planaris.experiments.boundary_penalty import LOST, penalty_panels
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings, file_params
+from planaris.experiments.figures.boundary_penalty import LOST, penalty_panels
 from planaris.experiments.summaries import PALETTE
 from planaris.generate import noisy_mask, shape_mask
 from planaris.learn import PlanarCRF

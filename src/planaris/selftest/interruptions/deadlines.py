@@ -13,7 +13,7 @@ from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLarg
 from planaris.methods import methods
 from planaris.methods.registry import Verb
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.selftest.interrupts import cube, lattice
+from planaris.selftest.interruptions.interrupts import cube, lattice
 
 LIMIT = 0.5
 

@@ -18,7 +18,7 @@ from planaris.experiments.runner import run_figure, stored_results
 from planaris.experiments.store import Store
 from planaris.report.parts import Panels
 
-SCRIPT = "from planaris.selftest.kills import main; main()"
+SCRIPT = "from planaris.selftest.interruptions.kills import main; main()"
 """For ``python -c``, with a folder and a number of trials: run to the end."""
 PAUSE = 0.01
 TRIALS = 20

@@ -1,0 +1,1 @@
+"""One module per published figure, with a constant ``FIGURE``."""

@@ -1,0 +1,1 @@
+"""Files and proofs that are damaged, forged or hostile must be refused."""
