@@ -65,6 +65,12 @@ DEVICE int spread(const Stage& s, int q) {
   }
   return q;
 }
+// Largest of the numbers that the threads of a block have left, none of them negative.
+DEVICE double largest(const double* left) {
+  double most = 0.0;
+  for (int k = 0; k < THREADS; ++k) most = left[k] > most ? left[k] : most;
+  return most;
+}
 // Addresses of a group in shared memory: exclusive or commutes with `place`.
 DEVICE void addresses(const Stage& s, int first, int* at) {
   at[0] = first;
@@ -245,11 +251,7 @@ double* const to = table + (base | offset(p, tid));
     shared[tid] = MY(top);
   END_EACH
   EACH_THREAD
-    if (tid == 0) {
-      double most = 0.0;
-      for (int k = 0; k < THREADS; ++k) most = shared[k] > most ? shared[k] : most;
-      tops[blockIdx.x] = most;
-    }
+    if (tid == 0) tops[blockIdx.x] = largest(shared);
   END_EACH
 }
 
@@ -339,11 +341,7 @@ KERNEL void backward_pass(const double* alpha, double* beta, double* tops, doubl
     }
   END_EACH
   EACH_THREAD
-    if (tid == 0) {
-      double most = 0.0;
-      for (int k = 0; k < THREADS; ++k) most = shared[k] > most ? shared[k] : most;
-      tops[blockIdx.x] = most;
-    }
+    if (tid == 0) tops[blockIdx.x] = largest(shared);
   END_EACH
 }
 #endif

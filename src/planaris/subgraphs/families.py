@@ -67,23 +67,6 @@ def lattice_family(
     return family
 
 
-def periodic_family(bare: BiasModel, shape: tuple[int, int], period: int) -> list[LongArray]:
-    """Return the lattice with a pair of columns (or rows) cut out in every ``period``.
-
-    As :func:`lattice_family`, for large lattices: the number of subgraphs does not grow with
-    the lattice, and each keeps the fields of many pairs.
-    """
-    family = []
-    for size, along in ((shape[1], False), (shape[0], True)):
-        for offset in range(min(period, size - 1)):
-            first = np.arange(offset - period, size - 1, period)
-            cuts = np.union1d(first - 1, first + 1)
-            cuts = cuts[(cuts >= 0) & (cuts < size - 1)].tolist()
-            family.append(_cut_lattice(bare, shape, cuts, along_rows=along))
-    family.append(np.flatnonzero(bare.at_apex))
-    return family
-
-
 def strip_family(
     bare: BiasModel, shape: tuple[int, int], width: int, *, every_field: bool
 ) -> list[LongArray]:

@@ -7,21 +7,26 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, Table, TableKind, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
+    Cluster,
     Evidence,
     Format,
     Genus,
+    Jobs,
     Json,
+    ModelFiles,
     Out,
+    Table,
+    TableKind,
     TimeLimit,
     find_surface,
     load,
     method_option,
     names_of,
     print_json,
+    solve_several,
 )
 
 

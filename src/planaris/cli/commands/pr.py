@@ -8,21 +8,26 @@ from typing import Annotated
 
 import typer
 
-from planaris.cli.many import Cluster, Jobs, ModelFiles, Table, TableKind, solve_several
 from planaris.cli.options import (
     EXIT_BOUNDED,
     Certificate,
+    Cluster,
     Evidence,
     Format,
     Genus,
+    Jobs,
     Json,
+    ModelFiles,
     Out,
     Prove,
+    Table,
+    TableKind,
     TimeLimit,
     find_surface,
     load,
     method_option,
     print_json,
+    solve_several,
 )
 
 

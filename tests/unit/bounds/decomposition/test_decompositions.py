@@ -26,7 +26,6 @@ from planaris.subgraphs.families import (
     cluster_family,
     lattice_family,
     lattice_shape,
-    periodic_family,
     planar_family,
     spanning_forest,
     strip_family,
@@ -77,7 +76,6 @@ def test_lattice_families_are_planar_and_cover(rng: np.random.Generator) -> None
     for family in (
         lattice_family(bare, (5, 6)),
         lattice_family(bare, (5, 6), stride=2),
-        periodic_family(bare, (5, 6), 4),
         strip_family(bare, (5, 6), 2, every_field=True),
         planar_family(bare, rng),
     ):
