@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from planaris.experiments import FIGURES, boundary, load_figure, pdc
+from planaris.experiments import FIGURES, load_figure
 from planaris.experiments.figure import Result, Settings, stable
+from planaris.experiments.figures import boundary, pdc
 from planaris.experiments.runner import run_trial
 from planaris.experiments.store import plain, trial_key
 from planaris.report.page import render_page
