@@ -13,7 +13,7 @@ from planaris.kernels.graph import connected_components, is_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.subgraphs.bias_model import EPSILON, LOG2
-from planaris.subgraphs.partitions import grow_clusters
+from planaris.subgraphs.families import grow_clusters
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 SEARCH_SECONDS = 5.0

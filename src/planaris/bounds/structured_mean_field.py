@@ -12,14 +12,13 @@ from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.mean_field_clusters import Core, make_core, planar_clusters, solve_alone
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
-from planaris.kernels.polytope import improve_spins
+from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
 from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON, LOG2, as_bias_model
 from planaris.subgraphs.convex_combination import Callback
-from planaris.subgraphs.families import lattice_shape
-from planaris.subgraphs.partitions import colour_classes, grow_clusters
+from planaris.subgraphs.families import colour_classes, grow_clusters, lattice_shape
 from planaris.typing import FloatArray, LongArray
 
 CLUSTER_SECONDS = 4e-4

@@ -11,7 +11,7 @@ import numpy as np
 
 from planaris import relax
 from planaris.infer import ground_state, marginals
-from planaris.kernels.polytope import improve_spins
+from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel
 from planaris.recover.noise import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Observations, as_labels, as_noises

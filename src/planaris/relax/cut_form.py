@@ -13,7 +13,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.polytope import CutReduction, improve_spins, reduce_cut, round_disagreements
+from planaris.kernels.relaxations import (
+    CutReduction,
+    improve_spins,
+    reduce_cut,
+    round_disagreements,
+)
 from planaris.models import IsingModel, fields2bias
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray

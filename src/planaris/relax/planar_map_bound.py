@@ -310,7 +310,7 @@ def _state_solver(bare: BiasModel, members: LongArray) -> Any:
 
 
 def _improved(bare: BiasModel, spins: Int8Array, budget: Budget) -> Int8Array:
-    from planaris.kernels.polytope import improve_spins
+    from planaris.kernels.relaxations import improve_spins
 
     edges = np.ascontiguousarray(bare.edges)
     return improve_spins(

@@ -12,7 +12,7 @@ from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.graph import biconnected_components, connected_components
-from planaris.kernels.messages import Forest
+from planaris.kernels.relaxations import Forest
 from planaris.models import IsingModel
 from planaris.planar.plan import plan
 from planaris.subgraphs.bias_model import EPSILON, LOG2, BiasModel

@@ -18,7 +18,7 @@ import numpy as np
 from planaris.bounds.decomposition.results import bound_result, out_of_time, trivial
 from planaris.bounds.labels.trees import label_trw
 from planaris.budget import UNLIMITED, Budget, TimeLimit
-from planaris.kernels.messages import sweep_spins
+from planaris.kernels.relaxations import sweep_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import LogPartition
 from planaris.subgraphs.bias_model import BiasModel, as_bias_model

@@ -19,7 +19,7 @@ from planaris.bounds.entropy.entropies import (
     moment_places,
 )
 from planaris.budget import UNLIMITED
-from planaris.kernels.polytope import CycleCuts
+from planaris.kernels.relaxations import CycleCuts
 from planaris.typing import FloatArray, IntArray
 
 

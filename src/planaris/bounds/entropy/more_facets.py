@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from planaris.kernels.polytope import separate_wheels
+from planaris.kernels.relaxations import separate_wheels
 from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
 from planaris.typing import FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
-from planaris.kernels.polytope import separate_cycles
+from planaris.kernels.relaxations import separate_cycles
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 PROJECTIONS = ("single", "k", "full")

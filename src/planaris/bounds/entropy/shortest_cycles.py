@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import scipy
 
-from planaris.kernels.polytope import CycleCuts
+from planaris.kernels.relaxations import CycleCuts
 from planaris.typing import FloatArray, IntArray
 
 Step = tuple[int, int]

@@ -22,7 +22,7 @@ from planaris.bounds.entropy.shortest_cycles import shortest_cycles
 from planaris.bounds.entropy.vertices import VertexSolver, all_vertices
 from planaris.budget import UNLIMITED, Budget, check_memory
 from planaris.errors import TooLargeError
-from planaris.kernels.polytope import CycleCuts, improve_spins, separate_cycles
+from planaris.kernels.relaxations import CycleCuts, improve_spins, separate_cycles
 from planaris.models import IsingModel
 from planaris.relax.cut_form import with_bias_spin
 from planaris.result import (

@@ -12,7 +12,7 @@ from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
 from planaris.result import Bounds, LabelField, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
-from planaris.subgraphs.partitions import colour_classes
+from planaris.subgraphs.families import colour_classes
 from planaris.typing import FloatArray, LongArray
 
 

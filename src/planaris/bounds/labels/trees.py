@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, TimeLimit
-from planaris.kernels.messages import LabelTables, forest_log_partition, sweep_labels
+from planaris.kernels.relaxations import LabelTables, forest_log_partition, sweep_labels
 from planaris.models import MarkovRandomField
 from planaris.models.tables import PairwiseView
 from planaris.result import Bounds, LabelTrees, LogPartition, Pseudomarginals

@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.budget import Budget, control
 from planaris.errors import InfeasibleError
-from planaris.kernels.labels import LabelSearch
+from planaris.kernels.relaxations import LabelSearch
 from planaris.models import MarkovRandomField
 from planaris.models.base import sum_below
 from planaris.relax.messages.message_passing import mplp

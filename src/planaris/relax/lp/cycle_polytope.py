@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
-from planaris.kernels.polytope import CycleCuts, separate_cycles, separate_wheels
+from planaris.kernels.relaxations import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.models.base import sum_below
 from planaris.relax.cut_form import CutForm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris.kernels.polytope import WheelCuts
+from planaris.kernels.relaxations import WheelCuts
 from planaris.typing import Array, FloatArray, IntArray
 
 Rows = tuple[Array, Array, FloatArray, FloatArray]

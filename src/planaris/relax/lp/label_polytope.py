@@ -10,8 +10,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import InfeasibleError, MethodError
-from planaris.kernels.messages import MessagePassing
-from planaris.kernels.polytope import CycleCuts, separate_cycles
+from planaris.kernels.relaxations import CycleCuts, MessagePassing, separate_cycles
 from planaris.models import MarkovRandomField
 from planaris.models.base import sum_below
 from planaris.relax.label_form import LabelForm

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from planaris.budget import Budget, TimeLimit
-from planaris.kernels.polytope import improve_spins
+from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.relax.cut_form import UNIT, with_bias_spin
 from planaris.relax.lp.cycle_polytope import INTEGRAL

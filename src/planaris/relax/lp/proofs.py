@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.kernels.polytope import CycleCuts
+from planaris.kernels.relaxations import CycleCuts
 from planaris.relax.cut_form import CutForm
 from planaris.relax.lp.cycle_polytope import CycleRelaxation
 from planaris.result import CutTree

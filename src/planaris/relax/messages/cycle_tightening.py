@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
-from planaris.kernels.messages import MessagePassing
-from planaris.kernels.polytope import separate_cycles
+from planaris.kernels.relaxations import MessagePassing, separate_cycles
 from planaris.typing import FloatArray, IntArray
 
 MAX_LABELS = 8

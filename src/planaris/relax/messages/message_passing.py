@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit, control
 from planaris.errors import InfeasibleError
-from planaris.kernels.messages import MessagePassing
+from planaris.kernels.relaxations import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import sum_below
 from planaris.relax.label_form import LabelForm, SpinLabels

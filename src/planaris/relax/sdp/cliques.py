@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.kernels.polytope import extend_cliques, separate_triangles
+from planaris.kernels.relaxations import extend_cliques, separate_triangles
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 WIDTH = 7

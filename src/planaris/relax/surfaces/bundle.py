@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planaris.kernels.polytope import separate_cycles
+from planaris.kernels.relaxations import separate_cycles
 from planaris.relax.surfaces.joins import Held, Join, SurfaceJoins
 from planaris.relax.surfaces.rows import CycleRows
 from planaris.relax.surfaces.simplex_qp import minimize_over_simplex

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris.kernels.polytope import CycleCuts
+from planaris.kernels.relaxations import CycleCuts
 from planaris.typing import Array, BoolArray, FloatArray, LongArray
 
 

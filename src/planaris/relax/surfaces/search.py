@@ -13,7 +13,7 @@ from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.kernels.cuts import descend_energy, spins_from_disagreements
-from planaris.kernels.polytope import improve_spins, round_disagreements
+from planaris.kernels.relaxations import improve_spins, round_disagreements
 from planaris.models import IsingModel
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.surfaces.bundle import Bound, Lagrangian, Master

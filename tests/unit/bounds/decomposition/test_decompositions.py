@@ -16,7 +16,7 @@ from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.generate import square_lattice
 from planaris.kernels.graph import is_planar
-from planaris.kernels.messages import Forest
+from planaris.kernels.relaxations import Forest
 from planaris.models.convert import fields2bias
 from planaris.reference import enumerate_states
 from planaris.relax import cycle_lp, entropy_bound
@@ -24,6 +24,7 @@ from planaris.subgraphs.bias_model import as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition
 from planaris.subgraphs.families import (
     cluster_family,
+    colour_classes,
     lattice_family,
     lattice_shape,
     planar_family,
@@ -31,7 +32,6 @@ from planaris.subgraphs.families import (
     strip_family,
     tree_family,
 )
-from planaris.subgraphs.partitions import colour_classes
 
 K5 = [(u, v) for u in range(5) for v in range(u)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planaris.budget import Budget
-from planaris.kernels.polytope import separate_cycles, separate_wheels
+from planaris.kernels.relaxations import separate_cycles, separate_wheels
 from planaris.relax.lp.facets import psd_rows, wheel_rows
 
 
