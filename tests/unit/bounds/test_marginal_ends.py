@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.helpers.clocks import TickClock
 
 import planaris as pl
+from helpers.clocks import TickClock
 from planaris.bounds import marginal_ends
 from planaris.budget import use_clock
 from planaris.reference import enumerate_states
