@@ -308,7 +308,7 @@ def complete_graph(tmp_path: Path, n: int) -> Path:
 
 
 def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path, ticking):
-    ticking.tick = 1e-4
+    ticking.tick = 1e-3
     file = complete_graph(tmp_path, 60)
     out, err = planaris("mar", file, "--time-limit", "2", code=3)
     assert err.startswith("estimates, with no bound")

@@ -68,7 +68,7 @@ def test_ends_hold_wherever_time_is_up_and_narrow_with_it(rng: np.random.Generat
 
 
 def test_estimates_of_wide_models_come_with_ends(ticking: Any, rng: np.random.Generator) -> None:
-    model = image_model(rng, 60, 0.4, 1.0)
+    model = image_model(rng, 30, 0.4, 1.0)
     found = pl.marginals(model, time_limit=20.0)
     assert found.nodes_lower is not None
     assert np.all(found.nodes_lower <= found.nodes)
