@@ -13,14 +13,22 @@ namespace planaris::tensor {
 
 namespace {
 
+constexpr double kEasy = 0.25;  // rows with less than this part of the target are tried with less
+
+struct NextRow {
+  RowState row;
+  bool made = false, usable = true, in_range = true;
+};
+
 // Not inlined: nothing of it may be moved out of the scope of its rounding.
 __attribute__((noinline)) double bound_next(const RowState& row, const GridView& grid, int r,
-                                            const ProofOptions& options, std::vector<Seen>& seen,
-                                            size_t* start, double* cut, ConeFactors* cones,
-                                            Witness& witness, Team& team) {
+                                            const ProofOptions& options, double target,
+                                            std::vector<Seen>& seen, size_t* start, double* cut,
+                                            ConeFactors* cones, Witness& witness,
+                                            const std::function<void()>& meanwhile, Team& team) {
   const RoundUp up;
-  RowBound found = bound_row(row, grid, r, seen, options.efforts, start, options.target,
-                             options.keep, options.terms, team);
+  RowBound found = bound_row(row, grid, r, seen, options.efforts, start, target, options.keep,
+                             options.terms, meanwhile, team);
   seen = std::move(found.seen);
   *cones = std::move(found.cones);
   if (options.witness) {
@@ -171,21 +179,40 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     if (!lost) out.lost_row = r;
     lost = true;
   };
+  double left = options.target * grid.rows;  // what the rows to come may add up to
+  NextRow next;
+  const auto make = [&](int r, const std::vector<Core>& before,
+                        const std::vector<double>& flat_before) {
+    next = NextRow{};
+    next.made = true;
+    next.usable = in_range(grid, r, flat_before, {});
+    if (!next.usable) return;
+    next.row = apply_row(grid, r, before, flat_before);
+    inject(next.row, options.terms, r);
+    flatten(next.row);
+    next.in_range = in_range(grid, r, flat_before, next.row.flat);
+    compress(next.row, options.max_bond, options.tolerance);
+    turn(next.row, options.terms);
+  };
   for (int r = 0; r + 1 < grid.rows; ++r) {
     control.poll_now(static_cast<double>(r) / grid.rows);
-    if (!in_range(grid, r, flat, {})) throw std::overflow_error("weights out of the range of doubles");
-    RowState row = apply_row(grid, r, cores, flat);
-    inject(row, options.terms, r);
-    flatten(row);
-    if (!in_range(grid, r, flat, row.flat)) lose(r);
-    compress(row, options.max_bond, options.tolerance);
-    turn(row, options.terms);
+    if (!next.made) make(r, cores, flat);
+    if (!next.usable) throw std::overflow_error("weights out of the range of doubles");
+    RowState row = std::move(next.row);
+    next.made = false;
+    if (!next.in_range) lose(r);
     exponent += row.exponent;
+    // The row after this one, by a thread that has nothing else to do.
+    std::function<void()> meanwhile;
+    if (r + 2 < grid.rows) meanwhile = [&] { make(r + 1, row.cores, row.flat); };
     ConeFactors cones;
     if (!lost) {
       try {
-        const double width = bound_next(row, grid, r, options, seen, &start, &out.cut, &cones,
-                                        out.witness, team);
+        const double target = left / (grid.rows - r);
+        const double width = bound_next(row, grid, r, options, target, seen, &start, &out.cut,
+                                        &cones, out.witness, meanwhile, team);
+        left = std::max(left - width, 0.0);
+        if (start > 0 && width < kEasy * left / (grid.rows - r - 1)) --start;
         out.rows.push_back(width);
       } catch (const Lost&) {
         lose(r);

@@ -11,17 +11,24 @@ namespace planaris::tensor {
 
 constexpr double kUlp = 0x1p-52;  // twice the unit roundoff: one rounding in any direction
 
-// While this lives, every operation rounds up: a sum of products is an upper bound of itself,
-// and minus the sum with a factor negated is a lower one.
-class RoundUp {
+class Rounding {
  public:
-  RoundUp() : before_(std::fegetround()) { std::fesetround(FE_UPWARD); }
-  ~RoundUp() { std::fesetround(before_); }
-  RoundUp(const RoundUp&) = delete;
-  RoundUp& operator=(const RoundUp&) = delete;
+  explicit Rounding(int mode) : before_(std::fegetround()) { std::fesetround(mode); }
+  ~Rounding() { std::fesetround(before_); }
+  Rounding(const Rounding&) = delete;
+  Rounding& operator=(const Rounding&) = delete;
 
  private:
   int before_;
+};
+
+// While this lives, every operation rounds up: a sum of products is an upper bound of itself,
+// and minus the sum with a factor negated is a lower one.
+struct RoundUp : Rounding {
+  RoundUp() : Rounding(FE_UPWARD) {}
+};
+struct RoundNearest : Rounding {
+  RoundNearest() : Rounding(FE_TONEAREST) {}
 };
 
 // bounded_exp, rounding to nearest whatever the mode is.

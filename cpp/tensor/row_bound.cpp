@@ -266,11 +266,17 @@ class RowProof {
     }
   }
 
-  RowBound bound(const Effort& effort, double target, Team& team) const {
+  RowBound bound(const Effort& effort, double target, const std::function<void()>* meanwhile,
+                 Team& team) const {
     Encloser right(all_back_, all_cloud_, effort, terms_);  // position p is bond n - p
     Encloser left(ahead_, right_cloud_, effort, terms_);
     Encloser state(back_, left_cloud_, effort, terms_);
-    all_of(team, 3, [&](int task, const auto& check) {
+    all_of(team, meanwhile ? 4 : 3, [&](int task, const auto& check) {
+      if (task == 3) {
+        const RoundNearest nearest;
+        (*meanwhile)();
+        return;
+      }
       for (int i = 0; i < n_; ++i, check()) {
         if (task == 0) right.advance(errors_[n_ - 1 - i]);
         if (task == 1) left.advance({}, moved_x_[i + 1]);
@@ -450,17 +456,21 @@ Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Term
 
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
-                   size_t* start, double target, bool cones, const Terms& terms, Team& team) {
+                   size_t* start, double target, bool cones, const Terms& terms,
+                   const std::function<void()>& meanwhile, Team& team) {
   RowProof proof(row, grid, r, before, cones, terms);
+  bool called = !meanwhile;
   RowBound best;
   best.width = std::numeric_limits<double>::infinity();
   for (; *start < efforts.size(); ++*start) {
     try {
-      RowBound found = proof.bound(efforts[*start], target, team);
+      RowBound found = proof.bound(efforts[*start], target, called ? nullptr : &meanwhile, team);
       if (found.width < best.width) best = std::move(found);
     } catch (const Lost&) {
+      called = true;
       continue;
     }
+    called = true;
     if (best.width <= target) break;
   }
   *start = std::min(*start, efforts.size() - 1);

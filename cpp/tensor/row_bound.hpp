@@ -2,6 +2,7 @@
 // exact row applied to the state before. See proof.hpp for the theorem.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/team.hpp"
@@ -33,9 +34,11 @@ Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Term
 
 // Tries efforts in turn, from `start` on, until the bound is below `target`; throws Lost when none
 // gave one. `start` is left at the last one, where the next row may start. `before`: what the row
-// before has seen. `cones`: whether sums over the new state will be needed.
+// before has seen. `cones`: whether sums over the new state will be needed. `meanwhile` is called
+// once or not at all, by some thread, rounding to nearest; none: nothing to call.
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
-                   size_t* start, double target, bool cones, const Terms& terms, Team& team);
+                   size_t* start, double target, bool cones, const Terms& terms,
+                   const std::function<void()>& meanwhile, Team& team);
 
 }  // namespace planaris::tensor
