@@ -29,17 +29,22 @@ inline __attribute__((always_inline)) void tile(const double* a, int a_row, int 
                                                 const double* b, double* c, int depth,
                                                 int columns, int width) {
   Lanes sum[kRows][kVectors] = {};
-  for (int k = 0; k < depth; ++k) {
+  const auto step = [&](int k, int entries) {
     const double* row = b + static_cast<size_t>(k) * columns;
     Lanes y[kVectors];
     for (int j = 0; j < kVectors; ++j) {
-      y[j] = load(row + j * kLanes, j + 1 == kVectors ? width : kLanes);
+      y[j] = load(row + j * kLanes, j + 1 == kVectors ? entries : kLanes);
     }
     for (int i = 0; i < kRows; ++i) {
       const double x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
       for (int j = 0; j < kVectors; ++j) sum[i][j] += x * y[j];
     }
-  }
+  };
+  // But for the last rows of b, a whole vector may be read: what is behind the row is not used.
+  const int beyond = (kLanes - width + columns - 1) / columns;
+  int k = 0;
+  for (; k < depth - beyond; ++k) step(k, kLanes);
+  for (; k < depth; ++k) step(k, width);
   for (int i = 0; i < kRows; ++i) {
     for (int j = 0; j < kVectors; ++j) {
       const int entries = j + 1 == kVectors ? width : kLanes;

@@ -216,16 +216,19 @@ class SitePairs {
 class RowProof {
  public:
   RowProof(const RowState& row, const GridView& grid, int r, const std::vector<Seen>& before,
-           bool cones, const Terms& terms)
+           bool cones, const Terms& terms, Team& team)
       : row_(row), terms_(terms), cones_(cones), n_(static_cast<int>(row.applied.size())), errors_(n_),
         ahead_(n_), back_(n_), all_back_(n_) {
-    for (int i = 0; i < n_; ++i) {
+    all_of(team, n_, [&](int i, const auto& check) {
       Vector ybar{1.0};
       if (i + 1 < n_) {
         const Vector w(row.gauge[i + 1].begin(), row.gauge[i + 1].begin() + row.applied[i].right);
         ybar = raw_bound(w, before[i + 1], grid.across(r, i), terms);
       }
       errors_[i] = residual(i, ybar);
+      check();
+    });
+    for (int i = 0; i < n_; ++i) {
       const Core &c = row_.cores[i], &t = row_.turned[i];
       Letters &to = ahead_[i], &from = back_[n_ - 1 - i], &all = all_back_[n_ - 1 - i];
       to.from = from.to = c.left;
@@ -379,16 +382,17 @@ class RowProof {
     const Vector other_down = product(negative(t.values), next, 2 * d, t.right, raw);
     Vector size = i + 1 < n_ ? absolute(b.values) : row_.last_terms;
     for (double& x : size) x += 0x1p-1000;  // underflow of products and scalings
-    const Vector rounding = product(absolute(w), size, d, b.left, 2 * raw);
+    const Vector seen = product(size, ybar, 2 * b.left, raw, 1);
+    const Vector rounding = product(absolute(w), seen, d, b.left, 2);
     const double tau = terms_.tau * row_.tau;
     Vector out(static_cast<size_t>(2) * d, 0.0);
     for (int a = 0; a < d; ++a) {
       for (int s = 0; s < 2; ++s) {
-        double sum = 0;
+        double sum = tau * rounding[static_cast<size_t>(a) * 2 + s];
         for (int k = 0; k < raw; ++k) {
           const size_t at = (static_cast<size_t>(a) * 2 + s) * raw + k;
           const double gap = std::max(up[at] + other_down[at], other_up[at] + down[at]);
-          sum += (terms_.residual * std::max(gap, 0.0) + tau * rounding[at]) * ybar[k];
+          sum += terms_.residual * std::max(gap, 0.0) * ybar[k];
         }
         out[static_cast<size_t>(s) * d + a] = sum;
       }
@@ -458,7 +462,7 @@ RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
                    size_t* start, double target, bool cones, const Terms& terms,
                    const std::function<void()>& meanwhile, Team& team) {
-  RowProof proof(row, grid, r, before, cones, terms);
+  RowProof proof(row, grid, r, before, cones, terms, team);
   bool called = !meanwhile;
   RowBound best;
   best.width = std::numeric_limits<double>::infinity();

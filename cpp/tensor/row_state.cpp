@@ -11,6 +11,7 @@ namespace planaris::tensor {
 namespace {
 
 constexpr double kSpin[2] = {1.0, -1.0};
+constexpr double kStale = 1e-8;  // squares of norms that fell by this factor are computed anew
 
 int exponent_of(const std::vector<double>& values) {
   double top = 0;
@@ -19,7 +20,12 @@ int exponent_of(const std::vector<double>& values) {
 }
 
 void scale(std::vector<double>& values, int exponent) {
-  for (double& x : values) x = std::ldexp(x, -exponent);
+  if (std::abs(exponent) > 1000) {
+    for (double& x : values) x = std::ldexp(x, -exponent);
+    return;
+  }
+  const double factor = std::ldexp(1.0, -exponent);
+  for (double& x : values) x *= factor;
 }
 
 struct Reflections {
@@ -30,18 +36,29 @@ struct Reflections {
 // Householder QR; with `pivot`, columns after the first are chosen by their norms.
 PLANARIS_TENSOR_CLONES
 void reflect(Reflections& f, int rows, int columns, int steps, bool pivot) {
-  std::vector<double> w(columns), norms(columns);
+  std::vector<double> w(columns), norms(columns), known(columns);
   double* a = f.r.data();
   for (int k = 0; k < steps; ++k) {
-    if (pivot && k > 0) {
-      std::fill(norms.begin(), norms.end(), 0.0);
-      for (int i = k; i < rows; ++i) {
-        for (int j = k; j < columns; ++j) norms[j] += a[static_cast<size_t>(i) * columns + j] *
-                                                      a[static_cast<size_t>(i) * columns + j];
+    if (pivot && k > 0) {  // norms go down by what is in the rows above, and are computed anew later
+      const double* above = a + static_cast<size_t>(k - 1) * columns;
+      bool stale = k == 1;
+      for (int j = k; j < columns; ++j) {
+        norms[j] -= above[j] * above[j];
+        stale |= norms[j] < kStale * known[j];
+      }
+      if (stale) {
+        std::fill(norms.begin(), norms.end(), 0.0);
+        for (int i = k; i < rows; ++i) {
+          const double* row = a + static_cast<size_t>(i) * columns;
+          for (int j = k; j < columns; ++j) norms[j] += row[j] * row[j];
+        }
+        known = norms;
       }
       const int best = static_cast<int>(std::max_element(norms.begin() + k, norms.end()) -
                                         norms.begin());
       if (best != k) {
+        std::swap(norms[k], norms[best]);
+        std::swap(known[k], known[best]);
         for (int i = 0; i < rows; ++i) {
           std::swap(a[static_cast<size_t>(i) * columns + k],
                     a[static_cast<size_t>(i) * columns + best]);
@@ -86,14 +103,14 @@ void orthogonal(const Reflections& f, int rows, int columns, std::vector<double>
   std::vector<double> w(columns);
   for (int k = static_cast<int>(f.v.size()) - 1; k >= 0; --k) {
     const auto& v = f.v[k];
-    std::fill(w.begin(), w.end(), 0.0);
+    std::fill(w.begin(), w.end(), 0.0);  // columns before k are still those of the identity
     for (int i = k; i < rows; ++i) {
       const double* row = q.data() + static_cast<size_t>(i) * columns;
-      for (int j = 0; j < columns; ++j) w[j] += v[i - k] * row[j];
+      for (int j = k; j < columns; ++j) w[j] += v[i - k] * row[j];
     }
     for (int i = k; i < rows; ++i) {
       double* row = q.data() + static_cast<size_t>(i) * columns;
-      for (int j = 0; j < columns; ++j) row[j] -= 2 * v[i - k] * w[j];
+      for (int j = k; j < columns; ++j) row[j] -= 2 * v[i - k] * w[j];
     }
   }
 }
