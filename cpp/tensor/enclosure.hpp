@@ -32,6 +32,7 @@ struct Terms {
 struct Effort {
   int boxes = 8;   // hulls that stand for everything farther away
   int words = 24;  // nodes of the tree of words; more where denominators are in danger
+  double enough = 1;  // times the target: more is not spent on a row with such a bound
 };
 
 // A matrix per letter, (from × to) each.

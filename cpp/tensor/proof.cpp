@@ -208,11 +208,11 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     ConeFactors cones;
     if (!lost) {
       try {
-        const double target = left / (grid.rows - r);
+        const double target = std::max(left / (grid.rows - r), options.target);
         const double width = bound_next(row, grid, r, options, target, seen, &start, &out.cut,
                                         &cones, out.witness, meanwhile, team);
         left = std::max(left - width, 0.0);
-        if (start > 0 && width < kEasy * left / (grid.rows - r - 1)) --start;
+        if (start > 0 && width < kEasy * options.efforts[start - 1].enough * target) --start;
         out.rows.push_back(width);
       } catch (const Lost&) {
         lose(r);

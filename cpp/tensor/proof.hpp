@@ -24,7 +24,8 @@ namespace planaris::tensor {
 struct ProofOptions {
   int max_bond = 48;
   double tolerance = 1e-16;
-  // To try for a row, in turn, until its bound is below `target`.
+  // To try for a row, in turn, until its bound is below `target`, or not far above it. The widths of
+  // all rows together may add up to `target` times their number.
   std::vector<Effort> efforts = {{4, 8}, {4, 14}, {8, 24}, {16, 48}};
   double target = 1e-11;
   Terms terms;

@@ -475,7 +475,7 @@ RowBound bound_row(const RowState& row, const GridView& grid, int r,
       continue;
     }
     called = true;
-    if (best.width <= target) break;
+    if (best.width <= efforts[*start].enough * target) break;
   }
   *start = std::min(*start, efforts.size() - 1);
   if (!std::isfinite(best.width)) throw Lost();

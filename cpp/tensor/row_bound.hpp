@@ -32,8 +32,8 @@ struct RowBound {
 // |yraw| <= ybar (w · yraw), for yraw in the cone of e^{J t s} ⊗ y, y in a box with letter s.
 Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Terms& terms);
 
-// Tries efforts in turn, from `start` on, until the bound is below `target`; throws Lost when none
-// gave one. `start` is left at the last one, where the next row may start. `before`: what the row
+// Tries efforts in turn, from `start` on, until the bound is below `target` or as good as the effort
+// asks for; throws Lost when none gave one. `start` is left at the last one, where the next row may start. `before`: what the row
 // before has seen. `cones`: whether sums over the new state will be needed. `meanwhile` is called
 // once or not at all, by some thread, rounding to nearest; none: nothing to call.
 RowBound bound_row(const RowState& row, const GridView& grid, int r,

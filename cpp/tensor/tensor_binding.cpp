@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "base/arrays.hpp"
@@ -192,14 +193,14 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "prove_grid",
       [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
-         std::vector<std::pair<int, int>> effort, double target, const Terms& terms, int threads,
+         std::vector<std::tuple<int, int, double>> effort, double target, const Terms& terms, int threads,
          bool keep, bool witness, Progress progress, double seconds) {
         const GridView grid = grid_of(fields, right, down);
         if (max_bond < 1) throw std::invalid_argument("max_bond must be >= 1");
         std::vector<Effort> efforts;
-        for (const auto& [boxes, words] : effort) {
+        for (const auto& [boxes, words, enough] : effort) {
           if (boxes < 1 || words < 2) throw std::invalid_argument("an effort needs boxes and words");
-          efforts.push_back({boxes, words});
+          efforts.push_back({boxes, words, enough});
         }
         if (efforts.empty()) throw std::invalid_argument("no effort");
         Control control = make_control(progress, seconds);

@@ -17,7 +17,7 @@ ProvedGrid = _core.ProvedGrid
 ProofTerms = _core.ProofTerms
 bounded_exp = _core.bounded_exp
 
-EFFORT = ((4, 8), (4, 14), (8, 24), (16, 48))
+EFFORT = ((4, 8), (4, 14), (8, 24), (16, 48), (32, 128))
 """(boxes, words) that a row of a proof is tried with, in turn."""
 
 
@@ -115,6 +115,7 @@ def prove_grid(
     max_bond: int = 48,
     tolerance: float = 1e-16,
     effort: Sequence[tuple[int, int]] = EFFORT,
+    enough: Sequence[float] = (),
     target: float = 1e-11,
     terms: ProofTerms | None = None,
     threads: int = 1,
@@ -124,17 +125,23 @@ def prove_grid(
 ) -> ProvedGrid:
     """Return log Z of an Ising grid and a proved bound of its error, infinite when it was lost.
 
-    ``keep``: the states after all rows stay in memory, for marginals and samples. ``witness``: what
-    a check by another program needs is kept.
+    Rows are tried with the efforts in turn until their bounds are below ``target``, or below
+    ``enough`` times that (one number per effort, 1 where there is none). ``keep``: the states after
+    all rows stay in memory, for marginals and samples. ``witness``: what a check by another program
+    needs is kept.
     ``OverflowError`` when weights are out of the range of doubles.
     """
+    efforts = [
+        (boxes, words, enough[k] if k < len(enough) else 1.0)
+        for k, (boxes, words) in enumerate(effort)
+    ]
     return _core.prove_grid(
         np.ascontiguousarray(fields),
         np.ascontiguousarray(right),
         np.ascontiguousarray(down),
         max_bond,
         tolerance,
-        list(effort),
+        efforts,
         target,
         ProofTerms() if terms is None else terms,
         threads,

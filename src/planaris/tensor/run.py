@@ -32,7 +32,6 @@ from planaris.tensor.proof import (
     checked_width,
     prove,
     prove_marginals,
-    target_width,
 )
 from planaris.tensor.rejection import Accepted, draw_exactly
 from planaris.typing import Array, FloatArray
@@ -89,7 +88,7 @@ class Run:
         self.sweep: Sweep = plan_sweep(model, self.network) if sweep is None else sweep
         self.disagreement = 0.0
         n = self.network.num_variables
-        self.proof_target = target_width(n) if tolerance is None else float(tolerance)
+        self.proof_target = None if tolerance is None else float(tolerance)
         self.tolerance = max(1e-11, 1e-12 * n) if tolerance is None else float(tolerance)
         if not (self.tolerance >= 0 and max_bond >= 1):
             msg = f"`tolerance` must be >= 0 and `max_bond` >= 1, got {tolerance} and {max_bond}"
