@@ -1,0 +1,4 @@
+// Kept for includes from before base/simd.hpp.
+#pragma once
+
+#include "base/simd.hpp"
