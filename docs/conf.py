@@ -38,6 +38,8 @@ html_title = f"planaris {release}"
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # browsers do not fetch pages of a site that is opened from disk
+pygments_dark_style = "github-dark"  # the default underlines names of modules
 
 
 def _mathml(self: Any, node: nodes.Element) -> None:
