@@ -38,13 +38,12 @@ def read_image(
         Shrink the image so that no side is longer than this.
     """
     image = _open(path)
-    colour = not grey and image.mode not in ("1", "L", "I", "I;16", "F", "LA")
-    image = image.convert("RGB" if colour else "L") if image.mode != "I;16" else image
+    colour = not grey and image.mode not in ("1", "L", "I", "F", "LA")
+    if image.mode != "I":
+        image = image.convert("RGB" if colour else "L")
     if max_side is not None and max(image.size) > max_side:
         image = _shrunk(image, max_side)
-    values = np.array(image, dtype=np.float64)
-    values /= 65535.0 if image.mode == "I;16" else 255.0
-    return values
+    return _levels(image)
 
 
 def read_mask(
@@ -54,10 +53,19 @@ def read_mask(
 
     Shrinking takes the nearest pixel, so that a mask stays one.
     """
-    image = _open(path).convert("L")
+    image = _open(path)
+    if image.mode != "I":
+        image = image.convert("L")
     if max_side is not None and max(image.size) > max_side:
         image = _shrunk(image, max_side, nearest=True)
-    return np.asarray(np.asarray(image, dtype=np.float64) / 255.0 > threshold)
+    return np.asarray(_levels(image) > threshold)
+
+
+def _levels(image: Any) -> FloatArray:
+    """Return the values of a grey or colour image, which has 8 bits or, in mode I, 16."""
+    values = np.array(image, dtype=np.float64)
+    values /= 65535.0 if image.mode == "I" else 255.0
+    return values
 
 
 def write_image(values: ArrayLike, path: str | os.PathLike[str]) -> None:
@@ -90,12 +98,25 @@ def _open(path: str | os.PathLike[str]) -> Any:
             with image_module.open(path, formats=FORMATS) as image:
                 _check_size(path, image)
                 image.load()
-                return image.convert("RGBA").convert("RGB") if image.mode == "P" else image.copy()
+                if image.mode == "P":
+                    return image.convert("RGBA").convert("RGB")
+                if image.mode.startswith("I"):  # 16 bits have several modes, by version and format
+                    return _sixteen_bits(image)
+                return image.copy()
     except (FileNotFoundError, MemoryError, PlanarisError):
         raise
     except Exception as error:  # decoders raise whatever they trip over
         msg = f"{path}: not an image that can be read: {error}"
         raise FileFormatError(msg, path=str(path), line=None) from error
+
+
+def _sixteen_bits(image: Any) -> Any:
+    image = image.convert("I")
+    low, high = image.getextrema()
+    if low < 0 or high > 65535:
+        msg = f"grey levels of more than 16 bits, from {low} to {high}"
+        raise ValueError(msg)
+    return image
 
 
 def _check_size(path: str | os.PathLike[str], image: Any) -> None:

@@ -31,11 +31,22 @@ def test_masks_are_thresholded_and_stay_masks_when_shrunk(tmp_path, rng):
 def test_sixteen_bits_palettes_and_transparency(tmp_path):
     deep = np.array([[0, 65535], [32768, 1]], dtype=np.uint16)
     Image.fromarray(deep).save(tmp_path / "deep.png")
-    np.testing.assert_allclose(read_image(tmp_path / "deep.png"), deep / 65535, atol=1e-12)
+    Image.fromarray(deep).save(tmp_path / "deep.tiff")
+    (tmp_path / "deep.pgm").write_bytes(b"P5 2 2 65535\n" + deep.astype(">u2").tobytes())
+    for name in ("deep.png", "deep.tiff", "deep.pgm"):
+        np.testing.assert_allclose(read_image(tmp_path / name), deep / 65535, atol=1e-12)
+        assert read_mask(tmp_path / name).tolist() == [[False, True], [True, False]]
+        assert read_image(tmp_path / name, grey=True, max_side=1).shape == (1, 1)
     colours = Image.fromarray(np.array([[[255, 0, 0], [0, 0, 255]]], dtype=np.uint8))
     for mode in ("P", "RGBA"):
         colours.convert(mode).save(tmp_path / f"{mode}.png")
         np.testing.assert_allclose(read_image(tmp_path / f"{mode}.png")[0, 0], [1, 0, 0])
+
+
+def test_more_than_sixteen_bits_are_refused(tmp_path):
+    Image.fromarray(np.array([[0, 70000]], dtype=np.int32)).save(tmp_path / "wide.tiff")
+    with pytest.raises(FileFormatError, match="more than 16 bits, from 0 to 70000"):
+        read_image(tmp_path / "wide.tiff")
 
 
 def test_what_is_refused(tmp_path):
