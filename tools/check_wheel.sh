@@ -55,7 +55,7 @@ for each in "$python" "${others[@]}"; do
     python -c 'import planaris, sys; sys.exit("site-packages" not in planaris.__file__)'
     python "$smoke"
     # torch is large, and for some interpreters there is none
-    extras=(plot dimod learn image qec distributed)
+    extras=(plot dimod learn image qec distributed parquet)
     pip install -q --only-binary :all: "$wheel[$(IFS=,; echo "${extras[*]}")]"
     python "$smoke" "${extras[@]}"
   )

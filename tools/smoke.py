@@ -86,6 +86,10 @@ def try_distributed() -> None:
     __import__("distributed")
 
 
+def try_parquet() -> None:
+    __import__("pyarrow")
+
+
 EXTRAS: dict[str, Callable[[], None]] = {
     "plot": try_plot,
     "dimod": try_dimod,
@@ -95,6 +99,7 @@ EXTRAS: dict[str, Callable[[], None]] = {
     "gpu": try_torch,
     "qec": try_qec,
     "distributed": try_distributed,
+    "parquet": try_parquet,
 }
 
 
