@@ -73,7 +73,7 @@ def test_a_search_cut_short_proves_its_interval() -> None:
     assert check_result(model, found).findings[1].status == "proved"
 
 
-TREE = _complete(9, 2)
+TREE = _complete(9, 5)
 
 
 @pytest.mark.parametrize(
