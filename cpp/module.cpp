@@ -21,6 +21,7 @@ void bind_max_flow(nb::module_& m);
 void bind_model_batch(nb::module_& m);
 void bind_mplp(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
+void bind_piece_bounds(nb::module_& m);
 void bind_planarity(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_tensor(nb::module_& m);
@@ -56,6 +57,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_max_flow(m);
   planaris::bindings::bind_mplp(m);
   planaris::bindings::bind_pfaffian(m);
+  planaris::bindings::bind_piece_bounds(m);
   planaris::bindings::bind_model_batch(m);
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_spins(m);

@@ -1,0 +1,42 @@
+"""Bounds on sums over spins by pieces of small width that share spins, compiled."""
+
+from __future__ import annotations
+
+from planaris import _core
+from planaris.budget import Budget, team
+from planaris.typing import FloatArray
+
+PieceSums = _core.PieceSums
+"""``logs`` and ``errors`` by piece; ``by_field``, ``by_coupling`` and ``by_weight`` (derivatives,
+from above) or ``reached`` and ``gain`` (by value of the context, from below)."""
+
+PieceSweep = _core.PieceSweep
+"""``PieceSweep(spin_offsets, edge_offsets, edges, shared, context, max_bits)``: pieces one after
+the other, their spins numbered from zero in the order in which they are eliminated."""
+
+
+def sweep_above(
+    sweep: _core.PieceSweep,
+    couplings: FloatArray,
+    fields: FloatArray,
+    weights: FloatArray,
+    *,
+    derivatives: bool,
+    budget: Budget | None = None,
+) -> _core.PieceSums:
+    """Return logarithms of the pieces that add up to an upper bound on log Z."""
+    return sweep.above(couplings, fields, weights, derivatives, *team(budget))
+
+
+def sweep_below(
+    sweep: _core.PieceSweep,
+    couplings: FloatArray,
+    fields: FloatArray,
+    weights: FloatArray,
+    up: FloatArray,
+    *,
+    derivatives: bool,
+    budget: Budget | None = None,
+) -> _core.PieceSums:
+    """Return logarithms of the pieces that add up to a lower bound on log Z."""
+    return sweep.below(couplings, fields, weights, up, derivatives, *team(budget))
