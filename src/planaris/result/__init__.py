@@ -28,6 +28,7 @@ from planaris.result.proofs import (
 )
 from planaris.result.sums import (
     Bounds,
+    ConditionalPieces,
     Contraction,
     CutsetSum,
     CutSum,
@@ -35,6 +36,7 @@ from planaris.result.sums import (
     GaussianEntropyBound,
     HeavyState,
     HeldSpin,
+    HolderPieces,
     LabelField,
     LabelTrees,
     LabelTreesOverCycles,
@@ -49,6 +51,7 @@ __all__ = [
     "Answer",
     "AsIsing",
     "Bounds",
+    "ConditionalPieces",
     "Contraction",
     "CutSum",
     "CutTree",
@@ -59,6 +62,7 @@ __all__ = [
     "GroundState",
     "HeavyState",
     "HeldSpin",
+    "HolderPieces",
     "LabelCycles",
     "LabelField",
     "LabelSteps",

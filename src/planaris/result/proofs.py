@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from planaris.result.proof import Proof
 from planaris.result.sums import (
     Bounds,
+    ConditionalPieces,
     Contraction,
     CutsetSum,
     CutSum,
@@ -21,6 +22,7 @@ from planaris.result.sums import (
     GaussianEntropyBound,
     HeavyState,
     HeldSpin,
+    HolderPieces,
     LabelField,
     LabelTrees,
     LabelTreesOverCycles,
@@ -356,6 +358,8 @@ PROOFS: dict[str, Any] = {
         LabelField,
         CutsetSum,
         MiniBuckets,
+        HolderPieces,
+        ConditionalPieces,
         Bounds,
         NotPlanar,
         Plane,

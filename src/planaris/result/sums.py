@@ -334,3 +334,54 @@ class MiniBuckets(Proof):
     groups: Array
 
     __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class HolderPieces(Proof):
+    """log Z <= the power sums of pieces that share spins, which add up to the model (Hölder).
+
+    Attributes
+    ----------
+    spin_offsets, spins : int array
+        Spins of every piece, in the order in which they are eliminated. One order of all spins
+        agrees with that of every piece.
+    fields, weights : float array
+        Of each of these. The fields of a spin add up to that of the model, its weights to one.
+    edge_offsets, edges, couplings : array
+        Edges of every piece, and their couplings there, which add up to those of the model.
+    """
+
+    KIND: ClassVar[str] = "holder-pieces"
+    spin_offsets: Array
+    spins: Array
+    fields: Array
+    weights: Array
+    edge_offsets: Array
+    edges: Array
+    couplings: Array
+
+    __repr__ = one_line
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalPieces(Proof):
+    """log Z >= mean log weight + entropy, spins of one piece being free given the shared ones.
+
+    Attributes
+    ----------
+    pieces : HolderPieces
+        The pieces, with the share of the entropy of shared spins in each as ``weights``. Their
+        orders need not agree.
+    context : int array
+        For every spin of the model, a shared spin that its probability depends on, or -1.
+    up : float array
+        Two per spin of the model: the probability of +1 where the context is -1, and where it is
+        +1. Read for shared spins only.
+    """
+
+    KIND: ClassVar[str] = "conditional-pieces"
+    pieces: Proof
+    context: Array
+    up: Array
+
+    __repr__ = one_line

@@ -14,6 +14,7 @@ from planaris.bounds.decomposition.results import shared_marginals, solve_easy
 from planaris.bounds.decomposition.trees import MAX_GROWN, tree_decomposition
 from planaris.bounds.entropy.bounds import shares_of
 from planaris.bounds.intervals.nearly_planar import enclose_by_rest, planar_rest
+from planaris.bounds.intervals.strips import strip_shapes, tighten_by_strips
 from planaris.bounds.labels.intervals import enclose_mrf
 from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import Budget, TimeLimit
@@ -30,6 +31,7 @@ from planaris.result import (
 )
 from planaris.subgraphs.bias_model import EPSILON, LOG2, BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Callback, Decomposition
+from planaris.subgraphs.covers import lattice_places, rods
 from planaris.subgraphs.families import cluster_family, lattice_shape, planar_subgraphs
 from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
@@ -48,6 +50,15 @@ PROVED_EDGES = 2000
 
 FEW_EDGES = 0.1
 """A planar subgraph that leaves out less than this of its size is tried before trees."""
+
+ROD_WIDTHS = (8, 12, 16)
+"""Spins in a section of rods that mean field takes together, tried in turn."""
+
+STRIP_SHARE = 0.9
+"""Part of the time that strips of a lattice take."""
+
+NARROW = 0.02
+"""Width per spin from which strips of a lattice are left to themselves."""
 
 DENSE_DEGREE = 8.0
 """Mean degree from which the cycle polytope is worth its time: large subgraphs hold few edges."""
@@ -129,13 +140,15 @@ def _ising(model: IsingModel, clock: BestInterval, rng: np.random.Generator) -> 
         return found
     _raise_lower(model, clock, rng, "spins", 1)
     try:
-        search = _Search(bare, clock, rng)
+        search = _Search(bare, clock, rng, strips=lattice_places(model) is not None)
     except TimeoutError:  # not even trees were found
         half = Pseudomarginals(np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5))
         return clock.result("interval", model.num_spins, pseudomarginals=half)
     if not nearly_planar:  # helps if the edges left out weigh less than the interval is wide
         enclose_by_rest(model, bare, kept, left, clock, max_handles=0)
     _from_ground_state(model, clock, search.state)
+    if _by_strips(model, clock, search.slowness()):
+        return _result(model, clock, search)
     if model.num_edges >= DENSE_DEGREE / 2 * model.num_spins:
         _over_cycles(model, clock, search.state)
     for stage in _stages(bare):
@@ -148,9 +161,25 @@ def _ising(model: IsingModel, clock: BestInterval, rng: np.random.Generator) -> 
             _raise_lower(model, clock, rng, "width", int(stage))
         search.tighten(stage)
     search.finish()
+    return _result(model, clock, search)
+
+
+def _result(model: IsingModel, clock: BestInterval, search: _Search) -> LogPartition:
     nodes, edges = shared_marginals(model, search.state)
     guess = Pseudomarginals(nodes, edges)
     return clock.result("interval", model.num_spins, pseudomarginals=guess)
+
+
+def _by_strips(model: IsingModel, clock: BestInterval, slowness: float) -> bool:
+    """Tighten both ends of a lattice by strips; return whether nothing else is worth trying."""
+    places = lattice_places(model)
+    if places is None or not strip_shapes(places):
+        return False
+    if places.sides[2] > 1:
+        for width in ROD_WIDTHS:
+            _raise_lower(model, clock, np.random.default_rng(0), rods(places, width), width)
+    in_range = tighten_by_strips(model, places, clock, clock.share(STRIP_SHARE), slowness=slowness)
+    return in_range and clock.upper - clock.lower <= NARROW * model.num_spins
 
 
 def _stages(bare: BiasModel) -> list[str]:
@@ -215,7 +244,11 @@ def _from_ground_state(model: IsingModel, clock: BestInterval, trees: Decomposit
 
 
 def _raise_lower(
-    model: IsingModel, clock: BestInterval, rng: np.random.Generator, clusters: str, width: int
+    model: IsingModel,
+    clock: BestInterval,
+    rng: np.random.Generator,
+    clusters: str | list[LongArray],
+    width: int,
 ) -> None:
     # One sweep over clusters of this width, and the search for them, must fit.
     each = 2e-5 if lattice_shape(as_bias_model(model)) is not None else 2e-4
@@ -255,11 +288,14 @@ def _over_cycles(model: IsingModel, clock: BestInterval, state: Decomposition) -
 class _Search:
     """The decomposition so far; every stage adds subgraphs or starts anew with better ones."""
 
-    def __init__(self, bare: BiasModel, clock: BestInterval, rng: np.random.Generator) -> None:
+    def __init__(
+        self, bare: BiasModel, clock: BestInterval, rng: np.random.Generator, *, strips: bool
+    ) -> None:
         self.bare, self.clock, self.rng = bare, clock, rng
         self.cpu = time.process_time()
         # Few trees: more of them help little beside the subgraphs to come.
         share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
+        share = 0.05 if strips else share
         self.state, _ = tree_decomposition(bare, max_rounds=MAX_GROWN, budget=clock.share(share))
         clock.offer("trees", upper=self.state.certified(), proof=self.state.proof)
 

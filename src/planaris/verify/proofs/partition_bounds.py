@@ -12,12 +12,14 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
     Bounds,
+    ConditionalPieces,
     Contraction,
     CutsetSum,
     Decomposition,
     GaussianEntropyBound,
     HeavyState,
     HeldSpin,
+    HolderPieces,
     LabelField,
     LabelTree,
     LabelTrees,
@@ -45,6 +47,7 @@ from planaris.verify.proofs.label_sums import (
     label_trees_over_cycles_bound,
 )
 from planaris.verify.proofs.mini_buckets import mini_bucket_bound
+from planaris.verify.proofs.shared_spins import conditional_bound, holder_bound
 from planaris.verify.proofs.splits import Pieces
 from planaris.verify.recompute.elimination import Recomputed, recompute
 from planaris.verify.recompute.log_partition import log_partition_anew
@@ -304,8 +307,13 @@ def lowest_energy_bound(model: IsingModel, proof: LowestEnergy) -> Recomputed | 
 
 
 _PROVERS: dict[tuple[str, bool], dict[type, Any]] = {
-    ("lower end", True): {MeanField: mean_field_bound, HeavyState: state_bound},
+    ("lower end", True): {
+        MeanField: mean_field_bound,
+        HeavyState: state_bound,
+        ConditionalPieces: conditional_bound,
+    },
     ("upper end", True): {
+        HolderPieces: holder_bound,
         Decomposition: decomposition_bound,
         LowestEnergy: lowest_energy_bound,
         GaussianEntropyBound: entropy_bound,
