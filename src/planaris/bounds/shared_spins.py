@@ -17,7 +17,7 @@ from planaris.kernels.piece_bounds import sweep_above, sweep_below
 from planaris.result import ConditionalPieces, HolderPieces
 from planaris.subgraphs.bias_model import EPSILON, LOG2
 from planaris.subgraphs.covers import Cover
-from planaris.typing import FloatArray, LongArray
+from planaris.typing import BoolArray, FloatArray, LongArray
 
 LEAST_WEIGHT = 1e-4
 """Of a copy of a shared spin."""
@@ -48,25 +48,29 @@ class HolderSearch:
         sizes = np.diff(cover.spin_offsets)
         piece = np.repeat(np.arange(len(sizes)), sizes)
         self._places = np.lexsort((cover.spins, piece))
-        self.free = _weights_matter(cover, sizes[piece])
+        self.free = _weights_matter(cover, piece)
         count = len(cover.spins) + len(cover.edges)
         self.upper = math.inf
         if start is not None:
             self.best = self._as_ordered(start._by_spin(start.best))  # noqa: SLF001
         else:
-            self.best = np.concatenate([np.zeros(count), self._first_logits(piece, sizes)])
+            self.best = np.concatenate([np.zeros(count), self._first_logits(piece)])
         self.evaluations = 0
         self._proof: HolderPieces | None = None
 
-    def _first_logits(self, piece: LongArray, sizes: LongArray) -> FloatArray:
-        """Return small weights for copies at the ends of a weak edge that is alone in a piece."""
-        cover = self.cover
-        logits = np.zeros(len(cover.spins))
-        alone = np.flatnonzero((sizes == 2) & (np.diff(cover.edge_offsets) == 1))
-        couplings = cover.model.couplings[cover.edges[cover.edge_offsets[alone]]]
-        size = np.zeros(len(sizes))
-        size[alone] = np.log(np.maximum(np.tanh(couplings) ** 2, LEAST_WEIGHT))
-        return np.asarray(np.where(self.free, logits + size[piece], 0.0))
+    def _first_logits(self, piece: LongArray) -> FloatArray:
+        """Return small weights for copies in pieces of weak edges that the main ones leave out."""
+        cover, count = self.cover, len(self.cover.spin_offsets) - 1
+        owner = np.repeat(np.arange(count), np.diff(cover.edge_offsets))
+        size = np.tanh(cover.model.couplings[cover.edges]) ** 2
+        ends = cover.model.edges[cover.edges]
+        place = owner[:, None] * cover.model.num_spins + ends
+        own = piece * cover.model.num_spins + cover.spins
+        order = np.argsort(own)
+        at = order[np.searchsorted(own[order], place.ravel())]
+        near = np.bincount(at, np.repeat(size, 2), len(own))
+        logits = np.where(piece < cover.num_main, 0.0, np.log(np.maximum(near, LEAST_WEIGHT)))
+        return np.asarray(np.where(self.free, logits, 0.0))
 
     def _by_spin(self, x: FloatArray) -> FloatArray:
         n = len(self._places)
@@ -235,11 +239,11 @@ def _probability(logit: FloatArray) -> FloatArray:
     return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 
-def _weights_matter(cover: Cover, sizes: LongArray) -> Any:
-    """Return True for copies of spins that edges with a piece of their own touch."""
-    small = np.zeros(cover.model.num_spins, dtype=bool)
-    small[cover.spins[sizes == 2]] = True
-    return small[cover.spins] & (cover.copies[cover.spins] > 1)
+def _weights_matter(cover: Cover, piece: LongArray) -> BoolArray:
+    """Return True for copies of spins that main pieces share with others."""
+    other = np.zeros(cover.model.num_spins, dtype=bool)
+    other[cover.spins[piece >= cover.num_main]] = True
+    return np.asarray(other[cover.spins] & (cover.copies[cover.spins] > 1))
 
 
 def _miss(cover: Cover, couplings: FloatArray, fields: FloatArray, weights: FloatArray) -> float:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from planaris.kernels.graph import connected_components
 from planaris.kernels.piece_bounds import PieceSweep
 from planaris.models import IsingModel
 from planaris.models.memo import once_per_model
@@ -14,6 +15,9 @@ from planaris.typing import BoolArray, LongArray
 
 MAX_BITS = 24
 """Spins in the table of a piece, at most."""
+
+LARGEST_COMPONENT = 12
+"""Spins that extra edges may connect for them to be one piece."""
 
 LEAST_SHARE = 0.25
 """Edges per spin from which a difference of numbers counts as a direction of a lattice."""
@@ -34,6 +38,8 @@ class Cover:
     context : numpy.ndarray
         For every spin of the model a shared one that its probability may depend on, or -1. It
         comes later in every piece that holds the spin.
+    num_main : int
+        The first pieces are the main ones; the others hold edges that these leave out.
     """
 
     model: IsingModel
@@ -42,6 +48,7 @@ class Cover:
     edge_offsets: LongArray
     edges: LongArray
     context: LongArray
+    num_main: int
 
     @cached_property
     def copies(self) -> LongArray:
@@ -60,6 +67,7 @@ class Cover:
         ends, context = np.empty((len(self.edges), 2), np.int32), np.full(len(self.spins), -1)
         for k in range(len(self.spin_offsets) - 1):
             spins = self.spins[self.spin_offsets[k] : self.spin_offsets[k + 1]]
+            place[:] = -1
             place[spins] = np.arange(len(spins))
             some = slice(self.edge_offsets[k], self.edge_offsets[k + 1])
             ends[some] = place[self.model.edges[self.edges[some]]]
@@ -73,11 +81,14 @@ class Cover:
 
 
 def make_cover(
-    model: IsingModel, pieces: list[tuple[LongArray, LongArray]], context: LongArray
+    model: IsingModel,
+    pieces: list[tuple[LongArray, LongArray]],
+    context: LongArray,
+    num_main: int | None = None,
 ) -> Cover:
     """Return the cover by pieces (spins in the order of their elimination, edges).
 
-    Contexts of spins that are not shared, or that are not shared themselves, are dropped.
+    All are main ones unless ``num_main`` says otherwise. Contexts of spins that are not shared, or that are not shared themselves, are dropped.
 
     >>> model = IsingModel([(0, 1), (1, 2)], 1.0)
     >>> both = [(np.array([0, 1]), np.array([0])), (np.array([1, 2]), np.array([1]))]
@@ -97,6 +108,7 @@ def make_cover(
         np.cumsum([0, *(len(some) for some in edges)]),
         np.concatenate(none + edges),
         kept,
+        len(pieces) if num_main is None else num_main,
     )
 
 
@@ -186,7 +198,8 @@ def shared_lines(places: LatticePlaces, width: int) -> LongArray:
     """Return the lines before, between and after the strips; the first and last lie outside.
 
     >>> from planaris import generate
-    >>> shared_lines(lattice_places(generate.grid(9, 9)), 4).tolist()
+    >>> model = IsingModel(generate.square_lattice(9).edges, 1.0)
+    >>> shared_lines(lattice_places(model), 4).tolist()
     [-1, 4, 9]
     """
     lanes = places.sides[1]
@@ -197,10 +210,10 @@ def shared_lines(places: LatticePlaces, width: int) -> LongArray:
 
 
 def strip_cover(model: IsingModel, places: LatticePlaces, shape: StripShape) -> Cover:
-    """Return strips that share lines, for bounds from above; extra edges are pieces of their own.
+    """Return strips that share lines, for bounds from above; extra edges are other pieces.
 
     >>> from planaris import generate
-    >>> model = generate.grid(6, 5)
+    >>> model = IsingModel(generate.square_lattice(6, 5).edges, 1.0)
     >>> cover = strip_cover(model, lattice_places(model), StripShape(2, 0))
     >>> len(cover.spin_offsets) - 1, cover.sweep.bits().tolist()
     (2, [3, 3])
@@ -217,17 +230,38 @@ def strip_cover(model: IsingModel, places: LatticePlaces, shape: StripShape) -> 
         inside = order[(places.lane[order] >= a) & (places.lane[order] <= b)]
         held = ((lanes >= a) & (lanes <= b)).all(1) & ~places.extra
         pieces.append((inside, np.flatnonzero(held)))
-    for e in np.flatnonzero(places.extra).tolist():
-        ends = model.edges[e].astype(np.int64)
-        pieces.append((ends[np.argsort(rank[ends])], np.array([e])))
-    return make_cover(model, pieces, next_on_line(places, shared))
+    num_main = len(pieces)
+    pieces += _components(model, np.flatnonzero(places.extra), rank)
+    context = next_on_line(places, shared)
+    if len(pieces) > num_main:  # which do not hold the contexts of their spins
+        context[:] = -1
+    return make_cover(model, pieces, context, num_main)
+
+
+def _components(
+    model: IsingModel, edges: LongArray, rank: LongArray
+) -> list[tuple[LongArray, LongArray]]:
+    """Return pieces for some edges: what they connect, or edge by edge where that is much."""
+    ends = np.ascontiguousarray(model.edges[edges])
+    label = connected_components(model.num_spins, ends) if len(edges) else np.zeros(0, np.int64)
+    of_edge = label[ends[:, 0]] if len(edges) else label
+    size = np.bincount(label, minlength=1)
+    large = size[of_edge] > LARGEST_COMPONENT
+    of_edge = np.where(large, len(size) + np.arange(len(edges)), of_edge)
+    order = np.argsort(of_edge, kind="stable")
+    pieces = []
+    for some in np.split(edges[order], np.flatnonzero(np.diff(of_edge[order])) + 1):
+        spins = np.unique(model.edges[some]).astype(np.int64)
+        if len(some):
+            pieces.append((spins[np.argsort(rank[spins])], some))
+    return pieces
 
 
 def next_on_line(places: LatticePlaces, shared: BoolArray) -> LongArray:
     """Return the spin after each shared one on its line, or -1.
 
     >>> from planaris import generate
-    >>> places = lattice_places(generate.grid(2, 3))
+    >>> places = lattice_places(IsingModel(generate.square_lattice(2, 3).edges, 1.0))
     >>> next_on_line(places, places.lane == 1).tolist()
     [-1, -1, -1, 4, 5, -1]
     """
@@ -255,6 +289,4 @@ def rods(places: LatticePlaces, width: int) -> list[LongArray]:
         best = min(best, ((down - 1) * across + (right - 1) * lanes, down, right))
     _, down, right = best
     row, column = places.lane * down // lanes, places.across * right // across
-    return [
-        np.flatnonzero((row == i) & (column == j)) for i in range(down) for j in range(right)
-    ]
+    return [np.flatnonzero((row == i) & (column == j)) for i in range(down) for j in range(right)]

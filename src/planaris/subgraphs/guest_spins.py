@@ -56,9 +56,7 @@ class _Guests:
     def strips_of(self, spin: int) -> list[int]:
         """Return the strips that hold a spin on the lattice."""
         lane = int(self.places.lane[spin])
-        return [
-            k for k in range(len(self.guests)) if self.lines[k] <= lane <= self.lines[k + 1]
-        ]
+        return [k for k in range(len(self.guests)) if self.lines[k] <= lane <= self.lines[k + 1]]
 
     def make_root(self, spin: int) -> None:
         if not self.root[spin]:
@@ -94,9 +92,10 @@ class _Guests:
             inside = ((lanes >= a) & (lanes <= b)).all(1) & ~self.places.extra
             edges = np.concatenate([np.flatnonzero(inside), np.array(held, dtype=np.int64)])
             pieces.append((self._spins(int(a), int(b), guests), edges))
+        num_main = len(pieces)
         pieces += [(self.model.edges[e].astype(np.int64), np.array([e])) for e in self.alone]
         context = next_on_line(self.places, self.on_line)
-        return make_cover(self.model, pieces, np.where(self.root, -1, context))
+        return make_cover(self.model, pieces, np.where(self.root, -1, context), num_main)
 
     def _spins(self, a: int, b: int, guests: dict[int, int]) -> LongArray:
         """Return the spins of a strip in order: shared ones after the others of their column."""

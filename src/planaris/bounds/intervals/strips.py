@@ -14,6 +14,9 @@ from planaris.subgraphs.guest_spins import conditional_cover
 WIDTH = 7
 """Lines inside a strip of a plane lattice."""
 
+WIDTH_WITH_EXTRA_EDGES = 5
+"""The same where edges join distant spins: narrow strips hold both ends of few of them."""
+
 MOST_BITS = 22
 """Spins in a table, at most."""
 
@@ -27,18 +30,20 @@ MOST_TURNS = 40
 """Turns of both ends with strips of one shape, at most."""
 
 
-def strip_shapes(places: LatticePlaces, width: int = WIDTH) -> list[StripShape]:
+def strip_shapes(places: LatticePlaces, width: int | None = None) -> list[StripShape]:
     """Return shapes of growing cost.
 
     >>> from planaris import generate
     >>> from planaris.subgraphs.covers import lattice_places
-    >>> places = lattice_places(generate.grid(30, 30))
+    >>> places = lattice_places(IsingModel(generate.square_lattice(30).edges, 1.0))
     >>> [shape.bits(1) for shape in strip_shapes(places)]
     [9, 11, 13, 15, 17, 19, 21]
     """
     across, lanes = places.sides[2], places.sides[1]
     if across > 1:
         return [StripShape(0, 0)] if 2 * across <= MOST_BITS else []
+    if width is None:
+        width = WIDTH_WITH_EXTRA_EDGES if places.extra.any() else WIDTH
     width = min(width, max(lanes - 2, 1))
     shapes = [StripShape(width, lag) for lag in range(MOST_BITS)]
     return [shape for shape in shapes if shape.bits(1) <= MOST_BITS]
@@ -51,7 +56,7 @@ def tighten_by_strips(
     budget: Budget,
     *,
     slowness: float = 1.0,
-    width: int = WIDTH,
+    width: int | None = None,
 ) -> bool:
     """Improve both ends by strips until time is up; return False if tables go out of range.
 
@@ -68,58 +73,71 @@ def tighten_by_strips(
     slowness : float
         Seconds that a second of work takes.
     width : int
-        Lines inside a strip.
+        Lines inside a strip; chosen by default.
     """
-    above: HolderSearch | None = None
-    below: ConditionalSearch | None = None
+    search = _StripSearch(clock, budget, slowness * ENTRY_SECONDS / budget.workers())
     for shape in strip_shapes(places, width):
         covers = [strip_cover(model, places, shape)]
         if places.sides[2] == 1:  # rods are better from below in three dimensions
             covers.append(conditional_cover(model, places, shape))
-        if not _fits(covers, budget, slowness):
+        if not search.fits(covers):
             break
-        above = HolderSearch(covers[0], above)
-        if len(covers) > 1:
-            below = ConditionalSearch(covers[1], None if below is None else below.best)
         try:
-            _improve(above, below, clock, budget)
+            search.improve(*covers)
         except ArithmeticError:  # entries differ by more than doubles can say
             return False
     return True
 
 
-def _fits(covers: list[Cover], budget: Budget, slowness: float) -> bool:
-    """Return whether a few evaluations fit the time and the memory left."""
-    try:
-        entries = sum(cover.sweep.entries for cover in covers)
-        kept = max(cover.sweep.kept_bytes for cover in covers)
-    except ValueError:  # a table would be too large
-        return False
-    workers = budget.workers()
-    seconds = slowness * ENTRY_SECONDS * entries / workers
-    return 4 * seconds <= budget.remaining() and kept * workers <= budget.bytes() / 4
+class _StripSearch:
+    """Both ends so far, and the time that an entry of a table takes."""
 
+    def __init__(self, clock: BestInterval, budget: Budget, entry_seconds: float) -> None:
+        self.clock, self.budget, self.entry_seconds = clock, budget, entry_seconds
+        self.above: HolderSearch | None = None
+        self.below: ConditionalSearch | None = None
 
-def _improve(
-    above: HolderSearch, below: ConditionalSearch | None, clock: BestInterval, budget: Budget
-) -> None:
-    """Take turns, the end first whose gap has fallen more per second."""
-    rates = [-math.inf if below is None else math.inf, math.inf]
-    least = CONVERGED * above.cover.model.num_spins
-    for _ in range(MOST_TURNS):
-        if budget.expired() or max(rates) <= 0.0:
-            return
-        turn, started = rates.index(max(rates)), budget.seconds()
+    def fits(self, covers: list[Cover]) -> bool:
+        """Return whether a few evaluations fit the time and the memory left."""
         try:
-            if turn == 0 and below is not None:
-                gain = below.step(budget)
-                clock.offer("conditional strips", lower=below.bound(), proof=below.proof)
-            else:
-                before = above.upper
-                above.minimise(FEW_EVALUATIONS, budget)
-                gain = before - above.upper
-                clock.offer("strips", upper=above.bound(), proof=above.proof)
-        except TimeoutError:
-            return
-        spent = max(budget.seconds() - started, 1e-6)
-        rates[turn] = 0.0 if not gain >= least else gain / spent
+            entries = sum(cover.sweep.entries for cover in covers)
+            kept = max(cover.sweep.kept_bytes for cover in covers)
+        except ValueError:  # a table would be too large
+            return False
+        seconds, memory = self.entry_seconds * entries, kept * self.budget.workers()
+        return 3 * seconds <= self.budget.remaining() and memory <= self.budget.bytes() / 4
+
+    def improve(self, held: Cover, given: Cover | None = None) -> None:
+        """Take turns, the end first whose gap has fallen more per second."""
+        above = self.above = HolderSearch(held, self.above)
+        if given is not None:
+            self.below = ConditionalSearch(given, None if self.below is None else self.below.best)
+        rates = [-math.inf if given is None else math.inf, math.inf]
+        least = CONVERGED * held.model.num_spins
+        begun, entries = self.budget.seconds(), 0.0
+        for _ in range(MOST_TURNS):
+            if self.budget.expired() or max(rates) <= 0.0:
+                break
+            turn, started = rates.index(max(rates)), self.budget.seconds()
+            try:
+                gain, work = self._lower(self.below) if turn == 0 else self._upper(above)
+            except TimeoutError:
+                break
+            entries += work
+            spent = max(self.budget.seconds() - started, 1e-6)
+            rates[turn] = 0.0 if not gain >= least else gain / spent
+        if entries:
+            self.entry_seconds = (self.budget.seconds() - begun) / entries
+
+    def _lower(self, below: ConditionalSearch | None) -> tuple[float, float]:
+        assert below is not None, "its turn comes only then"
+        gain = below.step(self.budget)
+        self.clock.offer("conditional strips", lower=below.bound(), proof=below.proof)
+        return gain, below.cover.sweep.entries
+
+    def _upper(self, above: HolderSearch) -> tuple[float, float]:
+        before, evaluations = above.upper, above.evaluations
+        above.minimise(FEW_EVALUATIONS, self.budget)
+        self.clock.offer("strips", upper=above.bound(), proof=above.proof)
+        work = (above.evaluations - evaluations) * above.cover.sweep.entries
+        return before - above.upper, work
