@@ -21,6 +21,7 @@ constexpr int kWide = 8;            // entries handled at once: the lowest three
 constexpr int kMostControls = 10;   // neighbours to come of one spin, in the table
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kSmallest = 1e-280;  // below, terms of a sum may underflow
+constexpr double kFewEntries = 3e5;    // sums too short for several threads
 constexpr double kLeast = 1e-15;    // probabilities of shared spins are kept away from 0 and 1
 
 // log x for positive normal x: x = 2^e m, m in [sqrt(1/2), sqrt(2)), by the series of atanh.
@@ -550,7 +551,7 @@ PieceSums PieceSweep::sweep(const PieceNumbers& numbers, std::span<const double>
     sums.reached.assign(2 * n, 0.0);
     sums.gain.assign(2 * n, 0.0);
   }
-  Team team(control.threads(), control);
+  Team team(entries() < kFewEntries ? 1 : control.threads(), control);
   team.work(programs_.size(), [&](int worker, int task) {
     const auto look = [&] { team.check(worker); };
     Run run(programs_[task], numbers, up, above);

@@ -1,8 +1,8 @@
 """Both ends of an interval around log Z from pieces that share spins.
 
 From above: Σ_s Π_r f_r(s) <= Π_r (Σ_s f_r(s)^(1/w_r))^w_r for weights that add up to one, spin by
-spin in one order (Hölder; weighted mini-buckets of Liu and Ihler 2011). From below: shared spins have
-probabilities q of their own, and spins of one piece are free given them (Jensen).
+spin in one order (Hölder; weighted mini-buckets of Liu and Ihler 2011). From below: shared spins
+have probabilities q of their own, and spins of one piece are free given them (Jensen).
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class HolderSearch:
         self.free = _weights_matter(cover, piece)
         count = len(cover.spins) + len(cover.edges)
         self.upper = math.inf
+        self.best: FloatArray
         if start is not None:
-            self.best = self._as_ordered(start._by_spin(start.best))  # noqa: SLF001
+            self.best = self._as_ordered(start._by_spin(start.best))
         else:
             self.best = np.concatenate([np.zeros(count), self._first_logits(piece)])
         self.evaluations = 0

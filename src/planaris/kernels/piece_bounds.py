@@ -24,8 +24,14 @@ def sweep_above(
     derivatives: bool,
     budget: Budget | None = None,
 ) -> _core.PieceSums:
-    """Return logarithms of the pieces that add up to an upper bound on log Z."""
-    return sweep.above(couplings, fields, weights, derivatives, *team(budget))
+    """Return logarithms of the pieces that add up to an upper bound on log Z.
+
+    ``ArithmeticError`` if the entries of a table differ by more than doubles can say.
+    """
+    try:
+        return sweep.above(couplings, fields, weights, derivatives, *team(budget))
+    except ValueError as error:
+        raise ArithmeticError(str(error)) from error
 
 
 def sweep_below(
@@ -38,5 +44,11 @@ def sweep_below(
     derivatives: bool,
     budget: Budget | None = None,
 ) -> _core.PieceSums:
-    """Return logarithms of the pieces that add up to a lower bound on log Z."""
-    return sweep.below(couplings, fields, weights, up, derivatives, *team(budget))
+    """Return logarithms of the pieces that add up to a lower bound on log Z.
+
+    ``ArithmeticError`` if the entries of a table differ by more than doubles can say.
+    """
+    try:
+        return sweep.below(couplings, fields, weights, up, derivatives, *team(budget))
+    except ValueError as error:
+        raise ArithmeticError(str(error)) from error

@@ -88,7 +88,8 @@ def make_cover(
 ) -> Cover:
     """Return the cover by pieces (spins in the order of their elimination, edges).
 
-    All are main ones unless ``num_main`` says otherwise. Contexts of spins that are not shared, or that are not shared themselves, are dropped.
+    All are main ones unless ``num_main`` says otherwise. Contexts of spins that are not shared,
+    or that are not shared themselves, are dropped.
 
     >>> model = IsingModel([(0, 1), (1, 2)], 1.0)
     >>> both = [(np.array([0, 1]), np.array([0])), (np.array([1, 2]), np.array([1]))]
