@@ -20,9 +20,11 @@ uint64_t mix(uint64_t z) {  // SplitMix64
   return z ^ (z >> 31);
 }
 
-// A number in (0, 1) that depends on the key and the spin.
-double random_number(uint64_t key, int32_t spin) {
-  const uint64_t bits = mix(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
+uint64_t random_bits(uint64_t key, int32_t spin) {  // depend on the key and the spin
+  return mix(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
+}
+
+double as_number(uint64_t bits) {  // in (0, 1)
   return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
 }
 
@@ -44,9 +46,60 @@ double local_field(const AttractiveModel& model, const State& state, int32_t v,
   return total;
 }
 
+// Whether a spin is drawn up. A threshold is off by less than one, so that the first bits of the
+// random number settle all but three in 2^32 cases.
+uint8_t drawn_up(const AttractiveModel& model, const State& state, int32_t v, uint64_t bits,
+                 uint32_t threshold, const double (&value)[8]) {
+  const auto first = static_cast<uint32_t>(bits >> 32);
+  if (first - threshold + 1 <= 2) [[unlikely]] {
+    return HeatBath::decide(as_number(bits), local_field(model, state, v, value));
+  }
+  return first < threshold;
+}
+
+// Where the arrays of a model and a state lie: bytes that are written could be any of these, so that
+// the compiler would look them up again for every spin.
+struct Arrays {
+  const int32_t* neighbours;
+  const int64_t *offsets, *tables;
+  const uint32_t* thresholds;
+  uint8_t* state;
+};
+
+uint32_t pattern_of(uint32_t x) {  // bits 0, 3, 6, 9, 12 as bits 0 to 4
+  x = (x | x >> 2) & 030303;
+  return ((x | x >> 4) & 017) | (x >> 8 & 020);
+}
+
+// As update, from the table of a spin with few neighbours.
+inline uint8_t update_by_table(const AttractiveModel& model, State& state, const Arrays& at,
+                               int32_t v, uint64_t bits) {
+  const uint32_t* thresholds = at.thresholds + at.tables[v];
+  const int64_t first = at.offsets[v], degree = at.offsets[v + 1] - first;
+  const int32_t* near = at.neighbours + first;
+  uint32_t all = 0;  // three bits each
+  if (degree == 4) [[likely]] {
+    all = at.state[near[0]] | at.state[near[1]] << 3 | at.state[near[2]] << 6 |
+          at.state[near[3]] << 9;
+  } else {
+    for (int64_t k = 0; k < degree; ++k) all |= uint32_t{at.state[near[k]]} << (3 * k);
+  }
+  constexpr uint32_t kFirst = 011111;
+  const uint32_t bottom = all & kFirst, top = all >> 1 & kFirst, follower = all >> 2 & kFirst;
+  const uint8_t up = drawn_up(model, state, v, bits, thresholds[pattern_of(bottom)], kBottomValue);
+  uint8_t spin = up * kUp;  // up in the lowest chain: up in all
+  if ((bottom ^ top) | (bottom ^ follower)) {
+    spin |= drawn_up(model, state, v, bits, thresholds[pattern_of(top)], kTopValue) * kTop;
+    spin |= drawn_up(model, state, v, bits, thresholds[pattern_of(follower)], kFollowerValue) *
+            kFollower;
+  }
+  at.state[v] = spin;
+  return kSplit[spin];
+}
+
 // Draws one spin in all chains given its neighbours; returns whether the chains differ there.
-uint8_t update(const AttractiveModel& model, State& state, int32_t v, uint64_t key) {
-  const double u = random_number(key, v);
+uint8_t update(const AttractiveModel& model, State& state, int32_t v, uint64_t bits) {
+  const double u = as_number(bits);
   double bottom = model.fields[v];
   uint8_t open = 0;
   for (int64_t k = model.offsets[v]; k < model.offsets[v + 1]; ++k) {
@@ -106,8 +159,16 @@ class Sweeper {
   }
 
   bool range(State& state, uint64_t key, int64_t begin, int64_t end) {
+    const Arrays at{model_.neighbours.data(), model_.offsets.data(), model_.tables.data(),
+                    model_.thresholds.data(), state.data()};
+    const int32_t* order = model_.order.data();
     uint8_t differ = 0;
-    for (int64_t k = begin; k < end; ++k) differ |= update(model_, state, model_.order[k], key);
+    for (int64_t k = begin; k < end; ++k) {
+      const int32_t v = order[k];
+      const uint64_t bits = random_bits(key, v);
+      differ |= at.tables[v] >= 0 ? update_by_table(model_, state, at, v, bits)
+                                  : update(model_, state, v, bits);
+    }
     return differ != 0;
   }
 
@@ -212,6 +273,24 @@ AttractiveModel::AttractiveModel(int32_t num_spins, std::span<const int32_t> edg
   std::vector<int64_t> place(colours.begin(), colours.end());
   order.resize(num_spins);
   for (int32_t v = 0; v < num_spins; ++v) order[place[colour[v]]++] = v;
+  fill_tables();
+}
+
+void AttractiveModel::fill_tables() {
+  tables.assign(num_spins(), -1);
+  for (int32_t v = 0; v < num_spins(); ++v) {
+    const int64_t degree = offsets[v + 1] - offsets[v];
+    if (degree > kFewNeighbours) continue;
+    tables[v] = std::ssize(thresholds);
+    for (int64_t pattern = 0; pattern < (int64_t{1} << degree); ++pattern) {
+      double total = fields[v];  // in the order of local_field
+      for (int64_t k = 0; k < degree; ++k) {
+        total += couplings[offsets[v] + k] * (pattern >> k & 1 ? 1.0 : -1.0);
+      }
+      const double p = 1.0 / (1.0 + std::exp(-2 * total));
+      thresholds.push_back(static_cast<uint32_t>(std::min(p * 0x1p32, 0x1p32 - 1)));
+    }
+  }
 }
 
 CoupledSamples sample_read_once(const AttractiveModel& model, int64_t count, uint64_t seed,

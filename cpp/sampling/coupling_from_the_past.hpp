@@ -29,10 +29,9 @@ class HeatBath {
     const double p = probability_[k] + (at - k) * (probability_[k + 1] - probability_[k]);
     return std::abs(u - p) > kError ? u < p : decide(u, field);
   }
-
- private:
   static bool decide(double u, double field);
 
+ private:
   static constexpr double kWidest = 24.0, kPerUnit = 32.0;
   static constexpr double kError = 2e-5;  // d² / 8 max |p''| = 1.2e-5 for steps of d = 1 / 32
   static constexpr int kEntries = 48 * 32 + 1;
@@ -54,6 +53,14 @@ class AttractiveModel {
   std::vector<int32_t> order;       // spins by colour
   std::vector<int64_t> colours;     // offsets into `order`
   HeatBath heat_bath;
+  // Spins with at most kFewNeighbours of them: by the pattern of those that are up, the probability
+  // of being drawn up, times 2^32 and rounded down. Offsets into it by spin, or -1.
+  static constexpr int64_t kFewNeighbours = 5;
+  std::vector<int64_t> tables;
+  std::vector<uint32_t> thresholds;
+
+ private:
+  void fill_tables();
 };
 
 struct CoupledSamples {
