@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "base/large_memory.hpp"
-#include "base/plain_kernels.hpp"
+#include "base/simd.hpp"
 #include "base/team.hpp"
 #include "frontier/engine.hpp"
 
