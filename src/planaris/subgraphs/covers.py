@@ -10,7 +10,7 @@ import numpy as np
 from planaris.kernels.graph import connected_components
 from planaris.kernels.piece_bounds import PieceSweep
 from planaris.models import IsingModel
-from planaris.models.memo import once_per_model
+from planaris.models.base import once_per_model
 from planaris.typing import BoolArray, LongArray
 
 MAX_BITS = 24
