@@ -33,24 +33,25 @@ void balance(std::vector<double>& k, int first, int second, std::vector<double>&
 }
 
 // Largest |entry| of every row and column, after they are divided by each other's three times.
-PLANARIS_TENSOR_CLONES
-void equilibrate(double* m, int rows, int columns, double* row_scale, double* column_scale,
-                 double* top) {
+template <class T>
+inline __attribute__((always_inline)) void equilibrate_any(const T* m, int rows, int columns,
+                                                           double* row_scale,
+                                                           double* column_scale, double* top) {
   std::fill(row_scale, row_scale + rows, 1.0);
   std::fill(column_scale, column_scale + columns, 1.0);
   for (int round = 0; round < 3; ++round) {
     std::fill(top, top + columns, 0.0);
     for (int i = 0; i < rows; ++i) {
-      const double* row = m + static_cast<size_t>(i) * columns;
+      const T* row = m + static_cast<size_t>(i) * columns;
       double largest = 0;
       for (int j = 0; j < columns; ++j) {
-        const double x = std::abs(row[j]) / column_scale[j];
+        const double x = size_of(row[j]) / column_scale[j];
         largest = largest < x ? x : largest;
       }
       if (largest > 0) row_scale[i] = largest;
       const double inverse = 1 / row_scale[i];
       for (int j = 0; j < columns; ++j) {
-        const double x = std::abs(row[j]) * inverse;
+        const double x = size_of(row[j]) * inverse;
         top[j] = top[j] < x ? x : top[j];
       }
     }
@@ -60,32 +61,65 @@ void equilibrate(double* m, int rows, int columns, double* row_scale, double* co
   }
 }
 
-PLANARIS_TENSOR_CLONES
-void scale(double* m, int rows, int columns, const double* row_scale, const double* column_scale) {
+template <class T>
+inline __attribute__((always_inline)) void scale_any(T* m, int rows, int columns,
+                                                     const double* row_scale,
+                                                     const double* column_scale) {
   for (int i = 0; i < rows; ++i) {
-    double* row = m + static_cast<size_t>(i) * columns;
+    T* row = m + static_cast<size_t>(i) * columns;
     for (int j = 0; j < columns; ++j) row[j] *= row_scale[i] * column_scale[j];
   }
+}
+
+PLANARIS_TENSOR_CLONES
+void equilibrate(const double* m, int rows, int columns, double* row_scale, double* column_scale,
+                 double* top) {
+  equilibrate_any(m, rows, columns, row_scale, column_scale, top);
+}
+
+PLANARIS_TENSOR_CLONES
+void scale(double* m, int rows, int columns, const double* row_scale, const double* column_scale) {
+  scale_any(m, rows, columns, row_scale, column_scale);
+}
+
+PLANARIS_TENSOR_CLONES
+void equilibrate(const Pair* m, int rows, int columns, double* row_scale, double* column_scale,
+                 double* top) {
+  equilibrate_any(m, rows, columns, row_scale, column_scale, top);
+}
+
+PLANARIS_TENSOR_CLONES
+void scale(Pair* m, int rows, int columns, const double* row_scale, const double* column_scale) {
+  scale_any(m, rows, columns, row_scale, column_scale);
 }
 
 double power(double x, double exponent) {
   return exponent == 0.5 ? std::sqrt(x) : exponent == 1.0 ? x : std::pow(x, exponent);
 }
 
-double largest_entry(const double* values, size_t count) {
+template <class T>
+double largest_entry(const T* values, size_t count) {
   double top = 0;
-  for (size_t k = 0; k < count; ++k) top = std::max(top, std::abs(values[k]));
+  for (size_t k = 0; k < count; ++k) top = std::max(top, size_of(values[k]));
   return top;
 }
 
+// Pivots that the numbers still resolve.
+template <class T>
+constexpr double kSmallest = 1e-16;
+template <>
+constexpr double kSmallest<Pair> = 1e-31;
+
 }  // namespace
 
-void Chain::touch(int left, int right) {
+template <class T>
+void ChainOf<T>::touch(int left, int right) {
   untouched_left_ = std::min(untouched_left_, left);
   untouched_right_ = std::min(untouched_right_, right);
 }
 
-void Chain::set(int place, std::shared_ptr<Tensor> tensor, bool known_before) {
+template <class T>
+void ChainOf<T>::set(int place, std::shared_ptr<Tensor> tensor, bool known_before) {
   largest_bond_ = std::max({largest_bond_, tensor->left, tensor->right});
   if (history_ != nullptr) {
     history_->push_back({Change::Kind::kSet, place, known_before ? sites_[place] : nullptr});
@@ -94,7 +128,8 @@ void Chain::set(int place, std::shared_ptr<Tensor> tensor, bool known_before) {
   touch(place, size() - 1 - place);
 }
 
-void Chain::unwind(History& history, size_t count) {
+template <class T>
+void ChainOf<T>::unwind(History& history, size_t count) {
   while (history.size() > count) {
     Change& change = history.back();
     if (change.kind == Change::Kind::kSet) {
@@ -112,12 +147,13 @@ void Chain::unwind(History& history, size_t count) {
 }
 
 // Moves the size of every label into `logs`, and that of the largest into log_scale_.
-void Chain::normalise(Tensor& tensor) {
+template <class T>
+void ChainOf<T>::normalise(Tensor& tensor) {
   double highest = kNever;
   for (int s = 0; s < tensor.labels; ++s) {
     double top = 0;
     for (int a = 0; a < tensor.left; ++a) {
-      const double* row =
+      const T* row =
           tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + s) * tensor.right;
       top = std::max(top, largest_entry(row, tensor.right));
     }
@@ -126,11 +162,12 @@ void Chain::normalise(Tensor& tensor) {
       continue;
     }
     if (!std::isfinite(top)) throw LostAccuracy();
+    top = divisor<T>(top);
     tensor.logs[s] += std::log(top);
     highest = std::max(highest, tensor.logs[s]);
     const double inverse = 1 / top;
     for (int a = 0; a < tensor.left; ++a) {
-      double* row =
+      T* row =
           tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + s) * tensor.right;
       for (int b = 0; b < tensor.right; ++b) row[b] *= inverse;
     }
@@ -140,17 +177,18 @@ void Chain::normalise(Tensor& tensor) {
   for (double& x : tensor.logs) x = minus(x, highest);
 }
 
-void Chain::insert(int place, std::span<const double> logs) {
+template <class T>
+void ChainOf<T>::insert(int place, std::span<const double> logs) {
   const int labels = static_cast<int>(logs.size());
   const int bond = size() == 0 ? 1 : place > 0 ? sites_[place - 1]->right : 1;
   auto tensor = std::make_shared<Tensor>();
   tensor->left = tensor->right = bond;
   tensor->labels = labels;
   tensor->logs.assign(logs.begin(), logs.end());
-  tensor->values.assign(static_cast<size_t>(bond) * labels * bond, 0.0);
+  tensor->values.assign(static_cast<size_t>(bond) * labels * bond, T(0.0));
   for (int a = 0; a < bond; ++a) {
     for (int s = 0; s < labels; ++s) {
-      tensor->values[(static_cast<size_t>(a) * labels + s) * bond + a] = 1;
+      tensor->values[(static_cast<size_t>(a) * labels + s) * bond + a] = T(1.0);
     }
   }
   normalise(*tensor);
@@ -166,7 +204,8 @@ void Chain::insert(int place, std::span<const double> logs) {
   fresh_ = -1;
 }
 
-void Chain::transfer(int place, std::span<const double> before, const Table& table, int labels,
+template <class T>
+void ChainOf<T>::transfer(int place, std::span<const double> before, const Table& table, int labels,
                      std::span<const double> after) {
   const Tensor& old = *sites_[place];
   auto tensor = std::make_shared<Tensor>();
@@ -174,7 +213,7 @@ void Chain::transfer(int place, std::span<const double> before, const Table& tab
   tensor->right = old.right;
   tensor->labels = labels;
   tensor->logs.assign(labels, kNever);
-  tensor->values.assign(static_cast<size_t>(old.left) * labels * old.right, 0.0);
+  tensor->values.assign(static_cast<size_t>(old.left) * labels * old.right, T(0.0));
   std::vector<double> k(static_cast<size_t>(old.labels) * labels);
   for (int s = 0; s < old.labels; ++s) {
     for (int t = 0; t < labels; ++t) {
@@ -188,9 +227,9 @@ void Chain::transfer(int place, std::span<const double> before, const Table& tab
       const double w = exp_or_zero(minus(k[s * labels + t], tensor->logs[t]));
       if (w == 0) continue;
       for (int a = 0; a < old.left; ++a) {
-        const double* from =
+        const T* from =
             old.values.data() + (static_cast<size_t>(a) * old.labels + s) * old.right;
-        double* to = tensor->values.data() + (static_cast<size_t>(a) * labels + t) * old.right;
+        T* to = tensor->values.data() + (static_cast<size_t>(a) * labels + t) * old.right;
         for (int b = 0; b < old.right; ++b) to[b] += w * from[b];
       }
     }
@@ -204,7 +243,8 @@ void Chain::transfer(int place, std::span<const double> before, const Table& tab
 }
 
 // sites_[place] = matrix · sites_[place] (from the left) or sites_[place] · matrix.
-void Chain::absorb(const std::vector<double>& matrix, int rows, int columns, int place,
+template <class T>
+void ChainOf<T>::absorb(const std::vector<T>& matrix, int rows, int columns, int place,
                    bool from_left) {
   const Tensor& old = *sites_[place];
   auto tensor = std::make_shared<Tensor>();
@@ -224,9 +264,10 @@ void Chain::absorb(const std::vector<double>& matrix, int rows, int columns, int
   set(place, std::move(tensor));
 }
 
-void Chain::sum_out(int place, std::span<const double> logs) {
+template <class T>
+void ChainOf<T>::sum_out(int place, std::span<const double> logs) {
   const Tensor& old = *sites_[place];
-  std::vector<double> sum(static_cast<size_t>(old.left) * old.right, 0.0);
+  std::vector<T> sum(static_cast<size_t>(old.left) * old.right, T(0.0));
   double highest = kNever;
   for (int s = 0; s < old.labels; ++s) {
     highest = std::max(highest, old.logs[s] + (logs.empty() ? 0.0 : logs[s]));
@@ -236,15 +277,15 @@ void Chain::sum_out(int place, std::span<const double> logs) {
     const double w =
         exp_or_zero(minus(old.logs[s] + (logs.empty() ? 0.0 : logs[s]), highest));
     for (int a = 0; a < old.left; ++a) {
-      const double* from =
+      const T* from =
           old.values.data() + (static_cast<size_t>(a) * old.labels + s) * old.right;
       for (int b = 0; b < old.right; ++b) sum[static_cast<size_t>(a) * old.right + b] += w * from[b];
     }
   }
   log_scale_ += highest;
   if (size() == 1) {
-    if (!(sum[0] > 0)) throw LostAccuracy();
-    log_scale_ += std::log(sum[0]);
+    if (!(nearest(sum[0]) > 0)) throw LostAccuracy();
+    log_scale_ += log_of(sum[0]);
   } else {
     const int rows = old.left, columns = old.right;
     const bool right = place + 1 < size();
@@ -261,14 +302,15 @@ void Chain::sum_out(int place, std::span<const double> logs) {
   fresh_ = -1;
 }
 
-void Chain::push_right(int place) {
+template <class T>
+void ChainOf<T>::push_right(int place) {
   const Tensor& old = *sites_[place];
   const int rows = old.left * old.labels, columns = old.right;
-  skeleton(old.values.data(), rows, columns, columns, 1e-16, Side::kLeft, skeleton_, work_);
+  skeleton(old.values.data(), rows, columns, columns, kSmallest<T>, Side::kLeft, skeleton_, work_);
   const int rank = skeleton_.rank;
-  std::vector<double> rest(static_cast<size_t>(rank) * columns);
+  std::vector<T> rest(static_cast<size_t>(rank) * columns);
   for (int k = 0; k < rank; ++k) {
-    const double* row = old.values.data() + static_cast<size_t>(skeleton_.rows[k]) * columns;
+    const T* row = old.values.data() + static_cast<size_t>(skeleton_.rows[k]) * columns;
     std::copy(row, row + columns, rest.data() + static_cast<size_t>(k) * columns);
   }
   auto tensor = std::make_shared<Tensor>();
@@ -284,14 +326,15 @@ void Chain::push_right(int place) {
   high_ = std::max(high_, low_);
 }
 
-void Chain::push_left(int place) {
+template <class T>
+void ChainOf<T>::push_left(int place) {
   const Tensor& old = *sites_[place];
   const int rows = old.left, columns = old.labels * old.right;
-  skeleton(old.values.data(), rows, columns, rows, 1e-16, Side::kRight, skeleton_, work_);
+  skeleton(old.values.data(), rows, columns, rows, kSmallest<T>, Side::kRight, skeleton_, work_);
   const int rank = skeleton_.rank;
-  std::vector<double> rest(static_cast<size_t>(rows) * rank);
+  std::vector<T> rest(static_cast<size_t>(rows) * rank);
   for (int a = 0; a < rows; ++a) {
-    const double* row = old.values.data() + static_cast<size_t>(a) * columns;
+    const T* row = old.values.data() + static_cast<size_t>(a) * columns;
     for (int k = 0; k < rank; ++k) rest[static_cast<size_t>(a) * rank + k] = row[skeleton_.columns[k]];
   }
   auto tensor = std::make_shared<Tensor>();
@@ -308,12 +351,14 @@ void Chain::push_left(int place) {
 }
 
 // Brings all sites but place and place + 1 into skeleton form.
-void Chain::focus(int place) {
+template <class T>
+void ChainOf<T>::focus(int place) {
   while (low_ < place) push_right(low_);
   while (high_ > place + 1) push_left(high_);
 }
 
-void Chain::pair(int place, const Table& table, bool swap, Side centre) {
+template <class T>
+void ChainOf<T>::pair(int place, const Table& table, bool swap, Side centre) {
   const bool moves = low_ < place || high_ > place + 1;
   if (moves) {
     fresh_ = -1;
@@ -331,24 +376,24 @@ void Chain::pair(int place, const Table& table, bool swap, Side centre) {
   balance(k, first, second, first_logs, second_logs);
   const int rows = a.left * first, columns = second * b.right;
   const size_t size = static_cast<size_t>(rows) * columns;
-  std::vector<double>& out = block_;
+  std::vector<T>& out = block_;
   out.resize(swap ? 2 * size : size);
   multiply(a.values.data(), b.values.data(), out.data(), rows, a.right, columns);
   for (double& x : k) x = exp_or_zero(x);
   for (int i = 0; i < rows; ++i) {
     for (int t = 0; t < second; ++t) {
       const double w = k[(i % first) * second + t];
-      double* cell = out.data() + static_cast<size_t>(i) * columns + static_cast<size_t>(t) * b.right;
+      T* cell = out.data() + static_cast<size_t>(i) * columns + static_cast<size_t>(t) * b.right;
       for (int r = 0; r < b.right; ++r) cell[r] *= w;
     }
   }
   const int left = a.left, right = b.right;
   if (swap) {  // (a, s, t, b) -> (a, t, s, b)
-    double* turned = out.data() + size;
+    T* turned = out.data() + size;
     for (int i = 0; i < left; ++i) {
       for (int s = 0; s < first; ++s) {
         for (int t = 0; t < second; ++t) {
-          const double* from =
+          const T* from =
               out.data() + ((static_cast<size_t>(i) * first + s) * second + t) * right;
           std::copy(from, from + right,
                     turned + ((static_cast<size_t>(i) * second + t) * first + s) * right);
@@ -364,7 +409,8 @@ void Chain::pair(int place, const Table& table, bool swap, Side centre) {
   fresh_ = -1;
 }
 
-void Chain::compress(std::vector<double>& m, int left, int first, int second, int right,
+template <class T>
+void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, int right,
                      std::span<const double> first_logs, std::span<const double> second_logs,
                      int place, Side centre) {
   const int rows = left * first, columns = second * right;
@@ -374,11 +420,11 @@ void Chain::compress(std::vector<double>& m, int left, int first, int second, in
   double* column_scale = columns_.data();
   equilibrate(m.data(), rows, columns, row_scale, column_scale, column_scale + 2 * columns);
   for (int i = 0; i < rows; ++i) {
-    row_scale[i] = power(row_scale[i], options_.relative);
+    row_scale[i] = divisor<T>(power(row_scale[i], options_.relative));
     row_scale[rows + i] = 1 / row_scale[i];
   }
   for (int j = 0; j < columns; ++j) {
-    column_scale[j] = power(column_scale[j], options_.relative);
+    column_scale[j] = divisor<T>(power(column_scale[j], options_.relative));
     column_scale[columns + j] = 1 / column_scale[j];
   }
   scale(m.data(), rows, columns, row_scale + rows, column_scale + columns);
@@ -401,10 +447,10 @@ void Chain::compress(std::vector<double>& m, int left, int first, int second, in
     a->values = skeleton_.left;
     std::vector<double> size(rank);
     for (int k = 0; k < rank; ++k) {
-      const double* from = m.data() + static_cast<size_t>(skeleton_.rows[k]) * columns;
-      double* to = b->values.data() + static_cast<size_t>(k) * columns;
+      const T* from = m.data() + static_cast<size_t>(skeleton_.rows[k]) * columns;
+      T* to = b->values.data() + static_cast<size_t>(k) * columns;
       for (int j = 0; j < columns; ++j) to[j] = from[j] * column_scale[j];
-      size[k] = largest_entry(to, columns);
+      size[k] = divisor<T>(largest_entry(to, columns));
       const double inverse = 1 / size[k];
       for (int j = 0; j < columns; ++j) to[j] *= inverse;
     }
@@ -414,15 +460,18 @@ void Chain::compress(std::vector<double>& m, int left, int first, int second, in
     b->values = skeleton_.right;
     std::vector<double> size(rank, 0.0);
     for (int i = 0; i < rows; ++i) {
-      const double* from = m.data() + static_cast<size_t>(i) * columns;
-      double* to = a->values.data() + static_cast<size_t>(i) * rank;
+      const T* from = m.data() + static_cast<size_t>(i) * columns;
+      T* to = a->values.data() + static_cast<size_t>(i) * rank;
       for (int k = 0; k < rank; ++k) {
         to[k] = from[skeleton_.columns[k]] * row_scale[i];
-        size[k] = std::max(size[k], std::abs(to[k]));
+        size[k] = std::max(size[k], size_of(to[k]));
       }
     }
     std::vector<double> inverse(rank);
-    for (int k = 0; k < rank; ++k) inverse[k] = 1 / size[k];
+    for (int k = 0; k < rank; ++k) {
+      size[k] = divisor<T>(size[k]);
+      inverse[k] = 1 / size[k];
+    }
     std::vector<double> ones(rows, 1.0);
     scale(a->values.data(), rows, rank, ones.data(), inverse.data());
     scale(b->values.data(), rank, columns, size.data(), column_scale);
@@ -434,25 +483,26 @@ void Chain::compress(std::vector<double>& m, int left, int first, int second, in
   low_ = high_ = centre == Side::kRight ? place + 1 : place;
 }
 
-double log_overlap(const Chain& f, const Chain& g) {
+template <class T>
+double log_overlap(const ChainOf<T>& f, const ChainOf<T>& g) {
   double total = f.log_scale() + g.log_scale();
-  std::vector<double> environment{1.0}, half, next;
+  std::vector<T> environment{T(1.0)}, half, next;
   for (int i = 0; i < f.size(); ++i) {
-    const Tensor& a = f[i];
-    const Tensor& b = g[i];
-    next.assign(static_cast<size_t>(a.right) * b.right, 0.0);
-    std::vector<double> one_a(static_cast<size_t>(a.left) * a.right),
+    const TensorOf<T>& a = f[i];
+    const TensorOf<T>& b = g[i];
+    next.assign(static_cast<size_t>(a.right) * b.right, T(0.0));
+    std::vector<T> one_a(static_cast<size_t>(a.left) * a.right),
         one_b(static_cast<size_t>(b.left) * b.right), part(next.size());
     half.resize(static_cast<size_t>(a.left) * b.right);
     for (int s = 0; s < a.labels; ++s) {
       const double w = exp_or_zero(a.logs[s] + b.logs[s]);
       if (w == 0) continue;
       for (int l = 0; l < a.left; ++l) {
-        const double* from = a.values.data() + (static_cast<size_t>(l) * a.labels + s) * a.right;
+        const T* from = a.values.data() + (static_cast<size_t>(l) * a.labels + s) * a.right;
         std::copy(from, from + a.right, one_a.data() + static_cast<size_t>(l) * a.right);
       }
       for (int l = 0; l < b.left; ++l) {
-        const double* from = b.values.data() + (static_cast<size_t>(l) * b.labels + s) * b.right;
+        const T* from = b.values.data() + (static_cast<size_t>(l) * b.labels + s) * b.right;
         std::copy(from, from + b.right, one_b.data() + static_cast<size_t>(l) * b.right);
       }
       multiply(environment.data(), one_b.data(), half.data(), a.left, b.left, b.right);
@@ -461,12 +511,18 @@ double log_overlap(const Chain& f, const Chain& g) {
     }
     const double top = largest_entry(next.data(), next.size());
     if (!(top > 0)) throw ZeroFunction();
-    for (double& x : next) x /= top;
-    total += std::log(top);
+    const double inverse = 1 / divisor<T>(top);
+    for (T& x : next) x *= inverse;
+    total -= std::log(inverse);
     environment.swap(next);
   }
-  if (!(environment[0] > 0)) throw LostAccuracy();
-  return total + std::log(environment[0]);
+  if (!(nearest(environment[0]) > 0)) throw LostAccuracy();
+  return total + log_of(environment[0]);
 }
+
+template class ChainOf<double>;
+template class ChainOf<Pair>;
+template double log_overlap(const ChainOf<double>&, const ChainOf<double>&);
+template double log_overlap(const ChainOf<Pair>&, const ChainOf<Pair>&);
 
 }  // namespace planaris::tensor

@@ -29,16 +29,20 @@ struct LostAccuracy : std::runtime_error {
   LostAccuracy() : std::runtime_error("a sum of weights is not positive") {}
 };
 
-// One site: values (left × labels × right), and a logarithm per label beside them.
-struct Tensor {
+// One site: values (left × labels × right), and a logarithm per label beside them. T is double, or
+// Pair at temperatures so low that doubles cannot hold all weights that matter side by side.
+template <class T>
+struct TensorOf {
   int left = 1, labels = 1, right = 1;
-  std::vector<double> values;
+  std::vector<T> values;
   std::vector<double> logs;
 
-  size_t bytes() const { return (values.capacity() + logs.capacity()) * sizeof(double); }
+  size_t bytes() const { return values.capacity() * sizeof(T) + logs.capacity() * sizeof(double); }
 };
+using Tensor = TensorOf<double>;
 
-using Site = std::shared_ptr<const Tensor>;
+template <class T>
+using SiteOf = std::shared_ptr<const TensorOf<T>>;
 
 // Logarithms of a table of two variables; `flipped`: the first variable is the fast axis.
 struct Table {
@@ -53,22 +57,31 @@ struct Table {
 };
 
 // What undoes changes of a chain, in their order.
-struct Change {
+template <class T>
+struct ChangeOf {
   enum class Kind : uint8_t { kSet, kInsert, kErase } kind;
   int32_t place;
-  Site before;  // null: the change before this one sets it again
+  SiteOf<T> before;  // null: the change before this one sets it again
 };
-using History = std::vector<Change>;
+template <class T>
+using HistoryOf = std::vector<ChangeOf<T>>;
 
-class Chain {
+struct ChainOptions {
+  int max_rank = 16;
+  double tolerance = 1e-14;  // of pivots, relative to the first
+  double relative = 0.5;     // power of the scales of rows and columns: 0 absolute, 1 relative
+};
+
+template <class T>
+class ChainOf {
  public:
-  struct Options {
-    int max_rank = 16;
-    double tolerance = 1e-14;  // of pivots, relative to the first
-    double relative = 0.5;     // power of the scales of rows and columns: 0 absolute, 1 relative
-  };
+  using Tensor = TensorOf<T>;
+  using Site = SiteOf<T>;
+  using Change = ChangeOf<T>;
+  using History = HistoryOf<T>;
+  using Options = ChainOptions;
 
-  explicit Chain(Options options) : options_(options) {}
+  explicit ChainOf(Options options) : options_(options) {}
 
   int size() const { return static_cast<int>(sites_.size()); }
   const Tensor& operator[](int place) const { return *sites_[place]; }
@@ -106,11 +119,11 @@ class Chain {
   void set(int place, std::shared_ptr<Tensor> tensor, bool known_before = true);
   void touch(int left, int right);
   void normalise(Tensor& tensor);
-  void absorb(const std::vector<double>& matrix, int rows, int columns, int place, bool from_left);
+  void absorb(const std::vector<T>& matrix, int rows, int columns, int place, bool from_left);
   void push_right(int place);
   void push_left(int place);
   void focus(int place);
-  void compress(std::vector<double>& m, int left, int first, int second, int right,
+  void compress(std::vector<T>& m, int left, int first, int second, int right,
                 std::span<const double> first_logs, std::span<const double> second_logs, int place,
                 Side centre);
 
@@ -123,11 +136,14 @@ class Chain {
   int largest_bond_ = 1;
   double largest_residual_ = 0;
   History* history_ = nullptr;
-  std::vector<double> block_, work_, rows_, columns_;
-  Skeleton skeleton_;
+  std::vector<T> block_, work_;
+  std::vector<double> rows_, columns_;
+  SkeletonOf<T> skeleton_;
 };
+using Chain = ChainOf<double>;
 
 // log Σ f g over all configurations of two chains of the same variables.
-double log_overlap(const Chain& f, const Chain& g);
+template <class T>
+double log_overlap(const ChainOf<T>& f, const ChainOf<T>& g);
 
 }  // namespace planaris::tensor

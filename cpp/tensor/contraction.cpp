@@ -7,8 +7,9 @@
 
 namespace planaris::tensor {
 
-Tape::Tape(const NetworkView& network, const Program& program, Direction direction,
-           Chain::Options options, double history_bytes)
+template <class T>
+TapeOf<T>::TapeOf(const NetworkView& network, const Program& program, Direction direction,
+                  ChainOptions options, double history_bytes)
     : network_(&network),
       program_(&program),
       direction_(direction),
@@ -16,15 +17,17 @@ Tape::Tape(const NetworkView& network, const Program& program, Direction directi
       time_(direction == Direction::kForward ? 0 : static_cast<int64_t>(program.steps.size())),
       chain_(options) {}
 
-Tape Tape::onward() const {
-  Tape copy(*network_, *program_, direction_, {}, 0);
+template <class T>
+TapeOf<T> TapeOf<T>::onward() const {
+  TapeOf copy(*network_, *program_, direction_, {}, 0);
   copy.time_ = time_;
   copy.chain_ = chain_;
   copy.chain_.record(nullptr);
   return copy;
 }
 
-void Tape::begin_segment() {
+template <class T>
+void TapeOf<T>::begin_segment() {
   history_.clear();
   marks_.clear();
   bytes_ = 0;
@@ -32,7 +35,8 @@ void Tape::begin_segment() {
   checkpoints_.push_back({chain_, time_});
 }
 
-void Tape::step(bool record) {
+template <class T>
+void TapeOf<T>::step(bool record) {
   if (record) {
     if (checkpoints_.empty() || bytes_ > history_bytes_) begin_segment();
     marks_.push_back(history_.size());
@@ -46,7 +50,8 @@ void Tape::step(bool record) {
   time_ += direction_ == Direction::kForward ? 1 : -1;
 }
 
-void Tape::step_back() {
+template <class T>
+void TapeOf<T>::step_back() {
   if (marks_.empty()) {  // the segment before this one, once more
     const int64_t until = time_;
     checkpoints_.pop_back();
@@ -67,6 +72,9 @@ void Tape::step_back() {
   time_ -= direction_ == Direction::kForward ? 1 : -1;
 }
 
+template class TapeOf<double>;
+template class TapeOf<Pair>;
+
 namespace {
 
 using Check = std::function<void(double)>;
@@ -79,7 +87,8 @@ void both(int threads, Control& control, const std::function<void(int, const Che
   });
 }
 
-Contraction summary(const Chain& f, const Chain& g) {
+template <class T>
+Contraction summary(const ChainOf<T>& f, const ChainOf<T>& g) {
   Contraction out;
   out.log_partition = log_overlap(f, g);
   out.largest_bond = std::max(f.largest_bond(), g.largest_bond());
@@ -87,17 +96,16 @@ Contraction summary(const Chain& f, const Chain& g) {
   return out;
 }
 
-}  // namespace
-
-Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
-                     Control& control) {
+template <class T>
+Contraction contract_any(const NetworkView& network, const Program& program,
+                         const Settings& settings, Control& control) {
   const auto total = static_cast<int64_t>(program.steps.size());
   const int64_t middle = total / 2;
-  Tape forward(network, program, Direction::kForward, settings.chain, 0);
-  Tape backward(network, program, Direction::kBackward, settings.chain, 0);
+  TapeOf<T> forward(network, program, Direction::kForward, settings.chain, 0);
+  TapeOf<T> backward(network, program, Direction::kBackward, settings.chain, 0);
   try {
     both(settings.threads, control, [&](int task, const Check& check) {
-      Tape& tape = task == 0 ? forward : backward;
+      TapeOf<T>& tape = task == 0 ? forward : backward;
       while (tape.time() != middle) {
         tape.step(false);
         check(static_cast<double>(std::abs(tape.time() - (task == 0 ? 0 : total))) /
@@ -112,28 +120,43 @@ Contraction contract(const NetworkView& network, const Program& program, const S
   }
 }
 
+}  // namespace
+
+Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
+                     Control& control) {
+  return settings.chain.tolerance < kSmallestPivot
+             ? contract_any<Pair>(network, program, settings, control)
+             : contract_any<double>(network, program, settings, control);
+}
+
 // -- marginals ------------------------------------------------------------------------------
 
 namespace {
 
-void slice(const Tensor& tensor, int label, std::vector<double>& out) {
+template <class T>
+void slice(const TensorOf<T>& tensor, int label, std::vector<T>& out) {
   out.resize(static_cast<size_t>(tensor.left) * tensor.right);
   for (int a = 0; a < tensor.left; ++a) {
-    const double* from =
+    const T* from =
         tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + label) * tensor.right;
     std::copy(from, from + tensor.right, out.data() + static_cast<size_t>(a) * tensor.right);
   }
 }
 
-double dot(const double* a, const double* b, size_t count) {
-  double sum = 0;
+template <class T>
+double dot(const T* a, const T* b, size_t count) {
+  T sum(0.0);
   for (size_t k = 0; k < count; ++k) sum += a[k] * b[k];
-  return sum;
+  return nearest(sum);
 }
 
 // Contracts the first sites of two chains, and the last.
+template <class T>
 class Environments {
  public:
+  using Chain = ChainOf<T>;
+  using Tensor = TensorOf<T>;
+
   void update(Chain& f, Chain& g) {
     valid_left_ = std::min({valid_left_, f.untouched_left(), g.untouched_left()});
     valid_right_ = std::min({valid_right_, f.untouched_right(), g.untouched_right()});
@@ -141,9 +164,9 @@ class Environments {
     g.reset_touched();
   }
   // Of the first `count` sites: (f bond × g bond).
-  const std::vector<double>& left(const Chain& f, const Chain& g, int count) {
+  const std::vector<T>& left(const Chain& f, const Chain& g, int count) {
     if (static_cast<int>(left_.size()) <= count) left_.resize(count + 1);
-    left_[0] = {1.0};
+    left_[0] = {T(1.0)};
     for (; valid_left_ < count; ++valid_left_) {
       const int i = valid_left_;
       blocks_left(left_[i], f[i], g[i]);
@@ -152,9 +175,9 @@ class Environments {
     return left_[count];
   }
   // Of the last `count` sites.
-  const std::vector<double>& right(const Chain& f, const Chain& g, int count) {
+  const std::vector<T>& right(const Chain& f, const Chain& g, int count) {
     if (static_cast<int>(right_.size()) <= count) right_.resize(count + 1);
-    right_[0] = {1.0};
+    right_[0] = {T(1.0)};
     for (; valid_right_ < count; ++valid_right_) {
       const int i = f.size() - 1 - valid_right_;
       blocks_right(right_[valid_right_], f[i], g[i]);
@@ -186,13 +209,13 @@ class Environments {
   // Weights of label u of `a` and label v of `b` (tensors of the two chains at one place, between
   // these environments), times exp(extra(u, v)); with `diagonal`, of u = v only.
   template <typename Extra>
-  void site(const std::vector<double>& l, const std::vector<double>& r, const Tensor& a,
+  void site(const std::vector<T>& l, const std::vector<T>& r, const Tensor& a,
             const Tensor& b, bool diagonal, const Extra& extra, std::vector<double>& weights) {
     const size_t count = diagonal ? a.labels : static_cast<size_t>(a.labels) * b.labels;
     std::vector<double> logs(count);
     weights.assign(count, 0.0);
     half_.resize(static_cast<size_t>(a.left) * b.right);
-    std::vector<double> both(static_cast<size_t>(b.left) * b.right);
+    std::vector<T> both(static_cast<size_t>(b.left) * b.right);
     for (int u = 0; u < a.labels; ++u) {
       slice(a, u, one_);
       multiply(one_.data(), r.data(), half_.data(), a.left, a.right, b.right);
@@ -209,7 +232,7 @@ class Environments {
 
  private:
   // blocks_[s](b, b') = Σ a(α, s, b) e(α, α') c(α', s, b')
-  void blocks_left(const std::vector<double>& e, const Tensor& a, const Tensor& c) {
+  void blocks_left(const std::vector<T>& e, const Tensor& a, const Tensor& c) {
     blocks_.resize(a.labels);
     half_.resize(static_cast<size_t>(a.left) * c.right);
     for (int s = 0; s < a.labels; ++s) {
@@ -221,7 +244,7 @@ class Environments {
     }
   }
   // blocks_[s](α, α') = Σ a(α, s, b) e(b, b') c(α', s, b')
-  void blocks_right(const std::vector<double>& e, const Tensor& a, const Tensor& c) {
+  void blocks_right(const std::vector<T>& e, const Tensor& a, const Tensor& c) {
     blocks_.resize(a.labels);
     half_.resize(static_cast<size_t>(a.left) * c.right);
     turned_.resize(static_cast<size_t>(c.left) * c.right);
@@ -234,19 +257,20 @@ class Environments {
       multiply(half_.data(), turned_.data(), blocks_[s].data(), a.left, c.right, c.left);
     }
   }
-  void add_up(const Tensor& a, const Tensor& c, std::vector<double>& out) {
+  void add_up(const Tensor& a, const Tensor& c, std::vector<T>& out) {
     double highest = -std::numeric_limits<double>::infinity();
     for (int s = 0; s < a.labels; ++s) highest = std::max(highest, a.logs[s] + c.logs[s]);
-    out.assign(blocks_[0].size(), 0.0);
+    out.assign(blocks_[0].size(), T(0.0));
     for (int s = 0; s < a.labels; ++s) {
       const double w = std::exp(a.logs[s] + c.logs[s] - highest);
       if (!(w > 0)) continue;
       for (size_t k = 0; k < out.size(); ++k) out[k] += w * blocks_[s][k];
     }
     double top = 0;
-    for (const double x : out) top = std::max(top, std::abs(x));
+    for (const T& x : out) top = std::max(top, size_of(x));
     if (!(top > 0)) throw LostAccuracy();
-    for (double& x : out) x /= top;
+    const double inverse = 1 / divisor<T>(top);
+    for (T& x : out) x *= inverse;
   }
   static void normalise(std::vector<double>& weights, const std::vector<double>& logs) {
     double highest = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -260,13 +284,18 @@ class Environments {
     for (double& x : weights) x /= sum;
   }
 
-  std::vector<std::vector<double>> left_, right_, blocks_, first_;
+  std::vector<std::vector<T>> left_, right_, blocks_, first_;
   int valid_left_ = 0, valid_right_ = 0;
-  std::vector<double> one_, other_, half_, turned_;
+  std::vector<T> one_, other_, half_, turned_;
 };
 
+template <class T>
 class Meeting {
  public:
+  using Chain = ChainOf<T>;
+  using Tensor = TensorOf<T>;
+  using Tape = TapeOf<T>;
+
   Meeting(const NetworkView& network, const Program& program, NetworkMarginals& out)
       : network_(network), program_(program), out_(out) {}
 
@@ -275,7 +304,8 @@ class Meeting {
     using Kind = Step::Kind;
     const bool forward = direction == Direction::kForward;
     const auto total = static_cast<double>(program_.steps.size());
-    std::vector<double> weights, l, r;
+    std::vector<double> weights;
+    std::vector<T> l, r;
     while (running.time() != until) {
       const Step& step = program_.steps[forward ? running.time() : running.time() - 1];
       Chain &f = running.chain(), &g = other.chain();
@@ -287,7 +317,7 @@ class Meeting {
       } else if (step.kind == Kind::kInsert && !forward) {
         lone(f, g, step, weights);
       }
-      Site before;
+      SiteOf<T> before;
       if (step.kind == Kind::kTransfer) {
         l = environments_.left(f, g, step.place);
         r = environments_.right(f, g, f.size() - 1 - step.place);
@@ -314,7 +344,7 @@ class Meeting {
     store_node(step.first, weights);
   }
 
-  void transferred(const std::vector<double>& l, const std::vector<double>& r, const Tensor& a,
+  void transferred(const std::vector<T>& l, const std::vector<T>& r, const Tensor& a,
                    const Tensor& b, const Step& step, bool forward, std::vector<double>& weights) {
     const int32_t first = forward ? step.first : step.second;
     const Table table = network_.table(step.edge, first);
@@ -347,13 +377,13 @@ class Meeting {
   const NetworkView& network_;
   const Program& program_;
   NetworkMarginals& out_;
-  Environments environments_;
+  Environments<T> environments_;
 };
 
-}  // namespace
-
-NetworkMarginals contract_marginals(const NetworkView& network, const Program& program,
-                                    const Settings& settings, Control& control) {
+template <class T>
+NetworkMarginals marginals_any(const NetworkView& network, const Program& program,
+                               const Settings& settings, Control& control) {
+  using Tape = TapeOf<T>;
   NetworkMarginals out;
   out.nodes.resize(network.node_logs.size());
   out.edges.resize(network.edge_logs.size());
@@ -374,7 +404,7 @@ NetworkMarginals contract_marginals(const NetworkView& network, const Program& p
     out.contraction = summary(forward.chain(), backward.chain());
     Tape ahead = forward.onward(), behind = backward.onward();
     both(settings.threads, control, [&](int task, const Check& check) {
-      Meeting meeting(network, program, out);
+      Meeting<T> meeting(network, program, out);
       if (task == 0) {
         meeting.run(ahead, Direction::kForward, backward, total, check);
       } else {
@@ -387,6 +417,15 @@ NetworkMarginals contract_marginals(const NetworkView& network, const Program& p
     out.contraction.log_partition = std::numeric_limits<double>::quiet_NaN();
   }
   return out;
+}
+
+}  // namespace
+
+NetworkMarginals contract_marginals(const NetworkView& network, const Program& program,
+                                    const Settings& settings, Control& control) {
+  return settings.chain.tolerance < kSmallestPivot
+             ? marginals_any<Pair>(network, program, settings, control)
+             : marginals_any<double>(network, program, settings, control);
 }
 
 }  // namespace planaris::tensor

@@ -13,7 +13,7 @@
 namespace planaris::tensor {
 
 struct Settings {
-  Chain::Options chain;
+  ChainOptions chain;
   int threads = 1;
   double history_bytes = 1e9;  // for what is kept to go back; more is computed twice
 };
@@ -35,6 +35,9 @@ struct NetworkSamples {
   int64_t clipped = 0;                    // draws at which a weight came out negative
 };
 
+// Pivots below this take pairs of doubles, which are slower, instead of doubles.
+constexpr double kSmallestPivot = 1e-17;
+
 // Two chains, one from either end of the program, meet in the middle.
 Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
                      Control& control);
@@ -49,17 +52,20 @@ NetworkSamples draw(const NetworkView& network, const Program& program, const Se
                     int64_t num_samples, uint64_t seed, Control& control);
 
 // A chain that has run through a part of the program and can go back, step by step.
-class Tape {
+template <class T>
+class TapeOf {
  public:
-  Tape(const NetworkView& network, const Program& program, Direction direction,
-       Chain::Options options, double history_bytes);
+  using Chain = ChainOf<T>;
+
+  TapeOf(const NetworkView& network, const Program& program, Direction direction,
+         ChainOptions options, double history_bytes);
 
   // Forward: the steps before `time` are applied; backward: those from `time` on.
   int64_t time() const { return time_; }
   Chain& chain() { return chain_; }
   const Chain& chain() const { return chain_; }
   // A tape that goes on from here and cannot go back.
-  Tape onward() const;
+  TapeOf onward() const;
   void step(bool record);
   void step_back();
 
@@ -77,10 +83,11 @@ class Tape {
   double history_bytes_;
   int64_t time_;
   Chain chain_;
-  History history_;
+  HistoryOf<T> history_;
   std::vector<size_t> marks_;  // where the changes of each step of the segment begin
   double bytes_ = 0;
   std::vector<Checkpoint> checkpoints_;
 };
+using Tape = TapeOf<double>;
 
 }  // namespace planaris::tensor

@@ -82,6 +82,22 @@ inline __attribute__((always_inline)) void product(const double* a, int a_row, i
   if (j < columns) strip<1>(a, a_row, a_step, b + j, c + j, rows, depth, columns, columns - j);
 }
 
+// The same for pairs: classical, row by row.
+inline __attribute__((always_inline)) void product(const Pair* a, int a_row, int a_step,
+                                                   const Pair* b, Pair* c, int rows, int depth,
+                                                   int columns) {
+  std::fill(c, c + static_cast<size_t>(rows) * columns, Pair());
+  for (int i = 0; i < rows; ++i) {
+    Pair* out = c + static_cast<size_t>(i) * columns;
+    for (int k = 0; k < depth; ++k) {
+      const Pair x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
+      if (x.high == 0) continue;
+      const Pair* row = b + static_cast<size_t>(k) * columns;
+      for (int j = 0; j < columns; ++j) out[j] += x * row[j];
+    }
+  }
+}
+
 // row -= factor * pivot; returns the largest |entry| of the new row.
 inline __attribute__((always_inline)) double update(double* row, const double* pivot,
                                                     double factor, int size) {
@@ -104,15 +120,25 @@ inline __attribute__((always_inline)) double update(double* row, const double* p
   return top;
 }
 
+inline __attribute__((always_inline)) double update(Pair* row, const Pair* pivot,
+                                                    const Pair& factor, int size) {
+  double top = 0;
+  for (int j = 0; j < size; ++j) {
+    row[j] -= factor * pivot[j];
+    top = std::max(top, size_of(row[j]));
+  }
+  return top;
+}
+
 // LU in place with complete pivoting; returns the rank. `tops` gets the largest entry per row.
-PLANARIS_TENSOR_CLONES
-int eliminate(double* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
+template <class T>
+inline __attribute__((always_inline)) int eliminate_any(T* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
               int32_t* column_of, double* tops, double* residual) {
   for (int i = 0; i < m; ++i) {
     row_of[i] = i;
     tops[i] = 0;
     for (int j = 0; j < n; ++j) {
-      tops[i] = std::max(tops[i], std::abs(e[static_cast<size_t>(i) * n + j]));
+      tops[i] = std::max(tops[i], size_of(e[static_cast<size_t>(i) * n + j]));
     }
   }
   for (int j = 0; j < n; ++j) column_of[j] = j;
@@ -134,10 +160,10 @@ int eliminate(double* e, int m, int n, int max_rank, double tolerance, int32_t* 
       std::swap(row_of[at], row_of[k]);
       tops[at] = tops[k];
     }
-    double* pivot = e + static_cast<size_t>(k) * n;
+    T* pivot = e + static_cast<size_t>(k) * n;
     int column = k;
     for (int j = k + 1; j < n; ++j) {
-      if (std::abs(pivot[j]) > std::abs(pivot[column])) column = j;
+      if (size_of(pivot[j]) > size_of(pivot[column])) column = j;
     }
     if (column != k) {
       for (int i = 0; i < m; ++i) {
@@ -146,55 +172,115 @@ int eliminate(double* e, int m, int n, int max_rank, double tolerance, int32_t* 
       std::swap(column_of[k], column_of[column]);
     }
     for (int i = k + 1; i < m; ++i) {
-      double* row = e + static_cast<size_t>(i) * n;
+      T* row = e + static_cast<size_t>(i) * n;
       row[k] /= pivot[k];
       tops[i] = update(row + k + 1, pivot + k + 1, row[k], n - k - 1);
     }
   }
 }
 
-// Rows of L (unit lower trapezoidal) times the inverse of its leading square.
 PLANARIS_TENSOR_CLONES
-void left_factor(const double* e, int m, int n, int rank, const int32_t* row_of, double* out) {
+int eliminate(double* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
+              int32_t* column_of, double* tops, double* residual) {
+  return eliminate_any(e, m, n, max_rank, tolerance, row_of, column_of, tops, residual);
+}
+
+PLANARIS_TENSOR_CLONES
+int eliminate(Pair* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
+              int32_t* column_of, double* tops, double* residual) {
+  return eliminate_any(e, m, n, max_rank, tolerance, row_of, column_of, tops, residual);
+}
+
+// Rows of L (unit lower trapezoidal) times the inverse of its leading square.
+template <class T>
+inline __attribute__((always_inline)) void left_factor_any(const T* e, int m, int n, int rank,
+                                                           const int32_t* row_of, T* out) {
   for (int i = 0; i < m; ++i) {
-    double* x = out + static_cast<size_t>(row_of[i]) * rank;
-    std::fill(x, x + rank, 0.0);
+    T* x = out + static_cast<size_t>(row_of[i]) * rank;
+    std::fill(x, x + rank, T(0.0));
     if (i < rank) {
-      x[i] = 1;
+      x[i] = T(1.0);
       continue;
     }
     std::copy(e + static_cast<size_t>(i) * n, e + static_cast<size_t>(i) * n + rank, x);
     for (int l = rank - 1; l > 0; --l) {
-      const double* row = e + static_cast<size_t>(l) * n;
-      const double f = x[l];
+      const T* row = e + static_cast<size_t>(l) * n;
+      const T f = x[l];
       for (int k = 0; k < l; ++k) x[k] -= f * row[k];
     }
   }
 }
 
 // Inverse of the leading square of U times U.
-PLANARIS_TENSOR_CLONES
-void right_factor(const double* e, int n, int rank, const int32_t* column_of, double* out,
-                  double* row) {
+template <class T>
+inline __attribute__((always_inline)) void right_factor_any(const T* e, int n, int rank,
+                                                            const int32_t* column_of, T* out,
+                                                            T* row) {
   const int others = n - rank;
   for (int k = rank - 1; k >= 0; --k) {
-    const double* u = e + static_cast<size_t>(k) * n;
+    const T* u = e + static_cast<size_t>(k) * n;
     std::copy(u + rank, u + n, row);
     for (int l = k + 1; l < rank; ++l) {
-      const double f = u[l];
-      const double* known = out + static_cast<size_t>(l) * n;  // still in pivot order
+      const T f = u[l];
+      const T* known = out + static_cast<size_t>(l) * n;  // still in pivot order
       for (int j = 0; j < others; ++j) row[j] -= f * known[rank + j];
     }
-    double* x = out + static_cast<size_t>(k) * n;
-    std::fill(x, x + rank, 0.0);
-    x[k] = 1;
+    T* x = out + static_cast<size_t>(k) * n;
+    std::fill(x, x + rank, T(0.0));
+    x[k] = T(1.0);
     for (int j = 0; j < others; ++j) x[rank + j] = row[j] / u[k];
   }
   for (int k = 0; k < rank; ++k) {
-    double* x = out + static_cast<size_t>(k) * n;
+    T* x = out + static_cast<size_t>(k) * n;
     std::copy(x, x + n, row);
     for (int j = 0; j < n; ++j) x[column_of[j]] = row[j];
   }
+}
+
+PLANARIS_TENSOR_CLONES
+void left_factor(const double* e, int m, int n, int rank, const int32_t* row_of, double* out) {
+  left_factor_any(e, m, n, rank, row_of, out);
+}
+
+PLANARIS_TENSOR_CLONES
+void right_factor(const double* e, int n, int rank, const int32_t* column_of, double* out,
+                  double* row) {
+  right_factor_any(e, n, rank, column_of, out, row);
+}
+
+PLANARIS_TENSOR_CLONES
+void left_factor(const Pair* e, int m, int n, int rank, const int32_t* row_of, Pair* out) {
+  left_factor_any(e, m, n, rank, row_of, out);
+}
+
+PLANARIS_TENSOR_CLONES
+void right_factor(const Pair* e, int n, int rank, const int32_t* column_of, Pair* out,
+                  Pair* row) {
+  right_factor_any(e, n, rank, column_of, out, row);
+}
+
+template <class T>
+void skeleton_any(const T* m, int num_rows, int num_columns, int max_rank, double tolerance,
+                  Side side, SkeletonOf<T>& out, std::vector<T>& work) {
+  const size_t size = static_cast<size_t>(num_rows) * num_columns;
+  work.resize(size + num_columns);
+  std::vector<double> tops(num_rows);
+  T* e = work.data();
+  T* spare = e + size;
+  std::copy(m, m + size, e);
+  out.rows.resize(num_rows);
+  out.columns.resize(num_columns);
+  out.rank = eliminate(e, num_rows, num_columns, max_rank, tolerance, out.rows.data(),
+                       out.columns.data(), tops.data(), &out.residual);
+  if (side == Side::kLeft) {
+    out.left.resize(static_cast<size_t>(num_rows) * out.rank);
+    left_factor(e, num_rows, num_columns, out.rank, out.rows.data(), out.left.data());
+  } else {
+    out.right.resize(static_cast<size_t>(out.rank) * num_columns);
+    right_factor(e, num_columns, out.rank, out.columns.data(), out.right.data(), spare);
+  }
+  out.rows.resize(out.rank);
+  out.columns.resize(out.rank);
 }
 
 }  // namespace
@@ -210,34 +296,25 @@ void multiply_transposed(const double* a, const double* b, double* c, int depth,
   product(a, 1, columns_a, b, c, columns_a, depth, columns_b);
 }
 
-void transpose(const double* from, double* to, int rows, int columns) {
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      to[static_cast<size_t>(j) * rows + i] = from[static_cast<size_t>(i) * columns + j];
-    }
-  }
+PLANARIS_TENSOR_CLONES
+void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int columns) {
+  product(a, depth, 1, b, c, rows, depth, columns);
+}
+
+PLANARIS_TENSOR_CLONES
+void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
+                         int columns_b) {
+  product(a, 1, columns_a, b, c, columns_a, depth, columns_b);
 }
 
 void skeleton(const double* m, int num_rows, int num_columns, int max_rank, double tolerance,
               Side side, Skeleton& out, std::vector<double>& work) {
-  const size_t size = static_cast<size_t>(num_rows) * num_columns;
-  work.resize(size + num_rows + num_columns);
-  double* e = work.data();
-  double* spare = e + size;
-  std::copy(m, m + size, e);
-  out.rows.resize(num_rows);
-  out.columns.resize(num_columns);
-  out.rank = eliminate(e, num_rows, num_columns, max_rank, tolerance, out.rows.data(),
-                       out.columns.data(), spare, &out.residual);
-  if (side == Side::kLeft) {
-    out.left.resize(static_cast<size_t>(num_rows) * out.rank);
-    left_factor(e, num_rows, num_columns, out.rank, out.rows.data(), out.left.data());
-  } else {
-    out.right.resize(static_cast<size_t>(out.rank) * num_columns);
-    right_factor(e, num_columns, out.rank, out.columns.data(), out.right.data(), spare);
-  }
-  out.rows.resize(out.rank);
-  out.columns.resize(out.rank);
+  skeleton_any(m, num_rows, num_columns, max_rank, tolerance, side, out, work);
+}
+
+void skeleton(const Pair* m, int num_rows, int num_columns, int max_rank, double tolerance,
+              Side side, SkeletonOf<Pair>& out, std::vector<Pair>& work) {
+  skeleton_any(m, num_rows, num_columns, max_rank, tolerance, side, out, work);
 }
 
 }  // namespace planaris::tensor

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/simd.hpp"
+#include "tensor/pair.hpp"
 
 #define PLANARIS_TENSOR_CLONES PLANARIS_CLONES
 
@@ -15,21 +16,34 @@ namespace planaris::tensor {
 // the error bound of classical products holds.
 void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns);
 
+void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int columns);
+
 // c (columns_a × columns_b) = aᵀ b, for a (depth × columns_a) and b (depth × columns_b).
 void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
                          int columns_b);
+void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
+                         int columns_b);
 
 // to (columns × rows) = fromᵀ.
-void transpose(const double* from, double* to, int rows, int columns);
+template <class T>
+void transpose(const T* from, T* to, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      to[static_cast<size_t>(j) * rows + i] = from[static_cast<size_t>(i) * columns + j];
+    }
+  }
+}
 
 // M ≈ M[:, columns] · M[rows, columns]⁻¹ · M[rows, :], by LU with complete pivoting.
-struct Skeleton {
+template <class T>
+struct SkeletonOf {
   int rank = 0;
   double residual = 0;            // largest entry of what is left, relative to the largest of M
   std::vector<int32_t> rows, columns;
-  std::vector<double> left;       // M[:, columns] · M[rows, columns]⁻¹  (num_rows × rank)
-  std::vector<double> right;      // M[rows, columns]⁻¹ · M[rows, :]     (rank × num_columns)
+  std::vector<T> left;            // M[:, columns] · M[rows, columns]⁻¹  (num_rows × rank)
+  std::vector<T> right;           // M[rows, columns]⁻¹ · M[rows, :]     (rank × num_columns)
 };
+using Skeleton = SkeletonOf<double>;
 
 enum class Side : uint8_t { kLeft, kRight };
 
@@ -37,5 +51,7 @@ enum class Side : uint8_t { kLeft, kRight };
 // `right`, as asked. `work` is a buffer that is kept between calls.
 void skeleton(const double* m, int num_rows, int num_columns, int max_rank, double tolerance,
               Side side, Skeleton& out, std::vector<double>& work);
+void skeleton(const Pair* m, int num_rows, int num_columns, int max_rank, double tolerance,
+              Side side, SkeletonOf<Pair>& out, std::vector<Pair>& work);
 
 }  // namespace planaris::tensor

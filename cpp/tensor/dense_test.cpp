@@ -70,3 +70,47 @@ TEST_CASE("a zero matrix has no skeleton") {
   CHECK(out.rank == 0);
   CHECK(out.residual == 0);
 }
+
+// high + low of a and b differ by less than `error`.
+static bool near(const Pair& a, const Pair& b, double error) {
+  const Pair rest = a - b;
+  return std::abs(rest.high) <= error;
+}
+
+TEST_CASE("pairs keep what doubles drop") {
+  const Pair one(1.0), small(0x1p-80), third = one / Pair(3.0);
+  CHECK(((one + small) - one).high == 0x1p-80);
+  CHECK(near(third * Pair(3.0), one, 0x1p-104));
+  CHECK(near(third * 3.0, one, 0x1p-104));
+  const Pair x = one + small, square = x * x;  // 1 + 2^-79, and 2^-160 that is dropped
+  CHECK((square - one).high == 0x1p-79);
+  CHECK(divisor<Pair>(5.0) == 4.0);
+  CHECK(divisor<double>(5.0) == 5.0);
+}
+
+TEST_CASE("skeletons of pairs resolve pivots that doubles drown") {
+  // Rank two, the second part 2^-70 of the first.
+  const auto u = random_matrix(6, 2, 11), v = random_matrix(2, 5, 12);
+  std::vector<Pair> m(30), work, back(30);
+  for (int i = 0; i < 6; ++i) {
+    for (int j = 0; j < 5; ++j) {
+      m[i * 5 + j] = Pair(u[2 * i]) * v[j] + Pair(u[2 * i + 1]) * v[5 + j] * 0x1p-70;
+    }
+  }
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    SkeletonOf<Pair> found;
+    skeleton(m.data(), 6, 5, 5, 1e-27, side, found, work);
+    REQUIRE(found.rank == 2);
+    std::vector<Pair> rows(10), columns(12);
+    for (int k = 0; k < 2; ++k) {
+      for (int j = 0; j < 5; ++j) rows[k * 5 + j] = m[found.rows[k] * 5 + j];
+      for (int i = 0; i < 6; ++i) columns[i * 2 + k] = m[i * 5 + found.columns[k]];
+    }
+    if (side == Side::kLeft) {
+      multiply(found.left.data(), rows.data(), back.data(), 6, 2, 5);
+    } else {
+      multiply(columns.data(), found.right.data(), back.data(), 6, 2, 5);
+    }
+    for (int k = 0; k < 30; ++k) CHECK(near(back[k], m[k], 1e-28));
+  }
+}

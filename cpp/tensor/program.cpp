@@ -14,9 +14,10 @@ struct Neighbour {
 
 class Compiler {
  public:
+  // `restore`: a variable that was brought next to another goes back to its place.
   Compiler(const NetworkView& network, std::span<const int32_t> order,
-           std::span<const double> heights)
-      : order_(order), heights_(heights) {
+           std::span<const double> heights, bool restore)
+      : order_(order), heights_(heights), restore_(restore) {
     const int32_t n = network.num_variables();
     offsets_.assign(n + 1, 0);
     for (const int32_t v : network.edges) ++offsets_[v + 1];
@@ -74,9 +75,14 @@ class Compiler {
       const int db = std::abs(place_[b.vertex] - place_[v]);
       return da != db ? da < db : a.edge < b.edge;
     });
+    std::vector<int32_t> swaps;
     for (const Neighbour& u : known) {
-      bring(u.vertex, v);
+      swaps.clear();
+      bring(u.vertex, v, swaps);
       meet(v, u);
+      for (; restore_ && place_[u.vertex] >= 0 && !swaps.empty(); swaps.pop_back()) {
+        swap(swaps.back());
+      }
     }
     if (left_[v] == 0) eliminate(v);
   }
@@ -114,14 +120,19 @@ class Compiler {
     if (--left_[u.vertex] == 0) eliminate(u.vertex);
   }
 
-  void bring(int32_t u, int32_t v) {
+  void bring(int32_t u, int32_t v, std::vector<int32_t>& swaps) {
     while (std::abs(place_[u] - place_[v]) > 1) {
       const int32_t at = place_[u] < place_[v] ? place_[u] : place_[u] - 1;
-      emit({Kind::kPair, true, at, line_[at], line_[at + 1], -1});
-      std::swap(line_[at], line_[at + 1]);
-      place_[line_[at]] = at;
-      place_[line_[at + 1]] = at + 1;
+      swap(at);
+      swaps.push_back(at);
     }
+  }
+
+  void swap(int32_t at) {
+    emit({Kind::kPair, true, at, line_[at], line_[at + 1], -1});
+    std::swap(line_[at], line_[at + 1]);
+    place_[line_[at]] = at;
+    place_[line_[at + 1]] = at + 1;
   }
 
   void renumber(int32_t from) {
@@ -132,6 +143,7 @@ class Compiler {
 
   std::span<const int32_t> order_;
   std::span<const double> heights_;
+  bool restore_;
   std::vector<int64_t> offsets_;
   std::vector<Neighbour> neighbours_;
   std::vector<int32_t> left_;   // edges not seen yet
@@ -139,6 +151,11 @@ class Compiler {
   std::vector<int32_t> line_;
   Program program_;
 };
+
+int64_t num_pairs(const Program& program) {
+  return std::count_if(program.steps.begin(), program.steps.end(),
+                       [](const Step& step) { return step.kind == Step::Kind::kPair; });
+}
 
 // Where the centre should be after a step, for the one that comes after it.
 Side centre_after(const Program& program, int64_t at, Direction direction) {
@@ -151,10 +168,17 @@ Side centre_after(const Program& program, int64_t at, Direction direction) {
 
 Program compile(const NetworkView& network, std::span<const int32_t> order,
                 std::span<const double> heights) {
-  return Compiler(network, order, heights).run();
+  Program drifting = Compiler(network, order, heights, false).run();
+  const int64_t pairs = num_pairs(drifting);
+  const bool swaps = std::any_of(drifting.steps.begin(), drifting.steps.end(),
+                                 [](const Step& step) { return step.swap; });
+  if (!swaps) return drifting;
+  Program kept = Compiler(network, order, heights, true).run();
+  return num_pairs(kept) < pairs ? kept : drifting;
 }
 
-void apply(Chain& chain, const NetworkView& network, const Program& program, int64_t at,
+template <class T>
+void apply(ChainOf<T>& chain, const NetworkView& network, const Program& program, int64_t at,
            Direction direction) {
   using Kind = Step::Kind;
   const Step& step = program.steps[at];
@@ -177,5 +201,8 @@ void apply(Chain& chain, const NetworkView& network, const Program& program, int
     chain.sum_out(step.place, forward ? std::span<const double>() : network.node(step.first));
   }
 }
+
+template void apply(ChainOf<double>&, const NetworkView&, const Program&, int64_t, Direction);
+template void apply(ChainOf<Pair>&, const NetworkView&, const Program&, int64_t, Direction);
 
 }  // namespace planaris::tensor

@@ -47,7 +47,8 @@ struct Program {
 
 // The line passes the variables in this order; `heights` are their places along it. A variable
 // that is passed takes the place of a neighbour that it is the last to see, or one beside a
-// neighbour; the others are brought next to it by swaps.
+// neighbour; the others are brought next to it by swaps, and back where that takes fewer swaps in
+// all.
 Program compile(const NetworkView& network, std::span<const int32_t> order,
                 std::span<const double> heights);
 
@@ -55,7 +56,8 @@ enum class Direction : uint8_t { kForward, kBackward };
 
 // Applies step `at` of the program to the chain of everything before it, or (transposed) to the
 // chain of everything after it.
-void apply(Chain& chain, const NetworkView& network, const Program& program, int64_t at,
+template <class T>
+void apply(ChainOf<T>& chain, const NetworkView& network, const Program& program, int64_t at,
            Direction direction);
 
 }  // namespace planaris::tensor

@@ -10,12 +10,22 @@ import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding
-from planaris.errors import MethodError, ModelError, PlanarisError
+from planaris.errors import (
+    MethodError,
+    ModelError,
+    PlanarisError,
+    PrecisionError,
+    TimeLimitError,
+    TooLargeError,
+)
 from planaris.infer.verbs import check_model, ground_state, log_partition, marginals, verb_budget
-from planaris.methods.registry import Model, find_method
+from planaris.methods.auto import only_exact_marginals
+from planaris.methods.registry import Model, Question, find_method
+from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
 from planaris.reductions.parts import share_structure, split_model
 from planaris.result import LogPartition, Marginals, Thermodynamics
+from planaris.tensor.temperatures import TemperatureSweep
 from planaris.typing import ArrayLike, FloatArray
 
 STEP = 2.0**-8
@@ -35,6 +45,8 @@ class _Point:
     error: float
     exact: bool
     method: str
+    heat: tuple[float, float] = (math.nan, math.nan)
+    estimated: bool = False
 
 
 def thermodynamics(
@@ -58,8 +70,10 @@ def thermodynamics(
         Inverse temperatures, not negative.
     method : str
         As for :func:`planaris.log_partition`. Exact methods give the energy by marginals and
-        the specific heat by differences of it. Others give an interval around log Z; since
-        log Z is convex in β, the intervals of all ``betas`` together enclose the energy.
+        the specific heat by differences of it. Where none fits, lattices and other drawings
+        with fields are estimated by tensor networks. Other methods give an interval around
+        log Z; since log Z is convex in β, the intervals of all ``betas`` together enclose the
+        energy.
     embedding, memory_limit, threads
         As for :func:`planaris.log_partition`.
     time_limit : float, optional
@@ -71,7 +85,7 @@ def thermodynamics(
     Returns
     -------
     planaris.result.Thermodynamics
-        Arrays, an entry for every β.
+        Arrays, an entry for every β; ``estimated`` says which are estimates.
 
     Examples
     --------
@@ -91,15 +105,15 @@ def thermodynamics(
         method = "planar"  # chosen once, not for every β
     options: dict[str, Any] = {"method": method, "embedding": embedding}
     points: list[_Point] = []
-    heats = np.full((2, len(beta)), np.nan)
+    estimates = None
+    if method in ("auto", NAME) and embedding is None:
+        estimates = _Estimates(model, asked_for=method == NAME)
     with budget.watch("temperatures") as watched:
         for k, b in enumerate(beta.tolist()):
             mine = watched.quiet().share(1.0 / (len(beta) - k))
-            points.append(_at(model, b, mine, options))
-            if points[-1].exact:
-                heats[:, k] = _specific_heat(model, b, mine, options)
+            points.append(_at(model, b, mine, options, estimates))
             watched.report((k + 1) / len(beta))
-    return _gather(model, beta, points, heats)
+    return _gather(model, beta, points)
 
 
 def ground_state_entropy(model: Model, *, time_limit: TimeLimit = None) -> float:
@@ -176,10 +190,60 @@ def _level_step(numbers: FloatArray) -> float:
     return least
 
 
-def _at(model: Model, b: float, budget: Budget, options: dict[str, Any]) -> _Point:
+class _Estimates:
+    """Estimates by tensor networks, of models that no exact method fits."""
+
+    def __init__(self, model: Model, *, asked_for: bool) -> None:
+        self.model, self.asked_for = model, asked_for
+        self.sweep: TemperatureSweep | None = None
+        self.none_fits = asked_for
+
+    def exact(self, b: float, budget: Budget) -> Marginals | None:
+        """Return exact marginals at one β; None where no method fits the model."""
+        if self.none_fits:
+            return None
+        try:
+            return only_exact_marginals(Question(share_structure(self.model, b), budget))
+        except TooLargeError:
+            self.none_fits = True  # at any β
+        except (PrecisionError, TimeLimitError):
+            pass
+        return None
+
+    def at(self, b: float, budget: Budget) -> _Point | None:
+        """Estimate what happens at one β; None where tensor networks do not fit."""
+        try:
+            if self.sweep is None:
+                plan = None if self.asked_for else short_sweep(self.model)
+                if plan is None and not self.asked_for:
+                    return None
+                self.sweep = TemperatureSweep(self.model, plan)
+            found = self.sweep.at(b, budget)
+        except MISFITS:
+            if self.asked_for:
+                raise
+            return None
+        error = 2.0 * found.marginals.error * _range(self.model)
+        energy = _mean_energy(self.model, found.marginals)
+        heat = (found.specific_heat, found.specific_heat_error)
+        return _Point(found.log_partition, energy, error, False, NAME, heat, estimated=True)
+
+
+def _at(
+    model: Model,
+    b: float,
+    budget: Budget,
+    options: dict[str, Any],
+    estimates: _Estimates | None,
+) -> _Point:
     scaled = share_structure(model, b)
     found: Marginals | None = None
-    if "marginals" in find_method(options["method"], "log_partition").tasks:
+    if estimates is not None:
+        found = estimates.exact(b, budget.share(0.5))
+        point = estimates.at(b, budget) if found is None else None
+        if point is not None:
+            return point
+    if found is None and "marginals" in find_method(options["method"], "log_partition").tasks:
         try:
             found = marginals(scaled, time_limit=budget.share(0.5), **options)
         except PlanarisError:
@@ -190,7 +254,8 @@ def _at(model: Model, b: float, budget: Budget, options: dict[str, Any]) -> _Poi
         energy = math.nan if found is None else _mean_energy(model, found)
         return _Point(log_z, energy, math.inf, False, log_z.method)
     error = 2.0 * found.error * _range(model)
-    return _Point(log_z, _mean_energy(model, found), error, log_z.exact, found.method)
+    heat = _specific_heat(model, b, budget, options) if log_z.exact else (math.nan, math.nan)
+    return _Point(log_z, _mean_energy(model, found), error, log_z.exact, found.method, heat)
 
 
 def _mean_energy(model: Model, found: Marginals) -> float:
@@ -229,19 +294,23 @@ def _specific_heat(
     return -b * b * (4 * slopes[0] - slopes[1]) / 3, b * b * abs(slopes[0] - slopes[1]) / 3
 
 
-def _gather(
-    model: Model, beta: FloatArray, points: list[_Point], heats: FloatArray
-) -> Thermodynamics:
+def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynamics:
     lower = np.array([point.log_z.lower for point in points])
     upper = np.array([point.log_z.upper for point in points])
-    least, most = _enclosed_energy(model, beta, lower, upper)
+    guessed = np.array([point.estimated for point in points], dtype=bool)
+    # What holds is not narrowed by what is estimated.
+    least, most = _enclosed_energy(
+        model, beta, np.where(guessed, -np.inf, lower), np.where(guessed, np.inf, upper)
+    )
     energy = np.array([point.energy for point in points])
     error = np.array([point.error for point in points])
     exact = np.array([point.exact for point in points], dtype=bool)
     least, most = np.maximum(least, energy - error), np.minimum(most, energy + error)
-    least, most = np.where(exact, energy - error, least), np.where(exact, energy + error, most)
+    least = np.where(exact | guessed, energy - error, least)
+    most = np.where(exact | guessed, energy + error, most)
     inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
     log_z = np.array([point.log_z.value for point in points])
+    heats = np.array([point.heat for point in points]).reshape(-1, 2).T
     return Thermodynamics(
         beta,
         log_z,
@@ -254,6 +323,7 @@ def _gather(
         energy_lower=least,
         energy_upper=most,
         exact=exact,
+        estimated=guessed,
         method="+".join(sorted({point.method for point in points})) or "none",
     )
 

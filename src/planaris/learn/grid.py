@@ -1,9 +1,10 @@
-"""Grid CRFs with a field at every pixel: piecewise and pseudo-likelihood training.
+"""Grid CRFs with a field at every pixel: likelihood, piecewise and pseudo-likelihood training.
 
-A grid with fields everywhere is not planar, so its likelihood has no exact gradient at size. Two
-estimates that need none: *piecewise* (every pixel and every edge is a model of its own; a sum of
-upper bounds on log Z) and *pseudo-likelihood* (every pixel given its neighbours). Both are
-logistic regressions. See docs/theory/learning.md.
+A grid with fields everywhere is not planar, so its likelihood has no exact gradient at size; tensor
+networks estimate it to many digits. Two objectives need no sums over all masks: *piecewise* (every
+pixel and every edge is a model of its own; a sum of upper bounds on log Z) and
+*pseudo-likelihood* (every pixel given its neighbours). Both are logistic regressions. See
+docs/theory/learning.md.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import ModelError, NotFittedError
+from planaris.learn.grid_likelihood import GridExample, maximise_likelihood
 from planaris.learn.instances import as_image
+from planaris.learn.logistic import fit_logistic
 from planaris.learn.parameters import Parameters
 from planaris.models import IsingModel
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
+METHODS = ("piecewise", "pseudo-likelihood", "likelihood")
+
 ImageFeatures = Callable[[FloatArray], FloatArray]
 """Takes an image (H, W) or (H, W, C), returns one row of features per pixel: (H, W, k)."""
-
-MAX_STEPS = 50
-TOLERANCE = 1e-8
-"""Newton decrement, relative to the objective, at which to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,9 @@ class GridCRF(Parameters):
 
     Parameters
     ----------
-    method : {"piecewise", "pseudo-likelihood"}
-        Pieces of one pixel or edge each, or each pixel given its neighbours.
+    method : {"piecewise", "pseudo-likelihood", "likelihood"}
+        Pieces of one pixel or edge each, each pixel given its neighbours, or whole masks, with
+        gradients that tensor networks estimate.
     regularization : float
         ``λ`` of ``½ λ ‖weights‖²``, above zero; losses are summed over pixels and edges.
     node_features : callable
@@ -213,8 +215,8 @@ def pair_features(image: FloatArray) -> FloatArray:
 def _learn(
     crf: GridCRF, X: Sequence[ArrayLike], y: Sequence[ArrayLike]
 ) -> tuple[FloatArray, FloatArray]:
-    if crf.method not in ("piecewise", "pseudo-likelihood"):
-        msg = f"`method` must be 'piecewise' or 'pseudo-likelihood', got {crf.method!r}"
+    if crf.method not in METHODS:
+        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {crf.method!r}"
         raise ModelError(msg)
     if not crf.regularization > 0:
         msg = f"`regularization` must be above zero, got {crf.regularization}"
@@ -222,28 +224,26 @@ def _learn(
     if len(X) != len(y) or len(X) == 0:
         msg = f"`X` and `y` must be as many, at least one; got {len(X)}, {len(y)}"
         raise ModelError(msg)
-    pixels, pairs, given = [], [], []
+    examples = []
     for k, (image, mask) in enumerate(zip(X, y, strict=True)):
         x = as_image(f"X[{k}]", image)
         s = _as_spins(f"y[{k}]", mask, (x.shape[0], x.shape[1]))
         nodes = (crf.node_features or pixel_features)(x)
         right, down = _edge_rows((crf.edge_features or pair_features)(x))
-        agree = (s[:, :-1] * s[:, 1:], s[:-1] * s[1:])
-        pixels.append((nodes.reshape(-1, nodes.shape[-1]), s.ravel()))
-        for rows, same in zip((right, down), agree, strict=True):
-            pairs.append((rows.reshape(-1, rows.shape[-1]), same.ravel()))
-        if crf.method == "pseudo-likelihood":
-            around = _around(right, down, s)
-            together = np.concatenate([nodes, around], axis=-1)
-            given.append((together.reshape(-1, together.shape[-1]), s.ravel()))
-    count = pixels[0][0].shape[1]
-    if crf.method == "piecewise":
-        node_weights = fit_logistic(pixels, regularization=crf.regularization)
-        edge_weights = fit_logistic(pairs, regularization=crf.regularization)
-    else:
+        examples.append(GridExample(nodes, right, down, s))
+    if crf.method == "pseudo-likelihood":
+        given = [example.given_neighbours() for example in examples]
         both = fit_logistic(given, regularization=crf.regularization)
-        node_weights, edge_weights = both[:count], both[count:]
-    return node_weights, edge_weights
+    else:
+        pixels = [example.pixels() for example in examples]
+        pairs = [part for example in examples for part in example.pairs()]
+        both = np.concatenate(
+            [fit_logistic(part, regularization=crf.regularization) for part in (pixels, pairs)]
+        )
+    if crf.method == "likelihood":
+        both = maximise_likelihood(examples, both, crf.regularization)
+    count = examples[0].nodes.shape[-1]
+    return both[:count], both[count:]
 
 
 def _as_spins(name: str, mask: ArrayLike, shape: tuple[int, int]) -> Int8Array:
@@ -265,71 +265,3 @@ def _edge_rows(channels: FloatArray) -> tuple[FloatArray, FloatArray]:
         one = np.ones((*change.shape[:2], 1))
         found.append(np.concatenate([one, change, np.sqrt(change)], axis=-1))
     return found[0], found[1]
-
-
-def _around(right: FloatArray, down: FloatArray, spins: Int8Array) -> FloatArray:
-    """Return Σ_u s_u · features_uv over the neighbours u of every pixel v."""
-    total = np.zeros((*spins.shape, right.shape[-1]))
-    s = spins[:, :, None]
-    total[:, :-1] += right * s[:, 1:]
-    total[:, 1:] += right * s[:, :-1]
-    total[:-1] += down * s[1:]
-    total[1:] += down * s[:-1]
-    return total
-
-
-# -- logistic regression on spins --------------------------------------------------------------
-
-
-def fit_logistic(
-    blocks: Sequence[tuple[FloatArray, Int8Array]], *, regularization: float = 1.0
-) -> FloatArray:
-    """Return ``w`` that minimises ``Σ log(1 + exp(-2 s ⟨x, w⟩)) + ½ regularization ‖w‖²``.
-
-    So that P(s | x) ∝ exp(s ⟨x, w⟩): a spin in the field ⟨x, w⟩.
-
-    Parameters
-    ----------
-    blocks : sequence of pairs
-        Rows ``x`` (n, k) and spins ``s`` (n,), one pair per image.
-    regularization : float
-        Above zero: separable data have a solution, too.
-
-    Examples
-    --------
-    >>> x, s = np.ones((4, 1)), np.array([1, 1, 1, -1], dtype=np.int8)
-    >>> fit_logistic([(x, s)], regularization=1e-9).round(4).tolist()  # ½ log 3
-    [0.5493]
-    """
-    weights = np.zeros(blocks[0][0].shape[1])
-    value, gradient, hessian = _evaluate(blocks, weights, regularization)
-    for _ in range(MAX_STEPS):
-        step = np.linalg.solve(hessian, gradient)
-        decrement = float(gradient @ step)
-        if decrement <= TOLERANCE * max(value, 1e-300):
-            break
-        size = 1.0
-        while True:
-            trial = _evaluate(blocks, weights - size * step, regularization)
-            if trial[0] <= value - 1e-4 * size * decrement or size < 1e-8:
-                break
-            size /= 2
-        weights = weights - size * step
-        value, gradient, hessian = trial
-    return weights
-
-
-def _evaluate(
-    blocks: Sequence[tuple[FloatArray, Int8Array]], weights: FloatArray, regularization: float
-) -> tuple[float, FloatArray, FloatArray]:
-    k = len(weights)
-    value = regularization * float(weights @ weights) / 2
-    gradient = regularization * weights
-    hessian = regularization * np.eye(k)
-    for x, s in blocks:
-        z = 2.0 * s * (x @ weights)
-        value += float(np.logaddexp(0.0, -z).sum())
-        wrong = np.exp(-np.logaddexp(0.0, z))
-        gradient = gradient - 2.0 * (x.T @ (wrong * s))
-        hessian = hessian + 4.0 * (x.T @ (x * (wrong * (1.0 - wrong))[:, None]))
-    return value, gradient, hessian

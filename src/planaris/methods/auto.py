@@ -310,6 +310,17 @@ def exact_marginals(asked: Question) -> Marginals:
     return marginals_by_parts(split_model(model, asked.embedding), budget)
 
 
+def only_exact_marginals(asked: Question) -> Marginals:
+    """Return exact marginals of any model, or raise what stands in the way."""
+    model = asked.model
+    if not isinstance(model, MarkovRandomField):
+        return exact_marginals(asked)
+    form = _ising_form(model, "marginals", asked.budget)
+    if form is None:
+        return treewidth.marginals(model, time_limit=asked.budget)
+    return form.lift(exact_marginals(replace(asked, model=form.model)))
+
+
 def marginals_by_parts(split: Split, budget: Budget) -> Marginals:
     """Return exact marginals, each part by the cheapest method that fits."""
     found = [_marginals_of_part(part, budget) for part in split.parts]

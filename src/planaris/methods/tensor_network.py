@@ -54,11 +54,15 @@ def improve_value(model: Model, found: LogPartition, budget: Budget) -> LogParti
     return replace(found, value=guess.value, method=f"{found.method}+{NAME}", stats=stats)
 
 
-def estimate_marginals(model: Model, budget: Budget) -> Marginals | None:
+def estimate_marginals(
+    model: Model, budget: Budget, tolerance: float | None = None
+) -> Marginals | None:
     """Return marginals by a tensor network, or None where it does not fit."""
     try:
         if (sweep := short_sweep(model)) is not None:
-            return tensor.marginals(model, prove=budget.prove, time_limit=budget, sweep=sweep)
+            return tensor.marginals(
+                model, tolerance=tolerance, prove=budget.prove, time_limit=budget, sweep=sweep
+            )
     except MISFITS:
         pass
     return None

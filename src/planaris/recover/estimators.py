@@ -11,6 +11,7 @@ import numpy as np
 
 from planaris import relax
 from planaris.infer import ground_state, marginals
+from planaris.infer.point_marginals import point_marginals
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel
 from planaris.recover.noise import NoiseEstimate, estimate_noise
@@ -221,8 +222,9 @@ class _Weighted(Estimator):
 class Marginal(_Weighted):
     """Give every node its more probable label: the optimal estimator.
 
-    Exact by elimination or planar; where neither fits, by the pseudomarginals of a bound on
-    log Z, and ``exact`` is False.
+    Exact by elimination or planar. Where neither fits, ``exact`` is False: lattices and other
+    graphs that a short line can be swept across are estimated by tensor networks, with an error
+    below :data:`TIE`; others by the pseudomarginals of a bound on log Z.
 
     Parameters
     ----------
@@ -248,8 +250,11 @@ class Marginal(_Weighted):
     def _solve(
         self, observations: Observations, model: IsingModel, rng: np.random.Generator
     ) -> Recovery:
-        found = marginals(model, self.method, time_limit=self.time_limit, device=self.device)
-        return _believe(np.asarray(found.nodes), found.exact, found.method)
+        if self.method == "auto" and self.device is None:
+            found = point_marginals(model, tolerance=TIE / 4, time_limit=self.time_limit)
+        else:
+            found = marginals(model, self.method, time_limit=self.time_limit, device=self.device)
+        return _believe(np.asarray(found.nodes), found.exact, found.method, error=found.error)
 
 
 @dataclass(frozen=True)

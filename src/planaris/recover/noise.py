@@ -10,24 +10,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from planaris import treewidth
+from planaris import tensor, treewidth
 from planaris.errors import MethodError, NotPlanarError
 from planaris.infer import ground_state
+from planaris.methods.tensor_network import MISFITS, short_sweep
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
+from planaris.recover.joint_noise import climb_joint, log2cosh, standard_errors
 from planaris.recover.levels import LARGEST_WEIGHT, Levels
 from planaris.recover.observe import Observations, connected_part
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.weights import log_odds, noise_of
 from planaris.typing import ArrayLike, FloatArray
 
-JOINT_SECONDS = {"auto": 0.1, "joint": 20.0}
+JOINT_SECONDS = {"auto": 0.1, "joint": 1.0}
 """Longest elimination with which the likelihood of nodes and edges together is climbed."""
+
+DISORDERED = 0.09
+"""From this edge noise on labels from the edges alone have no long-range order on lattices."""
+
+CLIMBED_NODES = 2500
+"""Most nodes of a graph whose joint likelihood is estimated without being asked for."""
+
+TENSOR_TOLERANCE = 1e-5
+"""Change of a probability at which a tensor network is good enough to climb by."""
 
 SAMPLES = 8
 """Posterior samples whose overlap says how far labels from the edges can be trusted."""
@@ -52,7 +65,8 @@ class NoiseEstimate:
     log_likelihood : float
         Of what the method looked at; NaN for ``"plug-in"``.
     exact : bool
-        True when the likelihood was computed exactly.
+        True when the likelihood was computed exactly; False where it was estimated by tensor
+        networks, or not at all.
     method : str
         ``"joint"``: nodes and edges together; ``"edges"``: p from the edges alone, q from the
         overlap of the nodes with posterior samples; ``"plug-in"``: most probable labels taken
@@ -90,9 +104,10 @@ def estimate_noise(
         Group of every edge and node: each group has a noise of its own. Groups of nodes need
         ``"joint"`` or ``"plug-in"``.
     method : {"auto", "joint", "edges", "plug-in"}
-        See :class:`NoiseEstimate`; default the first that fits: ``"joint"`` needs an
-        elimination of at most 20 seconds (0.1 to be chosen by itself), ``"edges"`` a planar
-        graph.
+        See :class:`NoiseEstimate`; default the first that fits: ``"joint"`` by an elimination
+        of at most 0.1 seconds; ``"edges"`` on a planar graph, unless it has at most 2500
+        nodes and p is above 0.09; ``"joint"`` by tensor networks on lattices and other graphs
+        that a short line can be swept across; ``"plug-in"``.
     rng : numpy.random.Generator, int or None
         Source of the posterior samples of ``"edges"``, or its seed; default seed 0.
 
@@ -117,14 +132,11 @@ def estimate_noise(
     if method in ("auto", "joint"):
         order = _affordable_order(observations, JOINT_SECONDS[method])
         if order is not None:
-            return _joint(observations, known, order, generator)
-        if method == "joint":
-            msg = (
-                f"the joint likelihood needs an elimination of more than "
-                f"{JOINT_SECONDS[method]:g} s on this graph; "
-                "use method='edges' on planar graphs or 'plug-in'"
-            )
-            raise MethodError(msg)
+            start = _start(observations, known, generator)
+            marginals = partial(treewidth.marginals, plan=order)
+            return _joint(climb_joint(observations, known, marginals, start), exact=True)
+    if method == "joint":
+        return _joint_estimate(observations, known, _start(observations, known, generator))
     if method == "edges" and known[1].given is None and known[1].count > 1:
         msg = "`node_groups` need method='joint' or 'plug-in'"
         raise MethodError(msg)
@@ -135,7 +147,15 @@ def estimate_noise(
             if method == "edges":
                 raise
         else:
-            return _from_edges(observations, known, prepared, generator)
+            found = _from_edges(observations, known, prepared, generator)
+            if method == "edges" or not _is_disordered(observations, found):
+                return found
+            with suppress(*MISFITS):
+                return _joint_estimate(observations, known, _weights(found))
+            return found
+    if method == "auto":
+        with suppress(*MISFITS):
+            return _joint_estimate(observations, known, (0.8, 0.4))
     return _plug_in(observations, known)
 
 
@@ -152,85 +172,49 @@ def _affordable_order(
     return order if fits and order.seconds <= seconds else None
 
 
-def _joint(
-    observations: Observations,
-    known: tuple[Levels, Levels],
-    order: treewidth.EliminationPlan,
-    rng: np.random.Generator,
+def _joint(climbed: tuple[tuple[Any, Any], tuple[Any, Any], float], exact: bool) -> NoiseEstimate:
+    (p, p_error), (q, q_error), value = climbed
+    return NoiseEstimate(p, q, p_error, q_error, value, exact, "joint")
+
+
+def _joint_estimate(
+    observations: Observations, known: tuple[Levels, Levels], start: tuple[float, float]
 ) -> NoiseEstimate:
-    from scipy.optimize import minimize
+    """Climb the likelihood of nodes and edges as tensor networks estimate it."""
+    sweep = short_sweep(observations.model(1.0, 1.0))
+    if sweep is None:
+        msg = (
+            "the joint likelihood needs a graph that can be eliminated, or that a short line can "
+            "be swept across; use method='edges' on planar graphs or 'plug-in'"
+        )
+        raise MethodError(msg)
+    warm = tensor.WarmStart(sweep, tolerance=TENSOR_TOLERANCE)
+    return _joint(climb_joint(observations, known, warm.marginals, start), exact=False)
 
-    n = observations.graph.num_nodes
-    seen = observations.edges != 0, observations.nodes != 0
-    splits = known[0].num_free
 
-    def likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
-        # Zero weights would change the order.
-        J = np.maximum(known[0].weights(x[:splits]), 1e-9)
-        h = np.maximum(known[1].weights(x[splits:]), 1e-9)
-        found = treewidth.marginals(observations.model(J, h), plan=order)
-        value = found.log_z - n * math.log(2)
-        value -= float(_log2cosh(J)[seen[0]].sum() + _log2cosh(h)[seen[1]].sum())
-        edge = observations.edges * (2 * np.asarray(found.edges) - 1) - np.tanh(J) * seen[0]
-        node = observations.nodes * (2 * np.asarray(found.nodes) - 1) - np.tanh(h) * seen[1]
-        return value, np.concatenate([known[0].sums(edge), known[1].sums(node)])
-
-    def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = likelihood(x)
-        return -value, -gradient
-
-    start = _start(observations, known, rng)
-    best = np.concatenate([np.full(side.num_free, w) for side, w in zip(known, start, strict=True)])
-    if len(best):
-        best = minimize(
-            negative,
-            best,
-            jac=True,
-            bounds=[(0.0, LARGEST_WEIGHT)] * len(best),
-            method="L-BFGS-B",
-            options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
-        ).x
-    errors = _joint_errors(likelihood, best)
-    p, p_error = known[0].result(best[:splits], errors[:splits])
-    q, q_error = known[1].result(best[splits:], errors[splits:])
-    return NoiseEstimate(p, q, p_error, q_error, likelihood(best)[0], True, "joint")
+def _is_disordered(observations: Observations, found: NoiseEstimate) -> bool:
+    """Return whether labels from the edges alone are too uncertain to compare nodes with."""
+    return bool(np.mean(found.p) > DISORDERED) and observations.graph.num_nodes <= CLIMBED_NODES
 
 
 def _start(
     observations: Observations, known: tuple[Levels, Levels], rng: np.random.Generator
-) -> list[float]:
+) -> tuple[float, float]:
     """Return weights to climb from: what the edges say, where they can be asked."""
     alike = tuple(side.ungrouped() for side in known)
     try:
         found = _from_edges(observations, alike, plan(observations.edge_model()), rng)
     except (NotPlanarError, MethodError):
-        return [0.8, 0.4]
+        return 0.8, 0.4
+    return _weights(found)
+
+
+def _weights(found: NoiseEstimate) -> tuple[float, float]:
     # Not from where the likelihood is flat: it hardly changes once noise is next to nothing.
-    return [
+    edges, nodes = (
         float(np.clip(log_odds(float(np.mean(noise))), 0.05, 2.0)) for noise in (found.p, found.q)
-    ]
-
-
-def _joint_errors(
-    likelihood: Callable[[np.ndarray], tuple[float, np.ndarray]], best: np.ndarray
-) -> np.ndarray:
-    """Return standard errors of the noise of every free level from the observed information."""
-    step = 1e-3
-    hessian = np.zeros((len(best), len(best)))
-    for k in range(len(best)):
-        up, down = best.copy(), best.copy()
-        up[k] += step
-        down[k] = max(down[k] - step, 0.0)
-        hessian[k] = (likelihood(up)[1] - likelihood(down)[1]) / (up[k] - down[k])
-    if not len(best):
-        return np.zeros(0)
-    information = -(hessian + hessian.T) / 2
-    values, vectors = np.linalg.eigh(information)
-    flat = values <= 1e-6 * max(float(np.abs(values).max()), 1.0)
-    spread = (vectors**2) @ np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
-    spread[(vectors**2 @ flat) > 1e-6] = math.inf
-    noise = np.array([noise_of(w) for w in best.tolist()])
-    return np.asarray(2 * noise * (1 - noise) * np.sqrt(spread))
+    )
+    return edges, nodes
 
 
 # -- planar: p from the edges, q from the nodes given what the edges say ---------------------
@@ -250,7 +234,7 @@ def _from_edges(
     def likelihood(x: np.ndarray) -> float:
         weights = edges.weights(x)
         found = prepared.log_partition(weights * model.couplings)
-        return float(found.value) - n * math.log(2) - float(_log2cosh(weights)[seen].sum())
+        return float(found.value) - n * math.log(2) - float(log2cosh(weights)[seen].sum())
 
     best, errors = np.zeros(0), np.zeros(0)
     if edges.given is None:
@@ -295,7 +279,7 @@ def _climb_groups(
         method="L-BFGS-B",
         options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
     )
-    return found.x, _joint_errors(gradient, found.x)
+    return found.x, standard_errors(gradient, found.x)
 
 
 def _climb(likelihood: Callable[[float], float]) -> tuple[float, float]:
@@ -381,7 +365,3 @@ def _plug_in(observations: Observations, known: tuple[Levels, Levels]) -> NoiseE
         found.append(side.spread(share, np.sqrt(share * (1 - share) / size)))
     (p, p_error), (q, q_error) = found
     return NoiseEstimate(p, q, p_error, q_error, math.nan, False, "plug-in")
-
-
-def _log2cosh(x: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))))

@@ -252,7 +252,8 @@ def _sweep(sweep: Thermodynamics, axes: Any) -> Any:
         if name == "energy" and len(sweep.energy_lower) == len(sweep.energy):
             low, high = sweep.energy_lower[order], sweep.energy_upper[order]
             place.fill_between(t, low, high, color=DOWN, alpha=0.15, linewidth=0)
-        place.set(xlabel="temperature 1/β", title=name.replace("_", " "))
+        title = name.replace("_", " ") + (" (estimated)" if sweep.estimated.any() else "")
+        place.set(xlabel="temperature 1/β", title=title)
     return grid
 
 

@@ -43,6 +43,9 @@ class Thermodynamics:
         Upper ends of the intervals around ⟨E⟩.
     exact : numpy.ndarray
         Whether the method was exact, for every β.
+    estimated : numpy.ndarray
+        Whether all numbers are estimates (of a tensor network), for every β: the ends of the
+        intervals are then stated errors and may be wrong.
     method : str
         The method, or methods.
 
@@ -77,8 +80,13 @@ class Thermodynamics:
     energy_upper: FloatArray = field(default_factory=_nothing)
     exact: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     method: str = "planar"
+    estimated: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     __repr__ = one_line
+
+    def __post_init__(self) -> None:
+        if len(self.estimated) != len(self.betas):
+            object.__setattr__(self, "estimated", np.zeros(len(self.betas), dtype=bool))
 
     @property
     def temperatures(self) -> FloatArray:

@@ -9,5 +9,17 @@ from __future__ import annotations
 
 from planaris.tensor.inference import Draws, log_partition, marginals, sample
 from planaris.tensor.network import Sweep, plan_sweep
+from planaris.tensor.temperatures import Estimate, TemperatureSweep
+from planaris.tensor.warm_start import WarmStart
 
-__all__ = ["Draws", "Sweep", "log_partition", "marginals", "plan_sweep", "sample"]
+__all__ = [
+    "Draws",
+    "Estimate",
+    "Sweep",
+    "TemperatureSweep",
+    "WarmStart",
+    "log_partition",
+    "marginals",
+    "plan_sweep",
+    "sample",
+]

@@ -12,11 +12,8 @@ from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.tensor.network import Model, Sweep
-from planaris.tensor.run import MAX_BOND, Run
+from planaris.tensor.run import MARGINAL_TOLERANCE, MAX_BOND, Run
 from planaris.typing import Array, FloatArray, Rng
-
-MARGINAL_TOLERANCE = 1e-9
-"""Largest change of a probability at which bonds have grown enough."""
 
 
 class Draws(NamedTuple):

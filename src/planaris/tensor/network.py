@@ -163,7 +163,7 @@ class Sweep:
     program : planaris.kernels.tensor.Program
         The steps.
     kind : str
-        ``"grid"``, ``"drawing"`` or ``"layers"``: what the order came from.
+        ``"grid"``, ``"rows"``, ``"drawing"`` or ``"layers"``: what the order came from.
     """
 
     program: tensor.Program
@@ -203,6 +203,9 @@ def plan_sweep(model: Model, network: Network) -> Sweep:
         return _by_strips(network, along, across.astype(np.float64), "grid")
     layers, ranks = _layers(n, edges)
     sweeps = [_by_strips(network, layers, ranks, "layers")]
+    for width in near_rows(n, edges):
+        rows, columns = np.divmod(np.arange(n), width)
+        sweeps.append(_by_strips(network, rows, columns.astype(np.float64), "rows"))
     if isinstance(model, IsingModel) and model.positions is not None:
         for axis in (0, 1):
             strips = _strips(model.positions[:, axis], edges)
@@ -247,6 +250,26 @@ def grid_shape(num_variables: int, edges: IntArray) -> tuple[int, int] | None:
     if columns == 1 or (steps == 1)[(edges.min(1) % columns) == columns - 1].any():
         return None
     return (num_variables // columns, columns)
+
+
+def near_rows(num_variables: int, edges: IntArray) -> list[int]:
+    """Return numbers of columns with which row-major numbers put all edges next to each other.
+
+    Such are lattices with diagonals.
+
+    >>> near_rows(9, np.array([[0, 1], [0, 3], [0, 4], [1, 3], [4, 8]], dtype=np.int32))
+    [3]
+    """
+    if not len(edges):
+        return []
+    longest = int(np.abs(edges[:, 0].astype(np.int64) - edges[:, 1]).max())
+    found = []
+    for columns in (longest, longest - 1):
+        if columns > 1 and num_variables % columns == 0:
+            rows, places = np.divmod(edges.astype(np.int64), columns)
+            if np.abs(np.diff(rows)).max() <= 1 and np.abs(np.diff(places)).max() <= 1:
+                found.append(columns)
+    return found
 
 
 def _by_strips(network: Network, strips: LongArray, heights: FloatArray, kind: str) -> Sweep:

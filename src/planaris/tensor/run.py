@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.errors import InfeasibleError, MethodError, PrecisionError
+from planaris.errors import InfeasibleError, MethodError, PrecisionError, TimeLimitError
 from planaris.kernels import tensor
 from planaris.kernels.tensor import Accuracy, Contraction, ProvedGrid
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Proof, Stats
+from planaris.tensor.changes import Value, change_of, is_stuck, moved
 from planaris.tensor.network import (
     Model,
     Network,
@@ -50,25 +50,21 @@ SAFETY = 4.0
 LARGEST_CHANGE = 0.1
 """Contractions whose log Z differ by more are no estimates."""
 
+MARGINAL_TOLERANCE = 1e-9
+"""Largest change of a probability at which bonds have grown enough."""
+
 COLD = 8.0
 """Log weights of an edge further apart than this: grids are swept in both directions, too."""
 
-NONE: FloatArray = np.zeros(0)
-
 EPS = float(np.finfo(np.float64).eps)
 
-_RELATIVE = (0.5, 0.75)
-# Contractions in turn scale by these powers: an error that does not depend on the bond dimension
-# (weights out of the reach of doubles, at low temperatures) shows in the change, too.
+PAIR_PIVOT = 1e-29
+"""Smallest pivot of contractions in pairs of doubles, which kernels use for pivots below 1e-17."""
 
-
-class Value(NamedTuple):
-    """One contraction."""
-
-    accuracy: Accuracy
-    found: Contraction
-    nodes: FloatArray = NONE
-    edges: FloatArray = NONE
+_RELATIVE = {False: (0.5, 0.75), True: (0.75, 0.9)}
+# Contractions in turn scale by these powers, in doubles and in pairs of them: an error that does
+# not depend on the bond dimension (weights out of the reach of doubles, at low temperatures) shows
+# in the change, too.
 
 
 class Run:
@@ -87,6 +83,8 @@ class Run:
         self.network: Network = to_network(model)
         self.sweep: Sweep = plan_sweep(model, self.network) if sweep is None else sweep
         self.disagreement = 0.0
+        self.first_bond = FIRST_BOND
+        self.in_pairs = False  # of doubles
         n = self.network.num_variables
         self.proof_target = None if tolerance is None else float(tolerance)
         self.tolerance = max(1e-11, 1e-12 * n) if tolerance is None else float(tolerance)
@@ -114,25 +112,53 @@ class Run:
 
     def accuracies(self) -> Iterator[Accuracy]:
         """Yield accuracies with bonds that double every second time, up to the largest."""
-        bond, turn = FIRST_BOND, 0
+        bond, turn = self.first_bond, 0
         while True:
-            yield Accuracy(min(bond, self.max_bond), relative=_RELATIVE[turn % 2])
+            rank, relative = min(bond, self.max_bond), _RELATIVE[self.in_pairs][turn % 2]
+            if self.in_pairs:
+                yield Accuracy(rank, PAIR_PIVOT, relative)
+            else:
+                yield Accuracy(rank, relative=relative)
             bond, turn = bond * 3 // 2 if turn % 2 == 0 else bond * 4 // 3, turn + 1
 
     def converge(self, contract: Callable[[Accuracy], Contraction]) -> list[Value]:
         """Contract with growing bonds until log Z changes by less than the tolerance."""
+
+        def grow() -> list[Value]:
+            return self._grow(lambda accuracy: Value(accuracy, contract(accuracy)), change_of)
+
+        return self._with_digits(grow, change_of)
+
+    def _grow(
+        self, contract: Callable[[Accuracy], Value], change: Callable[[list[Value]], float]
+    ) -> list[Value]:
         values: list[Value] = []
         for accuracy in self.accuracies():
             try:
-                values.append(Value(accuracy, contract(accuracy)))
+                values = [*values, contract(accuracy)]
             except TimeoutError:
                 if len(values) >= 2:
                     break
                 with self.budget.required("no two contractions ended"):
                     raise
-            if values[-1].found.log_partition == -math.inf or self.done(values, change_of(values)):
+            if values[-1].found.log_partition == -math.inf or self.done(values, change(values)):
                 break
+        return values
+
+    def _with_digits(
+        self, grow: Callable[[], list[Value]], change: Callable[[list[Value]], float]
+    ) -> list[Value]:
+        """Contract in doubles, and again in pairs of them where digits and not bonds are short."""
+        values = grow()
         self.compare_directions(values[-1], self.budget)
+        off = max(change(values), change_of(values), self.disagreement)
+        if self.is_cold() and off > self.tolerance and not is_stuck(values):
+            self.in_pairs, known, apart = True, values, self.disagreement
+            try:
+                values = grow()
+                self.compare_directions(values[-1], self.budget)
+            except (TimeoutError, TimeLimitError):
+                values, self.disagreement = known, apart
         return self.checked(values)
 
     def compare_directions(self, value: Value, budget: Budget) -> None:
@@ -194,27 +220,19 @@ class Run:
 
     def converge_marginals(self, budget: Budget) -> list[Value]:
         """Contract with growing bonds until no probability changes by more than the tolerance."""
-        values: list[Value] = []
-        for accuracy in self.accuracies():
-            try:
-                found, nodes, edges = tensor.contract_marginals(
-                    self.network.arrays,
-                    self.sweep.program,
-                    accuracy,
-                    threads=budget.workers(),
-                    history_bytes=0.5 * budget.bytes(),
-                    budget=budget,
-                )
-            except TimeoutError:
-                if len(values) >= 2:
-                    break
-                with self.budget.required("no two contractions ended"):
-                    raise
-            values = [*values[-2:], Value(accuracy, found, nodes, edges)]
-            if found.log_partition == -math.inf or self.done(values, moved(values)):
-                break
-        self.compare_directions(values[-1], budget)
-        return self.checked(values)
+
+        def contract(accuracy: Accuracy) -> Value:
+            found = tensor.contract_marginals(
+                self.network.arrays,
+                self.sweep.program,
+                accuracy,
+                threads=budget.workers(),
+                history_bytes=0.5 * budget.bytes(),
+                budget=budget,
+            )
+            return Value(accuracy, *found)
+
+        return self._with_digits(lambda: self._grow(contract, moved), moved)
 
     def draw(
         self, count: int, seed: int, accuracy: Accuracy, budget: Budget
@@ -360,25 +378,3 @@ class Run:
             seconds=self.budget.seconds(),
             stats=self.stats(values),
         )
-
-
-def change_of(values: list[Value]) -> float:
-    """Return by how much log Z still changes from one contraction to the next.
-
-    Two values that agree by chance are not trusted: a sixteenth of the change before counts.
-    """
-    logs = [value.found.log_partition for value in values[-3:]]
-    changes = [abs(b - a) for a, b in itertools.pairwise(logs)]
-    change = max([*changes[-1:], *(x / 16 for x in changes[:-1])], default=0.0)
-    return math.inf if math.isnan(change) else change
-
-
-def moved(values: list[Value]) -> float:
-    """Return the largest change of a probability between the last two contractions."""
-    if len(values) < 2:
-        return 0.0
-    last, before = values[-1], values[-2]
-    if math.isnan(before.found.log_partition):
-        return math.inf
-    changes = (np.abs(last.nodes - before.nodes), np.abs(last.edges - before.edges))
-    return max(float(x.max(initial=0.0)) for x in changes)

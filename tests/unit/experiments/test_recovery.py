@@ -27,6 +27,8 @@ SMALL = [
     {"part": "family", "family": "small", "q": 0.4, "p": 0.08, "seed": 0},
     {"part": "expander", "degree": 4, "size": 30, "q": 0.2, "p": 0.04, "seed": 0},
     {"part": "constant", "q": 0.4, "p": 0.01, "seed": 0},
+    {"part": "estimated", "size": 28, "q": 0.4, "p": 0.02, "seed": 0},
+    {"part": "estimated", "size": 28, "q": 0.4, "p": 0.1, "seed": 0},
 ]
 
 
@@ -42,8 +44,8 @@ def test_every_part_runs_repeats_and_is_drawn(monkeypatch: pytest.MonkeyPatch) -
     assert "MAP" in results[0].record["mean_error"]
     assert "MAP" not in results[1].record["mean_error"]
     panels = recovery.FIGURE.plot(results)
-    assert len(panels.pictures) == 7
-    assert len(panels.verdicts) == 12
+    assert len(panels.pictures) == 8
+    assert len(panels.verdicts) == 13
     assert all(verdict.rule for verdict in panels.verdicts)
     for result in results:
         assert recovery.FIGURE.plot([result]).pictures

@@ -85,6 +85,64 @@ def test_bounds_enclose_the_energy(method: str) -> None:
         assert sweep.energy_lower[k] <= sweep.energy[k] <= sweep.energy_upper[k]
 
 
+def field_grid(rows: int, columns: int, seed: int) -> pl.IsingModel:
+    rng = np.random.default_rng(seed)
+    return pl.IsingModel.from_image(
+        0.5 * rng.normal(size=(rows, columns)),
+        rng.normal(size=(rows, columns - 1)),
+        rng.normal(size=(rows - 1, columns)),
+    )
+
+
+def test_estimates_of_a_sweep_are_what_enumeration_says() -> None:
+    for model in (field_grid(3, 5, 1), pl.IsingModel([(0, 1)], [1.0], [1, 0], offset=0.3)):
+        betas = [0.0, 0.3, 1.0, 2.0]
+        sweep = pl.thermodynamics(model, betas, "tensor-network")
+        assert sweep.estimated.all()
+        assert not sweep.exact.any()
+        assert sweep.method == "tensor-network"
+        for k, beta in enumerate(betas):
+            log_z, mean, heat = by_enumeration(levels(model), beta)
+            assert sweep.log_partition_lower[k] <= log_z + 1e-12
+            assert sweep.log_partition_upper[k] >= log_z - 1e-12
+            # The sums of the enumeration itself are off by up to 1e-12 in log Z.
+            assert sweep.energy_lower[k] - 1e-10 <= mean <= sweep.energy_upper[k] + 1e-10
+            assert sweep.energy_upper[k] - sweep.energy_lower[k] < 1e-6
+            assert sweep.entropy[k] == pytest.approx(log_z + beta * mean, abs=1e-7)
+            assert sweep.specific_heat[k] == pytest.approx(heat, rel=1e-5, abs=1e-9)
+            assert abs(sweep.specific_heat[k] - heat) <= sweep.specific_heat_error[k] + 1e-9
+
+
+def test_estimates_of_labels_are_what_elimination_says() -> None:
+    rng = np.random.default_rng(2)
+    edges = pl.generate.square_lattice(4).edges.tolist()
+    factors = [((u, v), rng.exponential(size=(3, 3))) for u, v in edges]
+    mrf = pl.MarkovRandomField(np.full(16, 3), factors)
+    betas = [0.5, 1.0]
+    found, exact = (
+        pl.thermodynamics(mrf, betas, method) for method in ("tensor-network", "treewidth")
+    )
+    assert found.log_partition == pytest.approx(exact.log_partition, abs=1e-9)
+    assert found.energy == pytest.approx(exact.energy, abs=1e-7)
+    assert found.specific_heat == pytest.approx(exact.specific_heat, rel=1e-4)
+
+
+def test_sweeps_are_estimated_where_nothing_exact_fits() -> None:
+    model = field_grid(14, 14, 3)
+    narrow = {"memory_limit": 300_000}
+    with pytest.raises(TooLargeError):
+        pl.marginals(model, "treewidth", **narrow)
+    betas = [0.4, 1.2]
+    sweep = pl.thermodynamics(model, betas, **narrow)
+    exact = pl.thermodynamics(model, betas)
+    assert sweep.estimated.all()
+    assert exact.exact.all()
+    assert not exact.estimated.any()
+    assert sweep.log_partition == pytest.approx(exact.log_partition, abs=1e-8)
+    assert sweep.energy == pytest.approx(exact.energy, abs=1e-5)
+    assert sweep.specific_heat == pytest.approx(exact.specific_heat, rel=1e-5)
+
+
 def test_models_are_scaled_by_numbers_of_any_kind() -> None:
     model = pl.IsingModel([(0, 1)], [2.0], fields=[1.0, 0.0], offset=4.0, labels=["a", "b"])
     half = pl.IsingModel([(0, 1)], [1.0], fields=[0.5, 0.0], offset=2.0, labels=["a", "b"])

@@ -7,10 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
+import planaris as pl
 from planaris.errors import ModelError, NotFittedError
 from planaris.generate import shape_mask
 from planaris.learn import GridCRF
-from planaris.learn.grid import fit_logistic
+from planaris.learn.logistic import fit_logistic
 from planaris.reference.brute_force import all_states
 
 
@@ -69,6 +70,31 @@ def test_weights_are_stationary_points_of_what_they_claim_to_maximise(method, rn
         assert loss(best + step) > at_best
         slope = (loss(best + 1e-3 * step) - loss(best - 1e-3 * step)) / 2e-3
         assert abs(slope) < 1e-3 * (loss(best + step) - at_best) + 1e-4
+
+
+def test_likelihood_training_reaches_a_maximum_of_the_exact_likelihood(rng):
+    masks = [shape_mask((5, 7), rng), shape_mask((6, 6), rng), shape_mask((5, 7), rng)]
+    images = [m + 0.6 * rng.standard_normal(m.shape) for m in masks]
+    crf = GridCRF("likelihood", regularization=2.0).fit(images, masks)
+
+    def loss(weights):
+        trial = GridCRF()
+        trial.node_weights_, trial.edge_weights_ = np.split(weights, [len(crf.node_weights_)])
+        total = weights @ weights  # ½ · regularization · ‖w‖²
+        for image, mask in zip(images, masks, strict=True):
+            model = trial.model(image)
+            spins = np.where(mask, 1, -1).ravel()
+            total += pl.log_partition(model, "treewidth").value - model.log_weight(spins)
+        return total
+
+    best = np.concatenate([crf.node_weights_, crf.edge_weights_])
+    at_best = loss(best)
+    for _ in range(6):
+        step = 0.05 * rng.standard_normal(len(best))
+        assert loss(best + step) > at_best
+    for method in ("piecewise", "pseudo-likelihood"):
+        other = GridCRF(method, regularization=2.0).fit(images, masks)
+        assert loss(np.concatenate([other.node_weights_, other.edge_weights_])) > at_best
 
 
 def test_potentials_are_a_model(rng):

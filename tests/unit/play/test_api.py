@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import planaris as pl
 from helpers.clocks import TickClock
 from planaris.budget import use_clock
 from planaris.embed import Embedding
@@ -338,6 +339,18 @@ def test_work_that_is_too_large_says_so():
     assert not estimate["exact"]
     assert not estimate["checked"]
     assert estimate["check_seconds"] is None  # nothing was looked at
+
+
+def test_marginals_of_wide_images_are_estimated():
+    source = wide_image(side=34, smoothness=0.5)
+    found = ask("marginals", source)
+    assert (found["exact"], found["method"]) == (False, "tensor-network")
+    assert found["stated_error"] < 1e-6
+    model = build_scene({"source": source}).model
+    wanted = pl.marginals(model, "tensor-network").nodes
+    assert found["nodes"] == pytest.approx(wanted.tolist(), abs=2e-6)
+    narrow = ask("marginals", wide_image(side=9))
+    assert (narrow["exact"], narrow["stated_error"]) == (True, None)
 
 
 def test_large_images_are_sampled_from_the_past():

@@ -61,6 +61,33 @@ def test_edges_and_joint_agree(rng: np.random.Generator) -> None:
     assert abs(joint.q - edges.q) < joint.q_error
 
 
+def test_estimated_likelihoods_are_climbed_like_exact_ones(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    groups = rng.integers(0, 2, 99)
+    for p, q in ((0.05, 0.3), (0.12, 0.2)):
+        seen = observe(pl.generate.square_lattice(11, 9), rng.choice([-1, 1], 99), p, q, rng)
+        options = {"method": "joint", "node_groups": groups}
+        exact = estimate_noise(seen, **options)
+        monkeypatch.setattr(noise, "JOINT_SECONDS", {"auto": 0.0, "joint": 0.0})
+        found = estimate_noise(seen, **options)
+        monkeypatch.undo()
+        assert (exact.exact, found.exact) == (True, False)
+        assert found.p == pytest.approx(exact.p, abs=1e-6)
+        assert found.q == pytest.approx(exact.q, abs=1e-6)
+        assert found.q_error == pytest.approx(exact.q_error, rel=1e-3)
+        assert found.log_likelihood == pytest.approx(exact.log_likelihood, abs=1e-8)
+
+
+def test_nodes_count_where_edges_leave_no_order(rng: np.random.Generator) -> None:
+    # From the edges alone q is far off here: samples of the labels do not agree.
+    seen = observe(pl.generate.square_lattice(30), 1, 0.12, 0.1, rng)
+    found = estimate_noise(seen, rng=rng)
+    assert (found.method, found.exact) == ("joint", False)
+    assert abs(found.p - 0.12) < 4 * found.p_error < 0.05
+    assert abs(found.q - 0.1) < 4 * found.q_error < 0.06
+
+
 def test_large_graphs_are_sampled_on_a_part(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
@@ -94,6 +121,20 @@ def test_other_graphs_are_estimated_by_plugging_in(rng: np.random.Generator) -> 
         estimate_noise(seen, method="edges")
     with pytest.raises(MethodError, match="joint likelihood"):
         estimate_noise(seen, method="joint")
+
+
+def test_graphs_that_are_not_planar_are_climbed_along_a_sweep(rng: np.random.Generator) -> None:
+    lattice = np.arange(25 * 25).reshape(25, 25)
+    grid = pl.generate.square_lattice(25).edges
+    crossed = [
+        np.c_[lattice[:-1, :-1].ravel(), lattice[1:, 1:].ravel()],
+        np.c_[lattice[:-1, 1:].ravel(), lattice[1:, :-1].ravel()],
+    ]
+    seen = observe((625, np.concatenate([grid, *crossed])), 1, 0.03, 0.3, rng)
+    found = estimate_noise(seen, rng=rng)
+    assert (found.method, found.exact) == ("joint", False)
+    assert abs(found.p - 0.03) < 4 * found.p_error < 0.03
+    assert abs(found.q - 0.3) < 4 * found.q_error < 0.08
 
 
 def test_known_noise_is_kept() -> None:

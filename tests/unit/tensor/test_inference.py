@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from planaris.kernels import tensor as kernel
 from planaris.kernels.tensor import Accuracy
 from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
+from planaris.tensor.changes import Value, change_of
 from planaris.tensor.network import grid_shape, plan_sweep, to_network
 
 STRONG = ("huge and tiny", "far apart")
@@ -281,3 +284,50 @@ def test_stated_errors_hold_at_low_temperatures(seed):
         answered += 1
         assert found.lower - 1e-9 <= exact.value <= found.upper + 1e-9
     assert answered > 4
+
+
+@pytest.mark.parametrize(("beta", "error"), [(10.0, 1e-10), (30.0, 4e-9)])
+def test_cold_grids_take_more_digits(beta, error):
+    rng = np.random.default_rng(4)
+    right, down = rng.normal(size=(12, 11)), rng.normal(size=(11, 12))
+    model = pl.IsingModel.from_image(
+        beta * 0.3 * rng.normal(size=(12, 12)), beta * right, beta * down
+    )
+    exact = pl.marginals(model, "treewidth")
+    found = tensor.log_partition(model)
+    assert abs(found.value - exact.log_z) < error
+    assert found.lower <= exact.log_z <= found.upper
+    probabilities = tensor.marginals(model)
+    assert np.abs(probabilities.nodes - exact.nodes).max() <= probabilities.error
+    assert np.abs(probabilities.edges - exact.edges).max() <= probabilities.error
+
+
+def test_lattices_with_diagonals_are_swept_by_rows():
+    n = 9
+    index = np.arange(n * n).reshape(n, n)
+    diagonals = [
+        np.c_[index[:-1, :-1].ravel(), index[1:, 1:].ravel()],
+        np.c_[index[:-1, 1:].ravel(), index[1:, :-1].ravel()],
+    ]
+    edges = np.concatenate([pl.generate.square_lattice(n).edges, *diagonals])
+    rng = np.random.default_rng(1)
+    model = pl.IsingModel(edges, 0.6 * rng.normal(size=len(edges)), rng.normal(size=n * n))
+    sweep = plan_sweep(model, to_network(model))
+    assert (sweep.kind, sweep.width) == ("rows", n + 1)
+    assert sweep.cost < 6 * n * n  # swaps do not add up along the line
+    found = tensor.log_partition(model)
+    assert abs(found.value - pl.log_partition(model, "treewidth").value) < 1e-9
+
+
+def test_bonds_at_their_limit_do_not_hide_the_last_change():
+    def values(*found):
+        return [
+            Value(Accuracy(rank), SimpleNamespace(log_partition=log, largest_bond=rank))
+            for rank, log in found
+        ]
+
+    growing = values((16, 1.0), (24, 1.016), (32, 1.0160001))
+    assert change_of(growing) == pytest.approx(0.001)
+    assert change_of(values((24, 1.0), (32, 1.016), (32, 1.0160001))) == pytest.approx(0.016)
+    assert change_of(values((16, 1.0))) == 0.0
+    assert change_of(values((16, 1.0), (24, np.nan))) == np.inf

@@ -62,7 +62,7 @@ TIES = 20
 
 
 def trials(settings: Settings) -> list[Params]:
-    """Return grids for all estimators, large ones, a sweep of q, planar graphs and expanders."""
+    """Return grids of three sizes, a sweep of q, planar graphs and expanders."""
     quick = settings.quick
     listed: list[Params] = [
         {"part": "grid", "size": 20, "q": 0.4, "p": p, "seed": seed}
@@ -74,6 +74,11 @@ def trials(settings: Settings) -> list[Params]:
         {"part": "large", "size": 1000, "q": 0.4, "p": p, "seed": seed}
         for seed in range(1 if quick else 10)
         for p in (LARGE_P[::3] if quick else LARGE_P)
+    ]
+    listed += [
+        {"part": "estimated", "size": 100, "q": 0.4, "p": p, "seed": seed}
+        for seed in range(1 if quick else 10)
+        for p in (GRID_P[::3] if quick else GRID_P)
     ]
     listed += [
         {"part": "sweep", "size": 20, "p": 0.05, "q": q, "seed": seed}
@@ -193,6 +198,21 @@ def _run_large(params: Params, rng: np.random.Generator) -> Record:
     }
 
 
+def _run_estimated(params: Params, rng: np.random.Generator) -> Record:
+    """Compare two-step with optimal marginals, which tensor networks estimate."""
+    p, q, seen = _observe(square_lattice(params["size"]), params, rng)
+    found = {
+        "two-step": TwoStep(tie_breaks=TIES).recover(seen, rng),
+        "marginals": Marginal(p, q).recover(seen, rng),
+    }
+    return {
+        **_errors(found),
+        "mean_error": {"two-step": found["two-step"].mean_error(-1)},
+        "exact": {name: bool(one.exact) for name, one in found.items()},
+        "method": {name: one.method for name, one in found.items()},
+    }
+
+
 def _run_sweep(params: Params, rng: np.random.Generator) -> Record:
     p, q, seen = _observe(square_lattice(params["size"]), params, rng)
     found = {
@@ -237,6 +257,7 @@ _RUNS: dict[str, Callable[[Params, np.random.Generator], Record]] = {
     "expander": _run_expander,
     "constant": _run_constant,
     "wide": _run_wide,
+    "estimated": _run_estimated,
 }
 
 

@@ -18,6 +18,7 @@ from planaris.experiments.figures.recovery_bands import (
     size_of,
     table_rows,
 )
+from planaris.experiments.figures.recovery_estimated import draw_estimated
 from planaris.experiments.figures.recovery_theory import draw_constant, lemma_verdict
 from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound, upper_bound
@@ -417,6 +418,7 @@ def _expander(results: list[Result]) -> Panels:
 
 _DRAW: dict[str, Callable[[list[Result]], Panels]] = {
     "grid": _grid,
+    "estimated": draw_estimated,
     "large": _large,
     "sweep": _sweep,
     "family": _family,

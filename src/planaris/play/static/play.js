@@ -188,6 +188,7 @@ function verdict(answer) {
   const checked = answer.checked === null ? "" : answer.checked ? " · certificate checked" : " · not proved a second way";
   const how = `${answer.method}${checked} · ${time(answer.seconds)}`;
   if (answer.exact) return `exact · ${how}`;
+  if (answer.stated_error != null) return `estimated, stated error ${digits(answer.stated_error, 1)} · ${how}`;
   if (answer.lower === undefined) return `estimate, with no bound on its error · ${how}`;
   return `interval [${digits(answer.lower, 9)}, ${digits(answer.upper, 9)}] · ${how}`;
 }

@@ -1,0 +1,103 @@
+"""Climbing the likelihood of observed nodes and edges together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from planaris.models import IsingModel
+from planaris.recover.levels import LARGEST_WEIGHT, Levels
+from planaris.recover.observe import Observations
+from planaris.recover.weights import noise_of
+from planaris.result import Marginals
+from planaris.typing import FloatArray
+
+
+def climb_joint(
+    observations: Observations,
+    known: tuple[Levels, Levels],
+    marginals: Callable[[IsingModel], Marginals],
+    start: tuple[float, float],
+) -> tuple[tuple[Any, Any], tuple[Any, Any], float]:
+    """Return noise of edges and of nodes, each with its error, and the log likelihood.
+
+    Parameters
+    ----------
+    observations : Observations
+        What was seen.
+    known : tuple of Levels
+        What is known of the noise of edges and nodes.
+    marginals : callable
+        Marginals of a model, with its log Z.
+    start : tuple of float
+        Weights of edges and nodes to climb from.
+    """
+    from scipy.optimize import minimize
+
+    n = observations.graph.num_nodes
+    seen = observations.edges != 0, observations.nodes != 0
+    splits = known[0].num_free
+
+    def likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+        # Zero weights would change the order.
+        J = np.maximum(known[0].weights(x[:splits]), 1e-9)
+        h = np.maximum(known[1].weights(x[splits:]), 1e-9)
+        found = marginals(observations.model(J, h))
+        value = found.log_z - n * math.log(2)
+        value -= float(log2cosh(J)[seen[0]].sum() + log2cosh(h)[seen[1]].sum())
+        edge = observations.edges * (2 * np.asarray(found.edges) - 1) - np.tanh(J) * seen[0]
+        node = observations.nodes * (2 * np.asarray(found.nodes) - 1) - np.tanh(h) * seen[1]
+        return value, np.concatenate([known[0].sums(edge), known[1].sums(node)])
+
+    def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = likelihood(x)
+        return -value, -gradient
+
+    best = np.concatenate([np.full(side.num_free, w) for side, w in zip(known, start, strict=True)])
+    if len(best):
+        best = minimize(
+            negative,
+            best,
+            jac=True,
+            bounds=[(0.0, LARGEST_WEIGHT)] * len(best),
+            method="L-BFGS-B",
+            options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
+        ).x
+    errors = standard_errors(likelihood, best)
+    edges = known[0].result(best[:splits], errors[:splits])
+    nodes = known[1].result(best[splits:], errors[splits:])
+    return edges, nodes, likelihood(best)[0]
+
+
+def standard_errors(
+    likelihood: Callable[[np.ndarray], tuple[float, np.ndarray]], best: np.ndarray
+) -> np.ndarray:
+    """Return standard errors of the noise of every free level from the observed information."""
+    step = 1e-3
+    hessian = np.zeros((len(best), len(best)))
+    for k in range(len(best)):
+        up, down = best.copy(), best.copy()
+        up[k] += step
+        down[k] = max(down[k] - step, 0.0)
+        hessian[k] = (likelihood(up)[1] - likelihood(down)[1]) / (up[k] - down[k])
+    if not len(best):
+        return np.zeros(0)
+    information = -(hessian + hessian.T) / 2
+    values, vectors = np.linalg.eigh(information)
+    flat = values <= 1e-6 * max(float(np.abs(values).max()), 1.0)
+    spread = (vectors**2) @ np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
+    spread[(vectors**2 @ flat) > 1e-6] = math.inf
+    noise = np.array([noise_of(w) for w in best.tolist()])
+    return np.asarray(2 * noise * (1 - noise) * np.sqrt(spread))
+
+
+def log2cosh(x: FloatArray) -> FloatArray:
+    """Return log(2 cosh x).
+
+    >>> log2cosh(np.array([0.0, 1000.0])).round(4).tolist()
+    [0.6931, 1000.0]
+    """
+    return np.asarray(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))))

@@ -1,0 +1,58 @@
+"""By how much contractions with growing bonds still differ."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from planaris.kernels.tensor import Accuracy, Contraction
+from planaris.typing import FloatArray
+
+NONE: FloatArray = np.zeros(0)
+
+
+class Value(NamedTuple):
+    """One contraction."""
+
+    accuracy: Accuracy
+    found: Contraction
+    nodes: FloatArray = NONE
+    edges: FloatArray = NONE
+
+
+def change_of(values: list[Value]) -> float:
+    """Return by how much log Z still changes from one contraction to the next.
+
+    Two values that agree by chance are not trusted: a sixteenth of the change before counts, and
+    all of it where the bond has not grown since.
+    """
+    logs = [value.found.log_partition for value in values[-3:]]
+    changes = [abs(b - a) for a, b in itertools.pairwise(logs)]
+    before = [x * (1.0 if is_stuck(values) else 1 / 16) for x in changes[:-1]]
+    change = max([*changes[-1:], *before], default=0.0)
+    return math.inf if math.isnan(change) else change
+
+
+def is_stuck(values: list[Value]) -> bool:
+    """Return whether the last two contractions had the same bond, too small for either."""
+    last = [(value.accuracy.max_rank, value.found.largest_bond) for value in values[-2:]]
+    return len(last) == 2 and last[0] == last[1] and last[1][0] == last[1][1]
+
+
+def moved(values: list[Value]) -> float:
+    """Return the largest change of a probability between the last two contractions.
+
+    Where the bond has not grown between them, the change before counts as well.
+    """
+    pairs = list(itertools.pairwise(values[-3 if is_stuck(values) else -2 :]))
+    return max((_moved(before, last) for before, last in pairs), default=0.0)
+
+
+def _moved(before: Value, last: Value) -> float:
+    if math.isnan(before.found.log_partition):
+        return math.inf
+    changes = (np.abs(last.nodes - before.nodes), np.abs(last.edges - before.edges))
+    return max(float(x.max(initial=0.0)) for x in changes)
