@@ -4,9 +4,9 @@ Relative to a state with couplings g = J s s, Z is 2 per component times exp(Σ 
 all cuts of exp(-2 Σ g). A cut meets every face evenly, so this is a sum over even sets of the
 dual graph (:mod:`planaris.verify.recompute.rotations`). The result says which state, which
 faces, and which sets of faces have to be eliminated before the edge that leaves them, with values
-by which the rows are scaled: at low temperature nothing of importance cancels then. None of this
-has to be believed: another state, other sets and other values give the same sum, only less
-accurately.
+by which the rows are scaled: at low temperature nothing of importance cancels then. Another state
+would give the same sum, but less accurately, and two eliminations may then be wrong alike: at low
+temperature the sets of a plane model have to prove that the state is a lowest one.
 
 Accuracy is measured: two eliminations that halve the graph elsewhere differ by their errors.
 """
@@ -39,6 +39,9 @@ MAX_EDGES = 250_000
 MAX_GENUS = 2
 RUNS = 3
 """Eliminations on surfaces of higher genus, where terms of both signs may cancel."""
+
+WEAK = 3.0
+"""Couplings up to here are added up relative to any state: nothing of importance cancels."""
 
 NEAR = 1e-6
 """Error of log Z from which wider floats are tried."""
@@ -140,7 +143,11 @@ class _CutSum:
         if genus > MAX_GENUS:
             return None
         agree = (spins[bare.edges[:, 0]] * spins[bare.edges[:, 1]]).astype(np.float64)
-        return cls(dual, genus, agree, bare.couplings * agree, sets)
+        gauged = bare.couplings * agree
+        if genus == 0 and np.abs(gauged).max() > WEAK:
+            lowest = sets.prove_lowest(dual.whole[dual.ends[: len(gauged)]], gauged)
+            require(lowest, "the state is a lowest one, by the sets of walks")
+        return cls(dual, genus, agree, gauged, sets)
 
     def evaluate(self, weights: FloatArray | None) -> tuple[float, float, float, float] | None:
         """Return the logarithm of the sum over cuts and its derivative, each with its spread."""

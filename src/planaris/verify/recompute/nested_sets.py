@@ -20,6 +20,9 @@ from planaris.verify.recompute.rotations import Rotations
 MAX_NESTED = 1000
 """Sets around a face; proofs with more are not followed."""
 
+NEARLY = 1e-9
+"""Relative rounding of values, which are sums."""
+
 UNWAITED = 1.0
 """Sets are not waited for while entries grow by no more than e to this power."""
 
@@ -61,6 +64,33 @@ class NestedSets:
         depth = np.zeros(num_walks)
         depth[order] = np.maximum(np.cumsum(steps)[:-1], 0.0)
         return cls(order, start, stop, parent, values, innermost, depth)
+
+    def prove_lowest(self, walks: Array, gauged: FloatArray) -> bool:
+        """Return whether the sets prove that no state is lower than one with these couplings.
+
+        ``walks`` are those on either side of every edge. No edge is in sets of more than its size,
+        unsatisfied ones (g < 0) are in sets of that much, and every set has one of them, so an odd
+        number in any state.
+        """
+        if self.count == 0:
+            return not np.any(gauged < 0)
+        crossed, size = np.zeros(len(gauged)), np.abs(gauged)
+        at = np.full(len(self.innermost), -1)
+        at[self.order] = np.arange(len(self.order))
+        below, leaving = gauged < 0, np.zeros(self.count, dtype=np.int64)
+        for here, there in (walks.T, walks[:, ::-1].T):
+            chain = self._left_behind(here, at[there])
+            if chain is None:
+                return False
+            for edges, sets in chain:
+                crossed[edges] += self.values[sets]
+                np.add.at(leaving, sets[below[edges]], 1)
+        room = NEARLY * (size + self.depth[walks].sum(1))
+        return bool(
+            np.all(crossed <= size + room)
+            and np.all(crossed[below] >= (size - room)[below])
+            and np.all(leaving[self.values > 0] == 1)
+        )
 
     def waits(
         self, dual: Rotations, parts: Parts, below: BoolArray
@@ -106,18 +136,12 @@ class NestedSets:
 
     def _outermost(self, here: Array, there: Array) -> Array | None:
         """Return the largest set around each walk but not around the place beyond; -1 if none."""
-        chain: list[tuple[Array, Array]] = []
+        chain = self._left_behind(here, there)
+        if chain is None:
+            return None
         total = np.zeros(len(here))
-        active, sets = np.arange(len(here)), self.innermost[here]
-        while len(active):
-            place = there[active]
-            leaves = (sets >= 0) & ~((self.start[sets] <= place) & (place < self.stop[sets]))
-            active, sets = active[leaves], sets[leaves]
-            chain.append((active, sets))
+        for active, sets in chain:
             total[active] += 2 * self.values[sets]
-            sets = self.parent[sets]
-            if len(chain) > MAX_NESTED:
-                return None
         found = np.full(len(here), -1)
         inner = np.zeros(len(here))
         for active, sets in chain:
@@ -125,6 +149,23 @@ class NestedSets:
             found[active[matters]] = sets[matters]
             inner[active] += 2 * self.values[sets]
         return found
+
+    def _left_behind(self, here: Array, there: Array) -> list[tuple[Array, Array]] | None:
+        """Return pairs (which, set) of sets around walks but not around the places beyond.
+
+        From the innermost on, as arrays of those as far out; None if there are too many.
+        """
+        chain: list[tuple[Array, Array]] = []
+        active, sets = np.arange(len(here)), self.innermost[here]
+        while len(active):
+            place = there[active]
+            leaves = (sets >= 0) & ~((self.start[sets] <= place) & (place < self.stop[sets]))
+            active, sets = active[leaves], sets[leaves]
+            chain.append((active, sets))
+            sets = self.parent[sets]
+            if len(chain) > MAX_NESTED:
+                return None
+        return chain
 
 
 def _innermost(size: int, start: Array, stop: Array) -> Array:
