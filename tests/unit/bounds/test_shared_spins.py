@@ -22,6 +22,7 @@ from planaris.result import Bounds, ConditionalPieces, HolderPieces, LogPartitio
 from planaris.subgraphs.covers import Cover, StripShape, lattice_places, make_cover, strip_cover
 from planaris.subgraphs.guest_spins import conditional_cover
 from planaris.verify import check_result
+from planaris.verify.proofs.shared_spins import holder_bound
 
 ALONE = Budget(threads=1)
 
@@ -209,6 +210,16 @@ def proved() -> tuple[IsingModel, float, ConditionalPieces, HolderPieces]:
     above.minimise(5, ALONE)
     below.step(ALONE)
     return model, enumerate_states(model).log_partition, below.proof(), above.proof()
+
+
+def test_weights_too_small_for_doubles_are_refused(proved: Any) -> None:
+    """Logarithms divided by them would be infinite, and sums over states too small."""
+    model, _, _, above = proved
+    weights = above.weights.copy()
+    spin = int(np.flatnonzero(np.bincount(above.spins) == 2)[0])
+    weights[np.flatnonzero(above.spins == spin)] = 1e-310, 1.0
+    with pytest.raises(VerificationError, match="weights are at least"):
+        holder_bound(model, replace(above, weights=weights))
 
 
 def test_forged_pieces_are_refused(proved: Any) -> None:

@@ -18,6 +18,12 @@ from planaris.verify.recompute.elimination import Recomputed
 
 _UNIT = 2.0**-53
 
+LEAST_WEIGHT = 1e-50
+"""Smaller ones would take logarithms, which are divided by them, past the range of doubles."""
+
+LARGEST = 1e200
+"""Logarithms of larger size are not followed."""
+
 MAX_AXES = 24
 """Spins in the table of a piece, at most; wider ones are not recomputed."""
 
@@ -47,7 +53,8 @@ class _Pieces:
         count = np.size(proof.spin_offsets) - 1
         spin_begins = runs(proof.spin_offsets, "spin_offsets", count, len(spins))
         edge_begins = runs(proof.edge_offsets, "edge_offsets", count, len(edges))
-        require(bool(np.all((weights > 0) & (weights <= 1))), "weights are positive, at most one")
+        inside = (weights >= LEAST_WEIGHT) & (weights <= 1)
+        require(bool(np.all(inside)), f"weights are at least {LEAST_WEIGHT}, at most one")
         finite = np.isfinite(fields).all() and np.isfinite(couplings).all()
         require(bool(finite), "fields and couplings are numbers")
         owner = np.repeat(np.arange(count), np.diff(spin_begins))
@@ -103,6 +110,8 @@ class _Table:
     axes: list[int] = field(default_factory=list)
     value: float = 0.0
     slack: float = 0.0
+    terms: int = 0  # added to every entry since the last spin was removed
+    added: float = 0.0  # and their sizes
 
     def shaped(self, *spins: int) -> tuple[int, ...]:
         return tuple(2 if spin in spins else 1 for spin in self.axes)
@@ -115,24 +124,32 @@ class _Table:
     def couple(self, u: int, v: int, coupling: float) -> None:
         self.need(u)
         self.need(v)
-        table = coupling * np.array([[1.0, -1.0], [-1.0, 1.0]])
-        self.logs = self.logs + table.reshape(self.shaped(u, v))
+        self._add(coupling * np.array([[1.0, -1.0], [-1.0, 1.0]]), u, v)
 
     def bias(self, spin: int, minus: float, plus: float) -> None:
         self.need(spin)
-        self.logs = self.logs + np.array([minus, plus]).reshape(self.shaped(spin))
+        self._add(np.array([minus, plus]), spin)
+
+    def _add(self, logs: FloatArray, *spins: int) -> None:
+        self.logs = self.logs + logs.reshape(self.shaped(*spins))
+        self.terms += 1
+        self.added += float(np.abs(logs).max())
 
     def remove(self, spin: int, join: Callable[[FloatArray, FloatArray], FloatArray]) -> None:
         """Replace the two halves of a spin by what ``join`` makes of them."""
         axis = self.axes.index(spin)
         minus, plus = (np.take(self.logs, k, axis) for k in (0, 1))
-        size = float(np.abs(self.logs).max())
+        # No sum on the way was larger than what came of it and all that was added.
+        size = float(np.abs(self.logs).max()) + self.added
         joined = join(minus, plus)
         self.axes.remove(spin)
         top = float(joined.max())
         self.logs, self.value = joined - top, self.value + top
         # Sums, products and logarithms of numbers of this size, rounded a few times each.
-        self.slack += _UNIT * (32 * (size + 2) + 2 * abs(self.value))
+        self.slack += _UNIT * ((32 + 2 * self.terms) * (size + 2) + 2 * abs(self.value))
+        self.terms, self.added = 0, 0.0
+        if not size < LARGEST:  # divided by a weight it might be infinite
+            self.slack = math.inf
 
 
 def holder_bound(model: IsingModel, proof: HolderPieces) -> Recomputed | None:
@@ -209,8 +226,9 @@ def _summed(
     values: list[float] = []
     miss, slack = pieces.missed()
     for k in range(len(pieces.spin_begins) - 1):
-        table = _piece(pieces, k, join_of)
-        if table is None:
+        with np.errstate(all="ignore"):  # what overflows is not finite in the end
+            table = _piece(pieces, k, join_of)
+        if table is None or not math.isfinite(table.value + table.slack):
             return None
         values.append(table.value)
         slack += table.slack
