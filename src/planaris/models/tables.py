@@ -233,6 +233,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
 
     Examples
     --------
+    >>> from planaris import MarkovRandomField
     >>> mrf = MarkovRandomField([2, 2], [((0,), [1, 2]), ((1, 0), [[1, 3], [1, 1]])])
     >>> view = mrf.pairwise_view()
     >>> view.edges.tolist(), view.edge_log(0).round(3).tolist()
