@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -183,17 +184,20 @@ def test_a_cluster_survives_a_lost_worker(tmp_path):
                 yield {"name": f"model {k}", "gate": str(tmp_path)}
 
         work = run_all(wait_for_file, pending(), scheduler=cluster.scheduler_address)
-        import threading
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(list, work)
 
-        found: list[tuple] = []
-        thread = threading.Thread(target=lambda: found.extend(work))
-        thread.start()
-        wait_until(lambda: len(set(lines(tmp_path / "workers"))) == 2)
-        assert len(taken) <= 8  # four for each worker, not all thirty
-        os.kill(int(lines(tmp_path / "workers")[0]), signal.SIGKILL)
-        wait_until(lambda: len(set(lines(tmp_path / "workers"))) >= 3)  # the nanny starts another
-        (tmp_path / "go").touch()
-        thread.join()
+            def wait_for_workers(count: int) -> None:
+                seen = tmp_path / "workers"
+                wait_until(lambda: len(set(lines(seen))) >= count or ended.done())
+                assert not ended.done(), ended.result()
+
+            wait_for_workers(2)
+            assert len(taken) <= 8  # four for each worker, not all thirty
+            os.kill(int(lines(tmp_path / "workers")[0]), signal.SIGKILL)
+            wait_for_workers(3)  # the nanny starts another
+            (tmp_path / "go").touch()
+            found = ended.result()
     assert sorted(index for index, _, _ in found) == list(range(30))
     assert all(error == "" for _, _, error in found)
 
