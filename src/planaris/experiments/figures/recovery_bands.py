@@ -83,6 +83,19 @@ def set_ticks(axes: Any, places: Sequence[float]) -> None:
     axes.minorticks_off()
 
 
+def set_noise_axes(axes: Any, title: str, noises: Sequence[float], *, least: float = 5e-5) -> None:
+    """Show shares of wrong labels over the edge noise, both on logarithmic scales."""
+    axes.set_ylim(least, 0.7)  # before the scale: there may be no error at all
+    axes.set(
+        title=title,
+        xlabel="edge noise p",
+        ylabel="share of wrong labels",
+        xscale="log",
+        yscale="log",
+    )
+    set_ticks(axes, noises)
+
+
 def table_rows(results: Sequence[Result], by: str, names: Sequence[str]) -> list[list[Any]]:
     """Return rows of mean errors, one per value of a parameter."""
     columns = [means(results, by, error_of(name))[:2] for name in names]

@@ -11,7 +11,7 @@ from planaris.experiments.figures.recovery_bands import (
     draw_band,
     error_of,
     mean_error_of,
-    set_ticks,
+    set_noise_axes,
     size_of,
 )
 from planaris.experiments.summaries import PALETTE, means
@@ -34,15 +34,7 @@ def draw_estimated(results: Sequence[Result]) -> Panels:
     low = np.linspace(0.008, LOWER_VALID, 60)
     axes.plot(low, lower_bound(low, q, nodes) / nodes, ls=":", c="k", lw=1, label="(5/2)p²q")
     axes.axvline(THRESHOLD, ls="--", c="k", lw=1, label=f"p = {THRESHOLD}")
-    axes.set_ylim(5e-5, 0.7)
-    axes.set(
-        title="two-step and optimal marginals",
-        xlabel="edge noise p",
-        ylabel="share of wrong labels",
-        xscale="log",
-        yscale="log",
-    )
-    set_ticks(axes, [0.01, 0.02, 0.04, 0.08, 0.16])
+    set_noise_axes(axes, "two-step and optimal marginals", [0.01, 0.02, 0.04, 0.08, 0.16])
     axes.legend(fontsize=7)
     ps, two, _ = means(results, "p", mean_error_of("two-step"))
     _, best, _ = means(results, "p", error_of("marginals"))

@@ -14,7 +14,7 @@ from planaris.experiments.figures.recovery_bands import (
     fit_exponent,
     isolated_error,
     mean_error_of,
-    set_ticks,
+    set_noise_axes,
     size_of,
     table_rows,
 )
@@ -65,15 +65,7 @@ def _grid(results: list[Result]) -> Panels:
     high = np.linspace(0.008, UPPER_VALID, 20)
     right.plot(high, upper_bound(high, nodes) / nodes, ls="--", c="k", lw=1, label="8p²")
     left.set(title="all estimators", xlabel="edge noise p", ylabel="share of wrong labels")
-    right.set_ylim(5e-5, 0.7)  # before the scale: there may be no error at all
-    right.set(
-        title="the good ones, and theory",
-        xlabel="edge noise p",
-        xscale="log",
-        yscale="log",
-        ylabel="share of wrong labels",
-    )
-    set_ticks(right, [0.01, 0.02, 0.04, 0.08, 0.16])
+    set_noise_axes(right, "the good ones, and theory", [0.01, 0.02, 0.04, 0.08, 0.16])
     for axes in (left, right):
         axes.legend(fontsize=7)
     rows = table_rows(results, "p", ESTIMATORS)
@@ -340,15 +332,7 @@ def _family(results: list[Result]) -> Panels:
             for name in ("c1", "c2")
         ]
         rows.append([family, *(found.get(p) for p in ps), *expansion])
-    axes.set_ylim(1e-5, 0.7)
-    axes.set(
-        title="two-step on planar graphs",
-        xlabel="edge noise p",
-        ylabel="share of wrong labels",
-        xscale="log",
-        yscale="log",
-    )
-    set_ticks(axes, ps)
+    set_noise_axes(axes, "two-step on planar graphs", ps, least=1e-5)
     axes.legend(fontsize=7)
     dense = [error for family, error in least.items() if family != "roads"]
     return Panels(
