@@ -15,9 +15,9 @@ from planaris.errors import VerificationError
 from planaris.kernels.tensor import prove_grid
 from planaris.result import Contraction, load_result
 from planaris.verify import check_result
-from planaris.verify.proofs import boundary_boxes, boundary_rows, contraction
-from planaris.verify.proofs.contraction import contraction_interval
-from planaris.verify.proofs.rounding import difference, exponentials, gamma
+from planaris.verify.proofs.tensor_network import boundary_boxes, boundary_rows, contraction
+from planaris.verify.proofs.tensor_network.contraction import contraction_interval
+from planaris.verify.proofs.tensor_network.rounding import difference, exponentials, gamma
 
 BONDS = (1, 2, 3, 4, 8, 32)
 EFFORTS = ([(1, 2)], [(1, 6)], [(2, 6)], [(4, 14)], [(8, 60)])

@@ -16,7 +16,7 @@ from planaris.budget import Budget
 from planaris.embed import Embedding, torus_lattice
 from planaris.errors import InfeasibleError
 from planaris.methods.bounds import with_ground_state
-from planaris.verify.proofs.partition_bounds import check_interval
+from planaris.verify.proofs.log_partition.partition_bounds import check_interval
 
 
 def random_torus(side: int, beta: float, seed: int) -> tuple[IsingModel, Embedding]:

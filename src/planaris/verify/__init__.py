@@ -4,9 +4,9 @@ from planaris.verify.claims import check_ground_state, check_log_partition
 from planaris.verify.embedding import check_plane
 from planaris.verify.findings import CheckReport, Finding
 from planaris.verify.proofs.any_proof import check_proof
-from planaris.verify.proofs.ground_state import check_certificate
+from planaris.verify.proofs.energy.ground_state import check_certificate
+from planaris.verify.proofs.energy.tjoin import check_perfect_matching, check_tjoin
 from planaris.verify.proofs.kuratowski import check_kuratowski
-from planaris.verify.proofs.tjoin import check_perfect_matching, check_tjoin
 from planaris.verify.results import check_result
 
 __all__ = [

@@ -20,7 +20,7 @@ from planaris.verify.exactness import (
     is_tolerance,
     log_partition_tolerance,
 )
-from planaris.verify.proofs.ground_state import (
+from planaris.verify.proofs.energy.ground_state import (
     beyond,
     check_certificate,
     energy_terms,

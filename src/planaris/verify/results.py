@@ -40,7 +40,7 @@ from planaris.verify.findings import CheckReport, Finding
 from planaris.verify.marginals import check_marginals
 from planaris.verify.proof_arrays import require
 from planaris.verify.proofs.any_proof import check_planarity
-from planaris.verify.proofs.ground_state import (
+from planaris.verify.proofs.energy.ground_state import (
     beyond,
     check_certificate,
     energy_quantum,
@@ -48,8 +48,8 @@ from planaris.verify.proofs.ground_state import (
     proved_bound,
     require_lower,
 )
-from planaris.verify.proofs.label_steps import bound_by_labels
-from planaris.verify.proofs.partition_bounds import check_interval
+from planaris.verify.proofs.energy.label_steps import bound_by_labels
+from planaris.verify.proofs.log_partition.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import Recomputed, least_energy
 from planaris.verify.recompute.log_partition import log_partition_anew
 

@@ -22,7 +22,7 @@ from planaris.result import Bounds, ConditionalPieces, HolderPieces, LogPartitio
 from planaris.subgraphs.covers import Cover, StripShape, lattice_places, make_cover, strip_cover
 from planaris.subgraphs.guest_spins import conditional_cover
 from planaris.verify import check_result
-from planaris.verify.proofs.shared_spins import holder_bound
+from planaris.verify.proofs.log_partition.shared_spins import holder_bound
 
 ALONE = Budget(threads=1)
 

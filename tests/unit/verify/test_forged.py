@@ -19,7 +19,7 @@ from planaris.result import Bounds, CutTree, LogPartition, MeanField
 from planaris.result.files import _decode, save_result
 from planaris.selftest.tampering.corruption import KINDS, _places
 from planaris.verify import check_certificate, check_result
-from planaris.verify.proofs.partition_bounds import check_interval
+from planaris.verify.proofs.log_partition.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import recompute
 from planaris.verify.results import _check_bound
 

@@ -30,10 +30,10 @@ from planaris.verify.embedding import check_plane
 from planaris.verify.exactness import energy_tolerance
 from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import require
-from planaris.verify.proofs.ground_state import proved_bound
+from planaris.verify.proofs.energy.ground_state import proved_bound
+from planaris.verify.proofs.energy.label_steps import bound_by_labels
 from planaris.verify.proofs.kuratowski import check_kuratowski
-from planaris.verify.proofs.label_steps import bound_by_labels
-from planaris.verify.proofs.partition_bounds import proved_ends
+from planaris.verify.proofs.log_partition.partition_bounds import proved_ends
 
 Model = IsingModel | MarkovRandomField
 

@@ -13,7 +13,7 @@ from planaris.models import MarkovRandomField
 from planaris.relax.branching.label_search import label_search
 from planaris.result import LabelSteps
 from planaris.verify import check_proof
-from planaris.verify.proofs.label_steps import label_steps_bound
+from planaris.verify.proofs.energy.label_steps import label_steps_bound
 
 PAIR = MarkovRandomField(
     [2, 2], [((0,), [0.0, -1.0]), ((0, 1), [[0.0, -2.0], [-3.0, -1.0]])], log=True

@@ -19,9 +19,9 @@ from planaris.relax import cycle_lp, entropy_bound
 from planaris.result import Bounds, CutsetSum, LabelField, load_result
 from planaris.selftest.models import make_case
 from planaris.verify import check_result
-from planaris.verify.proofs.forests import Forest, forest_log_partitions, is_forest
-from planaris.verify.proofs.label_sums import cutset_bound, label_field_bound
-from planaris.verify.proofs.mini_buckets import mini_bucket_bound as buckets_again
+from planaris.verify.proofs.log_partition.forests import Forest, forest_log_partitions, is_forest
+from planaris.verify.proofs.log_partition.label_sums import cutset_bound, label_field_bound
+from planaris.verify.proofs.log_partition.mini_buckets import mini_bucket_bound as buckets_again
 from planaris.verify.recompute.elimination import recompute
 
 

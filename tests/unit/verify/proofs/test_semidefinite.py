@@ -14,8 +14,8 @@ from planaris.relax import branch_and_cut
 from planaris.result import SemidefiniteTree, load_result
 from planaris.selftest.tampering.corruption import _complete
 from planaris.verify import check_result
-from planaris.verify.proofs.ground_state import proved_bound
-from planaris.verify.proofs.semidefinite import lowest_eigenvalue, semidefinite_bound
+from planaris.verify.proofs.energy.ground_state import proved_bound
+from planaris.verify.proofs.energy.semidefinite import lowest_eigenvalue, semidefinite_bound
 
 
 def solve(model: pl.IsingModel, **options: float) -> pl.GroundState:

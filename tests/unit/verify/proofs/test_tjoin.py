@@ -10,7 +10,7 @@ from helpers.tjoin_cases import Problem, square_dual
 from planaris.errors import VerificationError
 from planaris.matching.tjoins import TJoin, min_weight_perfect_matching, minimum_tjoin
 from planaris.verify import check_perfect_matching, check_tjoin
-from planaris.verify.proofs.tjoin import _lowest_between
+from planaris.verify.proofs.energy.tjoin import _lowest_between
 
 EDGES = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5)]
 WEIGHTS = [2, 2, 2, 9, 9, 9]

@@ -18,8 +18,8 @@ from planaris.models import IsingModel
 from planaris.result import Contraction
 from planaris.typing import FloatArray, LongArray
 from planaris.verify.proof_arrays import indices, require, runs, whole_row
-from planaris.verify.proofs.boundary_boxes import Boxes, Chain
-from planaris.verify.proofs.boundary_rows import (
+from planaris.verify.proofs.tensor_network.boundary_boxes import Boxes, Chain
+from planaris.verify.proofs.tensor_network.boundary_rows import (
     TAU,
     Grid,
     Row,
@@ -28,7 +28,7 @@ from planaris.verify.proofs.boundary_rows import (
     compress,
     even_flat,
 )
-from planaris.verify.proofs.rounding import (
+from planaris.verify.proofs.tensor_network.rounding import (
     TINY,
     UNIT,
     Lost,

@@ -35,20 +35,20 @@ from planaris.verify.conversions import BareModel, as_labels, as_spins, hold_spi
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import components, real_row, require, whole_numbers
-from planaris.verify.proofs.contraction import contraction_interval
-from planaris.verify.proofs.entropies import entropy_bound
-from planaris.verify.proofs.forests import Forest, forest_log_partitions, is_forest
-from planaris.verify.proofs.ground_state import energy_terms, proved_bound
-from planaris.verify.proofs.label_bounds import label_bound
-from planaris.verify.proofs.label_sums import (
+from planaris.verify.proofs.energy.ground_state import energy_terms, proved_bound
+from planaris.verify.proofs.energy.label_bounds import label_bound
+from planaris.verify.proofs.energy.splits import Pieces
+from planaris.verify.proofs.log_partition.entropies import entropy_bound
+from planaris.verify.proofs.log_partition.forests import Forest, forest_log_partitions, is_forest
+from planaris.verify.proofs.log_partition.label_sums import (
     cutset_bound,
     label_field_bound,
     label_trees_bound,
     label_trees_over_cycles_bound,
 )
-from planaris.verify.proofs.mini_buckets import mini_bucket_bound
-from planaris.verify.proofs.shared_spins import conditional_bound, holder_bound
-from planaris.verify.proofs.splits import Pieces
+from planaris.verify.proofs.log_partition.mini_buckets import mini_bucket_bound
+from planaris.verify.proofs.log_partition.shared_spins import conditional_bound, holder_bound
+from planaris.verify.proofs.tensor_network.contraction import contraction_interval
 from planaris.verify.recompute.elimination import Recomputed, recompute
 from planaris.verify.recompute.log_partition import log_partition_anew
 

@@ -15,8 +15,8 @@ from planaris.typing import Array
 from planaris.verify.conversions import BareModel
 from planaris.verify.exactness import energy_tolerance
 from planaris.verify.proof_arrays import require, whole_numbers
-from planaris.verify.proofs.energy_bounds import EnergyBound, energy_bound
-from planaris.verify.proofs.splits import split_bound
+from planaris.verify.proofs.energy.energy_bounds import EnergyBound, energy_bound
+from planaris.verify.proofs.energy.splits import split_bound
 
 
 def check_certificate(model: IsingModel, result: GroundState) -> bool:

@@ -21,7 +21,7 @@ from planaris.result import LabelCycles, LabelSteps, LabelTree, Proof
 from planaris.typing import Array, FloatArray, LongArray
 from planaris.verify.conversions import as_pairwise
 from planaris.verify.proof_arrays import real_row, require, runs, whole_row
-from planaris.verify.proofs.label_bounds import LabelBound, label_bound, label_cycle_bound
+from planaris.verify.proofs.energy.label_bounds import LabelBound, label_bound, label_cycle_bound
 
 _UNIT = 2.0**-53
 

@@ -1,7 +1,8 @@
 """Rows of an Ising grid applied to a matrix product state, and cut back to smaller matrices.
 
 The weights of a row are exact up to a stated error. How the state is cut back needs no proof: any
-matrices will do, and :mod:`planaris.verify.proofs.boundary_boxes` bounds what they miss.
+matrices will do, and :mod:`~planaris.verify.proofs.tensor_network.boundary_boxes` bounds what they
+miss.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from planaris.typing import FloatArray
-from planaris.verify.proofs.rounding import UNIT, Lost, exponentials
+from planaris.verify.proofs.tensor_network.rounding import UNIT, Lost, exponentials
 
 TAU = 10.0 * UNIT
 """Relative error of the weights of a site: four exponentials, their products, one sum."""

@@ -18,8 +18,8 @@ from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
 from planaris.verify.embedding import closed_walks
 from planaris.verify.proof_arrays import components, require, whole_numbers
-from planaris.verify.proofs.semidefinite import semidefinite_bound
-from planaris.verify.proofs.tjoin import packing_value
+from planaris.verify.proofs.energy.semidefinite import semidefinite_bound
+from planaris.verify.proofs.energy.tjoin import packing_value
 
 SEMIDEFINITE_UNITS = 64
 """Norms of matrices are computed in doubles, by verify and by the solver in orders of their own."""

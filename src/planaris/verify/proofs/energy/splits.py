@@ -13,7 +13,7 @@ from planaris.result import Decomposition, SplitProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
 from planaris.verify.proof_arrays import indices, real_row, require, runs
-from planaris.verify.proofs.energy_bounds import EnergyBound, energy_bound
+from planaris.verify.proofs.energy.energy_bounds import EnergyBound, energy_bound
 from planaris.verify.recompute.elimination import recompute
 
 _UNIT = 2.0**-53

@@ -15,7 +15,7 @@ import numpy as np
 
 from planaris.typing import BoolArray, FloatArray, LongArray
 from planaris.verify.proof_arrays import require
-from planaris.verify.proofs.rounding import TINY, UNIT, Lost, gamma, raised
+from planaris.verify.proofs.tensor_network.rounding import TINY, UNIT, Lost, gamma, raised
 
 MOST_BOXES = 20_000
 """At a position: a proof with more is refused."""

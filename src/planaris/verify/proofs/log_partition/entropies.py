@@ -25,7 +25,7 @@ from planaris.verify.proof_arrays import (
     runs,
     whole_row,
 )
-from planaris.verify.proofs.forests import WeightedForests
+from planaris.verify.proofs.log_partition.forests import WeightedForests
 from planaris.verify.recompute.elimination import Recomputed
 
 _UNIT = 2.0**-53

@@ -18,7 +18,11 @@ from planaris.verify.proof_arrays import (
     whole_numbers,
     whole_row,
 )
-from planaris.verify.proofs.forests import Forest, WeightedForests, forest_log_partitions
+from planaris.verify.proofs.log_partition.forests import (
+    Forest,
+    WeightedForests,
+    forest_log_partitions,
+)
 from planaris.verify.recompute.elimination import Factor, Recomputed, eliminate
 
 _UNIT = 2.0**-53

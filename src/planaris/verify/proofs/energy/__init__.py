@@ -1,0 +1,1 @@
+"""Least energies: checks of proofs that no state of a model lies lower."""
