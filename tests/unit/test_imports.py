@@ -179,3 +179,10 @@ def test_verify_uses_no_methods_of_models_that_convert():
     text = "".join(path.read_text() for path in folder.rglob("*.py"))
     for method in ("from_ising", "from_binary_energy", "pairwise_view", ".condition(", ".energy("):
         assert method not in text
+
+
+def test_no_folder_holds_much_more_than_a_dozen_modules():
+    folders: dict[Path, int] = {}
+    for path in Path(planaris.__file__).parent.rglob("*.py"):
+        folders[path.parent] = folders.get(path.parent, -1) + 1  # __init__ is the folder itself
+    assert max(folders.values()) <= 13, {str(f): n for f, n in folders.items() if n > 13}

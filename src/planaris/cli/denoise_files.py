@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from planaris.cli.commands.denoise import How
+from planaris.cli.commands.applications.denoise import How
 from planaris.cli.options import print_json
 from planaris.errors import PlanarisError
 from planaris.io.images import read_image, write_image

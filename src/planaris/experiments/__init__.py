@@ -25,10 +25,10 @@ FIGURES = {
     "cutting-planes": "planaris.experiments.figures.cutting_planes",
     "label-bounds": "planaris.experiments.figures.label_bounds",
     "side-chains": "planaris.experiments.figures.side_chains",
-    "recovery": "planaris.experiments.figures.recovery",
-    "label-recovery": "planaris.experiments.figures.label_recovery",
-    "crf-noise": "planaris.experiments.figures.crf_noise",
-    "decoding": "planaris.experiments.figures.decoding",
+    "recovery": "planaris.experiments.figures.noisy_labels.recovery",
+    "label-recovery": "planaris.experiments.figures.noisy_labels.label_recovery",
+    "crf-noise": "planaris.experiments.figures.noisy_labels.crf_noise",
+    "decoding": "planaris.experiments.figures.quantum_codes.decoding",
 }
 """Name of a figure → its module, imported when it is asked for."""
 

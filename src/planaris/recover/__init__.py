@@ -1,7 +1,6 @@
 """Recover labels from noisy observations of nodes and edges (GRSY15)."""
 
 from planaris.recover.clustering import TwoClusters, two_clusters
-from planaris.recover.crf import CRFNoise, crf_noise, pooled_noise
 from planaris.recover.estimators import (
     MAP,
     CycleLP,
@@ -12,30 +11,21 @@ from planaris.recover.estimators import (
     Recovery,
     TwoStep,
 )
-from planaris.recover.expansion import (
+from planaris.recover.guarantees.error_bounds import (
+    bad_probability,
+    expander_bound,
+    lower_bound,
+    single_flip_error,
+    upper_bound,
+)
+from planaris.recover.guarantees.expansion import (
     WeakExpansion,
     exact_expansion,
     spectral_expansion,
     weak_expansion,
 )
-from planaris.recover.guided import Guided, guided_noise
-from planaris.recover.images import image_noise, observe_image
-from planaris.recover.label_estimators import (
-    LabelEstimator,
-    LabelMAP,
-    LabelMarginal,
-    LabelRecovery,
-    LabelTwoStep,
-)
-from planaris.recover.label_observations import (
-    LabelObservations,
-    label_posterior,
-    observe_labels,
-)
-from planaris.recover.noise import NoiseEstimate, estimate_noise
-from planaris.recover.observe import Graph, Observations, as_graph, observe
-from planaris.recover.polygons import PolygonConstant, polygon_areas, polygon_constant
-from planaris.recover.regions import (
+from planaris.recover.guarantees.polygons import PolygonConstant, polygon_areas, polygon_constant
+from planaris.recover.guarantees.regions import (
     boundary_edges,
     fill_holes,
     fill_in,
@@ -44,13 +34,23 @@ from planaris.recover.regions import (
     region_type,
     wrong_regions,
 )
-from planaris.recover.theory import (
-    bad_probability,
-    expander_bound,
-    lower_bound,
-    single_flip_error,
-    upper_bound,
+from planaris.recover.guided import Guided, guided_noise
+from planaris.recover.images import image_noise, observe_image
+from planaris.recover.labels.estimators import (
+    LabelEstimator,
+    LabelMAP,
+    LabelMarginal,
+    LabelRecovery,
+    LabelTwoStep,
 )
+from planaris.recover.labels.observations import (
+    LabelObservations,
+    label_posterior,
+    observe_labels,
+)
+from planaris.recover.noise_levels.crf import CRFNoise, crf_noise, pooled_noise
+from planaris.recover.noise_levels.maximum_likelihood import NoiseEstimate, estimate_noise
+from planaris.recover.observe import Graph, Observations, as_graph, observe
 from planaris.recover.ties import sample_ground_states
 from planaris.recover.weights import log_odds, noise_of, posterior_model
 

@@ -14,7 +14,7 @@ from planaris.infer import ground_state, marginals
 from planaris.infer.point_marginals import point_marginals
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel
-from planaris.recover.noise import NoiseEstimate, estimate_noise
+from planaris.recover.noise_levels.maximum_likelihood import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Observations, as_labels, as_noises
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.ties import sample_ground_states

@@ -9,9 +9,9 @@ import pytest
 
 from planaris.errors import ModelError
 from planaris.experiments.figure import Result, Settings, stable
-from planaris.experiments.figures import crf_noise, recovery
-from planaris.experiments.figures.recovery_bands import fit_exponent
-from planaris.experiments.figures.recovery_plot import ESTIMATORS
+from planaris.experiments.figures.noisy_labels import crf_noise, recovery
+from planaris.experiments.figures.noisy_labels.bands import fit_exponent
+from planaris.experiments.figures.noisy_labels.plot import ESTIMATORS
 from planaris.experiments.store import plain
 from planaris.generate import noisy_mask, shape_mask, square_lattice
 from planaris.io.images import write_image

@@ -12,7 +12,8 @@ import planaris as pl
 from helpers.recovery_cases import likelihoods
 from planaris.errors import MethodError, NotPlanarError
 from planaris.generate import random_regular_graph
-from planaris.recover import estimate_noise, noise, noise_of, observe
+from planaris.recover import estimate_noise, noise_of, observe
+from planaris.recover.noise_levels import maximum_likelihood as noise
 
 
 def log_likelihood(seen, p: float, q: float) -> float:

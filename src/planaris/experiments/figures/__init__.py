@@ -1,1 +1,1 @@
-"""One module per published figure, with a constant ``FIGURE``."""
+"""Published figures, each a module with a constant ``FIGURE``; large ones are folders."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.infer import ground_state, marginals
-from planaris.recover.label_observations import (
+from planaris.recover.labels.observations import (
     LabelObservations,
     as_classes,
     as_label_noise,

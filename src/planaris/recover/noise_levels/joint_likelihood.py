@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.models import IsingModel
-from planaris.recover.levels import LARGEST_WEIGHT, Levels
+from planaris.recover.noise_levels.levels import LARGEST_WEIGHT, Levels
 from planaris.recover.observe import Observations
 from planaris.recover.weights import noise_of
 from planaris.result import Marginals

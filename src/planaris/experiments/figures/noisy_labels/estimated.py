@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from planaris.experiments.figure import Result
-from planaris.experiments.figures.recovery_bands import (
+from planaris.experiments.figures.noisy_labels.bands import (
     draw_band,
     error_of,
     mean_error_of,
@@ -16,7 +16,7 @@ from planaris.experiments.figures.recovery_bands import (
 )
 from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound
-from planaris.recover.theory import LOWER_VALID
+from planaris.recover.guarantees.error_bounds import LOWER_VALID
 from planaris.report.parts import Panels, Picture, Table, Verdict
 from planaris.report.pictures import new_figure
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.experiments.figure import Figure, Params, Record, Settings
-from planaris.experiments.figures.recovery_plot import plot
+from planaris.experiments.figures.noisy_labels.plot import plot
 from planaris.generate import (
     honeycomb_lattice,
     random_regular_graph,

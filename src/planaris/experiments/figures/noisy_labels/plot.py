@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from planaris.experiments.figure import Result
-from planaris.experiments.figures.recovery_bands import (
+from planaris.experiments.figures.noisy_labels.bands import (
     draw_band,
     draw_band_of,
     error_of,
@@ -18,11 +18,11 @@ from planaris.experiments.figures.recovery_bands import (
     size_of,
     table_rows,
 )
-from planaris.experiments.figures.recovery_estimated import draw_estimated
-from planaris.experiments.figures.recovery_theory import draw_constant, lemma_verdict
+from planaris.experiments.figures.noisy_labels.estimated import draw_estimated
+from planaris.experiments.figures.noisy_labels.theory import draw_constant, lemma_verdict
 from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound, upper_bound
-from planaris.recover.theory import LOWER_VALID, UPPER_VALID
+from planaris.recover.guarantees.error_bounds import LOWER_VALID, UPPER_VALID
 from planaris.report.parts import Panels, Picture, Table, Verdict
 from planaris.report.pictures import new_figure
 

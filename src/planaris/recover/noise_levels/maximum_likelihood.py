@@ -23,8 +23,8 @@ from planaris.infer import ground_state
 from planaris.methods.tensor_network import MISFITS, short_sweep
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
-from planaris.recover.joint_noise import climb_joint, log2cosh, standard_errors
-from planaris.recover.levels import LARGEST_WEIGHT, Levels
+from planaris.recover.noise_levels.joint_likelihood import climb_joint, log2cosh, standard_errors
+from planaris.recover.noise_levels.levels import LARGEST_WEIGHT, Levels
 from planaris.recover.observe import Observations, connected_part
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.weights import log_odds, noise_of

@@ -164,7 +164,7 @@ def _draw_calibration(soft: Sequence[Result]) -> Picture:
 
 
 def _draw_discarding(soft: Sequence[Result]) -> Picture:
-    from planaris.experiments.figures.decoding import DISCARDED
+    from planaris.experiments.figures.quantum_codes.decoding import DISCARDED
 
     figure, grid = new_figure(size=3.6)
     axes = grid[0, 0]

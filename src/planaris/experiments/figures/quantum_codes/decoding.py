@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from planaris.experiments.figure import Figure, Params, Record, Settings
-from planaris.experiments.figures.decoding_plot import plot
+from planaris.experiments.figures.quantum_codes.plot import plot
 from planaris.typing import Array, BoolArray, FloatArray
 
 DISTANCES = {9: 60_000, 15: 40_000, 25: 20_000, 35: 12_000}

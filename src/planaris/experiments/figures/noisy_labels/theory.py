@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planaris.experiments.figure import Result
 from planaris.experiments.summaries import PALETTE
-from planaris.recover.theory import UPPER_VALID
+from planaris.recover.guarantees.error_bounds import UPPER_VALID
 from planaris.report.parts import Panels, Picture, Table, Verdict
 from planaris.report.pictures import new_figure
 

@@ -1,0 +1,1 @@
+"""Decoding of quantum codes: trials, and what they show."""

@@ -1,0 +1,1 @@
+"""Recovery of more than two labels: observations and estimators."""

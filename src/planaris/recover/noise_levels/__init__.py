@@ -1,0 +1,1 @@
+"""Noise levels from observations: by maximum likelihood, or from the weights of a trained model."""
