@@ -6,7 +6,7 @@ faster that is than one thread. `quick` takes small sizes, to see that it runs.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -119,7 +119,9 @@ def with_fields(counts: list[int], marginals: int, log_z: int) -> None:
 
 def main() -> None:
     """Run all."""
-    quick = "quick" in sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("quick", nargs="?", choices=["quick"])
+    quick = parser.parse_args().quick is not None
     pl.ground_state(pl.generate.spin_glass(8, 0), "planar")  # imports
     everything = sorted({1, 2, processors()})
     ends = sorted({1, processors()})

@@ -6,6 +6,7 @@ benchmarks/bench_recovery.py`` prints how two-step scales.
 
 from __future__ import annotations
 
+import argparse
 import time
 
 import numpy as np
@@ -73,6 +74,7 @@ def test_noise(benchmark, method: str) -> None:
 
 def main() -> None:
     """Print seconds of processor time against the number of nodes."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     sizes, seconds = (125, 250, 500, 1000), []
     for size in sizes:
         seen = grid(size, 0.03)

@@ -6,6 +6,8 @@ literature has e = -1.4019 for ±J and -1.3147 for Gaussian couplings. Run as a 
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 
 import planaris as pl
@@ -16,6 +18,7 @@ LITERATURE = {"bimodal": -1.4019, "gaussian": -1.3147}
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for disorder, known in LITERATURE.items():
         sizes, means, errors = [], [], []
         for size, count in SAMPLES.items():

@@ -9,6 +9,7 @@ the answer: building is included. The peak memory is that of the process less wh
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -75,8 +76,15 @@ def _status(name: str) -> int:
 
 
 def main() -> None:
-    solver, path = sys.argv[1:3]
-    with np.load(path) as stored:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("solver", choices=["planaris", "pymatching", "lemon"])
+    parser.add_argument("instance")
+    parser.add_argument("lemon_program", nargs="?")
+    given = parser.parse_args()
+    solver = given.solver
+    with np.load(given.instance) as stored:
         instance = int(stored["faces"]), stored["sides"], stored["couplings"]
     # Imports are no part of the work.
     tiny = 2, np.array([[0, 1], [0, 1]], np.int32), np.array([1, -1])
