@@ -12,6 +12,7 @@ import planaris as pl
 from helpers.grid_models import KINDS, distance, exact_log_partition, random_grid
 from planaris import tensor
 from planaris.kernels.tensor import ProofTerms, bounded_exp, prove_grid
+from planaris.verify import check_result
 
 BONDS = (1, 2, 3, 4, 8, 32)
 EFFORTS = ([(1, 2)], [(1, 6)], [(1, 30)], [(2, 6)], [(4, 14)], [(8, 60)])
@@ -173,3 +174,40 @@ def test_degenerate_grids(shape):
     assert found.proved
     assert found.lower - 1e-13 <= exact <= found.upper + 1e-13
     assert found.gap < 1e-10
+
+
+def two_label_grid(rows: int, columns: int, rng: np.random.Generator) -> pl.MarkovRandomField:
+    index = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [*zip(index[:, :-1].ravel(), index[:, 1:].ravel(), strict=True)]
+    pairs += [*zip(index[1:].ravel(), index[:-1].ravel(), strict=True)]
+    factors = [((int(v),), np.exp(rng.uniform(-1, 1, 2))) for v in index.ravel()]
+    factors += [((int(u), int(v)), np.exp(rng.uniform(-1, 1, (2, 2)))) for u, v in pairs]
+    return pl.MarkovRandomField(np.full(rows * columns, 2), factors)
+
+
+def test_two_labels_are_proved_as_spins_are():
+    mrf = two_label_grid(9, 7, np.random.default_rng(11))
+    exact = pl.marginals(mrf, "treewidth")
+    found = pl.log_partition(mrf, "tensor-network", prove=True)
+    value = pl.log_partition(mrf, "treewidth")
+    assert found.proved
+    assert found.gap < 1e-9
+    assert found.lower <= value.upper
+    assert value.lower <= found.upper
+    assert check_result(mrf, found).proved
+    sure = pl.marginals(mrf, "tensor-network", prove=True)
+    assert sure.proved
+    for low, p, high in zip(sure.nodes_lower, exact.nodes, sure.nodes_upper, strict=True):
+        assert (low - 1e-14 <= p).all()
+        assert (p <= high + 1e-14).all()
+    states = pl.sample(mrf, 3, rng=1, method="tensor-network", prove=True)
+    assert states.shape == (3, 63)
+    assert set(np.unique(states)) <= {0, 1}
+
+
+def test_wide_grids_of_two_labels_are_proved_without_being_asked_how():
+    mrf = two_label_grid(34, 36, np.random.default_rng(12))
+    found = pl.log_partition(mrf, prove=True)
+    assert found.proved
+    assert found.method == "tensor-network"
+    assert found.gap < 1e-8

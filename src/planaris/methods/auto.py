@@ -15,11 +15,12 @@ from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
+from planaris.methods.enclosing import ENCLOSING_SHARE, enclose
 from planaris.methods.planar import correlations_from_bias
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
 from planaris.methods.surface import enclose_from_warmer, samples_from_warmer, surface_of_part
 from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
-from planaris.methods.tensor_network import exact_samples, improve_value
+from planaris.methods.tensor_network import exact_samples
 from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,
@@ -49,9 +50,6 @@ LOOK_SECONDS = 0.1
 
 LOOK_PER_ENTRY = 5e-7
 """More of that, for every entry of the tables."""
-
-ENCLOSING_SHARE = 0.6
-"""Of the time, for the interval around log Z; the rest is for an estimate inside it."""
 
 ENDS_SHARE = 0.4
 """Of the time that is then left, for ends of marginals."""
@@ -239,13 +237,7 @@ def _from_warmer(part: Part, budget: Budget) -> LogPartition | None:
 
 def _eliminate_or_enclose(model: Model, budget: Budget) -> LogPartition:
     plan = fitting_elimination(model, "log_partition", budget)
-    return _enclose(model, budget) if plan is None else _eliminate(model, plan, budget)
-
-
-def _enclose(model: Model, budget: Budget) -> LogPartition:
-    """Return an interval, with the estimate of a tensor network inside it where one fits."""
-    limited = budget.or_within(PATIENCE_SECONDS)
-    return improve_value(model, interval(model, limited.share(ENCLOSING_SHARE)), limited)
+    return enclose(model, budget) if plan is None else _eliminate(model, plan, budget)
 
 
 def _eliminate(model: Model, plan: treewidth.EliminationPlan, budget: Budget) -> LogPartition:
@@ -253,7 +245,7 @@ def _eliminate(model: Model, plan: treewidth.EliminationPlan, budget: Budget) ->
     try:
         return treewidth.log_partition(model, plan=plan, time_limit=budget)
     except TimeLimitError:
-        return _enclose(model, budget)
+        return enclose(model, budget)
 
 
 # -- marginals -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from planaris.budget import Budget
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.reductions.ising_form import IsingForm
 from planaris.result import LogPartition, Marginals
 from planaris.tensor.network import to_network
 from planaris.typing import Array
@@ -33,18 +34,24 @@ def short_sweep(model: Model) -> tensor.Sweep | None:
     return sweep if sweep.width <= SHORT * network.num_variables**0.5 + 8 else None
 
 
-def improve_value(model: Model, found: LogPartition, budget: Budget) -> LogPartition:
+def estimate_value(model: Model, budget: Budget) -> LogPartition | str:
+    """Return log Z by a tensor network, or why there is none ("": no short line)."""
+    if (sweep := short_sweep(model)) is None:
+        return ""
+    try:
+        return tensor.log_partition(model, prove=budget.prove, time_limit=budget, sweep=sweep)
+    except MISFITS as reason:
+        return f"none: {reason}"
+
+
+def improve_value(found: LogPartition, guess: LogPartition | str) -> LogPartition:
     """Return an interval with the estimate of a tensor network as its value.
 
     An estimate outside the interval has failed: ``stats`` says so, and it is not used.
     """
-    sweep = None if found.exact else short_sweep(model)
-    if sweep is None:
-        return found
-    try:
-        guess = tensor.log_partition(model, prove=budget.prove, time_limit=budget, sweep=sweep)
-    except MISFITS as reason:
-        return replace(found, stats={**found.stats, "tensor_network": f"none: {reason}"})
+    if isinstance(guess, str):
+        stats = {**found.stats, "tensor_network": guess} if guess else found.stats
+        return replace(found, stats=stats)
     if guess.proved and guess.gap < found.gap:
         return guess
     said = {"value": guess.value, "error": guess.upper - guess.value}
@@ -80,7 +87,32 @@ def exact_samples(
         return None
 
 
+def _in_spins(asked: Question) -> IsingForm | None:
+    """Return the Ising model that an MRF is in other words, where a proof is asked for."""
+    mrf = asked.model
+    if not asked.budget.prove or not isinstance(mrf, MarkovRandomField) or not mrf.is_ising:
+        return None
+    return IsingForm.apply(mrf)
+
+
+def _log_partition(asked: Question) -> LogPartition:
+    form = _in_spins(asked)
+    if form is not None:
+        return form.lift(_log_partition(replace(asked, model=form.model)))
+    return tensor.log_partition(asked.model, prove=asked.budget.prove, time_limit=asked.budget)
+
+
+def _marginals(asked: Question) -> Marginals:
+    form = _in_spins(asked)
+    if form is not None:
+        return form.lift(_marginals(replace(asked, model=form.model)))
+    return tensor.marginals(asked.model, prove=asked.budget.prove, time_limit=asked.budget)
+
+
 def _sample(asked: Question) -> Array:
+    form = _in_spins(asked)
+    if form is not None:
+        return form.lift_states(_sample(replace(asked, model=form.model)))
     found = tensor.sample(
         asked.model,
         asked.num_samples,
@@ -104,20 +136,8 @@ METHODS = [
         NAME,
         "estimates log Z, marginals and samples of grids and other drawings with fields",
         {
-            "log_partition": Task(
-                lambda asked: tensor.log_partition(
-                    asked.model, prove=asked.budget.prove, time_limit=asked.budget
-                ),
-                "estimate",
-                "labels",
-            ),
-            "marginals": Task(
-                lambda asked: tensor.marginals(
-                    asked.model, prove=asked.budget.prove, time_limit=asked.budget
-                ),
-                "estimate",
-                "labels",
-            ),
+            "log_partition": Task(_log_partition, "estimate", "labels"),
+            "marginals": Task(_marginals, "estimate", "labels"),
             "sample": Task(_sample, "estimate", "labels"),
         },
         fits=_fits,

@@ -8,7 +8,7 @@ tensor-network.md). Results are estimates with a stated error.
 from __future__ import annotations
 
 from planaris.tensor.inference import Draws, log_partition, marginals, sample
-from planaris.tensor.network import Sweep, plan_sweep
+from planaris.tensor.sweeps import Sweep, plan_sweep
 from planaris.tensor.temperatures import Estimate, TemperatureSweep
 from planaris.tensor.warm_start import WarmStart
 

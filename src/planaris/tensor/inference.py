@@ -11,8 +11,9 @@ from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
 from planaris.result import LogPartition, Marginals, Stats
-from planaris.tensor.network import Model, Sweep
+from planaris.tensor.network import Model
 from planaris.tensor.run import MARGINAL_TOLERANCE, MAX_BOND, Run
+from planaris.tensor.sweeps import Sweep
 from planaris.typing import Array, FloatArray, Rng
 
 

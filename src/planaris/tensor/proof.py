@@ -12,7 +12,7 @@ from planaris.kernels import tensor
 from planaris.kernels.tensor import Ends, Grid
 from planaris.models import IsingModel
 from planaris.result import Contraction
-from planaris.tensor.network import grid_shape
+from planaris.tensor.sweeps import grid_shape
 from planaris.typing import BoolArray, FloatArray, Int8Array, LongArray
 
 BONDS = (48, 64)

@@ -18,12 +18,9 @@ from planaris.tensor.changes import Value, change_of, is_stuck, moved
 from planaris.tensor.network import (
     Model,
     Network,
-    Sweep,
-    crossing_sweep,
     edge_ranges,
     edge_tables,
     node_tables,
-    plan_sweep,
     to_network,
 )
 from planaris.tensor.proof import (
@@ -34,6 +31,7 @@ from planaris.tensor.proof import (
     prove_marginals,
 )
 from planaris.tensor.rejection import Accepted, draw_exactly
+from planaris.tensor.sweeps import Sweep, crossing_sweep, plan_sweep
 from planaris.typing import Array, FloatArray
 
 METHOD = "tensor-network"
@@ -152,7 +150,7 @@ class Run:
         values = grow()
         self.compare_directions(values[-1], self.budget)
         off = max(change(values), change_of(values), self.disagreement)
-        if self.is_cold() and off > self.tolerance and not is_stuck(values):
+        if self.is_cold() and off > self.tolerance and self._lacks_digits(values, off):
             self.in_pairs, known, apart = True, values, self.disagreement
             try:
                 values = grow()
@@ -160,6 +158,11 @@ class Run:
             except (TimeoutError, TimeLimitError):
                 values, self.disagreement = known, apart
         return self.checked(values)
+
+    def _lacks_digits(self, values: list[Value], off: float) -> bool:
+        """Return whether rounding and not the bond accounts for what contractions are off by."""
+        cut = values[-1].found.largest_residual * self.network.num_variables
+        return not is_stuck(values) or off > cut
 
     def compare_directions(self, value: Value, budget: Budget) -> None:
         """Contract a cold grid in the other direction, and keep by how much log Z differs.

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.result import LogPartition, Marginals
-from planaris.tensor.network import Model, Sweep
+from planaris.tensor.network import Model
+from planaris.tensor.sweeps import Sweep
 from planaris.tensor.warm_start import WarmStart
 
 STEP = 2.0**-6

@@ -5,8 +5,9 @@ from __future__ import annotations
 from planaris.budget import Budget
 from planaris.result import Marginals
 from planaris.tensor.changes import Value
-from planaris.tensor.network import Model, Sweep, plan_sweep, to_network
+from planaris.tensor.network import Model, to_network
 from planaris.tensor.run import FIRST_BOND, MARGINAL_TOLERANCE, MAX_BOND, Run
+from planaris.tensor.sweeps import Sweep, plan_sweep
 
 
 class WarmStart:

@@ -16,7 +16,8 @@ from planaris.kernels.tensor import Accuracy
 from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
 from planaris.tensor.changes import Value, change_of
-from planaris.tensor.network import grid_shape, plan_sweep, to_network
+from planaris.tensor.network import to_network
+from planaris.tensor.sweeps import grid_shape, plan_sweep
 
 STRONG = ("huge and tiny", "far apart")
 

@@ -1,0 +1,315 @@
+"""Sweeps: an order in which a line passes the variables of a graph, with their places on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.linalg import eigsh
+
+from planaris.kernels import tensor
+from planaris.models import IsingModel
+from planaris.tensor.network import Model, Network
+from planaris.typing import FloatArray, IntArray, LongArray
+
+DENSE = 300
+"""Graphs of so many variables or fewer have all eigenvectors computed."""
+
+MOST_SPECTRAL = 5000
+"""Most variables of a graph that is drawn by eigenvectors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Steps of a line across a model.
+
+    Attributes
+    ----------
+    program : planaris.kernels.tensor.Program
+        The steps.
+    kind : str
+        What the order came from: ``"grid"``, ``"torus"``, ``"rows"``, ``"drawing"``, ``"layers"``
+        or ``"spectral"``.
+    """
+
+    program: tensor.Program
+    kind: str
+
+    @property
+    def width(self) -> int:
+        """Most variables on the line at once."""
+        return int(self.program.width)
+
+    @property
+    def cost(self) -> int:
+        """Bonds that are compressed on the way."""
+        return int(self.program.num_pairs)
+
+
+def plan_sweep(model: Model, network: Network) -> Sweep:
+    """Choose how to sweep a model: along its lattice, its drawing, or orders of its graph.
+
+    Every second strip is passed in the other direction, so that the line changes next to where
+    it changed last.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> from planaris.tensor.network import to_network
+    >>> model = pl.IsingModel.from_image(np.zeros((4, 7)), 1.0, 1.0)
+    >>> sweep = plan_sweep(model, to_network(model))
+    >>> sweep.kind, sweep.width
+    ('grid', 4)
+    """
+    n, edges = network.num_variables, network.arrays.edges
+    lattice = Lattice.of(n, edges)
+    if lattice is not None:
+        return lattice.sweep(network)
+    layers, ranks = _layers(n, edges)
+    sweeps = [_by_strips(network, layers, ranks, "layers")]
+    for width in near_rows(n, edges):
+        rows, columns = np.divmod(np.arange(n), width)
+        sweeps.append(_by_strips(network, rows, columns.astype(np.float64), "rows"))
+    if isinstance(model, IsingModel) and model.positions is not None:
+        sweeps += _of_drawing(network, model.positions.T.astype(np.float64), "drawing")
+    if n <= MOST_SPECTRAL:
+        sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral")
+    return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
+
+
+def crossing_sweep(network: Network) -> Sweep | None:
+    """Return the sweep of a lattice in the other direction; None for other graphs.
+
+    >>> import planaris as pl
+    >>> from planaris.tensor.network import to_network
+    >>> model = pl.IsingModel.from_image(np.zeros((4, 7)), 1.0, 1.0)
+    >>> crossing_sweep(to_network(model)).width
+    7
+    """
+    lattice = Lattice.of(network.num_variables, network.arrays.edges)
+    if lattice is None or min(lattice.shape) < 2:
+        return None
+    return lattice.sweep(network, crossing=True)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A row-major grid, some of whose edges may join the ends of rows or columns.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    wraps : tuple of bool
+        Whether edges join the first row and the last, and the first column and the last.
+
+    Examples
+    --------
+    >>> edges = np.array([[0, 1], [1, 2], [2, 0], [0, 3], [3, 4]], dtype=np.int32)
+    >>> Lattice.of(6, edges)
+    Lattice(shape=(2, 3), wraps=(False, True))
+    """
+
+    shape: tuple[int, int]
+    wraps: tuple[bool, bool]
+
+    @classmethod
+    def of(cls, num_variables: int, edges: IntArray) -> Lattice | None:
+        """Return the lattice of a graph, or None."""
+        shape = grid_shape(num_variables, edges)
+        if shape is not None:
+            return cls(shape, (False, False))
+        steps = np.unique(np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])) if len(edges) else ()
+        if len(steps) > 4:
+            return None
+        for columns in sorted({int(x) for step in steps for x in (step, step + 1)}):
+            if columns < 2 or num_variables % columns or num_variables == columns:
+                continue
+            rows = num_variables // columns
+            up, across = np.abs(np.diff(np.stack(np.divmod(edges.astype(np.int64), columns))))
+            up, across = up[:, 0], across[:, 0]
+            beside = (up == 0) & ((across == 1) | (across == columns - 1))
+            below = (across == 0) & ((up == 1) | (up == rows - 1))
+            if bool(np.all(beside | below)):
+                return cls((rows, columns), (bool(up.max() > 1), bool(across.max() > 1)))
+        return None
+
+    def sweep(self, network: Network, *, crossing: bool = False) -> Sweep:
+        """Return the sweep along the longer side, or the one that crosses it.
+
+        Rings are folded: the variables of one half stand between those of the other.
+        """
+        places = np.divmod(np.arange(network.num_variables), self.shape[1])
+        along = (
+            0 if (self.shape[1] * (1 + self.wraps[0]) <= self.shape[0] * (1 + self.wraps[1])) else 1
+        )
+        along = 1 - along if crossing else along
+        strips, heights = (
+            folded(places[k], self.shape[k]) if self.wraps[k] else places[k]
+            for k in (along, 1 - along)
+        )
+        if self.wraps[along]:
+            heights = 2 * heights + strips % 2
+            strips = strips // 2
+        kind = "torus" if any(self.wraps) else "grid"
+        return _by_strips(network, strips, heights.astype(np.float64), kind)
+
+
+def folded(places: LongArray, length: int) -> LongArray:
+    """Return places on a ring that is pressed flat: neighbours are at most two apart.
+
+    >>> folded(np.arange(5), 5).tolist()
+    [0, 2, 4, 3, 1]
+    """
+    found: LongArray = np.where(2 * places < length, 2 * places, 2 * (length - 1 - places) + 1)
+    return found
+
+
+def grid_shape(num_variables: int, edges: IntArray) -> tuple[int, int] | None:
+    """Return (rows, columns) if all edges join neighbours of a row-major grid.
+
+    Edges may be missing.
+
+    >>> grid_shape(6, np.array([[0, 1], [1, 2], [1, 4], [4, 5]], dtype=np.int32))
+    (2, 3)
+    """
+    if not len(edges):
+        return (num_variables, 1) if num_variables else None
+    steps = np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])
+    kinds = np.unique(steps)
+    if len(kinds) == 1 and kinds[0] == 1:
+        return (1, num_variables)
+    columns = int(kinds[-1])
+    if len(kinds) > 2 or num_variables % columns or (len(kinds) == 2 and kinds[0] != 1):
+        return None
+    if columns == 1 or (steps == 1)[(edges.min(1) % columns) == columns - 1].any():
+        return None
+    return (num_variables // columns, columns)
+
+
+def near_rows(num_variables: int, edges: IntArray) -> list[int]:
+    """Return numbers of columns with which row-major numbers put all edges next to each other.
+
+    Such are lattices with diagonals.
+
+    >>> near_rows(9, np.array([[0, 1], [0, 3], [0, 4], [1, 3], [4, 8]], dtype=np.int32))
+    [3]
+    """
+    if not len(edges):
+        return []
+    longest = int(np.abs(edges[:, 0].astype(np.int64) - edges[:, 1]).max())
+    found = []
+    for columns in (longest, longest - 1):
+        if columns > 1 and num_variables % columns == 0:
+            rows, places = np.divmod(edges.astype(np.int64), columns)
+            if np.abs(np.diff(rows)).max() <= 1 and np.abs(np.diff(places)).max() <= 1:
+                found.append(columns)
+    return found
+
+
+def _by_strips(network: Network, strips: LongArray, heights: FloatArray, kind: str) -> Sweep:
+    """Pass strip after strip, up and down in turn."""
+    key = np.where(strips % 2 == 0, heights, -heights)
+    order = np.lexsort((key, strips)).astype(np.int32)
+    program = tensor.sweep_program(network.arrays, order, np.ascontiguousarray(heights, float))
+    return Sweep(program, kind)
+
+
+def _of_drawing(network: Network, drawing: FloatArray, kind: str) -> list[Sweep]:
+    """Return sweeps across a drawing (2 × variables): by strips, by few variables, by one."""
+    found = []
+    for axis in (0, 1):
+        along, across = drawing[axis], drawing[1 - axis]
+        found.append(_by_strips(network, _strips(along, network.arrays.edges), across, kind))
+        ranks = np.empty(len(along), dtype=np.int64)
+        ranks[np.argsort(along, kind="stable")] = np.arange(len(along))
+        for upward in (across, -across):
+            found += [_by_strips(network, ranks // few, upward, kind) for few in (1, 5)]
+    return found
+
+
+def _strips(x: FloatArray, edges: IntArray) -> LongArray:
+    """Cut a drawing into strips that most edges do not leave by more than one."""
+    spans = np.abs(x[edges[:, 0]] - x[edges[:, 1]])
+    width = float(np.quantile(spans, 0.9)) if len(spans) else 0.0
+    if not width > 0:
+        width = float(np.ptp(x)) or 1.0
+    strips: LongArray = np.floor((x - x.min(initial=np.inf)) / width + 1e-9).astype(np.int64)
+    return strips
+
+
+def _layers(num_variables: int, edges: IntArray) -> tuple[LongArray, FloatArray]:
+    """Return the breadth-first layer of every variable and its rank in it.
+
+    Layers of one component come after those of the ones before. In a layer, variables are
+    sorted by the mean rank of their neighbours in the layer before.
+    """
+    ends = (edges[:, 0], edges[:, 1])
+    half = coo_array((np.ones(len(edges)), ends), shape=(num_variables, num_variables))
+    graph = (half + half.T).tocsr()
+    count, component = connected_components(graph, directed=False)
+    layers = np.zeros(num_variables, dtype=np.int64)
+    ranks = np.zeros(num_variables)
+    first = 0
+    for start in np.unique(component, return_index=True)[1] if count else []:
+        far = breadth_first_order(graph, start, directed=False)[0][-1]
+        order, before = breadth_first_order(graph, far, directed=False)
+        depth = layers
+        depth[far] = first
+        for v in order[1:]:
+            depth[v] = depth[before[v]] + 1
+        first = int(depth[order].max()) + 1
+        _rank(graph, depth, order, ranks)
+    return layers, ranks
+
+
+def _rank(graph: csr_array, depth: LongArray, order: IntArray, ranks: FloatArray) -> None:
+    """Sort every layer of a component by the mean rank of the neighbours in the one before."""
+    starts = np.flatnonzero(np.diff(depth[order], prepend=depth[order[0]] - 1))
+    for layer in np.split(order, starts[1:]):
+        rows = graph[layer].tocoo()
+        earlier = depth[rows.coords[1]] < depth[layer[rows.coords[0]]]
+        at = rows.coords[0][earlier]
+        sums = np.bincount(at, ranks[rows.coords[1][earlier]], minlength=len(layer))
+        means = sums / np.maximum(np.bincount(at, minlength=len(layer)), 1)
+        ranks[layer[np.argsort(means, kind="stable")]] = np.arange(len(layer), dtype=float)
+
+
+def spectral_drawing(num_variables: int, edges: IntArray) -> FloatArray:
+    """Return two coordinates of every variable: eigenvectors of the Laplacian of its component.
+
+    Components lie beside each other. Neighbours are near each other in these drawings (Hall 1970),
+    so that a line across them is short.
+
+    >>> slow, _ = spectral_drawing(4, np.array([[2, 0], [0, 3], [3, 1]], dtype=np.int32))
+    >>> np.argsort(slow).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
+    True
+    """
+    ends = (edges[:, 0], edges[:, 1])
+    half = coo_array((np.ones(len(edges)), ends), shape=(num_variables, num_variables))
+    graph = (half + half.T).tocsr()
+    laplacian: csr_array = (diags_array(graph.sum(1)) - graph).tocsr()
+    count, component = connected_components(graph, directed=False)
+    drawing = np.zeros((2, num_variables))
+    for k in range(count):
+        members = np.flatnonzero(component == k)
+        if len(members) > 1:
+            drawing[:, members] = _slow_modes(laplacian[members][:, members])
+        drawing[:, members] += 3.0 * k  # entries of eigenvectors are at most one
+    return drawing
+
+
+def _slow_modes(laplacian: csr_array) -> FloatArray:
+    """Return the eigenvectors of the second and third eigenvalue of a connected graph."""
+    n = laplacian.shape[0]
+    if n <= DENSE:
+        vectors = np.linalg.eigh(laplacian.toarray())[1]
+    else:
+        start = np.random.default_rng(n).normal(size=n)
+        values, vectors = eigsh(laplacian.tocsc(), 3, sigma=-1e-3, v0=start)
+        vectors = vectors[:, np.argsort(values)]
+    found = np.zeros((2, n))
+    found[: min(n - 1, 2)] = vectors[:, 1:3].T
+    return found
