@@ -230,9 +230,14 @@ bool Encloser::image(Word& word, int from, Vector& centre, Vector& radius) const
   centre.resize(static_cast<size_t>(count) * to);
   radius.resize(centre.size());
   const double* a = word.matrix.data();
-  const Vector high = product(c, word.matrix, count, d, to);
+  Vector high = product(c, word.matrix, count, d, to);
+  if (terms_.blur > 0) {
+    for (size_t i = 0; i < high.size(); ++i) {
+      if (i % to != 0) high[i] *= 1 - terms_.blur;
+    }
+  }
   Vector lambda(to), spread(to), gain(to), upper(to), lower(to);
-  const double gamma = (d + 4) * kUlp;
+  const double gamma = terms_.image * ((d + 4) * kUlp + 1.01 * terms_.blur);
   double least_of_all = kInfinity;
   for (int v = 0; v < count; ++v) {
     const double *x = high.data() + static_cast<size_t>(v) * to, *rv = r.data() + static_cast<size_t>(v) * d;

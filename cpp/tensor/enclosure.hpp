@@ -21,10 +21,11 @@ struct Lost : std::runtime_error {
 // inject errors of known size into what is bounded.
 struct Terms {
   double tau = 1, residual = 1, raw = 1, radius = 1, word = 1, cut = 1, last = 1, added = 1;
-  double moved = 1, cone = 1;
+  double moved = 1, cone = 1, image = 1;
   double inject = 0;  // into the row applied to the state, as if it were rounding
   double turn = 0;    // into the cores, which may be anything
   double coarse = 0;  // into words, as if it were rounding
+  double blur = 0;    // into images of boxes under words, as if it were rounding
   int pattern = 0;
 };
 

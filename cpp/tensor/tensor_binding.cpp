@@ -164,6 +164,8 @@ void bind_tensor(nb::module_& m) {
       .def_rw("inject", &Terms::inject)
       .def_rw("turn", &Terms::turn)
       .def_rw("coarse", &Terms::coarse)
+      .def_rw("image", &Terms::image)
+      .def_rw("blur", &Terms::blur)
       .def_rw("pattern", &Terms::pattern);
   nb::class_<ProvedGrid>(m, "ProvedGrid")
       .def_ro("log_partition", &ProvedGrid::log_partition)
