@@ -219,8 +219,8 @@ def _by_strips(network: Network, strips: LongArray, heights: FloatArray, kind: s
 
 def _of_drawing(network: Network, drawing: FloatArray, kind: str) -> list[Sweep]:
     """Return sweeps across a drawing (2 × variables): by strips, by few variables, by one."""
-    found = []
-    for axis in (0, 1):
+    found: list[Sweep] = []
+    for axis in (0, 1) if drawing.size else ():
         along, across = drawing[axis], drawing[1 - axis]
         found.append(_by_strips(network, _strips(along, network.arrays.edges), across, kind))
         ranks = np.empty(len(along), dtype=np.int64)
