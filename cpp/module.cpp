@@ -26,6 +26,7 @@ void bind_planarity(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_torus_classes(nb::module_& m);
 void bind_tree_reweighted(nb::module_& m);
 }  // namespace planaris::bindings
 
@@ -63,5 +64,6 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_tensor(m);
   planaris::bindings::bind_text(m);
+  planaris::bindings::bind_torus_classes(m);
   planaris::bindings::bind_tree_reweighted(m);
 }

@@ -9,6 +9,8 @@ import numpy as np
 from planaris.embed.embedding import Embedding
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.short_faces import embedding_by_short_faces
+from planaris.embed.torus_drawing import embedding_on_torus
+from planaris.kernels.graph import biconnected_components
 from planaris.models.arrays import as_edges
 from planaris.typing import ArrayLike, IntArray
 
@@ -49,15 +51,37 @@ def torus_shape(edges: ArrayLike, num_vertices: int) -> tuple[int, int] | None:
     return None
 
 
+def periodic_lattice(edges: ArrayLike, num_vertices: int, max_genus: int = 1) -> LowGenus | None:
+    """Return the embedding of a periodic lattice with its own faces, or None.
+
+    Examples
+    --------
+    >>> from planaris.embed import torus_lattice
+    >>> periodic_lattice(torus_lattice(4, 6).edges, 24).reason
+    'periodic lattice of 4 × 6'
+    """
+    pairs = as_edges(edges, num_vertices)
+    if len(pairs) > 3 * num_vertices - 6 + 6 * max_genus:  # Euler's formula
+        return None
+    shape = torus_shape(pairs, num_vertices)
+    if shape is not None:
+        reason = f"periodic lattice of {shape[0]} × {shape[1]}"
+        return LowGenus(_on_torus(pairs, num_vertices, *shape), reason)
+    by_faces = embedding_by_short_faces(pairs, num_vertices, max_handles=max_genus)
+    if by_faces is not None and 1 <= by_faces.genus <= max_genus:
+        return LowGenus(by_faces, _describe(by_faces))
+    return None
+
+
 def low_genus_embedding(
     edges: ArrayLike, num_vertices: int, max_genus: int | None = None
 ) -> LowGenus | None:
     """Return an embedding of low genus, or None where none was found.
 
     Periodic lattices are recognised in no time: those numbered by rows at any size and dilution,
-    others by their faces (:func:`embedding_by_short_faces`). With a ``max_genus``, other graphs
-    have edges taken out until they are planar (:func:`embedding_with_handles`), one planarity
-    test for each.
+    others by their faces (:func:`embedding_by_short_faces`) or by a drawing on the torus
+    (:func:`embedding_on_torus`). With a ``max_genus``, other graphs have edges taken out until
+    they are planar (:func:`embedding_with_handles`), one planarity test for each.
 
     Parameters
     ----------
@@ -79,13 +103,12 @@ def low_genus_embedding(
     limit = 1 if max_genus is None else max_genus
     if limit < 1 or len(pairs) > 3 * num_vertices - 6 + 6 * limit:  # Euler's formula
         return None
-    shape = torus_shape(pairs, num_vertices)
-    if shape is not None:
-        reason = f"periodic lattice of {shape[0]} × {shape[1]}"
-        return LowGenus(_on_torus(pairs, num_vertices, *shape), reason)
-    by_faces = embedding_by_short_faces(pairs, num_vertices, max_handles=limit)
-    if by_faces is not None and 1 <= by_faces.genus <= limit:
-        return LowGenus(by_faces, _describe(by_faces))
+    lattice = periodic_lattice(pairs, num_vertices, limit)
+    if lattice is not None:
+        return lattice
+    drawn = _by_blocks(pairs, num_vertices, limit)
+    if drawn is not None:
+        return LowGenus(drawn, f"a drawing of {len(pairs)} edges on {_surface(drawn)}")
     if max_genus is None:
         return None
     found = embedding_with_handles(pairs, num_vertices=num_vertices)
@@ -94,12 +117,44 @@ def low_genus_embedding(
     return LowGenus(found, f"genus {found.genus} after putting handles where edges cross")
 
 
+def _by_blocks(pairs: IntArray, num_vertices: int, limit: int) -> Embedding | None:
+    """Draw the only block that is not planar on the torus, and all others in the plane."""
+    _, block_of, _ = biconnected_components(num_vertices, pairs)
+    chosen = np.zeros(len(pairs), dtype=bool)
+    sizes = np.bincount(block_of, minlength=1)
+    for block in np.flatnonzero(sizes >= 9):  # K3,3 has nine edges
+        members = block_of == block
+        if Embedding.if_planar(pairs[members], num_vertices=num_vertices) is None:
+            if chosen.any():
+                return None
+            chosen = members
+    seen, rank = np.unique(pairs[chosen], return_inverse=True)
+    drawn = embedding_on_torus(rank.reshape(-1, 2), len(seen), max_handles=limit - 1)
+    if drawn is None:
+        return None
+    if chosen.all() and len(seen) == num_vertices:
+        return drawn
+    plane = Embedding.if_planar(pairs[~chosen], num_vertices=num_vertices)
+    if plane is None:
+        return None
+    half_edges = []
+    for kept, part in ((chosen, drawn), (~chosen, plane)):
+        edge = np.flatnonzero(kept)[part.rotation >> 1]
+        half_edges.append(2 * edge + (part.rotation & 1))
+    rotation = np.concatenate(half_edges)
+    rotation = rotation[np.argsort(pairs.ravel()[rotation], kind="stable")]
+    return Embedding.from_rotation(pairs, rotation, num_vertices=num_vertices)
+
+
 def _describe(embedding: Embedding) -> str:
     """Say which faces a surface was put together from."""
     squares, triangles = (int((embedding.face_lengths == k).sum()) for k in (4, 3))
     kinds = [f"{squares} squares"] * (squares > 0) + [f"{triangles} triangles"] * (triangles > 0)
-    surface = "a torus" if embedding.genus == 1 else f"a surface of genus {embedding.genus}"
-    return f"{' and '.join(kinds)} that fit together on {surface}"
+    return f"{' and '.join(kinds)} that fit together on {_surface(embedding)}"
+
+
+def _surface(embedding: Embedding) -> str:
+    return "a torus" if embedding.genus == 1 else f"a surface of genus {embedding.genus}"
 
 
 def _on_torus(pairs: IntArray, num_vertices: int, rows: int, columns: int) -> Embedding:

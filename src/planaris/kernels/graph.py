@@ -81,6 +81,28 @@ def embed_by_short_faces(
     return found.found, found.rotation, found.offsets, found.left_out
 
 
+def reduce_series_parallel(num_vertices: int, edges: IntArray) -> tuple[IntArray, IntArray]:
+    """Return (edges of the reduced graph, which of them each edge is part of, -1 if of none).
+
+    Parallel edges and vertices of degree one and two are reduced.
+
+    >>> k4 = np.array([(0, 4), (4, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], dtype=np.int32)
+    >>> core, group = reduce_series_parallel(5, k4)
+    >>> len(core), int(group[0] == group[1])
+    (6, 1)
+    """
+    core = _core.reduce_series_parallel(num_vertices, edges)
+    return core.edges.reshape(-1, 2), core.group_of
+
+
+def find_torus_classes(
+    num_vertices: int, edges: IntArray, max_left_out: int, least_length: int
+) -> tuple[int, IntArray, IntArray]:
+    """Return (length of short cycles or 0, two integers per edge, edges left out)."""
+    found = _core.find_torus_classes(num_vertices, edges, max_left_out, least_length)
+    return found.length, found.classes.reshape(-1, 2), found.left_out
+
+
 def find_kuratowski(num_vertices: int, edges: IntArray) -> tuple[str, IntArray]:
     """Return ("K5" or "K3,3", edges of a subdivision of it); no edges if the graph is planar."""
     is_k5, found = _core.find_kuratowski(num_vertices, edges)

@@ -8,7 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.embed import Embedding, embedding_by_short_faces, embedding_with_handles
+from planaris.embed import (
+    Embedding,
+    embedding_by_short_faces,
+    embedding_on_torus,
+    embedding_with_handles,
+)
 from planaris.errors import MethodError, PrecisionError, TooLargeError
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
@@ -48,6 +53,9 @@ def _with_handles(model: IsingModel, max_handles: int) -> Embedding | None:
     by_faces = embedding_by_short_faces(model.edges, model.num_spins, max_handles=max_handles)
     if by_faces is not None and by_faces.genus <= max_handles:
         return by_faces
+    drawn = embedding_on_torus(model.edges, model.num_spins, max_handles=max_handles - 1)
+    if drawn is not None:
+        return drawn
     try:
         return embedding_with_handles(
             model.edges, num_vertices=model.num_spins, max_handles=max_handles

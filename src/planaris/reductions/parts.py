@@ -19,7 +19,7 @@ import numpy as np
 
 from planaris import planar
 from planaris.budget import Budget
-from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding
+from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding, periodic_lattice
 from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.cuts import spins_from_disagreements
 from planaris.kernels.graph import biconnected_components, connected_components
@@ -181,7 +181,7 @@ def _split(model: IsingModel) -> Split:
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
     embedding = _embed(bare)
     if embedding is None:
-        found = low_genus_embedding(bare.edges, bare.num_spins)  # a periodic lattice
+        found = periodic_lattice(bare.edges, bare.num_spins)
         embedding = None if found is None else found.embedding
     if embedding is not None:
         return Split(model, bare, inverse, [_whole(bare, embedding)])
