@@ -163,11 +163,11 @@ def _hanging_parts(
     for side in ends.T:
         np.add.at(total, side, double)
         np.add.at(degree, side, kept)
-    flat = np.abs(total) > degree - FLAT
+    flat: BoolArray = np.asarray(np.abs(total) > degree - FLAT)
     flat[ends[~kept].ravel()] = False
     if not flat.any():
         return None
-    within = flat[ends].all(axis=1)
+    within: BoolArray = np.asarray(flat[ends].all(axis=1))
     joined = coo_array((within[within], tuple(ends[within].T)), shape=(count, count))
     part_of = connected_components(joined, directed=False)[1]
     touched = np.flatnonzero(flat[ends].any(axis=1))
@@ -224,8 +224,8 @@ def _expand(pairs: IntArray, num_vertices: int, core: _Core, drawn: Embedding) -
         # Each part by itself: its edges, then the edge of the core that closes it.
         stack = np.concatenate([pairs[members], core.edges[groups]]).astype(np.int64)
         owner = np.concatenate([core.group_of[members], groups])
-        names, ends = np.unique(owner[:, None] * num_vertices + stack, return_inverse=True)
-        ends = ends.reshape(-1, 2).astype(np.int32)
+        names, rank = np.unique(owner[:, None] * num_vertices + stack, return_inverse=True)
+        ends: IntArray = rank.reshape(-1, 2).astype(np.int32)
         is_planar, rotation, offsets = kernel.embed_planar(len(names), ends)
         if not is_planar:
             return None
@@ -240,5 +240,5 @@ def _expand(pairs: IntArray, num_vertices: int, core: _Core, drawn: Embedding) -
     for side in (0, 1):
         at = vertex == core.edges[group, side]
         outer[at] = spot[2 * group[at] + side]
-    rotation = np.lexsort((inner, outer, vertex))
-    return Embedding.from_rotation(pairs, rotation, num_vertices=num_vertices)
+    order = np.lexsort((inner, outer, vertex))
+    return Embedding.from_rotation(pairs, order, num_vertices=num_vertices)
