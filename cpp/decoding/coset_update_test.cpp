@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "decoding/lane_cosets.hpp"
 #include "decoding/shot_decoder.hpp"
 #include "decoding/wide_inverse.hpp"
 #include "third_party/doctest/doctest.h"
@@ -102,6 +103,43 @@ TEST_CASE("weights of changed joins are ratios of sums over cuts") {
         const WideWeight found = weigh_wide(wide, changes, logical);
         CHECK(std::fabs(factor + found.log_pivots - std::log(all / whole)) < 1e-12);
         CHECK(std::fabs(found.log_other - std::log(other)) < 1e-12);
+      }
+    }
+  }
+}
+
+TEST_CASE("lanes weigh flipped and erased edges as sums over cuts do") {
+  std::mt19937 random(11);
+  for (const int32_t n : {3, 5, 8}) {
+    for (const double least : {0.9, 0.05, 1e-3}) {
+      const Wheel wheel(n);
+      std::vector<double> odds = draw_odds(size_t(2 * n), least, std::min(1.0, 10 * least), random);
+      const int32_t logical = 2 * n - 1;
+      odds[logical] = 1.0;
+      std::vector<double> logs;
+      for (const double x : odds) logs.push_back(std::log(x));
+      Control control;
+      const LaneCosets lanes(wheel.view(), logs, logical, control);
+      for (const size_t count : {size_t(1), size_t(lanes.most())}) {
+        std::vector<std::vector<LaneChange>> changes(count);
+        std::vector<double> log_sum(count), other(count);
+        for (size_t k = 0; k < count; ++k) {
+          const auto e = int32_t(k % size_t(n)), erased = n + int32_t(k % 2);
+          changes[k] = {lanes.flipped(e), lanes.erased(erased)};
+          std::vector<double> changed = odds;
+          changed[erased] = 1.0;
+          const double all = wheel.sum(changed, {e}, -1, -1);
+          other[k] = wheel.sum(changed, {e}, logical, 1) / all;
+          log_sum[k] = std::log(all / odds[e]);  // relative to the empty set, which lacks e
+        }
+        std::vector<LaneCosets::Weight> found(count);
+        LaneMemory memory;
+        lanes.weigh(changes, found, memory, [] {});
+        for (size_t k = 0; k < count; ++k) {
+          CHECK(found[k].trusted);
+          CHECK(std::fabs(found[k].log_sum - log_sum[k]) < 1e-12);
+          CHECK(std::fabs(found[k].other - other[k]) < 1e-13);
+        }
       }
     }
   }

@@ -1,4 +1,5 @@
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <memory>
 
@@ -118,28 +119,42 @@ WideInverse make_wide(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> of
   return wide_inverse(view, flat(log_odds), threads, control);
 }
 
-template <class Inverse>
-CosetEdges coset_edges(const ShotMatcher& matcher, const Inverse& inverse,
-                       const In1<int32_t>& place, int32_t logical, int32_t most_changes,
-                       bool careful = false) {
-  bool fits = place.size() == matcher.edges().weight.size() && logical < inverse.num_edges;
-  const int32_t last = logical < 0 ? inverse.num_edges : logical;
+CosetEdges coset_edges(const ShotMatcher& matcher, int32_t num_edges, const In1<int32_t>& place,
+                       int32_t logical, int32_t most_changes, bool careful = false) {
+  bool fits = place.size() == matcher.edges().weight.size() && logical < num_edges;
+  const int32_t last = logical < 0 ? num_edges : logical;
   for (size_t e = 0; fits && e < place.size(); ++e) fits = place.data()[e] < last;
-  if (!fits || (logical >= 0 && logical + 1 != inverse.num_edges)) {
+  if (!fits || (logical >= 0 && logical + 1 != num_edges)) {
     throw std::invalid_argument("place and logical must fit the graph and the inverse");
   }
   return {copied(place), logical, most_changes, careful};
 }
 
-ClassWeights weigh(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place,
-                   int32_t logical, int32_t most_changes, bool careful, In2<uint8_t> shots,
-                   In1<int64_t> erased_offsets, In1<int32_t> erased_edges, int threads,
-                   const Progress& progress, double seconds) {
+std::unique_ptr<LaneCosets> make_lanes(In2<int32_t> edges, In1<int32_t> rotation,
+                                       In1<int32_t> offsets, In1<double> log_odds,
+                                       int32_t logical, const Progress& progress) {
+  const RotationView view{flat(edges), flat(rotation), flat(offsets)};
+  Control control = make_control(progress);
+  nb::gil_scoped_release release;
+  return std::make_unique<LaneCosets>(view, flat(log_odds), logical, control);
+}
+
+ClassWeights weigh(ShotMatcher& matcher, const EdgeInverse* inverse, const LaneCosets* lanes,
+                   In1<int32_t> place, int32_t logical, int32_t most_changes, bool careful,
+                   In2<uint8_t> shots, In1<int64_t> erased_offsets, In1<int32_t> erased_edges,
+                   int threads, const Progress& progress, double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, erased_offsets, erased_edges);
-  const CosetEdges coset = coset_edges(matcher, inverse, place, logical, most_changes, careful);
+  if (inverse == nullptr && lanes == nullptr) throw std::invalid_argument("nothing to weigh with");
+  const auto fitted = [&](int32_t num_edges) {
+    return coset_edges(matcher, num_edges, place, logical, most_changes, careful);
+  };
+  if (inverse != nullptr && lanes != nullptr && inverse->num_edges != lanes->num_edges()) {
+    throw std::invalid_argument("inverse and lanes must belong to one graph");
+  }
+  const CosetEdges coset = fitted(inverse != nullptr ? inverse->num_edges : lanes->num_edges());
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
-  return weigh_classes(matcher, inverse, coset, rows, threads, control);
+  return weigh_classes(matcher, {inverse, lanes}, coset, rows, threads, control);
 }
 
 ClassWeights weigh_in_wide(ShotMatcher& matcher, const WideInverse& inverse, In1<int32_t> place,
@@ -147,7 +162,7 @@ ClassWeights weigh_in_wide(ShotMatcher& matcher, const WideInverse& inverse, In1
                            In1<int32_t> erased_edges, int threads, const Progress& progress,
                            double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, erased_offsets, erased_edges);
-  const CosetEdges coset = coset_edges(matcher, inverse, place, logical, 1 << 30);
+  const CosetEdges coset = coset_edges(matcher, inverse.num_edges, place, logical, 1 << 30);
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return weigh_classes_wide(matcher, inverse, coset, rows, threads, control);
@@ -163,7 +178,7 @@ Sums sum(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place,
          double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, {}, {});
   if (counts.size() != shots.shape(0)) throw std::invalid_argument("one count per shot");
-  const CosetEdges coset = coset_edges(matcher, inverse, place, -1, 1 << 30);
+  const CosetEdges coset = coset_edges(matcher, inverse.num_edges, place, -1, 1 << 30);
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   Sums result;
@@ -176,7 +191,7 @@ std::tuple<Out2<double>, int64_t, int32_t> probabilities(
     ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place, In2<uint8_t> shots,
     int threads, const Progress& progress, double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, {}, {});
-  const CosetEdges coset = coset_edges(matcher, inverse, place, -1, 1 << 30);
+  const CosetEdges coset = coset_edges(matcher, inverse.num_edges, place, -1, 1 << 30);
   Control control = make_control(progress, seconds);
   Impossible impossible;
   std::vector<double> found;
@@ -205,6 +220,12 @@ void bind_decoding(nb::module_& m) {
            nb::arg("progress") = nb::none())
       .def("rounded", &rounded, nb::call_guard<nb::gil_scoped_release>())
       .def_ro("log_pfaffian", &WideInverse::log_pfaffian);
+  nb::class_<LaneCosets>(m, "LaneCosets", "Sparse elimination of several syndromes at once.")
+      .def(nb::new_(&make_lanes), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
+           nb::arg("offsets").noconvert(), nb::arg("log_odds").noconvert(), nb::arg("logical"),
+           nb::arg("progress") = nb::none())
+      .def_prop_ro("work", &LaneCosets::work)
+      .def_prop_ro("worth_from", &LaneCosets::worth_from);
   const auto of = [](auto member) {
     return [member](const auto& r) { return r.impossible.*member; };
   };
@@ -252,10 +273,11 @@ void bind_decoding(nb::module_& m) {
       .def("match", &match, nb::arg("shots").noconvert(), nb::arg("erased_offsets").noconvert(),
            nb::arg("erased_edges").noconvert(), nb::arg("observable"), nb::arg("keep_edges"),
            nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"))
-      .def("weigh", &weigh, nb::arg("inverse"), nb::arg("place").noconvert(), nb::arg("logical"),
-           nb::arg("most_changes"), nb::arg("careful"), nb::arg("shots").noconvert(),
-           nb::arg("erased_offsets").noconvert(), nb::arg("erased_edges").noconvert(),
-           nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"))
+      .def("weigh", &weigh, nb::arg("inverse").none(), nb::arg("lanes").none(),
+           nb::arg("place").noconvert(), nb::arg("logical"), nb::arg("most_changes"),
+           nb::arg("careful"), nb::arg("shots").noconvert(), nb::arg("erased_offsets").noconvert(),
+           nb::arg("erased_edges").noconvert(), nb::arg("threads"), nb::arg("progress").none(),
+           nb::arg("seconds"))
       .def("weigh_wide", &weigh_in_wide, nb::arg("inverse"), nb::arg("place").noconvert(),
            nb::arg("logical"), nb::arg("shots").noconvert(), nb::arg("erased_offsets").noconvert(),
            nb::arg("erased_edges").noconvert(), nb::arg("threads"), nb::arg("progress").none(),

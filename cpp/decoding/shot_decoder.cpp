@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
@@ -103,6 +104,7 @@ class ShotMatcher::Worker {
 
   std::vector<int32_t> join;
   std::vector<JoinChange> changes;
+  std::function<void()> look;  // for bodies that take long; it may throw
 
  private:
   TJoinProblem problem(const TJoinWeights& weights) const {
@@ -152,7 +154,10 @@ Impossible for_shots(ShotMatcher& matcher, int64_t count, int threads, Control& 
   Team team(int(std::min<int64_t>(threads, std::max<int64_t>(chunks, 1))), control);
   std::vector<Impossible> found(chunks);
   std::vector<std::unique_ptr<ShotMatcher::Worker>> workers(team.threads());
-  for (auto& worker : workers) worker = matcher.take();
+  for (int k = 0; k < team.threads(); ++k) {
+    workers[k] = matcher.take();
+    workers[k]->look = [&team, k] { team.check(k); };
+  }
   team.work(size_t(chunks), [&](int worker, int chunk) {
     team.check(worker, double(chunk) / double(chunks));
     const int64_t end = std::min(count, (chunk + 1) * kChunk);
@@ -235,18 +240,113 @@ Matches ShotMatcher::match(const ShotRows& shots, int observable, bool keep_edge
   return result;
 }
 
-ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
+namespace {
+
+// Shots of one worker that wait until a group is full.
+class LaneQueue {
+ public:
+  LaneQueue(const DecodingEdges& edges, const CosetEdges& coset, const CosetKernels& kernels,
+            ClassWeights& result)
+      : edges_(edges), coset_(coset), kernels_(kernels), result_(result) {}
+
+  void add(int64_t shot, std::span<const int32_t> join, std::span<const int32_t> erased) {
+    std::vector<LaneChange> changes;
+    double factor = 0.0;
+    for (const int32_t e : join) {
+      if (std::binary_search(erased.begin(), erased.end(), e)) continue;
+      factor -= edges_.weight[e];
+      if (coset_.place[e] >= 0) changes.push_back(kernels_.lanes->flipped(coset_.place[e]));
+    }
+    for (const int32_t e : erased) {
+      factor += std::log1p(std::exp(-edges_.weight[e])) - 0.6931471805599453;  // 1 - p became ½
+      if (coset_.place[e] >= 0) changes.push_back(kernels_.lanes->erased(coset_.place[e]));
+    }
+    shots_.push_back({shot, factor});
+    changes_.push_back(std::move(changes));
+  }
+
+  bool is_full() const { return int(shots_.size()) >= kernels_.lanes->most(); }
+
+  void take_over(LaneQueue& other) {
+    shots_.insert(shots_.end(), other.shots_.begin(), other.shots_.end());
+    for (auto& changes : other.changes_) changes_.push_back(std::move(changes));
+    other.shots_.clear();
+    other.changes_.clear();
+  }
+
+  int64_t groups() const {
+    const int64_t most = kernels_.lanes->most();
+    return (int64_t(shots_.size()) + most - 1) / most;
+  }
+
+  void run_group(int64_t group, LaneMemory& memory, const std::function<void()>& look) {
+    const size_t most = size_t(kernels_.lanes->most()), first = size_t(group) * most;
+    const size_t count = std::min(most, shots_.size() - first);
+    std::vector<LaneCosets::Weight> found(count);
+    kernels_.lanes->weigh(std::span(changes_).subspan(first, count), found, memory, look);
+    for (size_t k = 0; k < count; ++k) {
+      const auto [shot, factor] = shots_[first + k];
+      result_.other[shot] = found[k].other;
+      result_.log_weight[shot] = factor + found[k].log_sum - kernels_.log_pfaffian();
+      result_.doubt[shot] = found[k].trusted ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+      result_.other_error[shot] = 0.0;
+    }
+  }
+
+  void clear() {
+    shots_.clear();
+    changes_.clear();
+  }
+
+ private:
+  struct Waiting {
+    int64_t shot;
+    double factor;  // log of what the sum relative to the reference is multiplied by
+  };
+
+  const DecodingEdges& edges_;
+  const CosetEdges& coset_;
+  const CosetKernels& kernels_;
+  ClassWeights& result_;
+  std::vector<Waiting> shots_;
+  std::vector<std::vector<LaneChange>> changes_;
+};
+
+// Runs what is left in the queues.
+void run_queues(std::vector<LaneQueue>& queues, std::vector<LaneMemory>& memory, int threads,
+                Control& control) {
+  LaneQueue& all = queues.front();
+  for (size_t k = 1; k < queues.size(); ++k) all.take_over(queues[k]);
+  const int64_t groups = all.groups();
+  Team team(int(std::min<int64_t>(threads, std::max<int64_t>(groups, 1))), control);
+  team.work(size_t(groups), [&](int worker, int group) {
+    all.run_group(group, memory[worker], [&team, worker] { team.check(worker); });
+  });
+}
+
+}  // namespace
+
+ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
                            const CosetEdges& coset, const ShotRows& shots, int threads,
                            Control& control) {
   ClassWeights result;
   const DecodingEdges& edges = matcher.edges();
   result.flips.resize(size_t(shots.count) * edges.mask_bytes);
-  result.other.resize(shots.count);
-  result.log_weight.resize(shots.count);
-  result.doubt.resize(shots.count);
-  result.other_error.resize(shots.count);
+  for (auto* numbers :
+       {&result.other, &result.log_weight, &result.doubt, &result.other_error}) {
+    numbers->resize(shots.count);
+  }
   result.num_changes.resize(shots.count);
-  std::vector<CosetUpdate> updates(size_t(std::max(threads, 1)), CosetUpdate(inverse));
+  const auto workers = size_t(std::max(threads, 1));
+  std::vector<CosetUpdate> updates;
+  if (kernels.inverse != nullptr) updates.assign(workers, CosetUpdate(*kernels.inverse));
+  std::vector<LaneQueue> queues(kernels.lanes == nullptr ? 0 : workers,
+                                LaneQueue(edges, coset, kernels, result));
+  std::vector<LaneMemory> memory(workers);
+  const int32_t most_changes =
+      kernels.inverse == nullptr ? -1
+      : kernels.lanes == nullptr ? coset.most_changes
+                                 : std::min(coset.most_changes, kernels.lanes->worth_from());
   result.impossible = for_shots(
       matcher, shots.count, threads, control,
       [&](int number, ShotMatcher::Worker& worker, int64_t shot) {
@@ -256,8 +356,15 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
         const double factor =
             list_changes(edges, coset, worker.join, shots.erased(shot), worker.changes);
         result.num_changes[shot] = int32_t(worker.changes.size());
-        if (result.num_changes[shot] > coset.most_changes) {
+        if (result.num_changes[shot] > most_changes) {
           result.doubt[shot] = std::numeric_limits<double>::quiet_NaN();
+          if (queues.empty()) return -1;
+          LaneQueue& queue = queues[number];
+          queue.add(shot, worker.join, shots.erased(shot));
+          if (queue.is_full()) {
+            queue.run_group(0, memory[number], worker.look);
+            queue.clear();
+          }
           return -1;
         }
         const CosetWeight found = updates[number].weigh(worker.changes, coset.logical, coset.careful);
@@ -267,6 +374,9 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
         result.other_error[shot] = found.other_error;
         return -1;
       });
+  if (!queues.empty() && result.impossible.shot < 0) {
+    run_queues(queues, memory, int(workers), control);
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/control.hpp"
 #include "decoding/coset_update.hpp"
+#include "decoding/lane_cosets.hpp"
 #include "decoding/wide_inverse.hpp"
 #include "tjoin/matching.hpp"
 
@@ -93,8 +94,17 @@ struct CosetEdges {
   bool careful = false;  // see CosetUpdate::weigh
 };
 
+// What weighs classes. At least one is there; with both, lanes take shots of more than
+// lanes->worth_from() changes. Doubt of what lanes cannot tell is NaN.
+struct CosetKernels {
+  const EdgeInverse* inverse = nullptr;
+  const LaneCosets* lanes = nullptr;
+
+  double log_pfaffian() const { return inverse == nullptr ? 0.0 : inverse->log_pfaffian; }
+};
+
 // Weights of both classes of every shot.
-ClassWeights weigh_classes(ShotMatcher& matcher, const EdgeInverse& inverse,
+ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
                            const CosetEdges& coset, const ShotRows& shots, int threads,
                            Control& control);
 

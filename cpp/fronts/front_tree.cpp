@@ -33,9 +33,10 @@ void sweep_legs(const Dissection& d, const Faces& faces, Visit visit) {
   }
 }
 
-void join_edges(const Dissection& d, const Faces& faces, FrontTree& tree) {
+void join_edges(const Dissection& d, const Faces& faces, int32_t last_edge, FrontTree& tree) {
   std::vector<int32_t> position(d.order.size());
   for (size_t k = 0; k < d.order.size(); ++k) position[d.order[k]] = static_cast<int32_t>(k);
+  const auto root = static_cast<int32_t>(d.range.size()) - 1;
   tree.own.assign(1, 0);
   tree.edge_order.reserve(faces.walk.size() / 2);
   sweep_legs(d, faces, [&](int32_t node, std::span<int32_t> legs) {
@@ -43,12 +44,14 @@ void join_edges(const Dissection& d, const Faces& faces, FrontTree& tree) {
     int32_t stay = 0;
     for (const int32_t h : legs) {
       const int32_t other = position[faces.face_of[h ^ 1]];
-      if (other < r.begin || other >= r.end) {
+      const bool last = h >> 1 == last_edge;
+      if (other < r.begin || other >= r.end || (last && node != root)) {
         legs[stay++] = h;
-      } else if ((h & 1) == 0) {
+      } else if ((h & 1) == 0 && !last) {
         tree.edge_order.push_back(h >> 1);
       }
     }
+    if (node == root && last_edge >= 0) tree.edge_order.push_back(last_edge);
     tree.own.push_back(static_cast<int32_t>(tree.edge_order.size()));
     return stay;
   });
@@ -113,7 +116,7 @@ void lay_out_fronts(const Dissection& d, const Faces& faces, FrontTree& tree) {
 }  // namespace
 
 FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
-                        Control& control) {
+                        Control& control, int32_t last_edge) {
   const Dissection d = bisect_faces(faces, centres, std::max(leaf_size, 1), control);
   FrontTree tree;
   tree.left = d.left;
@@ -123,7 +126,7 @@ FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int
   for (int32_t node = 0; node < num_nodes; ++node) {
     if (!tree.is_leaf(node)) tree.parent[d.left[node]] = tree.parent[d.right[node]] = node;
   }
-  join_edges(d, faces, tree);
+  join_edges(d, faces, last_edge, tree);
   list_leaf_faces(d, faces, tree);
   lay_out_fronts(d, faces, tree);
   tree.work.assign(num_nodes, 0.0);

@@ -44,9 +44,10 @@ struct FrontTree {
 };
 
 // `centres` holds two coordinates per face, by which faces are cut in halves until at most
-// `leaf_size` are left; without centres, the dual graph is bisected instead.
+// `leaf_size` are left; without centres, the dual graph is bisected instead. `last_edge`, if not
+// negative, is joined at the root, after all others.
 FrontTree dissect_faces(const Faces& faces, std::span<const double> centres, int32_t leaf_size,
-                        Control& control);
+                        Control& control, int32_t last_edge = -1);
 
 // Signs of the joins, one per edge: around every vertex but one per component the product of the
 // entries that a walk meets is -1, which makes every term of the Pfaffian of a plane graph

@@ -56,13 +56,13 @@ size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool ma
 }
 
 std::vector<LaneKernels> all_lane_kernels() {
-  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group}};
+  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots}};
 #ifdef PLANARIS_X86
   if (processor_instructions() >= InstructionSet::kAvx2) {
-    found.push_back({"avx2", avx2::kFloats, &avx2::run_group});
+    found.push_back({"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots});
   }
   if (processor_instructions() >= InstructionSet::kAvx512) {
-    found.push_back({"avx512", avx512::kFloats, &avx512::run_group});
+    found.push_back({"avx512", avx512::kFloats, &avx512::run_group, &avx512::run_shots});
   }
 #endif
   return found;

@@ -56,6 +56,28 @@ struct LaneRows {
   const std::function<void()>* look = nullptr;  // called every few milliseconds; it may throw
 };
 
+// A weight that differs from that of the other rows.
+struct LaneChange {
+  int32_t edge;
+  double weight;
+};
+
+struct ShotOutcome {
+  double mantissa, exponent;  // of the product of all pivots but the last, mantissa * 2^exponent
+  double last;                // pivot of the edge that is joined last, relative to its join
+  double deviation;           // Σ |pivot in single precision / pivot - 1|
+  bool sound;                 // no pivot fell below its join
+};
+
+// Models whose weights exp(-g) differ in a few edges only; gauge states are all +1.
+struct LaneShots {
+  int count;
+  const double* weight;  // by edge, chords included
+  const std::vector<LaneChange>* changes;
+  ShotOutcome* found;
+  const std::function<void()>* look = nullptr;
+};
+
 // Counts what was done since the last look.
 class LaneClock {
  public:
@@ -95,6 +117,7 @@ struct LaneKernels {
   const char* name;
   int most;  // rows of a group
   void (*run)(const LaneProblem& problem, const LaneRows& rows, LaneMemory& memory);
+  void (*run_shots)(const LaneProblem& problem, const LaneShots& shots, LaneMemory& memory);
 };
 // Those of this processor, and all that it can run, plain ones first.
 const LaneKernels& lane_kernels();

@@ -149,15 +149,19 @@ struct Kernel {
     }
   }
 
-  SIMD_TARGET static const E* add_child(const FrontTree& tree, int32_t child, const E* from, E* a,
-                                         int64_t ld) {
-    const int32_t* place = tree.place.data() + tree.boundary[child];
-    const int32_t rows = tree.boundary_rows(child);
-    for (int32_t j = 0; j < rows; ++j) {
-      E* column = a + place[j] * ld;
-      for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = *from++;
+  // Fills columns of a front from what its children left, first those of the left child, then those
+  // of the right one; zeros elsewhere.
+  SIMD_TARGET static void add_children(const FrontTree& tree, int32_t node, const E* from, E* a,
+                                        int64_t n, int64_t ld) {
+    for (const int32_t child : {tree.left[node], tree.right[node]}) {
+      const int32_t* place = tree.place.data() + tree.boundary[child];
+      const int32_t rows = tree.boundary_rows(child);
+      for (int32_t j = 0; j < rows; ++j) {
+        E* column = a + place[j] * ld;
+        for (int64_t i = place[j] + 1; i < n; ++i) column[i] = E{};
+        for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = *from++;
+      }
     }
-    return from;
   }
 
   static int64_t packed(int64_t rows) { return rows * (rows - 1) / 2; }
@@ -173,15 +177,15 @@ struct Kernel {
     E* top = kept + 32 * widest;
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
       const int64_t n = tree.rows(node), own = tree.own_rows(node), ld = leading(n);
-      for (int64_t j = 0; j < n; ++j) {
-        for (int64_t i = j + 1; i < n; ++i) a[j * ld + i] = E{};
-      }
       if (tree.is_leaf(node)) {
+        for (int64_t j = 0; j < n; ++j) {
+          for (int64_t i = j + 1; i < n; ++i) a[j * ld + i] = E{};
+        }
         add_faces(tree, node, weight, a, ld);
       } else {
         const int32_t l = tree.left[node], r = tree.right[node];
         top -= packed(tree.boundary_rows(l)) + packed(tree.boundary_rows(r));
-        add_child(tree, r, add_child(tree, l, top, a, ld), a, ld);
+        add_children(tree, node, top, a, n, ld);
       }
       const int32_t* edges = tree.edge_order.data() + tree.own[node];
       for (int64_t k = 0; k < own; k += 2) {
@@ -529,7 +533,31 @@ SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, 
   }
 }
 
-// The same elimination in single precision, to see what rounding does.
+// Eliminates the rows of float_weight in single precision, to see what rounding does; adds up in
+// `apart` how far pivots move, by row.
+SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, bool in_lanes,
+                                          LaneClock& clock, double* apart) {
+  const auto m = static_cast<int32_t>(p.signs.size());
+  if (in_lanes) {
+    Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.sizes, g.scratch,
+                            g.float_pivots, nullptr, clock);
+  } else {
+    for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = FloatVector{} + 1.0F;
+    for (int k = 0; k < count; ++k) {
+      for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][k];
+      Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.sizes, g.scratch,
+                               g.one_float_pivots, nullptr, clock);
+      for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
+    }
+  }
+  for (int k = 0; k < count; k += kDoubles) {
+    const DoubleVector moved =
+        Rows::deviation(m, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
+    for (int lane = 0; lane < std::min(kDoubles, count - k); ++lane) apart[k + lane] = moved[lane];
+  }
+}
+
+// The same elimination in single precision; the largest deviation counts.
 SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
                                   bool in_lanes, int draw) {
   const auto m = static_cast<int32_t>(p.signs.size());
@@ -545,25 +573,11 @@ SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gro
       g.float_weight[e][lane] = static_cast<float>(g.weight[half][e][lane % kDoubles] * moved);
     }
   }
-  if (in_lanes) {
-    Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.sizes, g.scratch,
-                            g.float_pivots, nullptr, clock);
-  } else {
-    for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = FloatVector{} + 1.0F;
-    for (int k = 0; k < rows.count; ++k) {
-      for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][k];
-      Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.sizes, g.scratch,
-                               g.one_float_pivots, nullptr, clock);
-      for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
-    }
-  }
-  for (int k = 0; k < rows.count; k += kDoubles) {
-    const DoubleVector apart =
-        Rows::deviation(m, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
-    for (int lane = 0; lane < std::min(kDoubles, rows.count - k); ++lane) {
-      double& largest = rows.found[k + lane].deviation;
-      if (!(apart[lane] <= largest)) largest = apart[lane];  // NaN counts, and stays
-    }
+  double apart[kFloats];
+  eliminate_singles(p, rows.count, g, in_lanes, clock, apart);
+  for (int k = 0; k < rows.count; ++k) {
+    double& largest = rows.found[k].deviation;
+    if (!(apart[k] <= largest)) largest = apart[k];  // NaN counts, and stays
   }
 }
 
@@ -615,4 +629,54 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
   if (marginals) return;
   [[maybe_unused]] const FlushToZero flush;
   for (int draw = 0; draw < rows.draws; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
+}
+
+// Eliminates up to kFloats shots, then the same shots in single precision.
+SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMemory& memory) {
+  Group g(p, memory, false);
+  LaneClock clock(shots.look);
+  const auto m = static_cast<int32_t>(p.signs.size());
+  for (int32_t e = 0; e < m; ++e) {
+    g.weight[0][e] = g.weight[1][e] = spread(shots.weight[e]);
+    g.float_weight[e] = FloatVector{} + static_cast<float>(shots.weight[e]);
+  }
+  for (int k = 0; k < shots.count; ++k) {
+    for (const LaneChange& change : shots.changes[k]) {
+      g.weight[k / kDoubles][change.edge][k % kDoubles] = change.weight;
+      g.float_weight[change.edge][k] = static_cast<float>(change.weight);
+    }
+  }
+  bool in_lanes[2] = {false, false};
+  for (int first = 0; first < shots.count; first += kDoubles) {
+    const int half = first / kDoubles, live = std::min(kDoubles, shots.count - first);
+    in_lanes[half] = 4 * live > kDoubles;
+    if (in_lanes[half]) {
+      Kernel<double, true>::up(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch,
+                               g.pivots[half], nullptr, clock);
+    } else {
+      for (int32_t e = 0; e < m; ++e) g.pivots[half][e] = DoubleVector{} + 1.0;
+      for (int k = 0; k < live; ++k) {
+        for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][k];
+        Kernel<double, false>::up(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch,
+                                  g.one_pivots, nullptr, clock);
+        for (int32_t e = 0; e < m; ++e) g.pivots[half][e][k] = g.one_pivots[e];
+      }
+    }
+    DoubleVector mantissa, exponent;
+    const auto sound = Rows::multiply(m - 1, g.pivots[half], kLeastPivot, mantissa, exponent);
+    for (int k = 0; k < live; ++k) {
+      const double last = g.pivots[half][m - 1][k];
+      shots.found[first + k] = {mantissa[k], exponent[k], last, 0.0,
+                                sound[k] != 0 && last > kLeastPivot && last < 1e300};
+    }
+  }
+  [[maybe_unused]] const FlushToZero flush;
+  const std::function<void()> look = [&shots] {
+    [[maybe_unused]] const PlainArithmetic others;
+    (*shots.look)();
+  };
+  LaneClock single_clock(shots.look == nullptr ? nullptr : &look);
+  double apart[kFloats];
+  eliminate_singles(p, shots.count, g, in_lanes[0], single_clock, apart);
+  for (int k = 0; k < shots.count; ++k) shots.found[k].deviation = apart[k];
 }

@@ -19,6 +19,7 @@ from planaris.kernels.decoding import (
     NO_ERASURES,
     EdgeInverse,
     Erasures,
+    LaneCosets,
     ShotMatcher,
     WideInverse,
     packed_bits,
@@ -35,6 +36,10 @@ INVERSE_BYTES = 2**29
 
 MOST_CHANGES = 300
 """Reference errors with more edges are left to sparse elimination, where that is faster."""
+
+EXPECTED_PER_WORTH = 1.3
+"""Expected number of errors, over the number of changes from which sparse elimination is faster,
+beyond which it takes all shots."""
 
 QUIET, VERY_QUIET = 1e-3, 1e-4
 """Probability of a mechanism below which elimination is done twice, in two orders: for ratios,
@@ -192,6 +197,23 @@ class CosetModel:
         found: WideInverse = self.__dict__["_wide_inverse"]
         return found
 
+    def _lanes(self, budget: Budget) -> LaneCosets | None:
+        """Return sparse elimination with the logical edge last, or None without such an edge."""
+        if self.form is None or self.is_decided:
+            return None
+        if "_lane_cosets" not in self.__dict__:
+            self.__dict__["_lane_cosets"] = LaneCosets(
+                *_pieces(self.form, self.graph), self.form.logical, budget=budget
+            )
+        found: LaneCosets = self.__dict__["_lane_cosets"]
+        return found
+
+    def _has_many_changes(self, lanes: LaneCosets | None) -> bool:
+        """Return True if typical errors have so many edges that no inverse is worth its while."""
+        if lanes is None or "_inverse" in self.__dict__:
+            return False
+        return bool(self.graph.probability.sum() > EXPECTED_PER_WORTH * lanes.worth_from)
+
     def __getstate__(self) -> tuple[ErrorModel, int | None]:
         return self.model, self.observable
 
@@ -217,12 +239,14 @@ class CosetModel:
         """
         if device is not None and not sharp and self.form is not None and not self.is_decided:
             return self._share(shots, erasures, budget, device)
-        inverse = self.inverse(budget)
-        if inverse is None or self.form is None:
-            return self._sparse(shots, erasures, budget, sharp=sharp)
         careful = self._least < (QUIET if sharp else VERY_QUIET)
+        lanes = None if sharp or careful else self._lanes(budget)
+        inverse = None if self._has_many_changes(lanes) else self.inverse(budget)
+        if self.form is None or (inverse is None and lanes is None):
+            return self._sparse(shots, erasures, budget, sharp=sharp)
         found = self.matcher.weigh(
             inverse,
+            lanes,
             self.form.place,
             self.form.logical,
             MOST_CHANGES,
@@ -248,7 +272,8 @@ class CosetModel:
             held = np.clip(other, 0.0, 1.0)
             with np.errstate(divide="ignore"):
                 ratio = np.log1p(-held) - np.log(held)
-        log_probability = self.graph.log_absent + inverse.log_pfaffian + found.log_weight
+        log_pfaffian = 0.0 if inverse is None else inverse.log_pfaffian
+        log_probability = self.graph.log_absent + log_pfaffian + found.log_weight
         slow = np.asarray(~trusted)
         result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
         if slow.any():

@@ -94,6 +94,30 @@ class WideInverse:
         self.log_pfaffian: float = self._core.log_pfaffian
 
 
+class LaneCosets:
+    """Sparse elimination of several syndromes at once, the logical edge last.
+
+    Arguments as for :class:`EdgeInverse`; ``logical`` is an edge of odds one.
+    """
+
+    def __init__(
+        self,
+        edges: IntArray,
+        rotation: IntArray,
+        offsets: IntArray,
+        log_odds: FloatArray,
+        logical: int,
+        *,
+        budget: Budget,
+    ) -> None:
+        self._core = _core.LaneCosets(edges, rotation, offsets, log_odds, logical, budget.poller())
+
+    @property
+    def worth_from(self) -> int:
+        """Number of changes beyond which a small Pfaffian takes longer."""
+        return self._core.worth_from
+
+
 @dataclass(frozen=True)
 class MechanismSums:
     """What :meth:`ShotMatcher.sum_mechanisms` adds up over shots."""
@@ -159,7 +183,8 @@ class ShotMatcher:
 
     def weigh(
         self,
-        inverse: EdgeInverse,
+        inverse: EdgeInverse | None,
+        lanes: LaneCosets | None,
         place: IntArray,
         logical: int,
         most_changes: int,
@@ -169,9 +194,13 @@ class ShotMatcher:
         careful: bool = False,
         budget: Budget,
     ) -> _core.ClassWeights:
-        """Return the probability of the other class and the log weight of every shot."""
+        """Return the probability of the other class and the log weight of every shot.
+
+        Lanes, if given, take shots of many changes, or all shots without an inverse.
+        """
         found = self._core.weigh(
-            inverse._core,
+            None if inverse is None else inverse._core,
+            None if lanes is None else lanes._core,
             place,
             logical,
             most_changes,

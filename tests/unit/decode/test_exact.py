@@ -166,6 +166,27 @@ def test_erased_mechanisms_count_as_one_half(p):
             assert np.abs(found - exact.minimum_weights(shots)).max() < 1e-9
 
 
+@pytest.mark.parametrize("bytes_", [0, coset.INVERSE_BYTES])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_posteriors_of_many_errors_and_erasures(bytes_, threads, monkeypatch):
+    """By sparse elimination in lanes alone, and beside small Pfaffians."""
+    monkeypatch.setattr(coset, "INVERSE_BYTES", bytes_)
+    rng = np.random.default_rng(8)
+    for dem in (uneven(surface(5, 0.2), rng), uneven(repetition(5, 3, 0.15), rng)):
+        detectors, table = class_table(dem)
+        numbers = rng.choice(table.shape[1], 150)
+        shots = syndromes(dem, detectors, numbers)
+        decoder = Decoder(dem, threads=threads)
+        p = table[1] / table.sum(0)
+        assert np.abs(decoder.posterior(shots)[:, 0] - p[numbers]).max() <= 1e-12
+        for k in rng.choice(150, 4, replace=False):
+            erased = rng.random((1, dem.num_errors)) < 0.3
+            other = changed(dem, lambda k, q, e=erased: 0.5 if e[0, k] else q)
+            here = class_table(other)[1][:, numbers[k]]
+            found = decoder.posterior(shots[k : k + 1], erasures=erased)[0, 0]
+            assert abs(found - here[1] / here.sum()) <= 1e-12
+
+
 @pytest.mark.parametrize("summed", [1, 2**25])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_sums_on_a_device_agree_with_those_of_the_core(device, summed, monkeypatch):
