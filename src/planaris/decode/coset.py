@@ -387,7 +387,9 @@ class CosetModel:
         bridges = np.where(references, weights, 0.0)[:, ~live].sum(1)
         if form.logical >= 0:  # closed chains through the logical edge weigh what they weigh
             couplings = np.insert(couplings, form.logical, 0.0, axis=1)
-        return couplings, absent - weights[:, live].sum(1) / 2 - bridges
+        # The sum of all weights is many times larger than log P: it must not be rounded.
+        whole = math.fsum(g.weights[live]) - np.where(erased[:, live], g.weights[live], 0.0).sum(1)
+        return couplings, absent - whole / 2 - bridges
 
     def _log_partitions(self, plan: Plan, couplings: FloatArray, budget: Budget) -> FloatArray:
         found = plan.log_partition(couplings, time_limit=budget)

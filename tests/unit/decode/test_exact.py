@@ -166,6 +166,15 @@ def test_erased_mechanisms_count_as_one_half(p):
             assert np.abs(found - exact.minimum_weights(shots)).max() < 1e-9
 
 
+def test_likelihoods_of_many_mechanisms_keep_their_digits(monkeypatch):
+    monkeypatch.setattr(coset, "INVERSE_BYTES", 0)
+    count, p = 4000, 0.003
+    lines = [f"error({p}) D{k} L0\nerror({p}) D{k}" for k in range(count)]
+    decoder = Decoder(stim.DetectorErrorModel("\n".join(lines)), threads=1)
+    found = decoder.log_likelihood(np.zeros((2, count), dtype=bool))
+    assert np.abs(found - count * np.log1p(-2 * p * (1 - p))).max() < 1e-10
+
+
 @pytest.mark.parametrize("bytes_", [0, coset.INVERSE_BYTES])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_posteriors_of_many_errors_and_erasures(bytes_, threads, monkeypatch):
