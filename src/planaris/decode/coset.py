@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import Budget
+from planaris.decode.coupling_rows import coupling_rows, erasures_of, marked_rows
 from planaris.decode.graph import DecodingGraph, split_graph
 from planaris.decode.model import ErrorModel
 from planaris.decode.planar_form import PlanarForm, planar_form
@@ -279,7 +280,7 @@ class CosetModel:
         if slow.any():
             few = int(found.num_changes[slow].max()) <= FEW_CHANGES
             again = self._again if few else partial(self._sparse, sharp=sharp)
-            result.put(slow, again(shots[slow], _some(erasures, slow), budget))
+            result.put(slow, again(shots[slow], erasures_of(erasures, slow), budget))
         return result
 
     def _sparse(
@@ -322,7 +323,7 @@ class CosetModel:
         slow = np.asarray(~(found.doubt <= WIDE_DOUBT))
         result = ClassWeights(flips ^ (ratio < 0), np.abs(ratio), log_probability, slow)
         if slow.any():
-            result.put(slow, self._eliminate(shots[slow], _some(erasures, slow), budget))
+            result.put(slow, self._eliminate(shots[slow], erasures_of(erasures, slow), budget))
         return result
 
     def _eliminate(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
@@ -363,9 +364,9 @@ class CosetModel:
         step = max(SUMMED // max(width, 1), 1)
         for first in range(0, count, step):
             rows = slice(first, min(first + step, count))
-            references = _marked(offsets, edges, rows, width)
-            erased = _marked(erasures.offsets, erasures.edges, rows, width)
-            couplings, constant = self._couplings(form, references, erased)
+            references = marked_rows(offsets, edges, rows, width)
+            erased = marked_rows(erasures.offsets, erasures.edges, rows, width)
+            couplings, constant = coupling_rows(self.graph, form, references, erased)
             if device is None:
                 found = self._log_partitions(plan, couplings, budget)
             else:
@@ -375,21 +376,6 @@ class CosetModel:
             twice = plan.embedding.num_components * math.log(2.0)
             sums[rows] = found + constant - twice
         return sums
-
-    def _couplings(
-        self, form: PlanarForm, references: BoolArray, erased: BoolArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return couplings of the dual, a row per syndrome, and what log Z lacks of log P."""
-        g, live = self.graph, form.place >= 0
-        weights = np.where(erased, 0.0, g.weights)
-        absent = (erased * (-math.log(2.0) - np.log1p(-g.probability))).sum(1) + g.log_absent
-        couplings = np.where(references, -weights, weights)[:, live] / 2
-        bridges = np.where(references, weights, 0.0)[:, ~live].sum(1)
-        if form.logical >= 0:  # closed chains through the logical edge weigh what they weigh
-            couplings = np.insert(couplings, form.logical, 0.0, axis=1)
-        # The sum of all weights is many times larger than log P: it must not be rounded.
-        whole = math.fsum(g.weights[live]) - np.where(erased[:, live], g.weights[live], 0.0).sum(1)
-        return couplings, absent - whole / 2 - bridges
 
     def _log_partitions(self, plan: Plan, couplings: FloatArray, budget: Budget) -> FloatArray:
         found = plan.log_partition(couplings, time_limit=budget)
@@ -401,16 +387,6 @@ class CosetModel:
                 )
                 raise PrecisionError(msg)
         return np.array([each.value for each in found])
-
-
-def _marked(offsets: Array, edges: Array, rows: slice, width: int) -> BoolArray:
-    """Return a row of bools per syndrome, True at its edges; all False without offsets."""
-    marked = np.zeros((rows.stop - rows.start, width), dtype=np.bool_)
-    if len(offsets):
-        sizes = np.diff(offsets[rows.start : rows.stop + 1])
-        listed = edges[offsets[rows.start] : offsets[rows.stop]]
-        marked[np.repeat(np.arange(len(marked)), sizes), listed] = True
-    return marked
 
 
 def make_inverse(form: PlanarForm, graph: DecodingGraph, budget: Budget) -> EdgeInverse:
@@ -427,14 +403,3 @@ def _pieces(
     live = form.place >= 0
     odds[form.place[live]] = -graph.weights[live]
     return pieces.edges, pieces.rotation, pieces.offsets, odds
-
-
-def _some(erasures: Erasures, chosen: BoolArray) -> Erasures:
-    """Return the erasures of the chosen shots."""
-    if not len(erasures.offsets):
-        return erasures
-    sizes = np.diff(erasures.offsets)
-    kept = np.repeat(chosen, sizes)
-    return Erasures(
-        np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64), erasures.edges[kept]
-    )
