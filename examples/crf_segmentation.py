@@ -21,9 +21,9 @@ from planaris.report.pictures import DOWN, UP, new_figure
 
 
 def main(
-    size: int = 24,
+    size: int = 40,
     images: int = 4,
-    noise: float = 6.0,
+    noise: float = 4.0,
     seed: int = 0,
     out: Path = Path("crf_segmentation.png"),
 ) -> dict[str, float]:

@@ -13,7 +13,9 @@ import stim
 import typer
 
 from planaris.interop.stim import Decoder
-from planaris.report.pictures import DOWN, UP, new_figure
+from planaris.report.pictures import DOWN, new_figure
+
+POSTERIOR, GAP = DOWN, "#d1495b"
 
 
 def main(
@@ -45,13 +47,16 @@ def main(
         kept[name] = [wrong[order[int(s * shots) :]].mean() for s in shares]
     picture, grid = new_figure(1, 2, size=4.0)
     left, right = grid[0]
-    bins = np.quantile(posterior, np.linspace(0.0, 1.0, 21))
-    place = np.digitize(posterior, bins[1:-1])
-    means = np.array([[posterior[place == k].mean(), flips[place == k].mean()] for k in set(place)])
+    place = np.digitize(posterior, np.linspace(0.0, 1.0, 11)[1:-1])
+    bins = [place == k for k in range(10) if (place == k).any()]
+    predicted = np.array([posterior[chosen].mean() for chosen in bins])
+    error = np.sqrt(predicted * (1 - predicted) / [chosen.sum() for chosen in bins])
     left.plot([0, 1], [0, 1], ":", color="gray")
-    left.plot(*means.T, "o", color=UP)
+    share = [flips[chosen].mean() for chosen in bins]
+    left.errorbar(predicted, share, 2 * error, fmt="o", color=POSTERIOR, label="±2σ")
+    left.legend()
     left.set(xlabel="exact posterior of a flip", ylabel="share of shots flipped")
-    for (name, rate), colour in zip(kept.items(), (UP, DOWN), strict=True):
+    for (name, rate), colour in zip(kept.items(), (POSTERIOR, GAP), strict=True):
         right.plot(shares, np.maximum(rate, 0.1 / shots), color=colour, label=f"by {name}")
     right.set(xlabel="share of shots discarded", ylabel="logical error rate", yscale="log")
     right.legend()
