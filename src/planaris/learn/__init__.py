@@ -2,6 +2,7 @@
 
 from planaris.errors import NotFittedError
 from planaris.learn.crf import PlanarCRF
+from planaris.learn.features import pair_features, pixel_features, texture_features
 from planaris.learn.grid import GridCRF, GridPotentials
 from planaris.learn.instances import (
     Instance,
@@ -27,5 +28,8 @@ __all__ = [
     "graph_instance",
     "group_features",
     "image_instance",
+    "pair_features",
+    "pixel_features",
     "segment_image",
+    "texture_features",
 ]

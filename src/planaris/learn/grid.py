@@ -9,13 +9,14 @@ docs/theory/learning.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import ModelError, NotFittedError
+from planaris.learn.features import ImageFeatures, pair_features, pixel_features
 from planaris.learn.grid_likelihood import GridExample, maximise_likelihood
 from planaris.learn.instances import as_image
 from planaris.learn.logistic import fit_logistic
@@ -24,9 +25,6 @@ from planaris.models import IsingModel
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 METHODS = ("piecewise", "pseudo-likelihood", "likelihood")
-
-ImageFeatures = Callable[[FloatArray], FloatArray]
-"""Takes an image (H, W) or (H, W, C), returns one row of features per pixel: (H, W, k)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +69,12 @@ class GridCRF(Parameters):
     regularization : float
         ``λ`` of ``½ λ ‖weights‖²``, above zero; losses are summed over pixels and edges.
     node_features : callable
-        From an image to features of every pixel (H, W, k), with a constant among them.
+        From an image to features of every pixel (H, W, k), with a constant among them:
+        :func:`pixel_features` by default; :func:`texture_features` say more where objects are
+        known by texture and place, and take ten times as long.
     edge_features : callable
-        From an image to channels (H, W, c). An edge has the features 1, |Δ| and √|Δ| of each
-        channel.
+        From an image to channels (H, W, c), :func:`pair_features` by default. An edge has the
+        features 1, |Δ| and √|Δ| of each channel.
 
     Attributes
     ----------
@@ -167,49 +167,6 @@ class GridCRF(Parameters):
             right += int((mask == truth).sum())
             total += mask.size
         return right / total if total else 1.0
-
-
-def pixel_features(image: FloatArray) -> FloatArray:
-    """Return what a pixel tells about itself: grey levels, texture and place.
-
-    A constant; grey level and local mean, each with its square; local contrast at two scales;
-    place and its squares and product; and the products of grey level and place.
-
-    >>> pixel_features(np.zeros((4, 5))).shape
-    (4, 5, 15)
-    """
-    from scipy.ndimage import gaussian_filter
-
-    grey = image if image.ndim == 2 else image.mean(axis=2)
-    grey = (grey - grey.mean()) / (grey.std() or 1.0)
-    columns = [np.ones_like(grey)]
-    side = max(min(grey.shape), 1)
-    for radius in (0.0, side / 60, side / 15):
-        smooth = gaussian_filter(grey, radius) if radius else grey
-        columns += [smooth, smooth**2]
-    for radius in (side / 60, side / 15):
-        mean = gaussian_filter(grey, radius)
-        spread = gaussian_filter(grey**2, radius) - mean**2
-        columns.append(np.sqrt(np.maximum(spread, 0.0)))
-    y, x = (
-        (axis - (length - 1) / 2) / (max(length - 1, 1) / 2)
-        for axis, length in zip(np.indices(grey.shape), grey.shape, strict=True)
-    )
-    columns += [x, y, x * x, y * y, x * x * y * y, grey * (x * x + y * y)]
-    return np.stack(columns, axis=-1)
-
-
-def pair_features(image: FloatArray) -> FloatArray:
-    """Return what is compared across an edge: the image at three scales.
-
-    >>> pair_features(np.zeros((4, 5))).shape
-    (4, 5, 3)
-    """
-    from scipy.ndimage import gaussian_filter
-
-    grey = image if image.ndim == 2 else image.mean(axis=2)
-    grey = (grey - grey.mean()) / (grey.std() or 1.0)
-    return np.stack([grey, gaussian_filter(grey, 1.0), gaussian_filter(grey, 2.0)], axis=-1)
 
 
 def _learn(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planaris.learn.boxed import box_mask, cut_in_box
-from planaris.learn.mixtures import LEAST_SPREAD, fit_mixture
+from planaris.learn.segmentation.boxed import box_mask, cut_in_box
+from planaris.learn.segmentation.mixtures import LEAST_SPREAD, fit_mixture
 
 
 def test_densities_agree_with_scikit_learn(rng):

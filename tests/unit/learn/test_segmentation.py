@@ -6,7 +6,7 @@ import pytest
 from planaris.errors import ModelError
 from planaris.generate import noisy_mask, shape_mask
 from planaris.learn import PlanarCRF, segment_image
-from planaris.learn.segmentation import read_strokes
+from planaris.learn.segmentation.images import read_strokes
 
 
 def scene(rng, shape=(30, 34)):

@@ -10,7 +10,7 @@ from planaris.budget import ProgressCallback
 from planaris.errors import ModelError
 from planaris.infer import ground_state
 from planaris.learn.grid import GridPotentials
-from planaris.learn.mixtures import fit_mixture
+from planaris.learn.segmentation.mixtures import fit_mixture
 from planaris.result import GroundState
 from planaris.typing import BoolArray, FloatArray
 

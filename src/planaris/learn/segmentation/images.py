@@ -11,10 +11,10 @@ from planaris.budget import ProgressOption, watch
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
 from planaris.infer import ground_state
-from planaris.learn.boxed import SHIFTS, cut_in_box
 from planaris.learn.crf import PlanarCRF
 from planaris.learn.grid import GridPotentials
 from planaris.learn.instances import as_image, edge_features
+from planaris.learn.segmentation.boxed import SHIFTS, cut_in_box
 from planaris.learn.tied import TiedGraph
 from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.show import one_line
