@@ -78,10 +78,10 @@ class IsingForm:
     def _lift_marginals(self, found: Marginals) -> Marginals:
         log_z = None if found.log_partition is None else self.lift(found.log_partition)
         lifted = replace(self.inverse.lift_marginals(found), log_partition=log_z)
+        # Weights are off by the rounding of couplings, and tables are halves of sums of three.
+        rounding = math.expm1(2 * self.inverse.error) + 2.0**-50
         if found.proved and found.error > 0:
-            # Tables are halves of sums of three; weights are off by the rounding of couplings.
-            weights = math.expm1(2 * self.inverse.error)
-            lifted = replace(lifted, error=1.5 * found.error + weights + 2.0**-50)
+            lifted = replace(lifted, error=1.5 * found.error + rounding)
         if found.nodes_lower is None or found.nodes_upper is None:
             return lifted
         ends: list[Any] = [
@@ -91,8 +91,8 @@ class IsingForm:
         pairs = list(zip(*ends, strict=True))  # the probability of label 0 has them swapped
         return replace(
             lifted,
-            nodes_lower=[np.minimum(a, b) for a, b in pairs],
-            nodes_upper=[np.maximum(a, b) for a, b in pairs],
+            nodes_lower=[np.maximum(np.minimum(a, b) - rounding, 0.0) for a, b in pairs],
+            nodes_upper=[np.minimum(np.maximum(a, b) + rounding, 1.0) for a, b in pairs],
             edges_lower=None,
             edges_upper=None,
         )
