@@ -109,7 +109,7 @@ def _pair_block(count: int, a: tuple[int, int], b: tuple[int, int], at: int) -> 
     rows[0, 0, b[0] : b[1]] -= 1.0
     constant = np.zeros((left + 1, right + 1))
     constant[0, 0] = 1.0
-    return rows.reshape(-1, count), constant.ravel()
+    return rows.reshape(constant.size, count), constant.ravel()
 
 
 def _stacked(blocks: list[Block], count: int) -> tuple[scipy.sparse.csr_array, FloatArray]:
