@@ -317,12 +317,14 @@ def test_marginals_that_are_not_exact_have_an_exit_code_of_their_own(tmp_path, t
     assert "none: branch and cut" in out
 
 
+@pytest.mark.parametrize("wish", ["--prove", "--certificate"])
 @pytest.mark.parametrize(("size", "beta", "proved"), [(8, 1.0, True), (24, 3.0, False)])
-def test_marginals_are_called_proved_where_they_are(size, beta, proved, tmp_path):
+def test_marginals_are_called_proved_where_they_are(size, beta, proved, wish, tmp_path):
     file = tmp_path / "glass.txt"
     model = pl.generate.spin_glass(size, np.random.default_rng(1)).at(beta)
     write_model(model, file, format="edge-list")
-    arguments = ("mar", file, "--format", "edge-list", "--prove")
+    wished = [wish] if wish == "--prove" else [wish, tmp_path / "proof.json"]
+    arguments = ("mar", file, "--format", "edge-list", *wished)
     assert ("proved" in planaris(*arguments)[1]) == proved
     assert json.loads(planaris(*arguments, "--json")[0])["proved"] == proved
 

@@ -20,7 +20,7 @@ def check_against_list(model: MarkovRandomField, plan: treewidth.EliminationPlan
     found = treewidth.log_partition(model, plan=plan)
     if truth.best == -np.inf:
         assert found.value == found.lower == found.upper == -np.inf
-        for verb in (treewidth.marginals, treewidth.map_state):
+        for verb in (treewidth.marginals, treewidth.ground_state):
             with pytest.raises(InfeasibleError):
                 verb(model, plan=plan)
         with pytest.raises(InfeasibleError):
@@ -32,7 +32,7 @@ def check_against_list(model: MarkovRandomField, plan: treewidth.EliminationPlan
     assert found.lower - 1e-14 * size <= truth.log_partition <= found.upper + 1e-14 * size
     assert found.gap < 1e-10 * size
 
-    best = treewidth.map_state(model, plan=plan)
+    best = treewidth.ground_state(model, plan=plan)
     assert truth.log_weight(model, best.assignment) == truth.best
     assert best.energy == model.energy(best.assignment)
     assert best.lower <= -truth.best <= best.upper + 1e-15 * size

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from helpers import glasses
 from helpers.degenerate import LARGE, SMALL
 from helpers.strategies import PlaneGraph, plane_models
-from planaris import IsingModel, log_partition, sample
+from planaris import IsingModel, log_partition, marginals, sample
 from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import ModelError
@@ -24,7 +24,6 @@ from planaris.planar import (
     Plan,
     ground_state_entropy,
     plan,
-    planar_marginals,
     thermodynamics,
 )
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, log_constant
@@ -70,9 +69,9 @@ def test_odd_models(name: str) -> None:
     expected = enumerate_states(model)
     found = log_partition(model, "planar")
     assert found.value == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-12)
-    marginals = planar_marginals(model)
-    np.testing.assert_allclose(marginals.nodes, expected.nodes, atol=1e-11)
-    np.testing.assert_allclose(marginals.edges, expected.edges, atol=1e-11)
+    found = marginals(model, "planar")
+    np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-11)
+    np.testing.assert_allclose(found.edges, expected.edges, atol=1e-11)
 
 
 @pytest.mark.parametrize("glass", glasses.GLASSES, ids=lambda g: g.name)
@@ -183,7 +182,7 @@ def test_relabelling_gauge_flips_and_components(rng: np.random.Generator) -> Non
 def test_marginals_with_fields(drawn: tuple[IsingModel, PlaneGraph]) -> None:
     model, _ = drawn
     expected = enumerate_states(model)
-    found = planar_marginals(model)
+    found = marginals(model, "planar")
     np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-9)
     np.testing.assert_allclose(found.edges, expected.edges, atol=1e-9)
     value = log_partition(model, "planar").value

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planaris.models.condition import Conditioning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Model file; '-' for stdin.")]
 Evidence = Annotated[str | None, typer.Option(metavar="FILE", help="UAI evidence file.")]
@@ -218,28 +218,29 @@ def is_many(files: Sequence[str]) -> bool:
 
 def solve_several(
     verb: str,
+    *,
     files: Sequence[str],
     out: str,
-    *,
     method: str,
     time_limit: float | None,
     format: str | None,
     jobs: int | None,
     cluster: str | None,
     table: TableKind,
-    refused: Mapping[str, object],
+    **for_one_file: object,
 ) -> bool:
     """Solve several files or a folder, print or write the table; return False for one file.
 
-    Raises ``typer.Exit`` with the code of bounds unless all answers are exact.
+    Takes all options of a command; those in ``for_one_file`` are refused. Raises ``typer.Exit``
+    with the code of bounds unless all answers are exact.
     """
     if not is_many(files):
         return False
     from planaris.experiments.many import model_files, solve_many, table_text
 
-    for option, value in refused.items():
-        if value is not None:
-            msg = f"`{option}` is for one file, not for several"
+    for option, value in for_one_file.items():
+        if value not in (None, False):
+            msg = f"`--{option}` is for one file, not for several"
             raise PlanarisError(msg)
     if out != "-" and Path(out).is_file():
         msg = f"`--out` must be a folder for several files, but {out} is a file"

@@ -88,7 +88,7 @@ def prove_planarity(model: IsingModel) -> Plane | NotPlanar:
     return Plane(plane.rotation, plane.offsets)
 
 
-def require_plane(embedding: Embedding, *, name: str = "embedding") -> Embedding:
+def require_plane(embedding: Embedding) -> Embedding:
     """Return the embedding if it is plane, else raise an EmbeddingError with its ``genus``.
 
     >>> k4 = Embedding.from_graph([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)],
@@ -98,7 +98,7 @@ def require_plane(embedding: Embedding, *, name: str = "embedding") -> Embedding
     """
     if embedding.genus:
         msg = (
-            f"`{name}` must be plane (genus 0), got a rotation system of genus "
+            f"`embedding` must be plane (genus 0), got a rotation system of genus "
             f"{embedding.genus}; `Embedding.from_graph` finds a plane one if there is any"
         )
         raise EmbeddingError(msg, genus=embedding.genus)

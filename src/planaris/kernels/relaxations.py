@@ -31,8 +31,17 @@ LabelSearchRecords = _core.LabelSearchRecords
 """The steps of a search, for its proof."""
 
 
+class _Cuts:
+    """Violated inequalities."""
+
+    violation: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.violation)
+
+
 @dataclass(frozen=True, eq=False)
-class CycleCuts:
+class CycleCuts(_Cuts):
     """Violated cycle inequalities, the most violated first.
 
     Attributes
@@ -55,12 +64,9 @@ class CycleCuts:
     violation: FloatArray
     num_found: int
 
-    def __len__(self) -> int:
-        return len(self.violation)
-
 
 @dataclass(frozen=True, eq=False)
-class WheelCuts:
+class WheelCuts(_Cuts):
     """Violated bicycle odd wheels, the most violated first.
 
     Wheel k says ``Σ x_e (or 1 - x_e where flipped) <= 2 rim[k]`` over its edges.
@@ -72,12 +78,9 @@ class WheelCuts:
     rim: IntArray
     violation: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.violation)
-
 
 @dataclass(frozen=True, eq=False)
-class CliqueCuts:
+class CliqueCuts(_Cuts):
     """Violated odd clique inequalities, the most violated first.
 
     Row k says ``Σ_{i<j} b_i b_j x_ij >= -(p - 1) / 2`` of its p spins with signs b.
@@ -86,9 +89,6 @@ class CliqueCuts:
     spins: IntArray
     signs: Int8Array
     violation: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.violation)
 
 
 def separate_cycles(

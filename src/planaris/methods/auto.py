@@ -24,7 +24,6 @@ from planaris.methods.tensor_network import exact_samples
 from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,
-    sharper_elimination,
 )
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
@@ -67,11 +66,17 @@ ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
 
 
+SHARPER_SECONDS = 20.0
+"""Longest elimination that is preferred to blurred couplings; beyond, bounds say the blur."""
+
+
 def _ising_form(mrf: MarkovRandomField, verb: Verb, budget: Budget) -> IsingForm | None:
     """Return the model in spins, unless it is none or elimination keeps its numbers sharper."""
     task: Any = verb
-    if sharper_elimination(mrf, task, budget) is not None:
-        return None
+    if IsingForm.blurs(mrf):
+        plan = fitting_elimination(mrf, task, budget)
+        if plan is not None and plan.seconds <= SHARPER_SECONDS:
+            return None
     try:
         return IsingForm.apply(mrf)
     except MethodError:

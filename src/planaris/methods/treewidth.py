@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from planaris import treewidth
 from planaris.budget import Budget
 from planaris.methods.registry import Method, Model, Task
-from planaris.models import IsingModel, MarkovRandomField
+from planaris.models import IsingModel
 from planaris.reductions.parts import num_components
 from planaris.treewidth.plan import EliminationPlan
 from planaris.treewidth.plan import Task as Purpose
@@ -17,18 +15,6 @@ FIRM_SECONDS = 600.0
 
 PLAN_SHARE = 0.3
 """Of the time that is left, which the search for an elimination order may take."""
-
-UNEVEN = 1e5
-"""Log potentials larger than this, beside what is usual in a model, blur its couplings."""
-
-LARGE = 1e7
-"""Log weights larger than this lose some 1e-8 when they become couplings."""
-
-SMALL = 2000
-"""In models of up to so many variables, an elimination order is soon found."""
-
-QUICK_SECONDS = 20.0
-"""So long an elimination may take to avoid that; beyond, what is blurred is said to be."""
 
 
 def _fits(model: Model, budget: Budget) -> str | None:
@@ -106,24 +92,6 @@ def cheap_elimination(model: IsingModel, task: Purpose, budget: Budget) -> Elimi
     planar_seconds = 2e-4 + 1e-7 * n**1.5
     cheap = plan.seconds <= planar_seconds or extra == 0
     return plan if cheap and _affordable(plan, budget) else None
-
-
-def sharper_elimination(
-    mrf: MarkovRandomField, task: Purpose, budget: Budget
-) -> EliminationPlan | None:
-    """Return a plan where couplings would lose what the MRF says, and elimination fits.
-
-    A coupling is the difference of sums of four logarithms: beside a penalty of 1e20 it keeps
-    nothing of the others. Elimination takes them as they are.
-    """
-    logs = np.abs(mrf.log_values[np.isfinite(mrf.log_values)])
-    usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
-    uneven = float(logs.max(initial=0.0)) > UNEVEN * max(usual, 1.0)
-    large = mrf.num_variables <= SMALL and mrf.log_weight_size > LARGE
-    if not (uneven or large):
-        return None
-    plan = fitting_elimination(mrf, task, budget)
-    return plan if plan is not None and plan.seconds <= QUICK_SECONDS else None
 
 
 def fitting_elimination(model: Model, task: Purpose, budget: Budget) -> EliminationPlan | None:

@@ -1,6 +1,5 @@
 """Exact inference on plane (and low-genus) graphs."""
 
-from planaris.planar.fields import planar_marginals
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.pfaffian.batch import GroundStates, LogPartitions, MarginalsBatch
@@ -18,6 +17,5 @@ __all__ = [
     "ground_state_entropy",
     "margin_violator",
     "plan",
-    "planar_marginals",
     "thermodynamics",
 ]

@@ -21,6 +21,15 @@ from planaris.typing import Array, Int8Array
 
 Found = GroundState | LogPartition | Marginals
 
+UNEVEN = 1e5
+"""Log potentials larger than this, beside what is usual in a model, blur its couplings."""
+
+LARGE = 1e7
+"""Log weights larger than this lose some 1e-8 when they become couplings."""
+
+SMALL = 2000
+"""Models of up to so many variables may have a quick elimination instead."""
+
 
 @dataclass(frozen=True, eq=False)
 class IsingForm:
@@ -50,6 +59,18 @@ class IsingForm:
     def accepts(mrf: MarkovRandomField) -> bool:
         """Return whether a Markov random field is an Ising model in other words."""
         return mrf.is_ising
+
+    @staticmethod
+    def blurs(mrf: MarkovRandomField) -> bool:
+        """Return whether couplings would lose much of what the log potentials say.
+
+        A coupling is the difference of sums of four logarithms: beside a penalty of 1e20 it keeps
+        nothing of the others.
+        """
+        logs = np.abs(mrf.log_values[np.isfinite(mrf.log_values)])
+        usual = float(np.median(logs[logs > 0])) if np.any(logs) else 0.0
+        uneven = float(logs.max(initial=0.0)) > UNEVEN * max(usual, 1.0)
+        return uneven or (mrf.num_variables <= SMALL and mrf.log_weight_size > LARGE)
 
     @classmethod
     def apply(cls, mrf: MarkovRandomField) -> IsingForm:

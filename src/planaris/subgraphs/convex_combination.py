@@ -269,9 +269,7 @@ class Decomposition:
         return larger
 
 
-def restored(
-    bare: BiasModel, proof: Proof, *, budget: Budget = UNLIMITED, callback: Callback | None = None
-) -> Decomposition:
+def restored(bare: BiasModel, proof: Proof, *, callback: Callback | None = None) -> Decomposition:
     """Return the decomposition that a proof states, evaluated for the model it is asked for."""
     begins, edges = np.asarray(proof.piece_offsets), np.asarray(proof.edges)
     if len(edges) and int(edges.max()) >= bare.num_edges:
@@ -281,7 +279,7 @@ def restored(
         )
         raise MethodError(msg)
     subgraphs = [edges[a:b] for a, b in itertools.pairwise(begins.tolist())]
-    state = Decomposition(bare, subgraphs, budget=budget, callback=callback)
+    state = Decomposition(bare, subgraphs, callback=callback)
     state.y = np.array(proof.couplings, dtype=np.float64)
     state.logits = np.log(np.maximum(proof.weights, 1e-300))
     state.evaluate_start()

@@ -3,7 +3,6 @@
 from planaris.treewidth.inference import (
     ground_state,
     log_partition,
-    map_state,
     marginals,
     sample,
 )
@@ -14,7 +13,6 @@ __all__ = [
     "default_memory_limit",
     "ground_state",
     "log_partition",
-    "map_state",
     "marginals",
     "plan_elimination",
     "sample",

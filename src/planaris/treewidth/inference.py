@@ -187,9 +187,6 @@ def ground_state(
     return run.ground_state(assignment, best)
 
 
-map_state = ground_state
-
-
 def sample(
     model: Model,
     num_samples: int,

@@ -149,7 +149,9 @@ def test_commands_take_folders(folder, tmp_path):
     files = [folder / "1.edges", folder / "0.edges"]
     out, _ = planaris("pr", *files, "--jobs", "2")
     assert [row["name"] for row in csv.DictReader(out.splitlines())] == [str(f) for f in files]
-    assert "is for one file" in planaris("pr", *files, "--genus", "1", code=1)[1]
+    for option in (["--genus", "1"], ["--certificate", "r.json"], ["--prove"], ["--json"]):
+        said = planaris("pr", *files, *option, code=1)[1]
+        assert f"`{option[0]}` is for one file" in said
     (tmp_path / "empty").mkdir()
     assert "no model files" in planaris("mar", tmp_path / "empty", code=1)[1]
 

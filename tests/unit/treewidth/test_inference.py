@@ -66,7 +66,7 @@ def test_hard_constraints_leave_what_satisfies_them(kind):
     shares = treewidth.marginals(model, plan=plan)
     np.testing.assert_allclose(shares.nodes[0], [0.75, 0.25], atol=1e-15)
     assert shares.edges[0][0, 0] == 0.0
-    assert treewidth.map_state(model, plan=plan).assignment.tolist() == [0, 1, 1]
+    assert treewidth.ground_state(model, plan=plan).assignment.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

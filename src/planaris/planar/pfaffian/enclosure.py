@@ -43,7 +43,7 @@ def prove_log_partition(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> LogPartition | str:
     """Return log Z with a proved interval that counts as exact, or why there is none."""
-    reason = _refusal(evaluator, couplings)
+    reason = _refusal(couplings)
     if reason:
         return reason
     surface = evaluator.genus > 0
@@ -69,7 +69,7 @@ def prove_marginals(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> Marginals | str:
     """Return P(s_u = s_v) of every edge with proved errors that count as exact, or why not."""
-    reason = _refusal(evaluator, couplings)
+    reason = _refusal(couplings)
     if evaluator.genus:
         reason = "the embedding is not plane"
     if reason:
@@ -105,7 +105,7 @@ def prove_marginals(
     )
 
 
-def _refusal(evaluator: PfaffianEvaluator, couplings: FloatArray) -> str:
+def _refusal(couplings: FloatArray) -> str:
     """Return why nothing can be proved at all, or nothing."""
     if np.abs(couplings).max(initial=0.0) > LARGEST_COUPLING:
         return f"couplings larger than {LARGEST_COUPLING:g}"

@@ -14,7 +14,7 @@ from planaris.models.base import sum_below
 from planaris.relax.label_form import LabelForm, SpinLabels
 from planaris.relax.messages.cycle_tightening import triplets_to_add
 from planaris.relax.trivial_bounds import trivial_ground_state
-from planaris.result import GroundState, Stats
+from planaris.result import GroundState, LabelTree
 from planaris.typing import IntArray, LongArray
 
 ENTRY_SECONDS = 5e-8
@@ -140,6 +140,31 @@ class MessageSolver:
         return None
 
 
+class ProvingMessages(MessageSolver):
+    """Message passing with a certificate; no label goes."""
+
+    def forbid(self, bound: float) -> float:
+        """Forbid nothing: that would need the best energy as a premise."""
+        return bound
+
+    def proved(self) -> float:
+        """Return the bound of the present messages, which the proof holds."""
+        return self.form.lower_end(self.state, self.energy, min(self.lower, self.bound()))
+
+    def proof(self) -> LabelTree:
+        """Return the present messages as a tree of one leaf."""
+        messages = self.engine.messages()
+        return LabelTree(
+            edges=self.engine.edges(),
+            triplets=self.engine.triplets(),
+            branch_variable=np.array([-1]),
+            branch_label=np.array([-1]),
+            child=np.array([[-1, -1]]),
+            message_offsets=np.array([0, len(messages)]),
+            messages=messages,
+        )
+
+
 def mplp(
     model: MarkovRandomField | IsingModel,
     *,
@@ -184,13 +209,11 @@ def mplp(
         except TimeoutError:
             return trivial_ground_state(model, "mplp", budget)
         status = solver.solve_root(max_triplets)
-    return solver_result(solver, model, "mplp", status)
+    return _result(solver, model, status)
 
 
 def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSolver:
     if budget.prove:
-        from planaris.relax.messages.proofs import ProvingMessages
-
         mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
         return ProvingMessages(LabelForm.from_model(mrf, eliminate=0, budget=budget), budget)
     if isinstance(model, IsingModel):
@@ -198,12 +221,8 @@ def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSol
     return MessageSolver(LabelForm.from_model(model, budget=budget.share(0.5)), budget)
 
 
-def solver_result(
-    solver: MessageSolver,
-    model: MarkovRandomField | IsingModel,
-    method: str,
-    status: str,
-    stats: Stats | None = None,
+def _result(
+    solver: MessageSolver, model: MarkovRandomField | IsingModel, status: str
 ) -> GroundState:
     """Return what message passing has found."""
     lower = solver.proved()
@@ -215,7 +234,7 @@ def solver_result(
         model,
         2 * labels - 1 if isinstance(model, IsingModel) else labels,
         lower,
-        method=method,
+        method="mplp",
         status=status,
         rounds=solver.rounds,
         seconds=solver.budget.seconds(),
@@ -225,6 +244,5 @@ def solver_result(
             "triplets": solver.engine.num_triplets,
             "reduced_variables": solver.num_variables,
             "reduced_edges": len(solver.edges),
-            **(stats or {}),
         },
     )

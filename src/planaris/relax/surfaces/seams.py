@@ -13,7 +13,7 @@ import numpy as np
 from planaris.embed import Embedding
 from planaris.kernels.graph import homology_basis
 from planaris.relax.surfaces.joins import Held, SurfaceJoins
-from planaris.typing import BoolArray, Int8Array, LongArray
+from planaris.typing import BoolArray, Int8Array
 
 
 def random_seam(embedding: Embedding, rng: np.random.Generator) -> BoolArray:
@@ -48,18 +48,16 @@ def improve_around_seams(
     rng: np.random.Generator,
     *,
     patience: int,
-    weights: LongArray | None = None,
 ) -> Int8Array:
     """Return the best state found by optimising around one random seam after the other.
 
     Ends after ``patience`` seams in turn that changed nothing, or with the budget.
     """
-    weights = joins.weights if weights is None else weights
     best = joins.unsatisfied_by(spins)
     idle = 0
     while idle < patience and not joins.budget.expired():
         held = Held(random_seam(joins.embedding, rng), best)
-        found = joins.solve(weights, held).unsatisfied
+        found = joins.solve(joins.weights, held).unsatisfied
         better = joins.weigh(found) < joins.weigh(best)
         idle = 0 if better else idle + 1
         state = joins.state_of(found)

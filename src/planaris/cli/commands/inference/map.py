@@ -53,18 +53,7 @@ def map_state(
     Several files, or a folder, give a table with one row for each; with --out DIR it is written
     there, and a run that was killed goes on.
     """
-    if solve_several(
-        "ground_state",
-        files,
-        out,
-        method=method,
-        time_limit=time_limit,
-        format=format,
-        jobs=jobs,
-        cluster=cluster,
-        table=table,
-        refused={"--evidence": evidence, "--certificate": certificate, "--genus": genus},
-    ):
+    if solve_several("ground_state", **locals()):
         return
     from planaris.infer import ground_state
     from planaris.io import write_map

@@ -56,23 +56,7 @@ def mar(
     Several files, or a folder, give a table with one row for each; with --out DIR it is written
     there, and a run that was killed goes on.
     """
-    if solve_several(
-        "marginals",
-        files,
-        out,
-        method=method,
-        time_limit=time_limit,
-        format=format,
-        jobs=jobs,
-        cluster=cluster,
-        table=table,
-        refused={
-            "--evidence": evidence,
-            "--certificate": certificate,
-            "--genus": genus,
-            "--prove": prove or None,
-        },
-    ):
+    if solve_several("marginals", **locals()):
         return
     import numpy as np
 
@@ -81,6 +65,7 @@ def mar(
 
     model, inverse = load(files[0], format, evidence)
     surface = find_surface(model, genus)
+    prove = prove or certificate is not None
     result = marginals(model, method, embedding=surface, time_limit=time_limit, prove=prove)
     if certificate is not None:
         result.save(certificate)

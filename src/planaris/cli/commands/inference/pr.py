@@ -54,23 +54,7 @@ def pr(
     Several files, or a folder, give a table with one row for each; with --out DIR it is written
     there, and a run that was killed goes on.
     """
-    if solve_several(
-        "log_partition",
-        files,
-        out,
-        method=method,
-        time_limit=time_limit,
-        format=format,
-        jobs=jobs,
-        cluster=cluster,
-        table=table,
-        refused={
-            "--evidence": evidence,
-            "--certificate": certificate,
-            "--genus": genus,
-            "--prove": prove or None,
-        },
-    ):
+    if solve_several("log_partition", **locals()):
         return
     from planaris.infer import log_partition
     from planaris.io import write_pr
