@@ -41,21 +41,33 @@ NEIGHBOURS = 100_000
 
 
 class ScaledModel:
-    """Models can be multiplied by numbers and compared.
+    """Models can be multiplied by numbers, compared and pickled.
 
     ``factor * model`` multiplies every log weight, ``model.at(beta)`` does the same for an
     inverse temperature.
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     __array_ufunc__ = None  # numpy's scalars leave the product to __rmul__
 
     def _scaled(self, factor: float) -> Self:
         raise NotImplementedError
 
+    def _freeze(self) -> None:
+        """Make the arrays read-only."""
+        raise NotImplementedError
+
     def _content(self) -> tuple[Any, ...]:
         """Return what two equal models have in common; arrays or plain values."""
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_memo"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._freeze()
 
     def at(self, beta: float) -> Self:
         """Return the model at inverse temperature ``beta``: P(s) ∝ exp(-beta * energy(s)).

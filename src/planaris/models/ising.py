@@ -471,11 +471,3 @@ class IsingModel(ScaledModel):
         fields = many(with_fields, "field") if with_fields else "no fields"
         size = f"{many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')}"
         return f"IsingModel({size}, {fields})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__ if name != "_memo"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._freeze()

@@ -345,14 +345,6 @@ class MarkovRandomField(ScaledModel):
         factors = many(self.num_factors, "factor")
         return f"MarkovRandomField({many(self.num_variables, 'variable')}, {factors})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__ if name != "_memo"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._freeze()
-
 
 def _offsets(sizes: LongArray) -> LongArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -28,14 +28,13 @@ from planaris.kernels.cuts import (
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.result import GroundState, Proof, TJoinProof
-from planaris.show import one_line
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
 MARGIN = 1e-12
 """Of Σ |J|: what rounding may do to the slack of an edge."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlanarCertificate(Proof):
     """Proof that no state leaves less ``|J|`` unsatisfied: face walks and a packing of cuts.
 
@@ -49,8 +48,6 @@ class PlanarCertificate(Proof):
 
     embedding: Embedding
     tjoin: TJoin
-
-    __repr__ = one_line
 
     def as_proof(self) -> TJoinProof:
         """Return the proof as plain arrays, for :mod:`planaris.verify` and for files."""

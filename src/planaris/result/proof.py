@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from planaris.show import one_line
+
 if TYPE_CHECKING:
     from planaris.models import IsingModel, MarkovRandomField
 
@@ -46,6 +48,8 @@ class Proof:
     """
 
     KIND: ClassVar[str] = ""
+
+    __repr__ = one_line
 
     def as_proof(self) -> Proof:
         """Return the proof as plain arrays."""

@@ -31,11 +31,10 @@ from planaris.result.sums import (
     MiniBuckets,
     TreeEntropyBound,
 )
-from planaris.show import one_line
 from planaris.typing import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TJoinProof(Proof):
     """No state leaves less ``|J|`` unsatisfied: closed walks and a packing of T-cuts.
 
@@ -62,10 +61,8 @@ class TJoinProof(Proof):
     digits: Array
     exponent: int
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flow(Proof):
     """Numbers ``|flow_e| <= |J_e|``, one per edge of the model, that bound every energy.
 
@@ -76,10 +73,8 @@ class Flow(Proof):
     KIND: ClassVar[str] = "flow"
     flow: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CutTree(Proof):
     """Branch and cut: a tree of decisions on edges, with multipliers of cycles at its leaves.
 
@@ -108,10 +103,8 @@ class CutTree(Proof):
     rows: Array
     multipliers: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SemidefiniteTree(Proof):
     """Branch and bound over pairs of spins, with semidefinite multipliers at the leaves.
 
@@ -144,10 +137,8 @@ class SemidefiniteTree(Proof):
     signs: Array
     multipliers: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelTree(Proof):
     """Branch and bound over labels: a tree of excluded labels, with messages at its leaves.
 
@@ -174,10 +165,8 @@ class LabelTree(Proof):
     message_offsets: Array
     messages: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelSteps(Proof):
     """Branch and bound over labels with reductions: a tree with the steps taken at its nodes.
 
@@ -217,10 +206,8 @@ class LabelSteps(Proof):
     branch_label: Array
     child: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelCycles(Proof):
     """Messages, and multipliers of cycles of projections of the labels.
 
@@ -249,10 +236,8 @@ class LabelCycles(Proof):
     sets: Array
     multipliers: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PartProof(Proof):
     """Proof of a lower bound on the energy of some of the edges of a model.
 
@@ -271,14 +256,12 @@ class PartProof(Proof):
     lower: float
     proof: Proof | None
 
-    __repr__ = one_line
-
 
 class PartProofs(list[PartProof], Proof):
     """No state has less energy than the parts together: proofs that cover every edge once."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SplitProof(Proof):
     """No state has less energy than the pieces together, when their couplings add up to it.
 
@@ -297,38 +280,30 @@ class SplitProof(Proof):
     couplings: Array
     proofs: Sequence[Proof | None]
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AsIsing(Proof):
     """A proof about the Ising model that a Markov random field of two labels is."""
 
     KIND: ClassVar[str] = "as-ising"
     proof: Proof | None
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NotPlanar(Proof):
     """Edges of the bare graph that form a subdivision of K5 or K3,3."""
 
     KIND: ClassVar[str] = "not-planar"
     edges: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plane(Proof):
     """A plane rotation system of the bare graph: the half-edges around every vertex."""
 
     KIND: ClassVar[str] = "plane"
     rotation: Array
     offsets: Array
-
-    __repr__ = one_line
 
 
 PROOFS: dict[str, Any] = {

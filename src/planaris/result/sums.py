@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from planaris.result.proof import Proof
-from planaris.show import one_line
 from planaris.typing import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decomposition(Proof):
     """log Z <= Σ weights[k] log Z(piece k), when the weighted pieces add up to the model.
 
@@ -29,10 +28,8 @@ class Decomposition(Proof):
     edges: Array
     couplings: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeanField(Proof):
     """log Z >= mean log weight + entropy of a distribution q of independent clusters.
 
@@ -51,20 +48,16 @@ class MeanField(Proof):
     edges: Array
     fields: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeavyState(Proof):
     """log Z >= the log weight of one state, plus log 2 for each component without fields."""
 
     KIND: ClassVar[str] = "state"
     spins: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Proof):
     """Proofs of both ends of an interval; None where an end has none."""
 
@@ -72,10 +65,8 @@ class Bounds(Proof):
     lower: Proof | None
     upper: Proof | None
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CutSum(Proof):
     """How to add up log Z on a surface at any temperature: over cuts, relative to a state.
 
@@ -103,10 +94,8 @@ class CutSum(Proof):
     parent: Array
     values: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contraction(Proof):
     """How to contract an Ising grid as a tensor network, and to bound by how much log Z is off.
 
@@ -139,10 +128,8 @@ class Contraction(Proof):
     refined: Array
     refined_offsets: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldSpin(Proof):
     """A proof about the model with one spin held at +1, which has half of the weight.
 
@@ -153,20 +140,16 @@ class HeldSpin(Proof):
     spin: int
     proof: Proof | None
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LowestEnergy(Proof):
     """log Z <= n log 2 - the least energy; ``proof`` bounds that from below."""
 
     KIND: ClassVar[str] = "lowest-energy"
     proof: Proof | None
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianEntropyBound(Proof):
     """log Z <= θ·z + H(z) at the best moments z, H the entropy of a Gaussian with these moments.
 
@@ -195,8 +178,6 @@ class GaussianEntropyBound(Proof):
     odd: Array
     multipliers: Array
 
-    __repr__ = one_line
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeEntropyBound(GaussianEntropyBound):
@@ -215,7 +196,7 @@ class TreeEntropyBound(GaussianEntropyBound):
     tree_edges: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelTrees(Proof):
     """log Z <= Σ weights[k] log Z(forest k) of a pairwise Markov random field.
 
@@ -242,10 +223,8 @@ class LabelTrees(Proof):
     tree_edges: Array
     messages: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelTreesOverCycles(Proof):
     """log Z <= log Z(tilted) - Σ multipliers (1 - |F|), the tilted model bounded by trees.
 
@@ -274,10 +253,8 @@ class LabelTreesOverCycles(Proof):
     sets: Array
     multipliers: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelField(Proof):
     """log Z >= mean log weight + entropy of independent labels.
 
@@ -290,10 +267,8 @@ class LabelField(Proof):
     KIND: ClassVar[str] = "label-field"
     probabilities: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CutsetSum(Proof):
     """log Z >= log of the weights of all states that agree with one of some assignments.
 
@@ -309,10 +284,8 @@ class CutsetSum(Proof):
     variables: Array
     labels: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MiniBuckets(Proof):
     """log Z <= what elimination gives if tables of a variable that goes are summed in groups.
 
@@ -333,10 +306,8 @@ class MiniBuckets(Proof):
     group_offsets: Array
     groups: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HolderPieces(Proof):
     """log Z <= the power sums of pieces that share spins, which add up to the model (Hölder).
 
@@ -360,10 +331,8 @@ class HolderPieces(Proof):
     edges: Array
     couplings: Array
 
-    __repr__ = one_line
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConditionalPieces(Proof):
     """log Z >= mean log weight + entropy, spins of one piece being free given the shared ones.
 
@@ -383,5 +352,3 @@ class ConditionalPieces(Proof):
     pieces: Proof
     context: Array
     up: Array
-
-    __repr__ = one_line

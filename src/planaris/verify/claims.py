@@ -105,6 +105,17 @@ def check_state(model: IsingModel | MarkovRandomField, result: GroundState) -> N
     check_tolerance(result.tolerance, energy_tolerance(model))
 
 
+def require_order(model: IsingModel | MarkovRandomField, result: LogPartition) -> None:
+    """Raise unless the interval contains the value, with the tolerance of the model."""
+    if not result.lower <= result.value <= result.upper:
+        msg = (
+            f"`lower <= value <= upper` must hold, got lower={result.lower}, "
+            f"value={result.value}, upper={result.upper}"
+        )
+        raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
+    check_tolerance(result.tolerance, log_partition_tolerance(model))
+
+
 def check_tolerance(claimed: float, found: float) -> None:
     """Raise if a result would call a wider interval exact than the rule for its model does."""
     if not (claimed <= found or is_tolerance(claimed, found)):
@@ -207,13 +218,7 @@ def check_log_partition(
     Traceback (most recent call last):
     planaris.errors.VerificationError: log Z is claimed to lie in [1.5, 1.7], but lies in [1.38...
     """
-    if not result.lower <= result.value <= result.upper:
-        msg = (
-            f"`lower <= value <= upper` must hold, got lower={result.lower}, "
-            f"value={result.value}, upper={result.upper}"
-        )
-        raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
-    check_tolerance(result.tolerance, log_partition_tolerance(model))
+    require_order(model, result)
     if model.num_spins <= MAX_ENUMERATED:
         low, high = _enumerated_interval(model)
     else:

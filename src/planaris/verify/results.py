@@ -32,7 +32,7 @@ from planaris.verify.claims import (
     check_log_partition,
     check_minimum,
     check_state,
-    check_tolerance,
+    require_order,
 )
 from planaris.verify.conversions import as_labels, as_spins
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
@@ -207,13 +207,7 @@ def _require_bound(
 
 
 def _check_log_partition(model: Model, result: LogPartition, recompute: bool) -> list[Finding]:
-    if not result.lower <= result.value <= result.upper:
-        msg = (
-            f"`lower <= value <= upper` must hold, got lower={result.lower}, "
-            f"value={result.value}, upper={result.upper}"
-        )
-        raise VerificationError(msg, claimed=(result.lower, result.upper), found=result.value)
-    check_tolerance(result.tolerance, log_partition_tolerance(model))
+    require_order(model, result)
     if isinstance(model, IsingModel) and recompute:
         check_log_partition(model, result)
     found = log_partition_anew(model, result.certificate) if recompute else []

@@ -23,7 +23,6 @@ from planaris.kernels.pfaffian import Elimination, PlaneModels
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.estimate import EPSILON
 from planaris.result import CutSum, LogPartition, Proof, Stats
-from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
 FACE_LENGTH = 8
@@ -50,7 +49,7 @@ WEAK_COUPLING = 3.0
 """Sums of couplings up to here need no certificate: they are added up anew without help."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CutSumCertificate(Proof):
     """The faces, the state and the order of a sum over cuts, found when they are asked for.
 
@@ -67,8 +66,6 @@ class CutSumCertificate(Proof):
     embedding: Embedding
     couplings: FloatArray
     biased: bool = False
-
-    __repr__ = one_line
 
     @cached_property
     def _gauge(self) -> tuple[Int8Array, CutPacking]:

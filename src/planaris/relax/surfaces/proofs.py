@@ -18,7 +18,6 @@ from planaris.matching.tjoins import CutPacking
 from planaris.relax.surfaces.bundle import Bound
 from planaris.relax.surfaces.rows import CycleRows
 from planaris.result import CutTree, Proof
-from planaris.show import one_line
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Rows:
     multipliers: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SurfaceCertificate(Proof):
     """What a search on a surface leaves behind: a tree, and a bound at every leaf.
 
@@ -62,8 +61,6 @@ class SurfaceCertificate(Proof):
     child: LongArray
     cycles: CycleRows
     leaves: list[Bound | None]
-
-    __repr__ = one_line
 
     @classmethod
     def of(cls, search: SurfaceSearch) -> SurfaceCertificate:
