@@ -31,9 +31,6 @@ struct EdgeInverse {
   const double* block(int32_t e, int32_t f) const { return &blocks[4 * place(e, f)]; }
 };
 
-// Bytes that the blocks of so many edges take.
-inline double edge_inverse_bytes(double edges) { return 16.0 * edges * (edges - 1.0); }
-
 // `rotation` is the plane graph whose cuts are the even sets of mechanisms, chords after the first
 // `log_odds.size()` edges; log_odds ≤ 0.
 EdgeInverse edge_inverse(const RotationView& rotation, std::span<const double> log_odds,

@@ -48,7 +48,6 @@ class PieceSweep {
   // when a context does not come later or is not shared.
   PieceSweep(std::vector<Piece> pieces, int32_t max_bits);
 
-  int32_t num_pieces() const { return static_cast<int32_t>(programs_.size()); }
   const std::vector<int32_t>& bits() const { return bits_; }  // of each piece's table
   double entries() const;        // updates of table entries in one evaluation
   double kept_bytes() const;     // of the tables that derivatives need, for the largest piece

@@ -60,7 +60,6 @@ GridView grid_of(const Plane& fields, const Plane& right, const Plane& down) {
 void bind_tensor(nb::module_& m) {
   nb::class_<Program>(m, "SweepProgram")
       .def_ro("width", &Program::width)
-      .def_prop_ro("num_steps", [](const Program& p) { return p.steps.size(); })
       .def_prop_ro("num_pairs", [](const Program& p) {
         return std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) {
           return s.kind == Step::Kind::kPair;
@@ -68,8 +67,7 @@ void bind_tensor(nb::module_& m) {
       });
   nb::class_<Contraction>(m, "Contraction")
       .def_ro("log_partition", &Contraction::log_partition)
-      .def_ro("largest_bond", &Contraction::largest_bond)
-      .def_ro("largest_residual", &Contraction::largest_residual);
+      .def_ro("largest_bond", &Contraction::largest_bond);
 
   m.def(
       "sweep_program",

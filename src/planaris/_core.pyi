@@ -873,9 +873,6 @@ class SweepProgram:
     def width(self) -> int: ...
 
     @property
-    def num_steps(self) -> int: ...
-
-    @property
     def num_pairs(self) -> int: ...
 
 class Contraction:
@@ -884,9 +881,6 @@ class Contraction:
 
     @property
     def largest_bond(self) -> int: ...
-
-    @property
-    def largest_residual(self) -> float: ...
 
 def sweep_program(cardinalities: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], heights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> SweepProgram: ...
 
