@@ -1,13 +1,16 @@
-"""Minimum cuts: whole ground states without frustration, parts of them with."""
+"""Methods for ground states alone: minimum cuts, relaxations, and searches that close their gap."""
 
 from __future__ import annotations
 
-from planaris import cuts
+from collections.abc import Callable
+
+from planaris import cuts, relax
 from planaris.budget import Budget
 from planaris.errors import MethodError
 from planaris.methods.registry import Method, Model, Task
 from planaris.models import MarkovRandomField
 from planaris.reductions.ising_form import IsingForm
+from planaris.result import GroundState
 
 
 def _fits(model: Model, budget: Budget) -> str | None:
@@ -16,6 +19,11 @@ def _fits(model: Model, budget: Budget) -> str | None:
     except MethodError as reason:
         return str(reason)
     return None if cuts.is_submodular(ising) else "it has a frustrated cycle"
+
+
+def _relaxation(name: str, purpose: str, solve: Callable[..., GroundState]) -> Method:
+    task = Task(lambda asked: solve(asked.model, time_limit=asked.budget), "interval", "labels")
+    return Method(name, purpose, {"ground_state": task})
 
 
 METHODS = [
@@ -39,4 +47,8 @@ METHODS = [
             )
         },
     ),
+    _relaxation("local-lp", "bounds the energy of ground states", relax.local_lp),
+    _relaxation("cycle-lp", "bounds the energy of ground states", relax.cycle_lp),
+    _relaxation("mplp", "bounds the energy of ground states", relax.mplp),
+    _relaxation("branch-and-cut", "finds ground states", relax.branch_and_cut),
 ]
