@@ -6,6 +6,7 @@
 namespace nb = nanobind;
 
 namespace planaris::bindings {
+void bind_attractive_windows(nb::module_& m);
 void bind_coupling_from_the_past(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_decoding(nb::module_& m);
@@ -44,6 +45,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";
   m.def("plain_kernels", &planaris::plain_kernels,
         "Whether the environment asks for kernels without vector instructions.");
+  planaris::bindings::bind_attractive_windows(m);
   planaris::bindings::bind_coupling_from_the_past(m);
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_decoding(m);

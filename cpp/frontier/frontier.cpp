@@ -500,37 +500,48 @@ double reach(int64_t tables, int64_t sweeps) {
   return result;
 }
 
+double work_of(const FrontierStep& step) {
+  return std::exp2(std::max(step.bits_before, step.bits_after)) * (step.last_op - step.first_op);
+}
+
 template <class N>
 template <class Visit>
 void Engine<N>::reverse(int32_t spare, Visit&& visit) {
+  // Steps are counted by their work, in units of a mean step: checkpoints go where tables are large.
+  const auto num_steps = static_cast<int32_t>(program_.steps.size());
+  std::vector<double> work(num_steps + 1, 0.0);
+  for (int32_t t = 0; t < num_steps; ++t) work[t + 1] = work[t] + work_of(program_.steps[t]);
+  for (double& w : work) w *= num_steps / std::max(work[num_steps], 1.0);
   std::vector<std::pair<int32_t, Table>> stored;
   stored.emplace_back(0, start());
   const auto advance = [&](Table& table, int32_t from, int32_t to) {
     for (int32_t t = from; t < to; ++t) forward(table, program_.steps[t]);
   };
-  for (auto t = static_cast<int32_t>(program_.steps.size()); t >= 0; --t) {
+  for (int32_t t = num_steps; t >= 0; --t) {
     while (stored.back().first < t) {
-      const int32_t from = stored.back().first, distance = t - from;
+      const int32_t from = stored.back().first;
+      const double distance = std::ceil(work[t] - work[from]);
       const auto free = static_cast<int64_t>(spare) - static_cast<int64_t>(stored.size()) + 1;
       if (free <= 0) break;
       int64_t sweeps = 1;
       while (reach(free + 1, sweeps) < distance + 1) ++sweeps;
       const double right = reach(free, sweeps);
-      const auto ahead = static_cast<int32_t>(
-          std::clamp(distance + 1 - right, 1.0, static_cast<double>(distance)));
+      const double ahead = work[from] + std::max(distance + 1 - right, 1.0);
+      const auto to = static_cast<int32_t>(
+          std::lower_bound(work.begin() + from + 1, work.begin() + t, ahead) - work.begin());
       Table next = copy(stored.back().second);
-      advance(next, from, from + ahead);
-      stored.emplace_back(from + ahead, std::move(next));
+      advance(next, from, to);
+      stored.emplace_back(to, std::move(next));
     }
     if (stored.back().first == t) {
       visit(t, stored.back().second);
       pool_.push_back(std::move(stored.back().second));
       stored.pop_back();
     } else {
-      Table work = copy(stored.back().second);
-      advance(work, stored.back().first, t);
-      visit(t, work);
-      pool_.push_back(std::move(work));
+      Table again = copy(stored.back().second);
+      advance(again, stored.back().first, t);
+      visit(t, again);
+      pool_.push_back(std::move(again));
     }
   }
 }
@@ -668,18 +679,20 @@ int32_t frontier_spare_tables(const FrontierProgram& program) {
 }
 
 FrontierSum frontier_sum(const PairwiseView& model, const FrontierProgram& program,
-                         bool want_marginals, bool wide_exponents, int32_t spare_tables,
+                         bool want_marginals, Exponents exponents, int32_t spare_tables,
                          Control& control) {
-  if (!program.feasible) {
-    FrontierSum result;
-    result.log_partition = -kInf;
-    return result;
-  }
-  if (!wide_exponents && !must_be_wide(program)) {
+  FrontierSum failed;
+  failed.log_partition = -kInf;
+  if (!program.feasible) return failed;
+  if (exponents != Exponents::kOwn && !must_be_wide(program)) {
     try {
       return sum_with<Plain>(model, program, want_marginals, spare_tables, control);
     } catch (const NeedExponents&) {  // at low temperature: the same with an exponent per entry
     }
+  }
+  if (exponents == Exponents::kShared) {
+    failed.underflowed = true;
+    return failed;
   }
   return sum_with<OwnExponent>(model, program, want_marginals, std::max(1, spare_tables / 2),
                                control);

@@ -69,11 +69,16 @@ struct FrontierSum {
   std::vector<double> singles;  // 2n, if wanted
   std::vector<double> pairs;    // 4m
   bool wide_exponents = false;  // plain doubles did not suffice
+  bool underflowed = false;     // nor were others allowed: there is no sum
 };
+
+// Of table entries: one exponent for all, one each (twice the memory), or one each where one for
+// all does not suffice.
+enum class Exponents : int8_t { kAny, kShared, kOwn };
 
 // `spare_tables` tables of 2^max_bits entries may be kept as checkpoints.
 FrontierSum frontier_sum(const PairwiseView& model, const FrontierProgram& program,
-                         bool want_marginals, bool wide_exponents, int32_t spare_tables,
+                         bool want_marginals, Exponents exponents, int32_t spare_tables,
                          Control& control);
 
 struct FrontierMax {

@@ -75,13 +75,16 @@ FrontierOps ops_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
 }
 
 FrontierSum sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
-                   In1<int32_t> layout, bool marginals, bool wide, int32_t spare,
+                   In1<int32_t> layout, bool marginals, bool wide, bool widen, int32_t spare,
                    int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
   Control control = make_control(progress, seconds, threads);
   nb::gil_scoped_release release;
   const auto program = frontier_program(model, flat(layout), 40);
-  return frontier_sum(model, program, marginals, wide, spare, control);
+  const Exponents exponents = wide    ? Exponents::kOwn
+                              : widen ? Exponents::kAny
+                                      : Exponents::kShared;
+  return frontier_sum(model, program, marginals, exponents, spare, control);
 }
 
 std::tuple<Out1<int8_t>, double, double> max_of(In2<int32_t> edges, In1<double> pairs,
@@ -121,7 +124,8 @@ void bind_frontier(nb::module_& m) {
       .def_ro("error", &FrontierSum::error)
       .def_prop_ro("singles", array_of(&FrontierSum::singles))
       .def_prop_ro("pairs", array_of(&FrontierSum::pairs))
-      .def_ro("wide_exponents", &FrontierSum::wide_exponents);
+      .def_ro("wide_exponents", &FrontierSum::wide_exponents)
+      .def_ro("underflowed", &FrontierSum::underflowed);
   nb::class_<FrontierOps>(m, "FrontierOps")
       .def_ro("log_constant", &FrontierOps::log_constant)
       .def_ro("constant_error", &FrontierOps::constant_error)
@@ -139,8 +143,8 @@ void bind_frontier(nb::module_& m) {
         nb::arg("max_bits"));
   m.def("frontier_sum", &sum_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("marginals"),
-        nb::arg("wide"), nb::arg("spare"), nb::arg("threads"), nb::arg("progress").none(),
-        nb::arg("seconds"));
+        nb::arg("wide"), nb::arg("widen"), nb::arg("spare"), nb::arg("threads"),
+        nb::arg("progress").none(), nb::arg("seconds"));
   m.def("frontier_max", &max_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("spare"),
         nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));

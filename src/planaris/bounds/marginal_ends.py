@@ -3,6 +3,8 @@
 Without frustrated cycles, and after flips that make all couplings positive, P(s_v = +1) grows with
 every field and with every spin that is held up (Fortuin, Kasteleyn and Ginibre 1971). In a window
 of the graph it lies between its values with all spins around the window held down and held up.
+Spins around it that are known to be up, or down, but for a small probability are held there in
+both, at the price of that probability.
 """
 
 from __future__ import annotations
@@ -10,25 +12,37 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import dijkstra
 
-from planaris import treewidth
 from planaris.budget import Budget, TimeLimit
-from planaris.errors import TimeLimitError, TooLargeError
 from planaris.kernels.cuts import balance_signs
-from planaris.kernels.graph import connected_components
+from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
 from planaris.models import IsingModel
 from planaris.result import Marginals
-from planaris.result.answers import MARGINAL_TOLERANCE
-from planaris.typing import Array, FloatArray, IntArray
+from planaris.typing import Array, FloatArray
 
 UNIT = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * UNIT
 
-CORE = 3
-"""Levels between the margins of a window. Work grows with 2 to half the number of all levels of a
-lattice, so that three serve best, whatever the margins."""
+FIRST_BITS = 8
+"""Spins in the table of the first windows."""
+
+SHARE = 0.1
+"""Spins whose ends are closer than this share of the mean are left alone."""
+
+WALL = 0.01
+"""A spin may bound windows if it is known up to this share of what is aimed at."""
+
+AGAIN = 0.6
+"""Windows grow once a round leaves more than this share of the mean width."""
+
+CLOSED = 1e-10
+"""Ends that are this close are left alone."""
+
+MOST_BITS = 20
+"""Most spins in the table of a window: eight megabytes, and seconds of work."""
+
+TABLES = 40
+"""Tables that the elimination of a window may hold at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,16 +133,39 @@ def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> Margina
     if len(cycle) or model.num_spins == 0:
         return ends
     same = signs[model.edges[:, 0]] == signs[model.edges[:, 1]]
-    windows = _Windows(model, signs)
-    try:
-        for margin in (1, *range(2, windows.depth + 2, 2)):
-            inside, whole = windows.ends(margin, budget)
-            ends = ends.meet(_turned(inside, signs, same))
-            if whole:
-                break
-    except (TimeoutError, TooLargeError, TimeLimitError):
-        pass
+    positive = IsingModel(model.edges, np.abs(model.couplings), model.fields * signs)
+    return ends.meet(_turned(_narrowed(positive, budget), signs, same))
+
+
+def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
+    """Return ends of a model without negative couplings, by windows that grow while time lasts."""
+    ends = MarginalEnds.of_nodes(model, *_neighbour_bounds(model))
+    bits, most_bits = FIRST_BITS, _most_bits(budget)
+    while bits <= most_bits and not budget.expired():
+        mean = _mean_width(ends)
+        goal = max(SHARE * mean, CLOSED)
+        sizes = WindowSizes(bits**2 // 3, 3 * bits**2, bits, goal, min(WALL * goal, 1e-3))
+        known = Ends(ends.nodes_lower, ends.nodes_upper, ends.edges_lower, ends.edges_upper)
+        found, windows, in_time = narrow_by_windows(
+            model.edges, model.couplings, model.fields, known, sizes, budget=budget
+        )
+        ends = MarginalEnds(*found)
+        ends = ends.meet(MarginalEnds.of_nodes(model, ends.nodes_lower, ends.nodes_upper))
+        if not in_time or mean <= CLOSED:
+            break
+        if _mean_width(ends) > AGAIN * mean:
+            bits += 2
     return ends
+
+
+def _mean_width(ends: MarginalEnds) -> float:
+    return float((ends.nodes_upper - ends.nodes_lower).mean())
+
+
+def _most_bits(budget: Budget) -> int:
+    """Return how many spins the tables of windows may hold at once."""
+    each = budget.bytes() / (TABLES * 8 * budget.workers())
+    return int(np.clip(np.log2(max(each, 2.0)), 1, MOST_BITS))
 
 
 def _turned(ends: MarginalEnds, signs: Array, same: Array) -> MarginalEnds:
@@ -150,104 +187,3 @@ def _neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:
     low = (1 + np.tanh(model.fields - size - rounding)) / 2
     high = (1 + np.tanh(model.fields + size + rounding)) / 2
     return np.maximum(low - 1e-15, 0.0), np.minimum(high + 1e-15, 1.0)
-
-
-class _Windows:
-    """Bands of a graph, by the distance from its rim, of a model with positive couplings."""
-
-    def __init__(self, model: IsingModel, signs: Array) -> None:
-        self.edges, self.couplings = model.edges, np.abs(model.couplings)
-        self.fields = model.fields * signs
-        self.level = _levels(model.num_spins, model.edges)
-        self.depth = int(self.level.max(initial=-1)) + 1
-
-    def ends(self, margin: int, budget: Budget) -> tuple[MarginalEnds, bool]:
-        """Return ends from bands with a margin on either side, and whether one held the graph."""
-        n, m = len(self.fields), len(self.edges)
-        best = MarginalEnds(np.zeros(n), np.ones(n), np.zeros(m), np.ones(m))
-        whole = False
-        for first in range(0, self.depth, CORE):
-            budget.check()
-            start, stop = first - margin, first + CORE + margin
-            whole |= start <= 0 and stop >= self.depth
-            self._narrow(best, (self.level >= start) & (self.level < stop), budget)
-            if whole:
-                break
-        return best, whole
-
-    def _narrow(self, best: MarginalEnds, inside: Array, budget: Budget) -> None:
-        """Narrow the ends of all spins and edges of one window."""
-        spins = np.flatnonzero(inside)
-        place = np.full(len(inside), -1, dtype=np.int32)
-        place[spins] = np.arange(len(spins), dtype=np.int32)
-        ends_in = inside[self.edges]
-        edges = np.flatnonzero(ends_in.all(axis=1))
-        rim = np.flatnonzero(ends_in.any(axis=1) & ~ends_in.all(axis=1))
-        nearest = place[self.edges[rim]].max(axis=1)
-        pull = np.bincount(nearest, self.couplings[rim], minlength=len(spins)).astype(np.float64)
-        pull *= 1 + UNIT * (len(rim) + 4)  # the sum is rounded
-        window = IsingModel(place[self.edges[edges]], self.couplings[edges], num_spins=len(spins))
-        plan = treewidth.plan_elimination(window, task="marginals", time_limit=budget)
-        if not plan.complete or plan.bytes > budget.bytes():
-            msg = "a window is too wide to eliminate"
-            raise TooLargeError(msg)
-        if 2 * plan.seconds > budget.remaining():
-            raise TimeoutError
-        low, high = (
-            _solve(
-                window, np.nextafter(self.fields[spins] + side * pull, side * np.inf), plan, budget
-            )
-            for side in (-1, 1)
-        )
-        _take_nodes(best, spins, low, high)
-        _take_edges(best, edges, window.edges, low, high)
-
-
-def _solve(
-    window: IsingModel, fields: FloatArray, plan: treewidth.EliminationPlan, budget: Budget
-) -> Marginals:
-    held = IsingModel(window.edges, window.couplings, fields)
-    found = treewidth.marginals(held, plan=plan, time_limit=budget)
-    if not (found.proved and found.error <= MARGINAL_TOLERANCE):
-        msg = "rounding blurs the marginals of a window"
-        raise TooLargeError(msg)
-    return found
-
-
-def _take_nodes(best: MarginalEnds, spins: Array, low: Marginals, high: Marginals) -> None:
-    below, above = (np.asarray(found.nodes) for found in (low, high))
-    np.maximum.at(best.nodes_lower, spins, below - low.error - ROUNDING)
-    np.minimum.at(best.nodes_upper, spins, above + high.error + ROUNDING)
-
-
-def _take_edges(
-    best: MarginalEnds, edges: Array, ends: IntArray, low: Marginals, high: Marginals
-) -> None:
-    """P(++) is least with the boundary down, P(--) with the boundary up."""
-    both_up, both_down = [], []
-    for found in (low, high):
-        nodes, equal = np.asarray(found.nodes), np.asarray(found.edges)
-        up = (nodes[ends[:, 0]] + nodes[ends[:, 1]] + equal - 1) / 2
-        both_up.append(up)
-        both_down.append(equal - up)
-    error = 4 * (low.error + high.error) + ROUNDING
-    np.maximum.at(best.edges_lower, edges, both_up[0] + both_down[1] - error)
-    np.minimum.at(best.edges_upper, edges, both_up[1] + both_down[0] + error)
-
-
-def _levels(num_spins: int, edges: IntArray) -> IntArray:
-    """Return how far every spin is from one on the rim of its component."""
-    component = connected_components(num_spins, edges)
-    near = _distances(num_spins, edges, np.unique(component, return_index=True)[1])
-    order = np.lexsort((near, component))
-    last = np.flatnonzero(np.diff(component[order], append=-1))  # the farthest of each component
-    return _distances(num_spins, edges, order[last])
-
-
-def _distances(num_spins: int, edges: IntArray, roots: Array) -> IntArray:
-    """Return the number of edges to the nearest root."""
-    u = np.concatenate([edges[:, 0], np.full(len(roots), num_spins)])
-    v = np.concatenate([edges[:, 1], roots])
-    graph = coo_array((np.ones(len(u)), (u, v)), shape=(num_spins + 1, num_spins + 1)).tocsr()
-    found = np.asarray(dijkstra(graph, False, [num_spins], unweighted=True))
-    return found[0, :-1].astype(np.int32) - 1

@@ -82,11 +82,60 @@ def frontier_sum(
     marginals: bool,
     spare: int,
     wide: bool = False,
+    widen: bool = True,
     budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray, bool]:
-    """Return (log Z, error bound, node tables, edge tables, whether exponents were wide)."""
-    found = _core.frontier_sum(*arrays, layout, marginals, wide, spare, *team(budget))
+    """Return (log Z, error bound, node tables, edge tables, whether exponents were wide).
+
+    Entries get exponents of their own, and tables twice the size, where they would underflow.
+    Without ``widen`` that is a ``FloatingPointError``.
+    """
+    found = _core.frontier_sum(*arrays, layout, marginals, wide, widen, spare, *team(budget))
+    if found.underflowed:
+        msg = "entries of the table underflow"
+        raise FloatingPointError(msg)
     return found.log_partition, found.error, found.singles, found.pairs, found.wide_exponents
+
+
+class Ends(NamedTuple):
+    """Ends of P(s_v = +1) of every spin and of P(s_u = s_v) of every edge."""
+
+    nodes_lower: FloatArray
+    nodes_upper: FloatArray
+    edges_lower: FloatArray
+    edges_upper: FloatArray
+
+
+class WindowSizes(NamedTuple):
+    """What windows are laid around spins whose marginals are known less well than ``goal``.
+
+    ``core`` spins at most have a window of ``spins`` spins, whose table has ``max_bits`` of them
+    at once. Spins that are up, or down, but for a probability of ``wall`` may bound it.
+    """
+
+    core: int
+    spins: int
+    max_bits: int
+    goal: float
+    wall: float
+
+
+def narrow_by_windows(
+    edges: IntArray,
+    couplings: FloatArray,
+    fields: FloatArray,
+    ends: Ends,
+    sizes: WindowSizes,
+    *,
+    budget: Budget | None = None,
+) -> tuple[Ends, int, bool]:
+    """Return narrower ends of a model whose couplings are not negative.
+
+    Also the number of windows that were summed over, and whether time was left.
+    """
+    found = _core.narrow_by_windows(edges, couplings, fields, *ends, *sizes, *team(budget))
+    narrower = Ends(found.nodes_lower, found.nodes_upper, found.edges_lower, found.edges_upper)
+    return narrower, found.windows, found.in_time
 
 
 def frontier_max(

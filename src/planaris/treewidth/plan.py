@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from planaris.treewidth.flatten import (
     to_factor_arrays,
     to_pairwise_form,
 )
+from planaris.treewidth.layouts import best_layout
 from planaris.treewidth.rounding import EPS
 from planaris.typing import ArrayLike, IntArray
 
@@ -74,6 +75,8 @@ class EliminationPlan:
         One table per variable, or one table for all.
     task : str
         What the plan is for.
+    may_widen : bool
+        False when a frontier has no room for entries with exponents of their own.
     complete : bool
         False when every order tried was so wide that it was given up; ``width`` and ``bytes``
         are then what they had reached by then.
@@ -88,6 +91,7 @@ class EliminationPlan:
     task: Task
     complete: bool = True
     spare: int = field(default=0, repr=False)
+    may_widen: bool = field(default=True, repr=False)
     arrays: FactorArrays = field(repr=False, kw_only=True)
     pairwise: PairwiseForm | None = field(default=None, repr=False, kw_only=True)
 
@@ -310,48 +314,43 @@ def _plan_frontier(
     form = to_pairwise_form(model)
     if form is None or num_variables(model) > _MAX_LAYOUT_SPINS:
         return []
-    layout = order if order is not None else _best_layout(model, form, budget)
+    layout = order if order is not None else best_layout(model, form, budget)
     edges = form.arrays.edges
     if frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS:
         return []
     bits, entries, spare = frontier.frontier_cost(edges, layout)
     table = _DOUBLE_BYTES * 2**bits
-    # Twice the table for the case that entries need exponents of their own.
-    if task == "log_partition":
-        spare, needed = 0, 2 * table
-    else:
-        spare = max(1, min(spare, budget.bytes() // table - 6))
-        needed = (spare + 6) * table
+    spare, tables, may_widen = _frontier_tables(task, spare, budget.bytes() // table)
     pace = _FRONTIER_SECONDS.get(task, _FRONTIER_SECONDS["ground_state"])
     plan = EliminationPlan(
         layout,
         bits,
-        needed,
+        tables * table,
         entries,
         pace * entries + _FRONTIER_STEP_SECONDS * len(layout),
         "frontier",
         task,
         spare=spare,
+        may_widen=may_widen,
         arrays=to_factor_arrays(model),
         pairwise=form,
     )
     return [plan]
 
 
-def _best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
-    """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one."""
-    n = num_variables(model)
-    edges = form.arrays.edges
-    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
-    positions = model.positions if isinstance(model, IsingModel) else None
-    if positions is not None:
-        x, y = positions.T
-        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
-            layouts.append(np.lexsort((second, first)).astype(np.int32))
-    widths: list[int] = []
-    for layout in layouts:
-        widths.append(frontier.frontier_width(edges, layout, min([*widths, n])))
-    return layouts[int(np.argmin(widths))]
+def _frontier_tables(task: Task, wanted: int, room: int) -> tuple[int, int, bool]:
+    """Return checkpoints, tables in all, and whether entries may get exponents of their own.
+
+    Those take twice the memory. Beside checkpoints there are the table of the sweep forward, the
+    one of the sweep back and, with exponents, the first.
+    """
+    if task == "log_partition":
+        return 0, 2, True
+    if task != "marginals" or room >= 7:
+        spare = max(1, min(wanted, room - 6))
+        return spare, spare + 6, True
+    spare = max(1, min(wanted, room - 2))
+    return spare, spare + 2, False
 
 
 # -- too large ------------------------------------------------------------------------------
@@ -379,3 +378,13 @@ def refuse_if_too_large(plan: EliminationPlan, memory_limit: int | None) -> None
         f"({readable(limit)}). {_INSTEAD[plan.task]}"
     )
     raise TooLargeError(msg, bytes_needed=plan.bytes, width=plan.width, order=plan.order)
+
+
+def refuse_to_widen(plan: EliminationPlan) -> NoReturn:
+    """Raise TooLargeError where entries need exponents of their own and memory is short."""
+    needed = 7 * _DOUBLE_BYTES * 2**plan.width
+    msg = (
+        "entries of the table underflow, and tables with exponents of their own need "
+        f"{needed} bytes ({readable(needed)}). {_INSTEAD[plan.task]}"
+    )
+    raise TooLargeError(msg, bytes_needed=needed, width=plan.width, order=plan.order)

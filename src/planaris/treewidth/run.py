@@ -20,6 +20,7 @@ from planaris.treewidth.plan import (
     Task,
     plan_elimination,
     refuse_if_too_large,
+    refuse_to_widen,
     wide_plan,
 )
 from planaris.treewidth.rounding import EPS, Total, bracket
@@ -68,13 +69,17 @@ class Run:
             if total.error < math.inf:
                 return total, nodes, factors
             return self._sum_huge(budget, marginals)
-        value, error, nodes, pairs, wide = frontier.frontier_sum(
-            form.arrays,
-            plan.order,
-            marginals=marginals,
-            spare=plan.spare,
-            budget=budget,
-        )
+        try:
+            value, error, nodes, pairs, wide = frontier.frontier_sum(
+                form.arrays,
+                plan.order,
+                marginals=marginals,
+                spare=plan.spare,
+                widen=plan.may_widen,
+                budget=budget,
+            )
+        except FloatingPointError:
+            refuse_to_widen(plan)
         self.stats |= {"wide_exponents": wide}
         total = Total((value, *form.constants), error + form.error)
         if marginals and total.value > -math.inf and not isinstance(self.model, IsingModel):

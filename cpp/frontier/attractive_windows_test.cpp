@@ -1,0 +1,137 @@
+#include "frontier/attractive_windows.hpp"
+
+#include <cmath>
+
+#include "third_party/doctest/doctest.h"
+
+using namespace planaris;
+
+// A grid of few spins, and its marginals by a sum over all states.
+struct SmallGrid {
+  int32_t rows, columns;
+  std::vector<int32_t> edges;
+  std::vector<double> couplings, fields, up, equal;
+
+  SmallGrid(int32_t rows_, int32_t columns_, double coupling, double spread,
+            double shift = 0.0)
+      : rows(rows_), columns(columns_) {
+    const int32_t n = rows * columns;
+    for (int32_t v = 0; v < n; ++v) {
+      fields.push_back(shift + spread * std::sin(2.3 * v + 0.4));
+      if ((v + 1) % columns) edges.insert(edges.end(), {v, v + 1});
+      if (v + columns < n) edges.insert(edges.end(), {v, v + columns});
+    }
+    couplings.assign(edges.size() / 2, coupling);
+    up.assign(n, 0);
+    equal.assign(couplings.size(), 0);
+    double z = 0;
+    for (int64_t state = 0; state < (int64_t{1} << n); ++state) {
+      double log = 0;
+      for (int32_t v = 0; v < n; ++v) log += fields[v] * spin(state, v);
+      for (size_t e = 0; e < couplings.size(); ++e) log += couplings[e] * product(state, e);
+      const double weight = std::exp(log);
+      z += weight;
+      for (int32_t v = 0; v < n; ++v) up[v] += weight * (spin(state, v) > 0);
+      for (size_t e = 0; e < couplings.size(); ++e) equal[e] += weight * (product(state, e) > 0);
+    }
+    for (double& p : up) p /= z;
+    for (double& p : equal) p /= z;
+  }
+
+  static int spin(int64_t state, int32_t v) { return state >> v & 1 ? 1 : -1; }
+  int product(int64_t state, size_t e) const {
+    return spin(state, edges[2 * e]) * spin(state, edges[2 * e + 1]);
+  }
+  AttractiveView view() const { return {edges, couplings, fields}; }
+  AttractiveEnds nothing_known() const {
+    return {std::vector<double>(up.size(), 0), std::vector<double>(up.size(), 1),
+            std::vector<double>(equal.size(), 0), std::vector<double>(equal.size(), 1)};
+  }
+  bool inside(const AttractiveEnds& ends) const {
+    bool holds = true;
+    for (size_t v = 0; v < up.size(); ++v) {
+      holds &= ends.nodes_lower[v] <= up[v] && up[v] <= ends.nodes_upper[v];
+    }
+    for (size_t e = 0; e < equal.size(); ++e) {
+      holds &= ends.edges_lower[e] <= equal[e] && equal[e] <= ends.edges_upper[e];
+    }
+    return holds;
+  }
+};
+
+double total_width(const AttractiveEnds& ends) {
+  double total = 0;
+  for (size_t v = 0; v < ends.nodes_lower.size(); ++v) {
+    total += ends.nodes_upper[v] - ends.nodes_lower[v];
+  }
+  return total;
+}
+
+TEST_CASE("ends hold whatever the windows and walls, and narrow") {
+  for (const double coupling : {0.2, 0.8, 2.0}) {
+    const SmallGrid grid(4, 4, coupling, 1.5 * coupling);
+    for (const double wall : {0.0, 0.01, 0.3}) {
+      AttractiveEnds ends = grid.nothing_known();
+      double width = total_width(ends);
+      for (const int32_t spins : {1, 2, 5, 9, 12}) {
+        for (int again = 0; again < 2; ++again) {
+          Control control;
+          ends = narrow_by_windows(grid.view(), ends, {1 + spins / 4, spins, 8, 1e-9, wall}, 1,
+                                   control);
+          CHECK(grid.inside(ends));
+          CHECK(total_width(ends) <= width);
+          width = total_width(ends);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a wall costs what it may be wrong") {
+  // The middle of three spins is up with probability p; its neighbours are held by it alone.
+  const SmallGrid grid(1, 3, 1.0, 0.1, 0.2);
+  AttractiveEnds ends = grid.nothing_known();
+  const double p = grid.up[1];
+  REQUIRE(p > 0.5);
+  ends.nodes_lower[1] = p - 0.05;
+  ends.nodes_upper[1] = p + 0.05;
+  Control control;
+  const double wall = 1 - (p - 0.05) + 1e-9;
+  REQUIRE(wall < 0.5);
+  const auto found = narrow_by_windows(grid.view(), ends, {1, 1, 4, 1e-9, wall}, 1, control);
+  CHECK(grid.inside(found));
+  // Held up, the others would be up more often than they are.
+  const double held = 1 / (1 + std::exp(-2 * (grid.fields[0] + 1.0)));
+  CHECK(held > grid.up[0] + 0.01);
+  CHECK(found.nodes_lower[0] == doctest::Approx(held - wall).epsilon(1e-6));
+}
+
+TEST_CASE("one window of everything is exact, and threads do not count") {
+  const SmallGrid grid(3, 4, 0.7, 1.0);
+  Control control;
+  const auto whole =
+      narrow_by_windows(grid.view(), grid.nothing_known(), {12, 12, 8, 1e-9, 0.0}, 1, control);
+  CHECK(whole.windows == 1);
+  CHECK(total_width(whole) < 1e-10);
+  const auto one =
+      narrow_by_windows(grid.view(), grid.nothing_known(), {2, 6, 8, 1e-9, 0.0}, 1, control);
+  const auto many =
+      narrow_by_windows(grid.view(), grid.nothing_known(), {2, 6, 8, 1e-9, 0.0}, 3, control);
+  CHECK(one.windows > 1);
+  CHECK(one.nodes_lower == many.nodes_lower);
+  CHECK(one.edges_upper == many.edges_upper);
+}
+
+TEST_CASE("windows that do not fit are made smaller, and a deadline leaves ends that hold") {
+  const SmallGrid grid(4, 4, 0.5, 0.5);
+  Control control;
+  const auto found =
+      narrow_by_windows(grid.view(), grid.nothing_known(), {4, 16, 2, 1e-9, 0.0}, 1, control);
+  CHECK(found.windows + found.too_wide > 0);
+  CHECK(grid.inside(found));
+  Control late([](double) { return true; }, 0.0);
+  const auto none =
+      narrow_by_windows(grid.view(), grid.nothing_known(), {4, 16, 8, 1e-9, 0.0}, 2, late);
+  CHECK(!none.in_time);
+  CHECK(grid.inside(none));
+}

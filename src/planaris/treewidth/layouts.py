@@ -1,0 +1,46 @@
+"""Linear layouts of binary pairwise models."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from planaris.budget import Budget
+from planaris.kernels import frontier
+from planaris.models import IsingModel
+from planaris.treewidth.flatten import Model, PairwiseForm, num_variables
+from planaris.typing import IntArray
+
+
+def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
+    """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one.
+
+    Of those with equally many spins in the largest table the one with the least work: diagonals of
+    a square fill it only in the middle.
+    """
+    n = num_variables(model)
+    edges = form.arrays.edges
+    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
+    layouts.append(_breadth_first(edges, int(layouts[1][0]), n))
+    positions = model.positions if isinstance(model, IsingModel) else None
+    if positions is not None:
+        x, y = positions.T
+        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
+            layouts.append(np.lexsort((second, first)).astype(np.int32))
+    widths: list[int] = []
+    for layout in layouts:
+        widths.append(frontier.frontier_width(edges, layout, min([*widths, n])))
+    best = min(widths)
+    layouts = [layout for layout, width in zip(layouts, widths, strict=True) if width == best]
+    if len(layouts) == 1 or best > frontier.MAX_BITS:
+        return layouts[0]
+    return min(layouts, key=lambda layout: frontier.frontier_cost(edges, layout)[1])
+
+
+def _breadth_first(edges: IntArray, root: int, n: int) -> IntArray:
+    """Return spins in the order of their distance from a root; other components follow."""
+    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
+    found = breadth_first_order(graph, root, directed=False, return_predecessors=False)
+    rest = np.setdiff1d(np.arange(n, dtype=np.int32), found)
+    return np.concatenate([found, rest]).astype(np.int32)
