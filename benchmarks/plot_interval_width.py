@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -91,7 +92,7 @@ def main() -> None:
     given = parser.parse_args()
     curves = measure(lattice(given.side, given.seed), given.seconds)
     for name, curve in curves.items():
-        assert all(a[1] >= b[1] for a, b in zip(curve, curve[1:], strict=False)), name
+        assert all(a[1] >= b[1] for a, b in pairwise(curve)), name
         print(f"{name}: {curve[-1][1]:.3g} per spin after {curve[-1][0]:.1f} s")
     draw(curves, given.out)
 

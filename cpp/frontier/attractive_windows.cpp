@@ -54,8 +54,10 @@ void search(const Graph& graph, std::vector<int32_t>& queue, std::vector<int32_t
 // diagonals, one after the other, and those across.
 struct Ranks {
   std::vector<int32_t> first, second;
+  std::vector<int32_t> level;  // distance from where the second search begins
 
-  Ranks(const Graph& graph, int32_t n) : first(n, -1), second(n, -1), seen_(n, -1) {
+  Ranks(const Graph& graph, int32_t n)
+      : first(n, -1), second(n, -1), level(n, 0), seen_(n, -1) {
     int32_t next = 0;
     for (int32_t v = 0; v < n; ++v) {
       if (first[v] >= 0) continue;
@@ -71,6 +73,14 @@ struct Ranks {
       }
       const auto across = reach(graph, root, n);
       for (int32_t k = 0; k < size; ++k) second[across[k]] = next + k;
+      for (const int32_t u : across) {  // each is one further than the first that it was met from
+        int32_t parent = u;
+        for (int64_t i = graph.offsets[u]; i < graph.offsets[u + 1]; ++i) {
+          const int32_t w = graph.neighbours[i];
+          if (second[w] < second[parent]) parent = w;
+        }
+        level[u] = parent == u ? 0 : level[parent] + 1;
+      }
       next += size;
     }
   }
@@ -130,7 +140,10 @@ std::vector<Window> Rounds::windows() const {
     window.spins.push_back(v);
     seen[v] = ++stamp;
     search(graph_, window.spins, seen, stamp, sizes_.core,
-           [&](int32_t u) { return !covered[u] && wall(u) == 0; });
+           [&](int32_t u) {
+             return !covered[u] && wall(u) == 0 &&
+                    ranks_.level[u] / sizes_.across == ranks_.level[v] / sizes_.across;
+           });
     window.core = window.spins.size();
     for (const int32_t u : window.spins) covered[u] = 1;
     ++stamp;

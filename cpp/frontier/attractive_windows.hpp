@@ -33,7 +33,8 @@ struct AttractiveEnds {
 };
 
 struct WindowSizes {
-  int32_t core;      // spins that a window is laid around
+  int32_t core;      // spins that a window is laid around, at most
+  int32_t across;    // and how many levels of a search across the layout they may take
   int32_t spins;     // most spins of a window
   int32_t max_bits;  // most spins in its table; windows that need more are made smaller
   double goal;       // spins whose ends are this far apart at most are left alone

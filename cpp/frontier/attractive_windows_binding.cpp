@@ -11,8 +11,8 @@ std::vector<double> copy_of(const In1<double>& values) {
 
 AttractiveEnds narrow(In2<int32_t> edges, In1<double> couplings, In1<double> fields,
                       In1<double> nodes_lower, In1<double> nodes_upper, In1<double> edges_lower,
-                      In1<double> edges_upper, int32_t core, int32_t spins, int32_t max_bits,
-                      double goal, double wall, int threads, Progress progress, double seconds) {
+                      In1<double> edges_upper, int32_t core, int32_t across, int32_t spins,
+                      int32_t max_bits, double goal, double wall, int threads, Progress progress, double seconds) {
   const size_t n = fields.size(), m = couplings.size();
   if (edges.shape(0) != m || nodes_lower.size() != n || nodes_upper.size() != n ||
       edges_lower.size() != m || edges_upper.size() != m) {
@@ -26,7 +26,7 @@ AttractiveEnds narrow(In2<int32_t> edges, In1<double> couplings, In1<double> fie
   for (const double c : flat(couplings)) {
     if (!(c >= 0)) throw std::invalid_argument("couplings must not be negative");
   }
-  if (core < 1 || max_bits < 1 || !(wall >= 0 && wall < 0.5)) {
+  if (core < 1 || across < 1 || max_bits < 1 || !(wall >= 0 && wall < 0.5)) {
     throw std::invalid_argument("windows hold a spin, and walls are more likely than not");
   }
   Control control = make_control(progress, seconds);
@@ -34,7 +34,7 @@ AttractiveEnds narrow(In2<int32_t> edges, In1<double> couplings, In1<double> fie
                       copy_of(edges_upper)};
   nb::gil_scoped_release release;
   return narrow_by_windows({flat(edges), flat(couplings), flat(fields)}, std::move(ends),
-                           {core, spins, max_bits, goal, wall}, threads, control);
+                           {core, across, spins, max_bits, goal, wall}, threads, control);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ void bind_attractive_windows(nb::module_& m) {
         nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(),
         nb::arg("nodes_lower").noconvert(), nb::arg("nodes_upper").noconvert(),
         nb::arg("edges_lower").noconvert(), nb::arg("edges_upper").noconvert(), nb::arg("core"),
-        nb::arg("spins"), nb::arg("max_bits"), nb::arg("goal"), nb::arg("wall"),
+        nb::arg("across"), nb::arg("spins"), nb::arg("max_bits"), nb::arg("goal"), nb::arg("wall"),
         nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("ends hold whatever the windows and walls, and narrow") {
       for (const int32_t spins : {1, 2, 5, 9, 12}) {
         for (int again = 0; again < 2; ++again) {
           Control control;
-          ends = narrow_by_windows(grid.view(), ends, {1 + spins / 4, spins, 8, 1e-9, wall}, 1,
+          ends = narrow_by_windows(grid.view(), ends, {1 + spins / 4, 2, spins, 8, 1e-9, wall}, 1,
                                    control);
           CHECK(grid.inside(ends));
           CHECK(total_width(ends) <= width);
@@ -98,7 +98,7 @@ TEST_CASE("a wall costs what it may be wrong") {
   Control control;
   const double wall = 1 - (p - 0.05) + 1e-9;
   REQUIRE(wall < 0.5);
-  const auto found = narrow_by_windows(grid.view(), ends, {1, 1, 4, 1e-9, wall}, 1, control);
+  const auto found = narrow_by_windows(grid.view(), ends, {1, 1, 1, 4, 1e-9, wall}, 1, control);
   CHECK(grid.inside(found));
   // Held up, the others would be up more often than they are.
   const double held = 1 / (1 + std::exp(-2 * (grid.fields[0] + 1.0)));
@@ -110,13 +110,13 @@ TEST_CASE("one window of everything is exact, and threads do not count") {
   const SmallGrid grid(3, 4, 0.7, 1.0);
   Control control;
   const auto whole =
-      narrow_by_windows(grid.view(), grid.nothing_known(), {12, 12, 8, 1e-9, 0.0}, 1, control);
+      narrow_by_windows(grid.view(), grid.nothing_known(), {12, 9, 12, 8, 1e-9, 0.0}, 1, control);
   CHECK(whole.windows == 1);
   CHECK(total_width(whole) < 1e-10);
   const auto one =
-      narrow_by_windows(grid.view(), grid.nothing_known(), {2, 6, 8, 1e-9, 0.0}, 1, control);
+      narrow_by_windows(grid.view(), grid.nothing_known(), {2, 3, 6, 8, 1e-9, 0.0}, 1, control);
   const auto many =
-      narrow_by_windows(grid.view(), grid.nothing_known(), {2, 6, 8, 1e-9, 0.0}, 3, control);
+      narrow_by_windows(grid.view(), grid.nothing_known(), {2, 3, 6, 8, 1e-9, 0.0}, 3, control);
   CHECK(one.windows > 1);
   CHECK(one.nodes_lower == many.nodes_lower);
   CHECK(one.edges_upper == many.edges_upper);
@@ -126,12 +126,12 @@ TEST_CASE("windows that do not fit are made smaller, and a deadline leaves ends 
   const SmallGrid grid(4, 4, 0.5, 0.5);
   Control control;
   const auto found =
-      narrow_by_windows(grid.view(), grid.nothing_known(), {4, 16, 2, 1e-9, 0.0}, 1, control);
+      narrow_by_windows(grid.view(), grid.nothing_known(), {4, 3, 16, 2, 1e-9, 0.0}, 1, control);
   CHECK(found.windows + found.too_wide > 0);
   CHECK(grid.inside(found));
   Control late([](double) { return true; }, 0.0);
   const auto none =
-      narrow_by_windows(grid.view(), grid.nothing_known(), {4, 16, 8, 1e-9, 0.0}, 2, late);
+      narrow_by_windows(grid.view(), grid.nothing_known(), {4, 3, 16, 8, 1e-9, 0.0}, 2, late);
   CHECK(!none.in_time);
   CHECK(grid.inside(none));
 }

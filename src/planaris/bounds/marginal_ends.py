@@ -23,16 +23,29 @@ from planaris.typing import Array, FloatArray
 UNIT = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * UNIT
 
-FIRST_BITS = 8
+SECONDS = 60.0
+"""Of the search where no limit is given."""
+
+FIRST_BITS = 12
 """Spins in the table of the first windows."""
 
-SHARE = 0.1
+ACROSS = 0.34
+"""Levels across a window that its core takes, for each spin in its table. A table holds every other
+level of a lattice, so that margins are five times as wide."""
+
+LENGTH = 4.0
+"""Levels along a window that its core takes, for each spin in its table."""
+
+SPINS = 5
+"""Most spins of a window over its bits squared."""
+
+SHARE = 0.5
 """Spins whose ends are closer than this share of the mean are left alone."""
 
-WALL = 0.01
+WALL = 0.002
 """A spin may bound windows if it is known up to this share of what is aimed at."""
 
-AGAIN = 0.6
+AGAIN = 0.5
 """Windows grow once a round leaves more than this share of the mean width."""
 
 CLOSED = 1e-10
@@ -109,7 +122,7 @@ def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> Margina
     model : IsingModel
         Any model. Without fields every spin is up half of the time.
     time_limit : float, optional
-        Seconds. Windows grow until it is up, or until they are too wide to eliminate.
+        Seconds; default a minute. Windows grow until it is up, or until they are too wide.
 
     Returns
     -------
@@ -123,7 +136,7 @@ def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> Margina
     >>> bool(np.all(ends.nodes_upper - ends.nodes_lower < 1e-12))
     True
     """
-    budget = Budget.of(time_limit)
+    budget = Budget.of(time_limit).or_within(SECONDS)
     if model.has_fields:
         ends = MarginalEnds.of_nodes(model, *_neighbour_bounds(model))
     else:
@@ -144,9 +157,16 @@ def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
     while bits <= most_bits and not budget.expired():
         mean = _mean_width(ends)
         goal = max(SHARE * mean, CLOSED)
-        sizes = WindowSizes(bits**2 // 3, 3 * bits**2, bits, goal, min(WALL * goal, 1e-3))
+        sizes = WindowSizes(
+            core=int(LENGTH * ACROSS * bits**2 / 2),
+            across=int(ACROSS * bits),
+            spins=SPINS * bits**2,
+            max_bits=bits,
+            goal=goal,
+            wall=min(WALL * goal, 1e-3),
+        )
         known = Ends(ends.nodes_lower, ends.nodes_upper, ends.edges_lower, ends.edges_upper)
-        found, windows, in_time = narrow_by_windows(
+        found, in_time = narrow_by_windows(
             model.edges, model.couplings, model.fields, known, sizes, budget=budget
         )
         ends = MarginalEnds(*found)

@@ -109,11 +109,13 @@ class Ends(NamedTuple):
 class WindowSizes(NamedTuple):
     """What windows are laid around spins whose marginals are known less well than ``goal``.
 
-    ``core`` spins at most have a window of ``spins`` spins, whose table has ``max_bits`` of them
-    at once. Spins that are up, or down, but for a probability of ``wall`` may bound it.
+    ``core`` spins at most, within ``across`` levels of a search across the layout, have a window of
+    ``spins`` spins, whose table has ``max_bits`` of them at once. Spins that are up, or down, but
+    for a probability of ``wall`` may bound it.
     """
 
     core: int
+    across: int
     spins: int
     max_bits: int
     goal: float
@@ -128,14 +130,11 @@ def narrow_by_windows(
     sizes: WindowSizes,
     *,
     budget: Budget | None = None,
-) -> tuple[Ends, int, bool]:
-    """Return narrower ends of a model whose couplings are not negative.
-
-    Also the number of windows that were summed over, and whether time was left.
-    """
+) -> tuple[Ends, bool]:
+    """Return narrower ends of a model without negative couplings, and whether time was left."""
     found = _core.narrow_by_windows(edges, couplings, fields, *ends, *sizes, *team(budget))
     narrower = Ends(found.nodes_lower, found.nodes_upper, found.edges_lower, found.edges_upper)
-    return narrower, found.windows, found.in_time
+    return narrower, found.in_time
 
 
 def frontier_max(

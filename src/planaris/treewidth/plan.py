@@ -11,7 +11,6 @@ from planaris.budget import Budget, TimeLimit, available_bytes, readable
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
-from planaris.models import IsingModel
 from planaris.models.base import memo_of
 from planaris.treewidth.flatten import (
     Model,
@@ -136,6 +135,7 @@ def plan_elimination(
 
     Examples
     --------
+    >>> from planaris.models import IsingModel
     >>> cycle = IsingModel([(0, 1), (1, 2), (2, 3), (3, 0)], 1.0)
     >>> plan_elimination(cycle).width
     2

@@ -9,8 +9,9 @@ import pytest
 
 import planaris as pl
 from helpers.clocks import TickClock
-from planaris.bounds import marginal_ends
+from planaris.bounds import MarginalEnds, marginal_ends
 from planaris.budget import use_clock
+from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
 from planaris.reference import enumerate_states
 
 
@@ -65,6 +66,40 @@ def test_ends_hold_wherever_time_is_up_and_narrow_with_it(rng: np.random.Generat
         widths.append(float(np.mean(ends.nodes_upper - ends.nodes_lower)))
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < 0.1 * widths[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ends_between_walls_hold_in_every_round(seed: int) -> None:
+    """Cold, in random fields: most spins are all but decided, and bound the windows of others."""
+    rng = np.random.default_rng(seed)
+    side = 13
+    edges = pl.generate.square_lattice(side).edges
+    scale = (0.5, 1.0, 2.0)[seed % 3]
+    couplings = scale * rng.uniform(0.2, 1.5, len(edges))
+    model = pl.IsingModel(edges, couplings, scale * rng.normal(0, 1.5, side * side))
+    exact = pl.marginals(model, "treewidth")
+    zeros, ones = np.zeros(model.num_edges), np.ones(model.num_edges)
+    for wall in (1e-6, 1e-3, 0.05, 0.3):
+        ends = Ends(np.zeros(side**2), np.ones(side**2), zeros, ones)
+        width = 1.0
+        for bits in (2, 4, 4, 6, 6):
+            sizes = WindowSizes(bits, bits // 2, 3 * bits**2, bits, 1e-6, wall)
+            ends, in_time = narrow_by_windows(
+                model.edges, model.couplings, model.fields, ends, sizes
+            )
+            assert in_time
+            assert_inside(MarginalEnds(*ends), exact.nodes, exact.edges, exact.error)
+            assert np.mean(ends.nodes_upper - ends.nodes_lower) <= width
+            width = float(np.mean(ends.nodes_upper - ends.nodes_lower))
+
+
+def test_cold_models_in_random_fields_are_decided_by_walls() -> None:
+    side = 30
+    edges = pl.generate.square_lattice(side).edges
+    fields = np.random.default_rng(1).normal(0, 4.0, side**2)
+    with use_clock(TickClock(1.0)):
+        ends = marginal_ends(pl.IsingModel(edges, 1.5, fields), time_limit=30_000.0)
+    assert np.mean(ends.nodes_upper - ends.nodes_lower) < 1e-3
 
 
 def test_estimates_of_wide_models_come_with_ends(ticking: Any, rng: np.random.Generator) -> None:

@@ -90,3 +90,45 @@ def test_a_frontier_needs_a_binary_pairwise_model():
 def test_a_large_grid_is_refused_quickly():
     with pytest.raises(TooLargeError):
         treewidth.log_partition(grid(150, 150))
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+def test_a_square_is_swept_along_its_diagonals(scrambled):
+    """They fill the largest table only in the middle: 5 L 2^L updates, and L² 2^L by rows."""
+    model = grid(16, 16)
+    names = np.random.default_rng(0).permutation(256) if scrambled else np.arange(256)
+    plain = IsingModel(names[model.edges], model.couplings)
+    plan = treewidth.plan_elimination(plain, kind="frontier")
+    assert plan.width == 16
+    assert plan.entries < 6 * 16 * 2**16
+
+
+def tables_of(plan):
+    return plan.bytes / (8 * 2**plan.width)
+
+
+def test_marginals_fit_three_tables(rng):
+    model = IsingModel(grid(12, 12).edges, rng.normal(size=264), rng.normal(size=144))
+    wanted = treewidth.plan_elimination(model, kind="frontier")
+    one = 8 * 2**wanted.width
+    full = treewidth.marginals(model, plan=wanted)
+    for tables, spare, may_widen in ((3, 1, False), (4, 2, False), (7, 1, True), (8, 2, True)):
+        plan = treewidth.plan_elimination(model, kind="frontier", memory_limit=tables * one)
+        assert (plan.spare, plan.may_widen) == (spare, may_widen)
+        assert tables_of(plan) == tables
+        found = treewidth.marginals(model, plan=plan, memory_limit=tables * one)
+        np.testing.assert_array_equal(found.nodes, full.nodes)
+        np.testing.assert_array_equal(found.edges, full.edges)
+    with pytest.raises(TooLargeError):
+        treewidth.marginals(model, plan=wanted, memory_limit=3 * one - 1)
+
+
+def test_cold_models_need_room_for_exponents(rng):
+    model = IsingModel(grid(9, 9).edges, 400 * rng.normal(size=144), rng.normal(size=81))
+    wanted = treewidth.plan_elimination(model, kind="frontier")
+    one = 8 * 2**wanted.width
+    exact = treewidth.marginals(model, plan=wanted)
+    with pytest.raises(TooLargeError, match="exponents of their own") as caught:
+        treewidth.marginals(model, plan=wanted, memory_limit=6 * one)
+    found = treewidth.marginals(model, plan=wanted, memory_limit=caught.value.bytes_needed)
+    np.testing.assert_array_equal(found.nodes, exact.nodes)
