@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -101,6 +102,7 @@ struct Ranks {
 struct Window {
   std::vector<int32_t> spins;  // the core first
   size_t core = 0;
+  double width = 0;  // of the core's ends together
 };
 
 class Rounds {
@@ -145,13 +147,18 @@ std::vector<Window> Rounds::windows() const {
                     ranks_.level[u] / sizes_.across == ranks_.level[v] / sizes_.across;
            });
     window.core = window.spins.size();
-    for (const int32_t u : window.spins) covered[u] = 1;
+    for (const int32_t u : window.spins) {
+      covered[u] = 1;
+      window.width += before_.nodes_upper[u] - before_.nodes_lower[u];
+    }
     ++stamp;
     for (const int32_t u : window.spins) seen[u] = stamp;
     search(graph_, window.spins, seen, stamp, std::max(sizes_.core, sizes_.spins),
            [&](int32_t u) { return wall(u) == 0; });
     found.push_back(std::move(window));
   }
+  // Those that promise most first: time may not suffice for all.
+  std::ranges::stable_sort(found, std::greater<>{}, &Window::width);
   return found;
 }
 

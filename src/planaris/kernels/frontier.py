@@ -132,7 +132,10 @@ def narrow_by_windows(
     budget: Budget | None = None,
 ) -> tuple[Ends, bool]:
     """Return narrower ends of a model without negative couplings, and whether time was left."""
-    found = _core.narrow_by_windows(edges, couplings, fields, *ends, *sizes, *team(budget))
+    lengths = (sizes.core, sizes.across, sizes.spins, sizes.max_bits)
+    found = _core.narrow_by_windows(
+        edges, couplings, fields, *ends, *lengths, sizes.goal, sizes.wall, *team(budget)
+    )
     narrower = Ends(found.nodes_lower, found.nodes_upper, found.edges_lower, found.edges_upper)
     return narrower, found.in_time
 

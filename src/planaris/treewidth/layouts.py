@@ -22,7 +22,7 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     n = num_variables(model)
     edges = form.arrays.edges
     layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
-    layouts.append(_breadth_first(edges, int(layouts[1][0]), n))
+    layouts += [_breadth_first(edges, int(root), n) for root in layouts[1][:1]]
     positions = model.positions if isinstance(model, IsingModel) else None
     if positions is not None:
         x, y = positions.T
