@@ -54,6 +54,16 @@ Part whole(const Faces& faces) {
 std::pair<Part, Part> split(const Part& part, const std::vector<uint8_t>& side) {
   Part halves[2];
   const int32_t n = part.graph.count();
+  const auto second = static_cast<size_t>(std::count(side.begin(), side.end(), 1));
+  for (const int s : {0, 1}) {
+    const size_t count = s == 0 ? n - second : second;
+    const size_t arcs = part.graph.neighbour.size() * count / std::max(n, 1) + 8;
+    halves[s].face.reserve(count);
+    halves[s].graph.size.reserve(count);
+    halves[s].graph.begin.reserve(count + 1);
+    halves[s].graph.neighbour.reserve(arcs);
+    halves[s].graph.weight.reserve(arcs);
+  }
   std::vector<int32_t> local(n);
   for (int32_t v = 0; v < n; ++v) {
     Part& half = halves[side[v]];

@@ -1,6 +1,7 @@
 #include "graph/graph_bisection.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -11,10 +12,12 @@ namespace {
 
 constexpr int32_t kCoarsest = 48;  // vertices that are halved without merging any further
 constexpr int32_t kManyTimes = 400;  // vertices above which several bisections are compared,
-constexpr int32_t kCoarser = 16;     // of a graph this many times smaller,
-constexpr int kTries = 6;            // so many
-constexpr int kSeeds = 4;
-constexpr int kPasses = 6;
+constexpr int32_t kCoarser = 32;     // of a graph this many times smaller,
+constexpr int kTries = 4;            // so many
+constexpr int kSeeds = 2;
+constexpr int kPasses = 4;
+constexpr int32_t kFewVertices = 64;  // so few are looked through for the best move, without heaps
+constexpr int64_t kNoMove = std::numeric_limits<int64_t>::min();
 constexpr double kLargestShare = 0.54;  // of a side, beyond which the larger side must give
 
 }  // namespace
@@ -44,6 +47,8 @@ void GraphBisection::improve(const WeightedGraph& graph, std::vector<uint8_t>& s
 // Sends all pieces of one side but the largest of every component to the other side. Done for
 // either side, both are connected within every component; the cut only shrinks.
 void GraphBisection::connect(const WeightedGraph& graph, std::vector<uint8_t>& side, bool larger) {
+  const auto on_one_side = [&](int32_t a, int32_t b) { return side[a] == side[b]; };
+  if (number_pieces(graph, on_one_side) <= 2) return;  // one of either side, or one in all
   for (const int turn : {0, 1}) {
     const uint8_t s = (turn == 0) == larger ? 0 : 1;
     number_pieces(graph, [&](int32_t a, int32_t b) { return side[a] == s && side[b] == s; });
@@ -65,10 +70,12 @@ void GraphBisection::connect(const WeightedGraph& graph, std::vector<uint8_t>& s
 
 // Connected pieces when only arcs that `together` accepts count, numbered by a member.
 template <class Together>
-void GraphBisection::number_pieces(const WeightedGraph& graph, Together together) {
+int32_t GraphBisection::number_pieces(const WeightedGraph& graph, Together together) {
+  int32_t count = 0;
   pieces_.assign(graph.count(), -1);
   for (int32_t root = 0; root < graph.count(); ++root) {
     if (pieces_[root] >= 0) continue;
+    ++count;
     pieces_[root] = root;
     trail_.assign(1, root);
     while (!trail_.empty()) {
@@ -82,6 +89,7 @@ void GraphBisection::number_pieces(const WeightedGraph& graph, Together together
       }
     }
   }
+  return count;
 }
 
 // Down to at most `coarsest` vertices and back.
@@ -289,7 +297,8 @@ void GraphBisection::grow(const WeightedGraph& graph, int32_t seed, std::vector<
   int64_t grown = 0;
   std::vector<Move>& heap = heap_[0];
   heap.clear();
-  gain_.assign(n, 0);
+  gain_.resize(n);
+  std::fill(locked_.begin(), locked_.end(), 0);  // now: whose gain is known
   uint32_t stamp = 0;
   while (next >= 0) {
     side[next] = 1;
@@ -298,7 +307,13 @@ void GraphBisection::grow(const WeightedGraph& graph, int32_t seed, std::vector<
     for (int32_t k = graph.begin[next]; k < graph.begin[next + 1]; ++k) {
       const int32_t b = graph.neighbour[k];
       if (side[b]) continue;
-      heap.push_back({gain_of(graph, side, b), ++stamp, b});
+      if (locked_[b]) {
+        gain_[b] += 2 * graph.weight[k];
+      } else {
+        locked_[b] = 1;
+        gain_[b] = gain_of(graph, side, b);
+      }
+      heap.push_back({gain_[b], ++stamp, b});
       std::push_heap(heap.begin(), heap.end());
     }
     next = -1;
@@ -306,7 +321,7 @@ void GraphBisection::grow(const WeightedGraph& graph, int32_t seed, std::vector<
       std::pop_heap(heap.begin(), heap.end());
       const Move move = heap.back();
       heap.pop_back();
-      if (!side[move.vertex] && move.gain == gain_of(graph, side, move.vertex)) next = move.vertex;
+      if (!side[move.vertex] && move.gain == gain_[move.vertex]) next = move.vertex;
     }
     while (next < 0 && scan < n) {  // another component
       if (!side[scan]) next = scan;
@@ -374,32 +389,57 @@ void GraphBisection::move(const WeightedGraph& graph, std::vector<uint8_t>& side
   }
 }
 
-// The side whose best move comes next, or -1; outdated moves are taken off the heaps.
-int GraphBisection::choose_side(const std::vector<uint8_t>& side, int64_t allowed) {
-  bool has[2];
-  for (int s = 0; s < 2; ++s) {
-    auto& heap = heap_[s];
-    while (!heap.empty()) {
-      const Move& m = heap.front();
-      if (!locked_[m.vertex] && side[m.vertex] == s && gain_[m.vertex] == m.gain) break;
-      std::pop_heap(heap.begin(), heap.end());
-      heap.pop_back();
-    }
-    has[s] = !heap.empty();
+void GraphBisection::offer(int side, int32_t v) {
+  const uint32_t order = ++offers_;
+  if (few_) {
+    keys_[side][v] = static_cast<int64_t>(gain_[v]) * (int64_t{1} << 32) + order;
+    return;
   }
-  if (!has[0] || !has[1]) return has[0] ? 0 : (has[1] ? 1 : -1);
+  heap_[side].push_back({gain_[v], order, v});
+  std::push_heap(heap_[side].begin(), heap_[side].end());
+}
+
+// The vertex of a side that is best to move, or -1; outdated moves are taken off the heap.
+int32_t GraphBisection::best_move(const std::vector<uint8_t>& side, int s) {
+  if (few_) {
+    const std::vector<int64_t>& keys = keys_[s];
+    const auto best = std::max_element(keys.begin(), keys.end());
+    return *best == kNoMove ? -1 : static_cast<int32_t>(best - keys.begin());
+  }
+  auto& heap = heap_[s];
+  while (!heap.empty()) {
+    const Move& m = heap.front();
+    if (!locked_[m.vertex] && side[m.vertex] == s && gain_[m.vertex] == m.gain) return m.vertex;
+    std::pop_heap(heap.begin(), heap.end());
+    heap.pop_back();
+  }
+  return -1;
+}
+
+// The vertex to move next, or -1.
+int32_t GraphBisection::choose_move(const std::vector<uint8_t>& side, int64_t allowed) {
+  const int32_t best[2] = {best_move(side, 0), best_move(side, 1)};
+  if (best[0] < 0 || best[1] < 0) return std::max(best[0], best[1]);
   const int larger = sizes_[1] > sizes_[0];
-  if (sizes_[larger] > allowed) return larger;
-  const int32_t gains[2] = {heap_[0].front().gain, heap_[1].front().gain};
-  return gains[0] != gains[1] ? gains[1] > gains[0] : larger;
+  if (sizes_[larger] > allowed) return best[larger];
+  const int32_t gains[2] = {gain_[best[0]], gain_[best[1]]};
+  return best[gains[0] != gains[1] ? gains[1] > gains[0] : larger];
+}
+
+// No more moves of this vertex. A heap forgets it when it comes to the top.
+void GraphBisection::lock(int side, int32_t v) {
+  locked_[v] = 1;
+  touched_.push_back(v);
+  if (few_) keys_[side][v] = kNoMove;
 }
 
 // One pass of single moves; returns the cut of the best state passed, which is left in `side`.
 int64_t GraphBisection::pass(const WeightedGraph& graph, std::vector<uint8_t>& side, int64_t cut) {
-  uint32_t stamp = 0;
+  few_ = graph.count() <= kFewVertices;
+  offers_ = 0;
   for (auto& heap : heap_) heap.clear();
-  for (const int32_t v : boundary_) heap_[side[v]].push_back({gain_[v], ++stamp, v});
-  for (auto& heap : heap_) std::make_heap(heap.begin(), heap.end());
+  for (auto& keys : keys_) keys.assign(few_ ? graph.count() : 0, kNoMove);
+  for (const int32_t v : boundary_) offer(side[v], v);
   const size_t patience = 8 + boundary_.size();
   const auto allowed = static_cast<int64_t>(kLargestShare * static_cast<double>(total_)) + 1;
   const auto badness = [&](int64_t c) {
@@ -412,14 +452,10 @@ int64_t GraphBisection::pass(const WeightedGraph& graph, std::vector<uint8_t>& s
   trail_.clear();
   touched_.assign(boundary_.begin(), boundary_.end());
   while (trail_.size() - kept < patience) {
-    const int from = choose_side(side, allowed);
-    if (from < 0) break;
-    auto& heap = heap_[from];
-    const int32_t v = heap.front().vertex;
-    std::pop_heap(heap.begin(), heap.end());
-    heap.pop_back();
-    locked_[v] = 1;
-    touched_.push_back(v);
+    const int32_t v = choose_move(side, allowed);
+    if (v < 0) break;
+    const uint8_t from = side[v];
+    lock(from, v);
     const int64_t other = sizes_[1 - from] + graph.size[v];
     if ((other > allowed && sizes_[from] <= sizes_[1 - from]) || sizes_[from] == graph.size[v]) {
       continue;  // too uneven, or the last one
@@ -428,8 +464,7 @@ int64_t GraphBisection::pass(const WeightedGraph& graph, std::vector<uint8_t>& s
     trail_.push_back(v);
     move(graph, side, v, [&](int32_t b) {
       if (locked_[b]) return;
-      heap_[side[b]].push_back({gain_[b], ++stamp, b});
-      std::push_heap(heap_[side[b]].begin(), heap_[side[b]].end());
+      offer(side[b], b);
       touched_.push_back(b);
     });
     if (const auto here = badness(now); here < best) {

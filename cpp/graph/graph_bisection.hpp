@@ -54,13 +54,16 @@ class GraphBisection {
   int64_t refine(const WeightedGraph& graph, std::vector<uint8_t>& side, int passes);
   template <class Visit>
   void move(const WeightedGraph& graph, std::vector<uint8_t>& side, int32_t v, Visit visit);
-  int choose_side(const std::vector<uint8_t>& side, int64_t allowed);
+  void offer(int side, int32_t v);
+  void lock(int side, int32_t v);
+  int32_t best_move(const std::vector<uint8_t>& side, int s);
+  int32_t choose_move(const std::vector<uint8_t>& side, int64_t allowed);
   int64_t pass(const WeightedGraph& graph, std::vector<uint8_t>& side, int64_t cut);
   int32_t gain_of(const WeightedGraph& graph, const std::vector<uint8_t>& side, int32_t v) const;
   int64_t side_size(const WeightedGraph& graph, const std::vector<uint8_t>& side) const;
   void connect(const WeightedGraph& graph, std::vector<uint8_t>& side, bool larger);
   template <class Together>
-  void number_pieces(const WeightedGraph& graph, Together together);
+  int32_t number_pieces(const WeightedGraph& graph, Together together);
   uint32_t random();
 
   uint32_t state_ = 1;
@@ -68,7 +71,11 @@ class GraphBisection {
   std::vector<int32_t> mate_, order_, waiting_, slot_, gain_, outside_, boundary_, touched_, trail_,
       pieces_;
   std::vector<uint8_t> locked_;
+  // Moves on offer in a pass: by heaps, or of graphs of few vertices by gain and order in one key.
+  bool few_ = false;
+  uint32_t offers_ = 0;
   std::vector<Move> heap_[2];
+  std::vector<int64_t> keys_[2];
 };
 
 }  // namespace planaris
