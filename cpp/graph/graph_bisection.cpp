@@ -12,8 +12,10 @@ namespace {
 
 constexpr int32_t kCoarsest = 48;  // vertices that are halved without merging any further
 constexpr int32_t kManyTimes = 400;  // vertices above which several bisections are compared,
-constexpr int32_t kCoarser = 32;     // of a graph this many times smaller,
-constexpr int kTries = 4;            // so many
+constexpr int32_t kCoarser = 16;     // of a graph this many times smaller,
+constexpr int32_t kLarge = 1 << 10;  // which is large enough with so many vertices
+constexpr int32_t kMuchCoarser = 64;  // unless it is still this many times smaller;
+constexpr int kTries = 6;             // so many bisections are compared
 constexpr int kSeeds = 2;
 constexpr int kPasses = 4;
 constexpr int32_t kFewVertices = 64;  // so few are looked through for the best move, without heaps
@@ -40,7 +42,9 @@ void GraphBisection::improve(const WeightedGraph& graph, std::vector<uint8_t>& s
   total_ = std::accumulate(graph.size.begin(), graph.size.end(), int64_t{0});
   // Cuts that differ as a whole are told apart on a graph so coarse that many can be tried.
   const bool try_many = side.empty() && graph.count() > kManyTimes;
-  cycle(graph, side, try_many ? std::max(graph.count() / kCoarser, kCoarsest) : kCoarsest);
+  const int32_t n = graph.count();
+  const int32_t coarse = std::max(std::min(n / kCoarser, kLarge), n / kMuchCoarser);
+  cycle(graph, side, try_many ? std::max(coarse, kCoarsest) : kCoarsest);
   connect(graph, side, side_size(graph, side) * 2 < total_);
 }
 

@@ -201,18 +201,19 @@ def slices(values: FloatArray) -> list[FloatArray]:
     >>> [part.tolist() for part in slices(np.array([1e17, 0.25, -3.0]))]
     [[1e+17, 0.0, 0.0], [0.0, 0.25, -3.0]]
     """
-    infinite = values == -np.inf
-    rest = np.where(infinite, 0.0, values)
+    rest = np.array(values, dtype=np.float64)
+    infinite = rest == -np.inf if rest.min(initial=0.0) == -np.inf else None
+    if infinite is not None:
+        rest[infinite] = 0.0
     found: list[FloatArray] = []
-    while np.any(rest):
-        largest = float(np.abs(rest).max())
+    while (largest := float(max(rest.max(initial=0.0), -rest.min(initial=0.0)))) > 0:
         unit = max(math.frexp(largest)[1] + len(rest).bit_length() - BITS, -1074)
         part = _round_to(rest, unit)
-        rest = rest - part
+        rest -= part
         found.append(part)
     found = found or [np.zeros(len(values))]
-    if np.any(infinite):
-        found[0] = np.where(infinite, -np.inf, found[0])
+    if infinite is not None:
+        found[0][infinite] = -np.inf
     return found
 
 
@@ -220,7 +221,9 @@ def _round_to(values: FloatArray, unit: int) -> FloatArray:
     """Round to multiples of ``2**unit``, for values below ``2**(unit + 51)``."""
     if -1022 <= unit <= 970:
         large = math.ldexp(1.5, unit + 52)  # its last place is the unit
-        return (values + large) - large
+        rounded = values + large
+        rounded -= large
+        return rounded
     return np.asarray(np.ldexp(np.rint(np.ldexp(values, -unit)), unit))
 
 

@@ -328,8 +328,11 @@ class IsingModel(ScaledModel):
         """Return the log weights of states plus the sum of more numbers, rounded once."""
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         constant = np.ones((*s.shape[:-1], 1 + len(more)))
-        signs = np.concatenate([agree, s, constant], axis=-1, dtype=np.float64)
-        numbers = np.concatenate([self.couplings, self.fields, [self.offset], more])
+        has_fields = self.has_fields
+        terms = [agree, s, constant] if has_fields else [agree, constant]
+        signs = np.concatenate(terms, axis=-1, dtype=np.float64)
+        fields = self.fields if has_fields else self.fields[:0]
+        numbers = np.concatenate([self.couplings, fields, [self.offset], more])
         return exact_sums(numbers, lambda x: signs @ x)[()]
 
     def energy(self, states: ArrayLike) -> FloatArray:
@@ -350,7 +353,8 @@ class IsingModel(ScaledModel):
 
         See :func:`planaris.models.base.energy_tolerance`.
         """
-        return energy_tolerance(np.abs(np.concatenate([self.couplings, self.fields])))
+        fields = self.fields if self.has_fields else self.fields[:0]
+        return energy_tolerance(np.abs(np.concatenate([self.couplings, fields])))
 
     def spins_and_labels(self, state: ArrayLike) -> tuple[Int8Array, IntArray]:
         """Return a state of spins as spins and as labels: -1 is label 0, +1 is label 1.
