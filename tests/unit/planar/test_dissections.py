@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.budget import Budget
 
 
 @pytest.mark.parametrize("shape", [(370, 360), (1400, 95)])
@@ -43,3 +44,47 @@ def test_positions_far_apart_and_in_one_place_still_dissect():
     one_place[0] = 1e300
     found = pl.plan(embedding, positions=one_place).log_partition(couplings)
     assert found.value == pytest.approx(straight.value, rel=1e-13)
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_fronts_join_every_edge_once_and_do_not_depend_on_threads(drawn):
+    lattice = pl.generate.square_lattice(90, 80)
+    graph = lattice if drawn else (lattice.num_vertices, lattice.edges)
+    trees = []
+    for threads in (1, 2, 5):
+        plan = pl.plan(graph)
+        plan.evaluator.prepare(Budget.of(None, threads=threads))
+        trees.append(plan.evaluator.elimination.tree)
+    for name in [name for name in dir(trees[0]) if not name.startswith("_")]:
+        for other in trees[1:]:
+            np.testing.assert_array_equal(getattr(other, name), getattr(trees[0], name))
+    _check_fronts(trees[0], plan.evaluator.split.num_edges)
+
+
+def _check_fronts(tree, num_edges):
+    """Compare the fronts with the legs inside and outside of every node, from the faces alone."""
+    num_nodes = len(tree.left)
+    assert num_nodes > 4000  # several subtrees, laid out side by side
+    assert sorted(tree.edge_order) == list(range(num_edges))
+    under, closed = [], []
+    for node in range(num_nodes):
+        left, right = tree.left[node], tree.right[node]
+        if left < 0:
+            first, last = tree.leaf_faces[node : node + 2]
+            legs = tree.face_legs[tree.face_begin[first] : tree.face_begin[last]]
+            below = set()
+        else:
+            legs = np.concatenate([under[left], under[right]])
+            below = closed[left] | closed[right]
+            places = [tree.place[tree.boundary[c] : tree.boundary[c + 1]] for c in (left, right)]
+            assert all((np.diff(place) > 0).all() for place in places)
+            rows = tree.boundary[node + 1] - tree.boundary[node]
+            rows += 2 * (tree.own[node + 1] - tree.own[node])
+            assert sorted(np.concatenate(places)) == list(range(rows))
+        meets = np.isin(legs ^ 1, legs)
+        inside = set((legs[meets] >> 1).tolist())
+        own = tree.edge_order[tree.own[node] : tree.own[node + 1]]
+        assert set(own.tolist()) == inside - below
+        assert tree.boundary[node + 1] - tree.boundary[node] == np.count_nonzero(~meets)
+        under.append(legs)
+        closed.append(inside)
