@@ -22,10 +22,12 @@ struct CosetWeight {
   double doubt = 0.0, other_error = 0.0;
 };
 
-// Edges whose join was multiplied by t, as t / (1 - t); ascending.
+// Edges whose join was multiplied by t, as t / (1 - t), and log t, where t itself underflows;
+// ascending.
 struct JoinChange {
   int32_t edge;
   double ratio;
+  double log_factor = 0.0;
 };
 
 class CosetUpdate {

@@ -194,7 +194,7 @@ double list_changes(const DecodingEdges& edges, const CosetEdges& coset,
     // t = exp(-2 w): the join is multiplied by it, the weight by (1 - t) / sqrt(t).
     const double rest = -std::expm1(-2 * w);
     log_factor += std::log(rest) + w;
-    changes.push_back({coset.place[e], std::exp(-2 * w) / rest});
+    changes.push_back({coset.place[e], std::exp(-2 * w) / rest, -2 * w});
   }
   for (const int32_t e : erased) {
     const double w = edges.weight[e];
@@ -203,7 +203,7 @@ double list_changes(const DecodingEdges& edges, const CosetEdges& coset,
     if (w == 0.0 || coset.place[e] < 0) continue;
     const double rest = -std::expm1(-w);  // t = exp(-w)
     log_factor += std::log(rest) + w;
-    changes.push_back({coset.place[e], std::exp(-w) / rest});
+    changes.push_back({coset.place[e], std::exp(-w) / rest, -w});
   }
   const auto before = [](const JoinChange& a, const JoinChange& b) { return a.edge < b.edge; };
   if (!std::is_sorted(changes.begin(), changes.end(), before)) {

@@ -16,6 +16,16 @@ EdgeInverse rounded(const WideInverse& inverse) {
   return result;
 }
 
+namespace {
+
+// t / (1 - t); doubles of less than 1e-290 lose digits, and are t themselves.
+DoubleDouble wide_ratio(const JoinChange& change) {
+  if (change.ratio >= 1e-290 || change.log_factor >= 0.0) return DoubleDouble(change.ratio);
+  return exponential<DoubleDouble>(change.log_factor);
+}
+
+}  // namespace
+
 WideWeight weigh_wide(const WideInverse& inverse, std::span<const JoinChange> changes,
                       int32_t logical) {
   using T = DoubleDouble;
@@ -25,7 +35,7 @@ WideWeight weigh_wide(const WideInverse& inverse, std::span<const JoinChange> ch
   for (int32_t i = 0; i < pairs; ++i) {
     const int32_t e = i < k ? changes[i].edge : logical;
     T *row0 = &a[size_t(2 * i) * n], *row1 = row0 + n;
-    row0[2 * i + 1] = inverse.diagonal[e] + T(i < k ? changes[i].ratio : 0.0);
+    row0[2 * i + 1] = inverse.diagonal[e] + (i < k ? wide_ratio(changes[i]) : T(0.0));
     mass[i] = row0[2 * i + 1];
     for (int32_t j = i + 1; j < pairs; ++j) {
       const T* block = &inverse.blocks[4 * inverse.place(e, j < k ? changes[j].edge : logical)];

@@ -266,6 +266,8 @@ class CosetModel:
         room = most * np.maximum(other, 0.0) if sharp else most
         known = np.asarray(found.doubt <= found.num_changes + 1 + most)
         trusted = known & (found.other_error <= room)
+        if sharp:  # smaller doubles have lost digits
+            trusted &= other >= np.finfo(np.float64).tiny
         if self.is_decided:
             ratio = np.full(len(other), np.inf)
             trusted = known

@@ -194,7 +194,8 @@ class PlanarDecoder:
         """
         with self._rows(shots, bit_packed, time_limit) as (packed, budget):
             found = self._ratios(packed, erasures, budget, sharp=False)
-        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(found, 700.0))))
+        with np.errstate(over="ignore"):
+            return np.asarray(1.0 / (1.0 + np.exp(found)))
 
     def llr(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 
 from planaris.decode.graph import DecodingGraph
 from planaris.decode.model import ErrorModel
+from planaris.decode.shots import as_flags
 from planaris.errors import ModelError
 from planaris.kernels.decoding import NO_ERASURES, Erasures
 
@@ -34,12 +35,13 @@ def edges_of_erasures(
     if given.ndim == 1:
         given = given[None]
     wanted = (count, len(model.mechanisms))
-    if given.shape != wanted or given.dtype.kind not in "bu":
+    if given.shape != wanted:
         msg = (
             f"`erasures` must be bool of shape {wanted}, a column per mechanism, "
             f"got {given.dtype} of shape {given.shape}"
         )
         raise ModelError(msg)
+    given = as_flags(given, "erasures")
     edge_of = np.full(wanted[1], -1, dtype=np.int64)
     for e, sources in enumerate(graph.sources):
         edge_of[list(sources)] = e

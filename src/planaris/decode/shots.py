@@ -10,7 +10,7 @@ from planaris.decode.graph import DecodingGraph
 from planaris.errors import ImpossibleShotError, ModelError
 from planaris.kernels.decoding import ImpossibleSyndromeError, packed_bits
 from planaris.kernels.graph import connected_components
-from planaris.typing import Array
+from planaris.typing import Array, BoolArray
 
 
 def as_packed(shots: Any, num_detectors: int, *, bit_packed: bool) -> Array:
@@ -47,14 +47,25 @@ def as_packed(shots: Any, num_detectors: int, *, bit_packed: bool) -> Array:
             )
             raise ModelError(msg, shot=at)
         return packed
-    if rows.dtype != np.bool_:
-        wrong = (rows != 0) & (rows != 1) if rows.dtype.kind in "iuf" else None
-        if wrong is None or wrong.any():
-            got = rows.dtype if wrong is None else rows[wrong][0]
-            msg = f"`shots` must hold bools, or 0 and 1, got {got}"
-            raise ModelError(msg)
-        rows = rows.astype(np.bool_)
-    return packed_bits(rows)
+    return packed_bits(as_flags(rows, "shots"))
+
+
+def as_flags(rows: Array, name: str) -> BoolArray:
+    """Return rows of bools, or of 0 and 1, as bools."""
+    if rows.dtype == np.bool_:
+        return rows
+    if rows.dtype.kind not in "iuf":
+        msg = f"`{name}` must hold bools, or 0 and 1, got {rows.dtype}"
+        raise ModelError(msg)
+    wrong = (rows != 0) & (rows != 1)
+    if wrong.any():
+        shot, column = np.argwhere(wrong)[0].tolist()
+        msg = (
+            f"`{name}` must hold bools, or 0 and 1, got {rows[shot, column]} in column {column} "
+            f"of shot {shot}"
+        )
+        raise ModelError(msg, shot=shot, column=column)
+    return rows.astype(np.bool_)
 
 
 def impossible_shot(
@@ -69,13 +80,18 @@ def impossible_shot(
     shown = ", ".join(f"D{d}" for d in events[:8].tolist()) + (", …" if len(events) > 8 else "")
     if error.vertex in silent:
         why = f"no mechanism of positive probability flips D{error.vertex}"
+    elif len(members) == 1:
+        flipped_by = "an odd" if graph.detector_flips[error.vertex] else "an even"
+        why = (
+            f"all mechanisms that flip D{error.vertex} have probability 0 or 1, and {flipped_by} "
+            "number of them act"
+        )
     else:
         why = (
             f"the mechanisms around D{error.vertex} join {len(members)} detectors in pairs and do "
             f"not reach the boundary, but {len(events)} of these have fired: {shown}"
         )
-    flipped = graph.detector_flips
-    if flipped.any():
+    if len(members) > 1 and graph.detector_flips[members].any():
         why += " (after mechanisms that are more likely than not were taken as present)"
     msg = f"shot {error.shot} of `shots` has a syndrome that no error of the model has: {why}"
     return ImpossibleShotError(msg, shot=error.shot, detectors=events, vertices=members)

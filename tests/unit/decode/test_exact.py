@@ -84,6 +84,19 @@ def test_one_in_a_billion():
     check_every_syndrome(repetition(3, 2, 1e-9))
 
 
+def test_probabilities_whose_squares_underflow():
+    p = 1e-300
+    chain = f"error({p}) D0 L0\nerror({p}) D0 D1\nerror({p}) D1"
+    decoder = Decoder(stim.DetectorErrorModel(chain))
+    shots = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    ratio = np.array([-3.0, 1.0, -1.0, -1.0]) * np.log(p)
+    np.testing.assert_allclose(decoder.llr(shots)[:, 0], ratio, rtol=1e-13)
+    assert decoder.decode(shots).ravel().tolist() == [False, True, False, False]
+    assert decoder.posterior(shots).ravel().tolist() == [0.0, 1.0, 0.0, 0.0]
+    found = decoder.log_likelihood(shots)
+    np.testing.assert_allclose(found, np.array([0.0, 1.0, 1.0, 1.0]) * np.log(p), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -102,6 +102,17 @@ def test_impossible_syndromes(method):
         decoder.decode(bad)
 
 
+@pytest.mark.parametrize("method", ["ml", "matching"])
+def test_detectors_of_certain_mechanisms(method):
+    text = "error(1) D0 L0\nerror(0) D0\nerror(0.1) D1\nerror(1) D2\nerror(1) D2"
+    decoder = Decoder(stim.DetectorErrorModel(text), method=method)
+    assert decoder.decode([[1, 1, 0]]).tolist() == [[True]]
+    with pytest.raises(ImpossibleShotError, match="flip D0 have probability 0 or 1, and an odd"):
+        decoder.decode([[0, 1, 0]])
+    with pytest.raises(ImpossibleShotError, match="flip D2 have probability 0 or 1, and an even"):
+        decoder.decode([[1, 0, 1]])
+
+
 def test_shapes_of_shots():
     decoder = Decoder(surface(3, 0.1))
     n = decoder.num_detectors
@@ -109,8 +120,13 @@ def test_shapes_of_shots():
         decoder.decode(np.zeros((2, n + 1), dtype=bool))
     with pytest.raises(ModelError, match="bit_packed=True"):
         decoder.decode(np.zeros((2, n), dtype=np.uint8), bit_packed=True)
+    wrong = np.zeros((2, n))
+    for value in (np.nan, 2.0):
+        wrong[1, 3] = value
+        with pytest.raises(ModelError, match=r"bools, or 0 and 1, got .* in column 3 of shot 1"):
+            decoder.decode(wrong)
     with pytest.raises(ModelError, match="bools"):
-        decoder.decode(np.full((2, n), 2))
+        decoder.decode(np.full((2, n), "a"))
     three = Decoder(stim.DetectorErrorModel("error(0.1) D0\nerror(0.1) D1\nerror(0.1) D2"))
     with pytest.raises(ModelError, match="last 5 bits of a row zero, but shot 1 does not"):
         three.decode(np.array([[7], [8]], dtype=np.uint8), bit_packed=True)
@@ -128,6 +144,18 @@ def test_arguments():
         Decoder(dem, method="matching").log_likelihood(np.zeros((1, 8), dtype=bool))
     with pytest.raises(ModelError, match=r"stim\.DetectorErrorModel"):
         Decoder(3)
+
+
+def test_erasures_of_zeros_and_ones():
+    dem = surface(3, 0.1)
+    decoder = Decoder(dem, threads=1)
+    shots = np.eye(4, dem.num_detectors, dtype=bool)
+    erased = np.random.default_rng(3).random((4, dem.num_errors)) < 0.3
+    expected = decoder.posterior(shots, erasures=erased)
+    for kind in (np.uint8, np.int64, np.float64):
+        assert (decoder.posterior(shots, erasures=erased.astype(kind)) == expected).all()
+    with pytest.raises(ModelError, match=r"`erasures` .* got 2 in column 0 of shot 0"):
+        decoder.decode(shots, erasures=np.full((4, dem.num_errors), 2, dtype=np.uint8))
 
 
 def test_erasures_are_checked():
