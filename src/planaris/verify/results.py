@@ -154,8 +154,14 @@ def _check_certain(model: Model, result: GroundState, recompute: bool) -> Findin
 def _kinds(certificate: Any) -> str:
     parts: list[Any] = certificate if isinstance(certificate, list) else [certificate]
     proofs: list[Any] = [getattr(part, "proof", part) for part in parts]
-    plain = [proof.as_proof() if isinstance(proof, Proof) else proof for proof in proofs]
-    return ", ".join(sorted({getattr(proof, "KIND", "none") for proof in plain}))
+    return ", ".join(sorted({_kind(proof) for proof in proofs}))
+
+
+def _kind(proof: Any) -> str:
+    if isinstance(proof, Proof) and not proof.KIND:  # its arrays know
+        proof = proof.as_proof()
+    kind: str = getattr(proof, "KIND", "none")
+    return kind
 
 
 def _check_bound(model: Model, result: GroundState) -> tuple[bool, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class SurfaceCertificate(Proof):
         Of every node; None inside the tree and where no state is left.
     """
 
+    KIND: ClassVar[str] = CutTree.KIND
     embedding: Embedding
     negative: BoolArray
     exponent: int
@@ -115,7 +116,8 @@ class SurfaceCertificate(Proof):
     def _cuts(self, leaf: Bound, unit: float) -> Rows:
         packing = leaf.join.packing
         cut, edges = crossings(packing, self.embedding.dual_edges)
-        order = np.argsort(cut, kind="stable")
+        few = packing.num_sets <= np.iinfo(np.uint16).max  # small numbers are sorted by digits
+        order = np.argsort(cut.astype(np.uint16) if few else cut, kind="stable")
         edges = edges[order]
         lengths = np.bincount(cut, minlength=packing.num_sets)
         odd = leaf.join.flipped[edges] ^ self.negative[edges]
