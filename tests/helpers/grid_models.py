@@ -85,3 +85,33 @@ def distance(value: float, exact: arb) -> float:
         return abs(float((arb(value) - exact).mid()))
     finally:
         ctx.prec = before
+
+
+def exact_probabilities(fields, right, down) -> tuple[list[arb], list[arb], list[arb]]:
+    """P(s = +1) of some spins and P(s = t) of some edges, in ball arithmetic.
+
+    Of the first, a middle and the last of each kind, by sums of weights with other parameters: a
+    field or coupling moved by δ changes Z to Z (p e^δ + (1 - p) e^-δ).
+    """
+    found = []
+    before, ctx.prec = ctx.prec, 300
+    try:
+        whole = exact_log_partition(fields, right, down, 300)
+        for kind in range(3):
+            parts = []
+            for at in places((fields, right, down)[kind]):
+                moved = [fields.copy(), right.copy(), down.copy()]
+                moved[kind].flat[at] += 1.0
+                step = arb(float(moved[kind].flat[at])) - arb(
+                    float((fields, right, down)[kind].flat[at])
+                )
+                ratio = (exact_log_partition(*moved, 300) - whole).exp()
+                parts.append((ratio - (-step).exp()) / (step.exp() - (-step).exp()))
+            found.append(parts)
+    finally:
+        ctx.prec = before
+    return tuple(found)
+
+
+def places(array) -> list[int]:
+    return sorted({0, array.size // 2, array.size - 1}) if array.size else []

@@ -27,6 +27,7 @@ from planaris.result.proofs import (
     TJoinProof,
 )
 from planaris.result.sums import (
+    BoundaryStates,
     Bounds,
     ConditionalPieces,
     Contraction,
@@ -50,6 +51,7 @@ from planaris.result.thermodynamics import Thermodynamics
 __all__ = [
     "Answer",
     "AsIsing",
+    "BoundaryStates",
     "Bounds",
     "ConditionalPieces",
     "Contraction",

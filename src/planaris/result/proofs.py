@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from planaris.result.proof import Proof
 from planaris.result.sums import (
+    BoundaryStates,
     Bounds,
     ConditionalPieces,
     Contraction,
@@ -324,6 +325,7 @@ PROOFS: dict[str, Any] = {
         HeavyState,
         CutSum,
         Contraction,
+        BoundaryStates,
         HeldSpin,
         LowestEnergy,
         GaussianEntropyBound,

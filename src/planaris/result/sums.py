@@ -130,6 +130,20 @@ class Contraction(Proof):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class BoundaryStates(Proof):
+    """Contractions of an Ising grid from its first row and from its last.
+
+    A state from above a row and one from below the next row enclose both: with the weights of these
+    rows they give the probabilities of their spins and edges. ``above`` and ``below`` are
+    :class:`Contraction`; rows of the latter come in the opposite order.
+    """
+
+    KIND: ClassVar[str] = "boundary-states"
+    above: Proof | None
+    below: Proof | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldSpin(Proof):
     """A proof about the model with one spin held at +1, which has half of the weight.
 

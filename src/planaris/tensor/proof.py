@@ -11,7 +11,7 @@ from planaris.budget import Budget
 from planaris.kernels import tensor
 from planaris.kernels.tensor import Ends, Grid
 from planaris.models import IsingModel
-from planaris.result import Contraction
+from planaris.result import BoundaryStates, Contraction
 from planaris.tensor.sweeps import grid_shape
 from planaris.typing import BoolArray, FloatArray, Int8Array, LongArray
 
@@ -127,6 +127,13 @@ def certificate(grid: GridModel, found: tensor.ProvedGrid) -> Contraction:
     return Contraction(grid.shape[1], *found.witness)
 
 
+def boundary_states(
+    grid: GridModel, above: tensor.ProvedGrid, below: tensor.ProvedGrid
+) -> BoundaryStates:
+    """Return what a check of proved marginals needs: how to contract from either side."""
+    return BoundaryStates(certificate(grid, above), certificate(grid, below))
+
+
 def checked_width(found: tensor.ProvedGrid, num_spins: int) -> float:
     """Return a half-width of log Z with room for a check by other sums in another order."""
     return 1.05 * found.half_width + 2e-15 * (abs(found.log_partition) + num_spins)
@@ -138,13 +145,18 @@ def keeps_range(arrays: Grid) -> bool:
 
 
 def prove(
-    arrays: Grid, target: float | None, budget: Budget, *, keep: bool = False
+    arrays: Grid,
+    target: float | None,
+    budget: Budget,
+    *,
+    keep: bool = False,
+    witness: bool = True,
 ) -> tensor.ProvedGrid | None:
     """Return a proved contraction, the best of several bonds; None when there was no time.
 
     ``half_width`` is infinite when no bond gave a bound. ``target`` is the half-width of log Z to
     aim at; None: what takes little time (:func:`target_width`, :func:`enough`). ``keep``: with the
-    states of all rows, and without what a check needs.
+    states of all rows. ``witness``: with what a check needs.
     """
     best: tensor.ProvedGrid | None = None
     aim = target_width(arrays[0].size) if target is None else target
@@ -161,7 +173,7 @@ def prove(
                 enough=enough(arrays[0].size) if target is None else (),
                 threads=budget.workers(),
                 keep=keep,
-                witness=not keep,
+                witness=witness,
                 budget=budget,
             )
         except (OverflowError, TimeoutError):

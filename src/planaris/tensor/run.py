@@ -25,6 +25,7 @@ from planaris.tensor.network import (
 )
 from planaris.tensor.proof import (
     GridModel,
+    boundary_states,
     certificate,
     checked_width,
     prove,
@@ -348,6 +349,7 @@ class Run:
             error=max(off),
             method=METHOD,
             proved=True,
+            certificate=None if grid.is_row else boundary_states(grid, *found.proofs),
             # A single row was given another below it.
             log_partition=self.prove() if grid.is_row else self.proved_interval(*found.proofs),
             seconds=self.budget.seconds(),
@@ -359,7 +361,7 @@ class Run:
             msg = "exact samples of a tensor network need an Ising grid; sample without `prove`"
             raise MethodError(msg)
         with self.budget.watch("proof") as watched, self.budget.required("nothing was proved"):
-            found = prove(grid.arrays, self.proof_target, watched, keep=True)
+            found = prove(grid.arrays, self.proof_target, watched, keep=True, witness=False)
             if found is None:
                 raise TimeoutError
         with self.budget.watch("samples") as watched:

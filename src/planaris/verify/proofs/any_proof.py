@@ -12,6 +12,7 @@ from planaris.errors import PlanarisError, VerificationError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
+    BoundaryStates,
     Bounds,
     Contraction,
     CutSum,
@@ -83,7 +84,7 @@ def _check(model: Model, proof: Proof) -> ProvedInterval:
         return ProvedInterval(check_planarity(model, proof).claim)
     inner = proof.proof if isinstance(proof, AsIsing) else proof
     inner = None if inner is None else inner.as_proof()
-    if isinstance(inner, Bounds | Contraction | CutSum | HeldSpin):
+    if isinstance(inner, Bounds | BoundaryStates | Contraction | CutSum | HeldSpin):
         return ProvedInterval("log Z", *proved_ends(model, proof))
     return ProvedInterval("minimum energy", _least_energy(model, proof))
 

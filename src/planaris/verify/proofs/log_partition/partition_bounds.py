@@ -11,6 +11,7 @@ from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import (
     AsIsing,
+    BoundaryStates,
     Bounds,
     ConditionalPieces,
     Contraction,
@@ -90,6 +91,8 @@ def proved_ends(model: Model, proof: Proof) -> tuple[float, float]:
 def _contracted(model: Model, proof: Proof | None) -> tuple[float, float] | None:
     """Return the ends that a contraction gives; None if the proof is none."""
     rounding = 0.0
+    if isinstance(proof, BoundaryStates):
+        proof = proof.above
     if isinstance(model, MarkovRandomField) and isinstance(proof, AsIsing):
         if not isinstance(proof.proof, Contraction):
             return None

@@ -8,9 +8,10 @@ how to come by a narrow interval. Nothing of it has to be believed: others give 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,8 +56,8 @@ def contraction_interval(model: IsingModel, proof: Contraction) -> tuple[float, 
     VerificationError
         When the proof is not one about this model.
     """
-    witness = _Witness.of(model, proof)
-    grid = _grid(model, witness.columns)
+    witness = Witness.of(model, proof)
+    grid = grid_of(model, witness.columns)
     try:
         value, width = _contract(grid, witness)
     except Lost:
@@ -70,7 +71,7 @@ def contraction_interval(model: IsingModel, proof: Contraction) -> tuple[float, 
 
 
 @dataclass(frozen=True, eq=False)
-class _Witness:
+class Witness:
     """The arrays of a proof, checked."""
 
     columns: int
@@ -84,7 +85,8 @@ class _Witness:
     refined_offsets: LongArray
 
     @classmethod
-    def of(cls, model: IsingModel, proof: Contraction) -> _Witness:
+    def of(cls, model: IsingModel, proof: Contraction) -> Witness:
+        """Read the arrays of a proof about a model, or refuse them."""
         n, columns = model.num_spins, proof.columns
         require(0 < columns <= n and n % columns == 0, "the model is a grid of so many columns")
         high, wide = max(n // columns, columns), min(n // columns, columns)
@@ -114,7 +116,7 @@ class _Witness:
         return tuple(words.tolist()), hulls, tuple(again.tolist())
 
 
-def _grid(model: IsingModel, columns: int) -> Grid:
+def grid_of(model: IsingModel, columns: int) -> Grid:
     """Return the model as a grid no wider than high; couplings that are missing are zero."""
     rows = model.num_spins // columns
     low, high = model.edges.min(1).astype(np.int64), model.edges.max(1).astype(np.int64)
@@ -132,21 +134,41 @@ def _grid(model: IsingModel, columns: int) -> Grid:
     return Grid(fields.copy(), right[:, :-1].copy(), down[:-1].copy())
 
 
-def _contract(grid: Grid, witness: _Witness) -> tuple[Decimal, float]:
-    """Return log Z of a contraction and how far it may be off."""
-    n, last = grid.columns, len(grid.fields) - 1
-    state, exponent, widths = State.one(n), 0, []
-    either = Boxes(np.ones((2, 1)), np.zeros((2, 1)), np.arange(2))
-    seen = [either] * (n + 1)
-    for r in range(last):
+class Swept(NamedTuple):
+    """The state after a row: its power of two, how far the row is off, boxes of its vectors."""
+
+    state: State
+    exponent: int
+    width: float
+    seen: list[Boxes]
+
+
+_EITHER = Boxes(np.ones((2, 1)), np.zeros((2, 1)), np.arange(2))
+
+
+def sweep(grid: Grid, witness: Witness) -> Iterator[Swept]:
+    """Apply all rows but the last, one after the other."""
+    n = grid.columns
+    state, exponent, seen = State.one(n), 0, [_EITHER] * (n + 1)
+    for r in range(len(grid.fields) - 1):
         flat = even_flat(apply_row(grid, r, state, np.zeros(n)))
         row = apply_row(grid, r, state, flat)
         compress(row, witness.bonds[r].tolist())
         width, seen = _RowCheck(row, seen, witness, r).bound()
-        widths.append(width)
         exponent += row.exponent
         state = State(row.cores, flat)
-    row = apply_row(grid, last, state, None)
+        yield Swept(state, exponent, width, seen)
+
+
+def _contract(grid: Grid, witness: Witness) -> tuple[Decimal, float]:
+    """Return log Z of a contraction and how far it may be off."""
+    n, last = grid.columns, len(grid.fields) - 1
+    swept = Swept(State.one(n), 0, 0.0, [_EITHER] * (n + 1))
+    widths = []
+    for swept in sweep(grid, witness):
+        widths.append(swept.width)
+    exponent, seen = swept.exponent, swept.seen
+    row = apply_row(grid, last, swept.state, None)
     x, width = np.ones(1), 0.0
     for i in range(n):
         b, size = row.applied[i][:, 0], row.sizes[i][:, 0]
@@ -200,7 +222,7 @@ def _raw_bound(w: FloatArray, boxes: Boxes, weights: FloatArray) -> FloatArray:
 class _RowCheck:
     """How far a row that was cut back may be from the exact one, in every component."""
 
-    def __init__(self, row: Row, before: list[Boxes], witness: _Witness, r: int) -> None:
+    def __init__(self, row: Row, before: list[Boxes], witness: Witness, r: int) -> None:
         self.row, self.witness, self.r = row, witness, r
         self.n = len(row.applied)
         self.added = [self._residual(i, before) for i in range(self.n)]
