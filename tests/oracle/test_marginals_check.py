@@ -105,23 +105,26 @@ def test_ends_need_what_the_rows_are_off(monkeypatch):
     assert attack(60, 1)[1] > 0
 
 
-def test_ends_need_what_rounding_does(monkeypatch):
-    """With few digits the sums are off by what is charged for them, and by more than nothing."""
-    monkeypatch.setattr(two_rows, "_KIND", np.float32)
-    monkeypatch.setattr(two_rows, "_UNIT", 2.0**-24)
-    # Products of weights are rounded to few digits, too, which two doubles' units do not cover.
-    whole = two_rows._Pair.__init__
+@pytest.mark.parametrize("charged", [1.01, 0.0])
+def test_ends_need_what_rounding_does(monkeypatch, charged):
+    """Sums with errors of known size, and with what is charged for them."""
+    error = 1e-3
+    begin, joint = two_rows._Pair.__init__, two_rows._Sums.joint
 
-    def rounded(self, *args):
-        whole(self, *args)
-        self.local = self.local.astype(np.float32)
-        self.beside = self.beside.astype(np.float32)
-        self.width += self.n * 8 * 2.0**-24
+    def charge(self, *args):
+        begin(self, *args)
+        self.share += charged * error
 
-    monkeypatch.setattr(two_rows._Pair, "__init__", rounded)
-    assert attack(40, 3)[1] == 0
-    monkeypatch.setattr(two_rows, "_UNIT", 0.0)
-    assert attack(40, 3)[1] > 0
+    def disturb(self, other, weights):
+        value, size = joint(self, other, weights)
+        signs = np.where(np.arange(value.size).reshape(value.shape) % 3 == 0, 1.0, -1.0)
+        return value + error * signs * size, size
+
+    monkeypatch.setattr(two_rows._Pair, "__init__", charge)
+    monkeypatch.setattr(two_rows._Sums, "joint", disturb)
+    tried, wrong = attack(40, 3)
+    assert tried > 100
+    assert (wrong > 0) == (charged == 0)
 
 
 def test_forged_proofs_are_refused_or_prove_what_is_true():

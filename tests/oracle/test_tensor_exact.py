@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 from scipy.stats import chi2
 
 import planaris as pl
 from helpers.grid_models import (
     KINDS,
-    exact_log_partition,
     exact_probabilities,
     places,
     random_grid,

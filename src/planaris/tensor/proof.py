@@ -139,6 +139,14 @@ def checked_width(found: tensor.ProvedGrid, num_spins: int) -> float:
     return 1.05 * found.half_width + 2e-15 * (abs(found.log_partition) + num_spins)
 
 
+def checked_ends(ends: Ends, columns: int) -> Ends:
+    """Return ends of probabilities with room for a check by other sums in another order."""
+    room = 2e-15 * (columns + 8)
+    lower = ends.lower - 0.05 * (ends.value - ends.lower) - room
+    upper = ends.upper + 0.05 * (ends.upper - ends.value) + room
+    return Ends(ends.value, np.maximum(lower, 0.0), np.minimum(upper, 1.0))
+
+
 def keeps_range(arrays: Grid) -> bool:
     """Return whether all weights are within the range that the proof takes."""
     return all(float(np.abs(x).max(initial=0.0)) < 300 for x in arrays)
@@ -230,4 +238,6 @@ def prove_marginals(grid: GridModel, target: float | None, budget: Budget) -> Su
             for right, down in zip(found.right, found.down, strict=True)
         )
     )
+    columns = arrays[0].shape[1]
+    nodes, edges = checked_ends(nodes, columns), checked_ends(edges, columns)
     return SureMarginals(nodes, edges, (above, below))

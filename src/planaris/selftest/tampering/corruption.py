@@ -127,6 +127,10 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "sum over cuts": (COLD, lambda model: log_partition(model, "planar")),
     "marginals over cuts": (COLD, lambda model: marginals(model, "planar")),
     "contraction": (GRID, lambda model: log_partition(model, "tensor-network", prove=True)),
+    "marginals between states": (
+        GRID,
+        lambda model: marginals(model, "tensor-network", prove=True),
+    ),
     "decomposition": (DENSE, lambda model: log_partition(model, "pdc")),
     "trees": (DENSE, lambda model: log_partition(model, "trw")),
     "entropy of trees": (DENSE, lambda model: entropy_bound(model)),
