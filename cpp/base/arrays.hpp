@@ -98,6 +98,11 @@ inline Control make_control(const Progress& progress,
         return true;
       },
       seconds, pace);
+  control.set_signals([] {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    return true;
+  });
   control.set_threads(threads);
   return control;
 }

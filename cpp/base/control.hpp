@@ -34,6 +34,8 @@ class Control {
   // Receives the fraction done in [0, 1] (or a negative number when unknown); false stops, and
   // so does DeadlinePassed.
   using Callback = std::function<bool(double)>;
+  // Says whether to go on, by signals alone: it looks at no clock.
+  using Signals = std::function<bool()>;
 
   Control() = default;
   explicit Control(Callback callback,
@@ -61,14 +63,11 @@ class Control {
 
   void poll_now(double fraction = -1.0) {
     const auto now = Clock::now();
-    if (now > deadline_ && !finishing_) throw DeadlinePassed();
+    if (finishing_) return heed_signals(now);
+    if (now > deadline_) throw DeadlinePassed();
     if (!callback_ || now - last_ < std::chrono::duration<double>(pace_.interval)) return;
     last_ = now;
-    try {
-      if (!callback_(fraction)) throw Interrupted();
-    } catch (const DeadlinePassed&) {
-      if (!finishing_) throw;
-    }
+    if (!callback_(fraction)) throw Interrupted();
   }
 
   // Moves the deadline earlier by `factor` times the time since this was made: for what has to be
@@ -81,15 +80,26 @@ class Control {
   int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads < 1 ? 1 : threads; }
 
-  // Whether to go on after the deadline, for what has to be finished.
+  // Whether to go on whatever the time, for what has to be finished. Nobody is asked for the time
+  // or told of progress then, so that looks at the clock do not depend on the number of threads
+  // or on who waits for whom; signals are still heeded.
   void set_finishing(bool finishing) { finishing_ = finishing; }
+  void set_signals(Signals signals) { signals_ = std::move(signals); }
 
  private:
+  void heed_signals(Clock::time_point now) {
+    if (!signals_ || now - last_ < kSignals) return;
+    last_ = now;
+    if (!signals_()) throw Interrupted();
+  }
+
   static constexpr int64_t kSteps = 1 << 18;
+  static constexpr std::chrono::milliseconds kSignals{50};
   int calls_ = 0, threads_ = 1;
   int64_t spent_ = 0;
   bool finishing_ = false;
   Callback callback_;
+  Signals signals_;
   Pace pace_;
   Clock::time_point started_ = Clock::now(), last_ = started_;
   Clock::time_point deadline_ = Clock::time_point::max();

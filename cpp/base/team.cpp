@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace planaris {
 
@@ -23,13 +24,21 @@ void Team::start() {
   }
 }
 
-void Team::on_all(const std::function<void(int)>& body) {
+void Team::call_others(const std::function<void(int)>& body) {
   body_ = &body;
   pending_ = static_cast<int>(others_.size());
   ++round_;
   round_.notify_all();
-  body(0);
+}
+
+void Team::wait_for_others() {
   for (int left = pending_; left > 0; left = pending_) pending_.wait(left);
+}
+
+void Team::on_all(const std::function<void(int)>& body) {
+  call_others(body);
+  body(0);
+  wait_for_others();
 }
 
 Team::~Team() {
@@ -48,8 +57,16 @@ void Team::work(std::vector<std::vector<int32_t>> successors, std::vector<int32_
   for (size_t t = waits_.size(); t-- > 0;) {
     if (waits_[t] == 0) ready_.push_back(static_cast<int32_t>(t));
   }
-  start();
-  on_all([&](int worker) { worker_loop(worker, run); });
+  const std::function<void(int)> body = [&](int worker) { worker_loop(worker, run); };
+  if (waits_.size() > 1) {
+    start();
+    on_all(body);
+  } else {  // the others are called by the first loop that can be shared
+    standby_ = &body;
+    body(0);
+    standby_ = nullptr;
+    wait_for_others();
+  }
   if (error_) std::rethrow_exception(error_);
 }
 
@@ -143,6 +160,10 @@ void Team::parallel_for(int count, const std::function<void(int)>& body) {
   {
     std::lock_guard lock(mutex_);
     jobs_.push_back(&job);
+  }
+  if (standby_ != nullptr && std::this_thread::get_id() == caller_) {
+    start();
+    call_others(*std::exchange(standby_, nullptr));
   }
   changed_.notify_all();
   help(job);

@@ -35,6 +35,47 @@ TEST_CASE("tasks wait for those before them") {
   }
 }
 
+TEST_CASE("a task alone is the caller's, and its loops are shared") {
+  for (const int threads : {1, 2, 5}) {
+    Control control;
+    Team team(threads, control);
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int> parts(64, 0);
+      std::thread::id by;
+      team.work(1, [&](int worker, int) {
+        CHECK(worker == 0);
+        by = std::this_thread::get_id();
+        for (int loop = 0; loop < round % 3; ++loop) {
+          team.parallel_for(64, [&](int k) { ++parts[k]; });
+        }
+      });
+      CHECK(by == std::this_thread::get_id());
+      CHECK(parts == std::vector<int>(64, round % 3));
+    }
+    const auto bad = [&](int, int) {
+      team.parallel_for(64, [](int k) {
+        if (k == 40) throw std::length_error("bad");
+      });
+    };
+    CHECK_THROWS_AS(team.work(1, bad), std::length_error);
+  }
+}
+
+TEST_CASE("what has to be finished looks at no clock and heeds signals") {
+  int looks = 0, signals = 0;
+  Control control([&](double) { return ++looks > 0; }, 0.0, {1, 0.0});
+  control.set_signals([&] { return ++signals < 3; });
+  CHECK_THROWS_AS(control.poll_now(), DeadlinePassed);
+  control.set_finishing(true);
+  Team team(3, control);
+  const auto endless = [&](int worker, int) {
+    while (true) team.check(worker);
+  };
+  CHECK_THROWS_AS(team.work(3, endless), Interrupted);
+  CHECK(looks == 0);
+  CHECK(signals == 3);
+}
+
 TEST_CASE("parts of loops do not depend on threads") {
   std::vector<double> sums;
   for (const int threads : {1, 2, 3, 7}) {

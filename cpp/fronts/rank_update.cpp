@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kTileRows = 12, kTileColumns = 4;
 constexpr int kSmall = 24 * 24 * 8;  // below this many multiplications packing does not pay
+constexpr int64_t kWorthThreads = 20'000;  // multiplications of double-doubles
 
 #define SIMD_FILE "fronts/tile_product.inl"
 #include "base/each_instruction_set.inl"
@@ -181,7 +182,7 @@ void rank_update_lower(int rows, int columns, int depth, const DoubleDouble* x, 
                        const DoubleDouble* y, int64_t ldy, DoubleDouble* c, int64_t ldc, Packing&,
                        const ParallelFor& parallel) {
   if (columns <= 0 || depth <= 0) return;
-  if (!parallel || int64_t(rows) * columns * depth < 20'000) {
+  if (!parallel || int64_t(rows) * columns * depth < kWorthThreads) {
     return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
   }
   const int width = 8;
@@ -204,7 +205,9 @@ void multiply_add(int rows, int columns, int depth, DoubleDouble alpha, const Do
       for (int i = 0; i < rows; ++i) c[i + j * ldc] += a[i * row_a + t * column_a] * factor;
     }
   };
-  if (parallel) return parallel(columns, column);
+  if (parallel && int64_t(rows) * columns * depth >= kWorthThreads) {
+    return parallel(columns, column);
+  }
   for (int j = 0; j < columns; ++j) column(j);
 }
 

@@ -4,14 +4,24 @@
 
 namespace planaris {
 
+namespace {
+
+constexpr double kWakeUp = 2e6;  // multiplications: less work than a wake-up is not worth a task
+
+}  // namespace
+
+bool worth_threads(const FrontTree& tree) {
+  return tree.num_nodes() > 0 && tree.work.back() > kWakeUp;
+}
+
 TreeTasks cut_tasks(const FrontTree& tree, int threads) {
   TreeTasks cut;
   const int32_t num_nodes = tree.num_nodes();
   cut.task_of_root.assign(num_nodes, -1);
   if (num_nodes == 0) return cut;
-  // About eight subtrees a thread even out; less work than a wake-up is not worth a task.
+  // About eight subtrees a thread even out.
   const double most = threads <= 1 ? tree.work.back() + 1
-                                   : std::max(tree.work.back() / (8.0 * threads), 2e6);
+                                   : std::max(tree.work.back() / (8.0 * threads), kWakeUp);
   std::vector<int32_t> size(num_nodes, 1);
   for (int32_t node = 0; node < num_nodes; ++node) {
     if (!tree.is_leaf(node)) size[node] += size[tree.left[node]] + size[tree.right[node]];

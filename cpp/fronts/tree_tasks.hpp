@@ -20,6 +20,9 @@ struct TreeTasks {
   std::vector<int32_t> waits(const FrontTree& tree, bool upwards) const;
 };
 
+// Whether the elimination is more work than waking a thread.
+bool worth_threads(const FrontTree& tree);
+
 TreeTasks cut_tasks(const FrontTree& tree, int threads);
 
 }  // namespace planaris

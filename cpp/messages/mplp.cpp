@@ -179,13 +179,16 @@ double MessagePassing::edge_minimum(const Edge& edge) const {
   return best;
 }
 
-double MessagePassing::plain_bound() const {
+double MessagePassing::plain_bound(Control& control) const {
   if (!feasible_) return kInfinity;
   double total = 0;
   for (int32_t i = 0; i < num_variables(); ++i) {
     total += *std::min_element(&belief_[offsets_[i]], &belief_[0] + offsets_[i + 1]);
   }
-  for (const Edge& edge : edges_) total += edge_minimum(edge);
+  for (const Edge& edge : edges_) {
+    control.spend(static_cast<int64_t>(edge.table.size()));
+    total += edge_minimum(edge);
+  }
   return total;
 }
 
@@ -194,12 +197,12 @@ double MessagePassing::run(int32_t rounds, double tolerance, Control& control) {
   double before = -kInfinity;
   for (int32_t round = 0; round < rounds; ++round) {
     for (Triplet& triplet : triplets_) {
-      control.poll();
+      control.spend(steps(triplet));
       update_triplet(triplet);
     }
     // Before triplets, leave the energy in the edges, where they can use it.
     if (!sweep(0, false, control) || !sweep(1, !triplets_.empty(), control)) return kInfinity;
-    const double now = plain_bound();
+    const double now = plain_bound(control);
     if (now - before < tolerance) break;
     before = now;
   }
@@ -207,7 +210,13 @@ double MessagePassing::run(int32_t rounds, double tolerance, Control& control) {
   if (!triplets_.empty() && !(sweep(0, false, control) && sweep(1, false, control))) {
     return kInfinity;
   }
-  return plain_bound();
+  return plain_bound(control);
+}
+
+int64_t MessagePassing::steps(const Triplet& triplet) const {
+  int64_t product = 3;
+  for (const int32_t i : triplet.variable) product *= cards_[i];
+  return product;
 }
 
 // One sweep over all variables, forward (0) or backward (1). False when no state is left.
@@ -215,8 +224,10 @@ bool MessagePassing::sweep(int direction, bool spread_all, Control& control) {
   const auto& take = direction ? ahead_ : behind_;
   const auto& give = direction ? behind_ : ahead_;
   for (int32_t k = 0; k < num_variables(); ++k) {
-    control.poll();
     const int32_t i = direction ? num_variables() - 1 - k : k;
+    int64_t steps = 1 + static_cast<int64_t>(take[i].size() + give[i].size()) * cards_[i];
+    for (const int32_t e : take[i]) steps += static_cast<int64_t>(edges_[e].table.size());
+    control.spend(steps);
     if (!pull(i, take[i])) return feasible_ = false;
     if (spread_all) {
       spread(i);

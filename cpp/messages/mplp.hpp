@@ -80,7 +80,8 @@ class MessagePassing {
   void spread(int32_t variable);
   bool sweep(int direction, bool spread_all, Control& control);
   void update_triplet(Triplet& triplet);
-  double plain_bound() const;
+  double plain_bound(Control& control) const;
+  int64_t steps(const Triplet& triplet) const;
   double edge_minimum(const Edge& edge) const;
   void fill_residual(const Edge& edge, std::vector<double>& out) const;
 

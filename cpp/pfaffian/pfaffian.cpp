@@ -474,7 +474,7 @@ std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,
                                                    const EliminationOptions& second_options,
                                                    Control& control) {
   if (tree.num_nodes() == 0) return {};
-  Team team(first_options.threads, control);
+  Team team(worth_threads(tree) ? first_options.threads : 1, control);
   Elimination<double> a(tree, first, first_options, team, nullptr, nullptr, 0.5);
   Elimination<double> b(tree, second, second_options, team, nullptr, nullptr, 0.5);
   // Tasks of the second come after those of the first, and are taken up where these run out.
