@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,18 @@ from pathlib import Path
 for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM"):
     os.environ[f"{library}_THREADS"] = "1"
 
+# Workers and the many processes that tests start find modules compiled, whoever was first: it is
+# a third of a second for each process, and half of the time that collecting takes.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from helpers.clocks import TickClock
+from helpers.trials import choose_all
 from planaris.budget import use_clock
 from planaris.errors import PlanarisError
 from planaris.gpu.device import find_device
@@ -35,6 +42,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests marked slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    choose_all(config.getoption("--slow") or "HYPOTHESIS_PROFILE" in os.environ)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 from helpers import glasses
 from helpers.degenerate import LARGE, SMALL
 from helpers.strategies import PlaneGraph, plane_models
+from helpers.trials import examples
 from planaris import IsingModel, log_partition, marginals, sample
 from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
@@ -51,7 +52,7 @@ def random_model(rng: np.random.Generator, strength: float, most: int = 11) -> I
 # -- log Z ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(plane_models(max_vertices=9))
 def test_log_partition_equals_enumeration(drawn: tuple[IsingModel, PlaneGraph]) -> None:
     model, _ = drawn

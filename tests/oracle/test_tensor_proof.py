@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,10 +19,9 @@ BONDS = (1, 2, 3, 4, 8, 32)
 EFFORTS = ([(1, 2)], [(1, 6)], [(1, 30)], [(2, 6)], [(4, 14)], [(8, 60)])
 
 
-def attack(count: int, seed: int, *, inject: bool = False, **factors: float) -> tuple[int, int]:
-    """(finite bounds, violated bounds) of random grids with factors of terms changed."""
+def attack(count: int, seed: int, *, inject: bool = False, **factors: float) -> Iterator[bool]:
+    """Yield for finite bounds whether they are violated, with factors of terms changed."""
     rng = np.random.default_rng(seed)
-    finite = violated = 0
     for k in range(count):
         rows, columns = int(rng.integers(2, 6)), int(rng.integers(1, 7))
         arrays = random_grid(KINDS[k % len(KINDS)], rows, columns, rng)
@@ -37,27 +37,25 @@ def attack(count: int, seed: int, *, inject: bool = False, **factors: float) -> 
             terms=terms,
         )
         if np.isfinite(found.half_width):
-            finite += 1
             error = distance(found.log_partition, exact_log_partition(*arrays))
-            violated += not error <= found.half_width
-    return finite, violated
+            yield not error <= found.half_width
 
 
 @pytest.mark.parametrize("inject", [False, True])
 def test_no_bound_is_violated(inject):
-    finite, violated = attack(400, 1, inject=inject)
-    assert finite > 300
-    assert violated == 0
+    violated = list(attack(400, 1, inject=inject))
+    assert len(violated) > 300
+    assert not any(violated)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_no_bound_is_violated_in_thousands_of_models(seed):
-    assert attack(500, seed)[1] == 0
-    assert attack(500, seed, inject=True)[1] == 0
-    assert attack(200, seed, turn=1e-4)[1] == 0
-    assert attack(200, seed, coarse=1e-3)[1] == 0
-    assert attack(200, seed, blur=1e-3)[1] == 0
+    assert not any(attack(500, seed))
+    assert not any(attack(500, seed, inject=True))
+    assert not any(attack(200, seed, turn=1e-4))
+    assert not any(attack(200, seed, coarse=1e-3))
+    assert not any(attack(200, seed, blur=1e-3))
 
 
 @pytest.mark.parametrize(
@@ -72,14 +70,13 @@ def test_no_bound_is_violated_in_thousands_of_models(seed):
     ],
 )
 def test_every_term_is_needed(factor, others):
-    for seed in range(20):
-        if attack(300, seed, **factor, **others)[1] > 0:
-            return
-    pytest.fail("no bound is violated without the term")
+    assert any(any(attack(300, seed, **factor, **others)) for seed in range(20))
 
 
-def probe(seed: int, **factors: float) -> float:
+def probe(seed: int, enough: float = np.inf, **factors: float) -> float:
     """Largest error / bound over all configurations of a row; 0 if the bound was lost.
+
+    The first that is larger than ``enough`` will do.
 
     Strong fields in the last row single out one component of the state before it.
     """
@@ -99,6 +96,8 @@ def probe(seed: int, **factors: float) -> float:
             return 0.0
         error = distance(found.log_partition, exact_log_partition(fields, right, down, 80))
         worst = max(worst, error / found.half_width)
+        if worst > enough:
+            break
     return worst
 
 
@@ -124,7 +123,7 @@ def test_rows_are_bounded_over_all_configurations():
     ],
 )
 def test_every_term_is_needed_for_some_configuration(factors):
-    assert any(probe(seed, **factors) > 1.0 for seed in range(40))
+    assert any(probe(seed, 1.0, **factors) > 1.0 for seed in range(40))
 
 
 def test_the_exponential_keeps_its_bound():

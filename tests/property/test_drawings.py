@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.trials import examples
 from planaris.embed import Embedding, split_faces
 from planaris.errors import CrossingError
 from planaris.verify import check_plane
@@ -86,13 +87,13 @@ def check_drawing(n, at, edges):
         assert clash(edges[i], edges[j], at)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(drawings())
 def test_flawed_drawings_are_refused_with_the_pair(drawing):
     check_drawing(*drawing)
 
 
-@settings(max_examples=1500)
+@examples(1500)
 @given(drawings(), st.data())
 def test_one_edge_too_many_is_noticed(drawing, data):
     # Plane but for the last edge: whatever it touches is the only flaw there is.
@@ -102,7 +103,7 @@ def test_one_edge_too_many_is_noticed(drawing, data):
     check_drawing(n, at, plane_part(at, edges) + [(u, v)] * (u != v))
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(drawings())
 def test_rotation_is_by_angle_and_the_outer_face_is_outside(drawing):
     n, at, edges = drawing
@@ -127,7 +128,7 @@ def test_rotation_is_by_angle_and_the_outer_face_is_outside(drawing):
             assert area > 0 or between_parallels
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(drawings(), st.integers(3, 9))
 def test_splitting_keeps_edges_and_shortens_faces(drawing, max_length):
     n, at, edges = drawing

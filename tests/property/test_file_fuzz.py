@@ -9,9 +9,10 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.trials import examples
 from planaris import IsingModel
 from planaris.errors import PlanarisError
 from planaris.io import read_evidence, read_map, read_mar, read_model, read_pr, read_query
@@ -119,7 +120,7 @@ def test_seeds_are_valid(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", [name for name in READERS if name != "bqm"])
-@settings(max_examples=500)
+@examples(500)
 @given(data=st.data())
 def test_damaged_model_files(format: str, data: st.DataObject) -> None:
     text = data.draw(damaged(SEEDS[format]))
@@ -168,7 +169,7 @@ def slow_uai(text: bytes) -> tuple[list[int], list[list[int]], list[float]] | No
     return (cards, scopes, values) if good else None
 
 
-@settings(max_examples=2500)
+@examples(2500)
 @given(damaged(SEEDS["uai"]))
 def test_damaged_uai_files_against_a_slow_reader(text: bytes) -> None:
     if text[:2] in (b"\x1f\x8b", b"PK"):
@@ -186,7 +187,7 @@ def test_damaged_uai_files_against_a_slow_reader(text: bytes) -> None:
     assert mrf.linear_values.tolist() == values  # type: ignore[union-attr]
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(damaged([text for seeds in SEEDS.values() for text in seeds]))
 def test_damaged_files_of_unknown_format(text: bytes) -> None:
     try:
@@ -196,7 +197,7 @@ def test_damaged_files_of_unknown_format(text: bytes) -> None:
     check(model)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(
     damaged(
         [
@@ -216,7 +217,7 @@ def test_damaged_results_and_evidence(text: bytes) -> None:
             continue
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.binary(max_size=200))
 def test_noise(text: bytes) -> None:
     for format in [name for name in READERS if name != "bqm"]:

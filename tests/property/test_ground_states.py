@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import planaris as pl
 from helpers.strategies import plane_models
+from helpers.trials import examples
 from planaris.errors import VerificationError
 from planaris.planar import margin_violator
 from planaris.reference import enumerate_states
@@ -29,14 +30,14 @@ def assert_ground_state(model: pl.IsingModel, result, *, integer: bool) -> None:
         assert result.energy <= best + 4e-16 * scale
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(plane_models(max_vertices=16, kinds=("integers", "tied"), fields=True))
 def test_integer_models_to_the_last_integer(case):
     model, _ = case
     assert_ground_state(model, pl.ground_state(model), integer=True)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(plane_models(max_vertices=12, fields=True))
 def test_any_couplings(case):
     model, _ = case

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import planaris as pl
 from helpers.degenerate import K5, LARGE, NONPLANAR, SMALL, path_log_partition, ring_log_partition
 from helpers.strategies import plane_models
+from helpers.trials import examples
 from planaris.reference import enumerate_states
 
 RELATIVE = 1e-12
@@ -26,7 +27,7 @@ def test_degenerate_models(name, method):
     assert result.lower - slack <= truth <= result.upper + slack
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(plane_models(max_vertices=11, fields=True))
 def test_plane_models(case):
     model, _ = case

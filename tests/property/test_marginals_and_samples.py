@@ -9,6 +9,7 @@ from hypothesis import given, settings
 import planaris as pl
 from helpers.degenerate import K5, NONPLANAR, SMALL
 from helpers.strategies import plane_models
+from helpers.trials import examples
 from planaris.errors import MethodError, ModelError
 from planaris.reference import enumerate_states
 from planaris.reference.brute_force import all_states
@@ -28,14 +29,14 @@ def test_degenerate_models(name, method):
     assert_marginals(model, pl.marginals(model, method))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(plane_models(max_vertices=10))
 def test_plane_models(case):
     model, _ = case
     assert_marginals(model, pl.marginals(model, "planar"))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(plane_models(max_vertices=10, fields=True))
 def test_models_with_fields(case):
     model, _ = case

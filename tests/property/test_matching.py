@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from helpers.tjoin_cases import (
     WEIGHT_KINDS,
@@ -15,6 +15,7 @@ from helpers.tjoin_cases import (
     random_problem,
     random_weights,
 )
+from helpers.trials import examples
 from planaris.errors import InfeasibleError
 from planaris.matching.tjoins import min_weight_perfect_matching, minimum_tjoin
 from planaris.verify import check_perfect_matching, check_tjoin
@@ -32,7 +33,7 @@ def agrees_with_enumeration(problem: Problem) -> None:
     check_tjoin(n, edges, weights, odd, answer, boundary=boundary)
 
 
-@settings(max_examples=1500)
+@examples(1500)
 @given(problems())
 def test_the_lightest_of_all_tjoins_is_found(problem):
     agrees_with_enumeration(problem)

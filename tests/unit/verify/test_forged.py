@@ -17,7 +17,7 @@ from helpers.claims import claimed_state
 from planaris.errors import VerificationError
 from planaris.result import Bounds, CutTree, LogPartition, MeanField
 from planaris.result.files import _decode, save_result
-from planaris.selftest.tampering.corruption import KINDS, _places
+from planaris.selftest.tampering.corruption import KINDS, _places, solve_kind
 from planaris.verify import check_certificate, check_result
 from planaris.verify.proofs.log_partition.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import recompute
@@ -117,8 +117,7 @@ def forge(value: Any, rng: np.random.Generator) -> Any:
 @pytest.mark.parametrize("end", ["lower", "upper"])
 def test_no_forged_proof_supports_a_false_claim(kind: str, end: str, tmp_path: Path) -> None:
     """The claim is false by 0.01; oracles that know are not asked, only the proof."""
-    model, solve = KINDS[kind]
-    honest = solve(model)
+    model, honest = KINDS[kind][0], solve_kind(kind)
     save_result(honest, tmp_path / "r.json")
     proof = json.loads((tmp_path / "r.json").read_bytes())["body"]["certificate"]
     rng = np.random.default_rng(5)

@@ -1,0 +1,37 @@
+"""How many random trials a test makes: some of them in ``make test``, all with ``--slow``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+_chosen = {"all": False}
+
+
+def choose_all(every: bool) -> None:
+    """Let tests that are collected from now on make all of their trials."""
+    _chosen["all"] = every
+
+
+def examples(every: int) -> settings:
+    """Return the settings of a test with so many examples, a third of them in ``make test``.
+
+    >>> examples(300).max_examples in (100, 300)
+    True
+    """
+    return settings(max_examples=every if _chosen["all"] else every // 3)
+
+
+def seeds(quick: int, every: int) -> Iterable[Any]:
+    """Return numbers below ``every``; those from ``quick`` on are slow.
+
+    >>> [type(seed).__name__ for seed in seeds(1, 3)]
+    ['int', 'ParameterSet', 'ParameterSet']
+    """
+    return [
+        *range(quick),
+        *(pytest.param(k, marks=pytest.mark.slow) for k in range(quick, every)),
+    ]
