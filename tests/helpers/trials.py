@@ -25,6 +25,15 @@ def examples(every: int) -> settings:
     return settings(max_examples=every if _chosen["all"] else every // 3)
 
 
+def trials(quick: int, every: int) -> int:
+    """Return how many trials a loop makes: ``quick`` in ``make test``, else ``every``.
+
+    >>> trials(10, 30) in (10, 30)
+    True
+    """
+    return every if _chosen["all"] else quick
+
+
 def seeds(quick: int, every: int) -> Iterable[Any]:
     """Return numbers below ``every``; those from ``quick`` on are slow.
 

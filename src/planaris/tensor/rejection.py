@@ -89,8 +89,8 @@ def draw_exactly(
                 msg = "a proposal lost its digits; sample without `prove`"
                 raise PrecisionError(msg)
             states = grid.of_states(proposed[0])
-            terms = [_log_weight(model, x) for x in states.astype(np.float64)]
-            keep = [accepts(x, c, bound, rng) for x, c in zip(terms, proposed[1], strict=True)]
+            terms = _log_weights(model, states)
+            keep = _accept_rows(terms, proposed[1], bound, rng)
             found.append(states[np.array(keep, dtype=bool)])
             weights += [math.fsum(x) for x, kept in zip(terms, keep, strict=True) if kept]
             drawn += size
@@ -98,11 +98,12 @@ def draw_exactly(
     return Accepted(np.concatenate(found), np.array(weights), drawn, rate)
 
 
-def _log_weight(model: IsingModel, spins: FloatArray) -> list[float]:
-    """Return the log weight of a state as an unevaluated sum, without the offset."""
+def _log_weights(model: IsingModel, states: Int8Array) -> list[list[float]]:
+    """Return the log weights of states as unevaluated sums, without the offset."""
+    spins = states.astype(np.float64)
     u, v = model.edges.T
-    pairs, fields = model.couplings * spins[u] * spins[v], model.fields * spins
-    terms: list[float] = np.concatenate([pairs, fields]).tolist()
+    pairs, fields = model.couplings * spins[:, u] * spins[:, v], model.fields * spins
+    terms: list[list[float]] = np.concatenate([pairs, fields], axis=1).tolist()
     return terms
 
 
@@ -132,11 +133,32 @@ def accepts(
     >>> sum(accepts([-2.0], half, 0.0, rng) for _ in range(1000))  # e^-2 / .5 = .271
     263
     """
+    return _accept_rows([log_weight], choices[None], bound, rng)[0]
+
+
+def _accept_rows(
+    log_weights: list[list[float]], choices: FloatArray, bound: float, rng: np.random.Generator
+) -> list[bool]:
+    """Decide as :func:`accepts` for each of several proposals."""
     taken: BoolArray = choices > 0
     logs = np.where(taken, np.log(np.abs(choices)), np.log1p(np.minimum(choices, 0.0)))
-    proposal = math.fsum(logs.tolist())
+    sizes: list[float] = np.abs(logs).sum(axis=1).tolist()
+    rows = zip(log_weights, choices, logs.tolist(), sizes, strict=True)
+    return [_accept(weight, row, terms, size, bound, rng) for weight, row, terms, size in rows]
+
+
+def _accept(
+    log_weight: list[float],
+    choices: FloatArray,
+    logs: list[float],
+    size: float,
+    bound: float,
+    rng: np.random.Generator,
+) -> bool:
+    """Decide about one proposal, given the logarithms of its choices and the sum of their sizes."""
+    proposal = math.fsum(logs)
     value = math.fsum([*log_weight, -proposal, -bound])  # rounded once
-    error = EPS * (8 * float(np.abs(logs).sum()) + abs(proposal) + abs(value))
+    error = EPS * (8 * size + abs(proposal) + abs(value))
     bits, digits = 53, 40
     uniform = int(rng.integers(0, 2**bits))
     low, high = value - error, value + error

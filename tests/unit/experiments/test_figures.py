@@ -8,21 +8,23 @@ import pytest
 
 from planaris.experiments import FIGURES, load_figure
 from planaris.experiments.figure import Result, Settings, stable
-from planaris.experiments.figures import boundary, pdc
+from planaris.experiments.figures import boundary, cutting_planes, marginal_accuracy, pdc
 from planaris.experiments.runner import run_trial
 from planaris.experiments.store import plain, trial_key
 from planaris.report.page import render_page
 from planaris.report.parts import Section
 
-SMALLER = {"recovery": {"size": 10}, "side-chains": {"residues": 15}}
+SMALLER = {"recovery": {"size": 6}, "side-chains": {"residues": 15}}
 """Trials like those of the figure, of models that take less time."""
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(boundary, "SIDE", 24)
+    monkeypatch.setattr(boundary, "SIDE", 12)
     monkeypatch.setattr(boundary, "NUM_SAMPLES", 5)
     monkeypatch.setattr(pdc, "SIDE", 5)
+    monkeypatch.setitem(cutting_planes.SIDES, "grid", 6)
+    monkeypatch.setattr(marginal_accuracy, "SPINS", 7)
 
 
 @pytest.fixture(params=list(FIGURES))

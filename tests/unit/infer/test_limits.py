@@ -149,12 +149,11 @@ def test_log_partition_of_labels(method):
 @pytest.mark.parametrize("method", ["auto", "planar"])
 def test_planar_models_come_as_intervals(method):
     model = glass(400, fields=False)
-    # One thread: looks of a thread that waits for others are counted by how long they take.
     with Clock() as clock:
-        state = pl.ground_state(model, method, time_limit=LIMIT, threads=1)
+        state = pl.ground_state(model, method, time_limit=LIMIT)
     assert clock.kept(LIMIT), clock.ticked
     with Clock() as clock:
-        total = pl.log_partition(model, method, time_limit=LIMIT, threads=1)
+        total = pl.log_partition(model, method, time_limit=LIMIT)
     assert clock.kept(LIMIT), clock.ticked
     for found in (state, total):
         holds_together(found)

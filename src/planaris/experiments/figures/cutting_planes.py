@@ -17,6 +17,7 @@ from planaris.report.parts import Panels, Picture, Table, Verdict
 from planaris.report.pictures import new_figure
 
 KINDS = {"grid": "10×10 grids", "complete": "complete graphs of 20", "large-grid": "30×30 grids"}
+SIDES = {"grid": 10, "large-grid": 30}
 STRENGTH = 4.0
 
 RULES = {"shortest": "one cycle per spin", "all": "all cycles found"}
@@ -68,7 +69,7 @@ def run(params: Params) -> Record:
 
 
 def _grid(kind: str, rng: np.random.Generator) -> IsingModel:
-    size = 10 if kind == "grid" else 30
+    size = SIDES[kind]
     right = rng.uniform(-STRENGTH, STRENGTH, (size, size - 1))
     down = rng.uniform(-STRENGTH, STRENGTH, (size - 1, size))
     return IsingModel.from_image(rng.uniform(-1, 1, (size, size)), right, down)
