@@ -225,9 +225,9 @@ bool MessagePassing::sweep(int direction, bool spread_all, Control& control) {
   const auto& give = direction ? behind_ : ahead_;
   for (int32_t k = 0; k < num_variables(); ++k) {
     const int32_t i = direction ? num_variables() - 1 - k : k;
-    int64_t steps = 1 + static_cast<int64_t>(take[i].size() + give[i].size()) * cards_[i];
-    for (const int32_t e : take[i]) steps += static_cast<int64_t>(edges_[e].table.size());
-    control.spend(steps);
+    int64_t work = 1 + static_cast<int64_t>(take[i].size() + give[i].size()) * cards_[i];
+    for (const int32_t e : take[i]) work += static_cast<int64_t>(edges_[e].table.size());
+    control.spend(work);
     if (!pull(i, take[i])) return feasible_ = false;
     if (spread_all) {
       spread(i);

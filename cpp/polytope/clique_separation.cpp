@@ -147,7 +147,7 @@ CliqueCuts separate_triangles(int32_t n, std::span<const double> x, double min_v
   const size_t room = 4 * static_cast<size_t>(std::max(max_cuts, 1)) + 1024;
   const auto by_left = [](const Clique& a, const Clique& b) { return a.left < b.left; };
   for (int32_t i = 0; i + 2 < n; ++i) {
-    control.poll();
+    control.spend(static_cast<int64_t>(n - i) * (n - i) / 2);
     const double* from_i = x.data() + static_cast<size_t>(i) * n;
     for (int32_t j = i + 1; j + 1 < n; ++j) {
       const double* from_j = x.data() + static_cast<size_t>(j) * n;
@@ -191,7 +191,7 @@ CliqueCuts extend_cliques(int32_t n, std::span<const double> x, int32_t size,
   const size_t count = spins.size() / size;
   if (size + 2 <= kMaxSize && size + 2 <= n) {
     for (size_t row = 0; row < count; ++row) {
-      control.poll();
+      control.spend(static_cast<int64_t>(n) * (n + 8));  // pairs that extend it, and rows added
       Clique clique;
       std::copy_n(spins.begin() + row * size, size, clique.spins.begin());
       std::copy_n(signs.begin() + row * size, size, clique.signs.begin());
