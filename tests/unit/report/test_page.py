@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.trials import examples
 from planaris.report.machine import describe_machine
 from planaris.report.page import anchor, render_page, write_page
 from planaris.report.parts import Panels, Picture, Section, Table, Verdict
@@ -59,6 +60,7 @@ def picture():
     return new_figure(size=1)[0]
 
 
+@examples(90)
 @given(text)
 def test_labels_of_pictures_only_become_text(label):
     svg = to_svg(picture(), "p", label)
