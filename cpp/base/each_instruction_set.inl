@@ -6,7 +6,7 @@
 //   VectorOf<double or float>      V, a register of numbers, and I, of integers of the same size
 //   fused(a, b, c)                 a b + c, of numbers or registers
 //   load, store, spread            registers from and to memory, and of one number
-// Include base/simd.hpp before it, outside of namespaces.
+// Include base/intrinsics.hpp before it, outside of namespaces.
 
 namespace plain {
 #define SIMD_TARGET

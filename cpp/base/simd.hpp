@@ -14,7 +14,7 @@
 #include <string_view>
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #define PLANARIS_X86 1
 #define PLANARIS_AVX2 __attribute__((target("avx2,fma")))
 #ifdef __clang__  // it has no such preference, and ignores attributes that it does not know whole

@@ -1,4 +1,4 @@
-#include "base/simd.hpp"
+#include "base/intrinsics.hpp"
 
 #include <cmath>
 #include <random>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/simd.hpp"
+#include "base/intrinsics.hpp"
 
 namespace planaris {
 

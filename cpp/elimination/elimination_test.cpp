@@ -8,6 +8,8 @@
 
 using namespace planaris;
 
+namespace {
+
 // A cycle of four ternary variables with random-looking tables.
 struct Cycle {
   std::vector<int32_t> cardinalities{3, 2, 3, 2}, scopes{0, 1, 1, 2, 2, 3, 3, 0};
@@ -31,13 +33,15 @@ struct Cycle {
 };
 
 template <class Visit>
-static void each_state(const Cycle& cycle, Visit&& visit) {
+void each_state(const Cycle& cycle, Visit&& visit) {
   std::vector<int32_t> x(4);
   for (x[0] = 0; x[0] < 3; ++x[0])
     for (x[1] = 0; x[1] < 2; ++x[1])
       for (x[2] = 0; x[2] < 3; ++x[2])
         for (x[3] = 0; x[3] < 2; ++x[3]) visit(x, cycle.log_weight(x));
 }
+
+}  // namespace
 
 TEST_CASE("a cycle agrees with its states") {
   const Cycle cycle;

@@ -74,7 +74,7 @@ FrontierOps ops_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
   return found;
 }
 
-FrontierSum sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
+FrontierSum frontier_sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
                    In1<int32_t> layout, bool marginals, bool wide, bool widen, int32_t spare,
                    int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
@@ -87,7 +87,7 @@ FrontierSum sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
   return frontier_sum(model, program, marginals, exponents, spare, control);
 }
 
-std::tuple<Out1<int8_t>, double, double> max_of(In2<int32_t> edges, In1<double> pairs,
+std::tuple<Out1<int8_t>, double, double> frontier_max_of(In2<int32_t> edges, In1<double> pairs,
                                                 In1<double> singles, In1<int32_t> layout,
                                                 int32_t spare, int threads, Progress progress,
                                                 double seconds) {
@@ -102,7 +102,7 @@ std::tuple<Out1<int8_t>, double, double> max_of(In2<int32_t> edges, In1<double> 
   return {to_numpy(std::move(result.labels)), result.value, result.error};
 }
 
-Out1<int8_t> sample_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
+Out1<int8_t> frontier_sample_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
                        In1<int32_t> layout, int64_t num_samples, uint64_t seed, bool wide,
                        int32_t spare, int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
@@ -141,14 +141,14 @@ void bind_frontier(nb::module_& m) {
         nb::arg("limit"));
   m.def("frontier_cost", &cost_of, nb::arg("edges").noconvert(), nb::arg("layout").noconvert(),
         nb::arg("max_bits"));
-  m.def("frontier_sum", &sum_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
+  m.def("frontier_sum", &frontier_sum_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("marginals"),
         nb::arg("wide"), nb::arg("widen"), nb::arg("spare"), nb::arg("threads"),
         nb::arg("progress").none(), nb::arg("seconds"));
-  m.def("frontier_max", &max_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
+  m.def("frontier_max", &frontier_max_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("spare"),
         nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
-  m.def("frontier_sample", &sample_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
+  m.def("frontier_sample", &frontier_sample_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
         nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("num_samples"),
         nb::arg("seed"), nb::arg("wide"), nb::arg("spare"), nb::arg("threads"),
         nb::arg("progress").none(), nb::arg("seconds"));

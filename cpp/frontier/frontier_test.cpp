@@ -7,6 +7,8 @@
 
 using namespace planaris;
 
+namespace {
+
 struct Grid {
   int32_t rows, columns;
   std::vector<int32_t> edges;
@@ -38,7 +40,7 @@ struct Grid {
   }
 };
 
-static void check_grid(int32_t rows, int32_t columns, double beta) {
+void check_grid(int32_t rows, int32_t columns, double beta) {
   const Grid grid(rows, columns, beta);
   const int32_t n = rows * columns;
   double best = -1e300, z = 0, last = 0;
@@ -68,6 +70,8 @@ static void check_grid(int32_t rows, int32_t columns, double beta) {
   for (int32_t v = 0; v < n; ++v) state |= int64_t{most.labels[v]} << v;
   CHECK(std::abs(grid.log_weight(state) - best) < 1e-12 * (1 + std::abs(best)));
 }
+
+}  // namespace
 
 TEST_CASE("small grids agree with their states") {
   check_grid(3, 4, 1.0);

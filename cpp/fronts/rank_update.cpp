@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/double_double.hpp"
-#include "base/simd.hpp"
+#include "base/intrinsics.hpp"
 
 namespace planaris {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/simd.hpp"
+#include "base/intrinsics.hpp"
 
 namespace planaris {
 

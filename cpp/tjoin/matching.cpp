@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "tjoin/solve.hpp"
-#include "tjoin/solver.hpp"
+#include "base/wide_integer.hpp"
+#include "tjoin/state.hpp"
 
 namespace planaris {
 
@@ -38,10 +38,10 @@ std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& given) {
   Team team(1, control);
   tjoin::Layout layout = tjoin::lay_out(problem, team);
   using namespace tjoin;
-  if (bits <= 64) return std::make_unique<TypedSolver<int64_t>>(problem, std::move(layout), team);
-  if (bits <= 128) return std::make_unique<TypedSolver<Int128>>(problem, std::move(layout), team);
-  if (bits <= 256) return std::make_unique<TypedSolver<WideInteger<4>>>(problem, std::move(layout), team);
-  return std::make_unique<TypedSolver<WideInteger<35>>>(problem, std::move(layout), team);
+  if (bits <= 64) return make_solver<int64_t>(problem, std::move(layout), team);
+  if (bits <= 128) return make_solver<Int128>(problem, std::move(layout), team);
+  if (bits <= 256) return make_solver<WideInteger<4>>(problem, std::move(layout), team);
+  return make_solver<WideInteger<35>>(problem, std::move(layout), team);
 }
 
 TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start,

@@ -113,4 +113,9 @@ class TypedSolver final : public TJoinSolver {
   std::vector<int32_t> odd_, roots_;
 };
 
+template <typename Int>
+std::unique_ptr<TJoinSolver> make_solver(const TJoinProblem& problem, Layout&& layout, Team& team) {
+  return std::make_unique<TypedSolver<Int>>(problem, std::move(layout), team);
+}
+
 }  // namespace planaris::tjoin

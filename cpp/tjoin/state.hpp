@@ -28,8 +28,11 @@ Layout lay_out(const TJoinProblem& problem, Team& team);
 // Bits that hold every number the engine meets: see docs/theory/matching.md, "No overflow".
 int bits_needed(const TJoinProblem& problem);
 
+// Instantiated for two number types each in narrow_weights.cpp and wide_weights.cpp.
 template <typename Int>
 TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control);
+template <typename Int>
+std::unique_ptr<TJoinSolver> make_solver(const TJoinProblem& problem, Layout&& layout, Team& team);
 
 }  // namespace tjoin
 }  // namespace planaris
