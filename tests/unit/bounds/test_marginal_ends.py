@@ -10,7 +10,7 @@ import pytest
 import planaris as pl
 from helpers.clocks import TickClock
 from planaris.bounds import MarginalEnds, marginal_ends
-from planaris.budget import use_clock
+from planaris.budget import Budget, use_clock
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
 from planaris.reference import enumerate_states
 
@@ -60,8 +60,8 @@ def test_ends_hold_wherever_time_is_up_and_narrow_with_it(rng: np.random.Generat
     exact = pl.marginals(model, "treewidth")
     widths = []
     for polls in (0, 1, 3, 10, 30, 100, 300, 1000, 3000):
-        with use_clock(TickClock(1.0)):
-            ends = marginal_ends(model, time_limit=polls + 0.5)
+        with use_clock(TickClock(1.0)):  # one thread: others work on while the clock is read
+            ends = marginal_ends(model, time_limit=Budget.of(polls + 0.5, threads=1))
         assert_inside(ends, exact.nodes, exact.edges, exact.error)
         widths.append(float(np.mean(ends.nodes_upper - ends.nodes_lower)))
     assert widths == sorted(widths, reverse=True)
@@ -98,7 +98,8 @@ def test_cold_models_in_random_fields_are_decided_by_walls() -> None:
     edges = pl.generate.square_lattice(side).edges
     fields = np.random.default_rng(1).normal(0, 4.0, side**2)
     with use_clock(TickClock(1.0)):
-        ends = marginal_ends(pl.IsingModel(edges, 1.5, fields), time_limit=30_000.0)
+        limit = Budget.of(100_000.0, threads=1)
+        ends = marginal_ends(pl.IsingModel(edges, 1.5, fields), time_limit=limit)
     assert np.mean(ends.nodes_upper - ends.nodes_lower) < 1e-3
 
 
