@@ -121,6 +121,10 @@ class Paths {
 
   // Appends the edges of a shortest path from s to t.
   void append(int32_t s, int32_t t, std::vector<int32_t>& edges) {
+    if (const Arc<Int>* arc = only_edge(s, t)) {
+      edges.push_back(arc->edge);
+      return;
+    }
     start();
     reach(s, Int(0), -1, -1);
     while (pop() != t) {
@@ -143,6 +147,32 @@ class Paths {
   void append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
   // Along a lightest tree of shortest paths between them (Mehlhorn 1988).
   void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+
+  const Int& lightest(int32_t v) const {
+    const Arc<Int>* best = &graph_->arcs[graph_->offsets[v]];
+    for (int32_t a = graph_->offsets[v] + 1; a < graph_->offsets[v + 1]; ++a) {
+      if (graph_->arcs[a].weight < best->weight) best = &graph_->arcs[a];
+    }
+    return best->weight;
+  }
+  // The edge between two neighbours if every other path is longer, else null. A path of two edges
+  // or more leaves s by one edge and, unless it has reached the boundary, the next vertex by another.
+  const Arc<Int>* only_edge(int32_t s, int32_t t) const {
+    const int32_t n = graph_->n;
+    if (s == n) return nullptr;
+    const Arc<Int>* edge = nullptr;
+    for (int32_t a = graph_->offsets[s]; a < graph_->offsets[s + 1]; ++a) {
+      const Arc<Int>& arc = graph_->arcs[a];
+      if (arc.to == t && (edge == nullptr || arc.weight < edge->weight)) edge = &arc;
+    }
+    if (edge == nullptr) return nullptr;
+    if (t != n) return edge->weight < lightest(s) + lightest(t) ? edge : nullptr;
+    for (int32_t a = graph_->offsets[s]; a < graph_->offsets[s + 1]; ++a) {
+      const Arc<Int>& arc = graph_->arcs[a];
+      if (arc.to != n && !(edge->weight < arc.weight + lightest(arc.to))) return nullptr;
+    }
+    return edge;
+  }
 
   struct Label {
     Int distance;
