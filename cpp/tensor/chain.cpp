@@ -432,6 +432,7 @@ void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, in
   skeleton(m.data(), rows, columns, options_.max_rank, options_.tolerance, side, skeleton_, work_);
   const int rank = skeleton_.rank;
   if (rank == 0) throw ZeroFunction();
+  largest_residual_ = std::max(largest_residual_, skeleton_.residual);
   auto a = std::make_shared<Tensor>();
   auto b = std::make_shared<Tensor>();
   a->left = left;

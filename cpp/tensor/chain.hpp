@@ -88,6 +88,7 @@ class ChainOf {
   const Site& site(int place) const { return sites_[place]; }
   double log_scale() const { return log_scale_; }
   int largest_bond() const { return largest_bond_; }
+  double largest_residual() const { return largest_residual_; }
 
   // A new variable with these log weights, between the sites place - 1 and place.
   void insert(int place, std::span<const double> logs);
@@ -133,6 +134,7 @@ class ChainOf {
   int fresh_ = -1;           // site that the last operation, a transfer, has set
   int untouched_left_ = 0, untouched_right_ = 0;
   int largest_bond_ = 1;
+  double largest_residual_ = 0;
   History* history_ = nullptr;
   std::vector<T> block_, work_;
   std::vector<double> rows_, columns_;

@@ -92,6 +92,7 @@ Contraction summary(const ChainOf<T>& f, const ChainOf<T>& g) {
   Contraction out;
   out.log_partition = log_overlap(f, g);
   out.largest_bond = std::max(f.largest_bond(), g.largest_bond());
+  out.largest_residual = std::max(f.largest_residual(), g.largest_residual());
   return out;
 }
 
@@ -113,9 +114,9 @@ Contraction contract_any(const NetworkView& network, const Program& program,
     });
     return summary(forward.chain(), backward.chain());
   } catch (const ZeroFunction&) {
-    return {-std::numeric_limits<double>::infinity(), 1};
+    return {-std::numeric_limits<double>::infinity(), 1, 0};
   } catch (const LostAccuracy&) {
-    return {std::numeric_limits<double>::quiet_NaN(), 1};
+    return {std::numeric_limits<double>::quiet_NaN(), 1, 0};
   }
 }
 

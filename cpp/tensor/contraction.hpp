@@ -21,6 +21,7 @@ struct Settings {
 struct Contraction {
   double log_partition = 0;  // -inf: every state has weight zero; NaN: accuracy was lost
   int32_t largest_bond = 1;
+  double largest_residual = 0;
 };
 
 struct NetworkMarginals {

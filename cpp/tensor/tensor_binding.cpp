@@ -67,7 +67,8 @@ void bind_tensor(nb::module_& m) {
       });
   nb::class_<Contraction>(m, "Contraction")
       .def_ro("log_partition", &Contraction::log_partition)
-      .def_ro("largest_bond", &Contraction::largest_bond);
+      .def_ro("largest_bond", &Contraction::largest_bond)
+      .def_ro("largest_residual", &Contraction::largest_residual);
 
   m.def(
       "sweep_program",
