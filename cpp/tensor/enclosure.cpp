@@ -165,8 +165,8 @@ struct Encloser::Word {
 Encloser::Encloser(const std::vector<Letters>& steps, const std::vector<Vector>& duals,
                    const Effort& effort, const Terms& terms)
     : steps_(steps), duals_(duals), effort_(effort), terms_(terms),
-      hull_centres_(steps.size() + 1), hull_radii_(steps.size() + 1), sizes_(steps.size() + 1),
-      shapes_(steps.size() + 1), refined_(steps.size() + 1, 0) {
+      shapes_(steps.size() + 1), refined_(steps.size() + 1, 0), hull_centres_(steps.size() + 1),
+      hull_radii_(steps.size() + 1), sizes_(steps.size() + 1) {
   measure(0);
 }
 
