@@ -13,6 +13,9 @@ from planaris.models import IsingModel
 from planaris.reductions.clip_couplings import weakened
 from planaris.result import Marginals
 
+QUICK_SECONDS = 10.0
+"""For exact marginals, when no time limit is given."""
+
 
 def point_marginals(
     model: Model,
@@ -26,7 +29,7 @@ def point_marginals(
 ) -> Marginals:
     """Return marginals without time spent on ends that hold.
 
-    Exact ones where a method fits, else those of a tensor network, which are estimated with a
+    Exact ones where a method is quick, else those of a tensor network, which are estimated with a
     stated ``error``; where that does not fit either, as :func:`marginals`.
 
     Parameters
@@ -48,7 +51,8 @@ def point_marginals(
     budget = verb_budget(time_limit, memory_limit, threads, progress)
     if embedding is None and (not isinstance(model, IsingModel) or weakened(model) is None):
         try:
-            return named(only_exact_marginals(Question(model, budget.share(0.5))), model)
+            quick = budget.share(0.5).or_within(QUICK_SECONDS)
+            return named(only_exact_marginals(Question(model, quick)), model)
         except (PrecisionError, TooLargeError, TimeLimitError):
             guess = estimate_marginals(model, budget, tolerance)
         if guess is not None:

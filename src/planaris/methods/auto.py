@@ -337,8 +337,18 @@ def _marginals_of_part(part: Part, budget: Budget) -> Marginals:
             if fitting_elimination(part.model, "marginals", budget) is None:
                 raise
     model, inverse = part.with_fields()
-    found = treewidth.marginals(model, time_limit=budget)
+    found = _eliminate_in_time(model, budget)
     return found if inverse is None else inverse.lift_marginals(found)
+
+
+def _eliminate_in_time(model: Model, budget: Budget) -> Marginals:
+    """Return marginals by elimination; what would take longer than there is time is not begun."""
+    with budget.required("no elimination order was found"):
+        plan = treewidth.plan_elimination(model, task="marginals", time_limit=budget)
+    if plan.complete and plan.seconds > budget.remaining():
+        msg = f"marginals by elimination would take about {plan.seconds:.0f} s"
+        raise TimeLimitError(msg, time_limit=budget.time_limit)
+    return treewidth.marginals(model, plan=plan if plan.complete else None, time_limit=budget)
 
 
 # -- samples -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from planaris import IsingModel, MarkovRandomField
 from planaris.budget import use_clock
 from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
 from planaris.generate import square_lattice
+from planaris.infer.point_marginals import point_marginals
 from planaris.planar import plan
 from planaris.reference import enumerate_states
 from planaris.selftest.interruptions.interrupts import cube
@@ -240,3 +241,10 @@ def test_methods_that_do_not_fit_refuse_at_once():
         ):
             pl.ground_state(model, method, time_limit=LIMIT)
         assert clock.kept(LIMIT), (method, clock.ticked)
+
+
+def test_point_marginals_do_not_wait_for_a_long_elimination():
+    """28 columns fit into memory and take minutes; the contraction takes a second."""
+    model = pl.generate.spin_glass(28, 1).at(0.3)
+    model = pl.IsingModel(model.edges, model.couplings, fields=0.2)
+    assert point_marginals(model).method == "tensor-network"
