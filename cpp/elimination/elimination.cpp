@@ -9,13 +9,12 @@
 #include <random>
 #include <type_traits>
 
+#include "base/constants.hpp"
 #include "base/scaled.hpp"
 
 namespace planaris {
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in the L1 cache
 constexpr int64_t kPieceEntries = 1 << 17;  // between two looks at the clock
 
@@ -302,7 +301,7 @@ std::vector<double> factor_sizes(const FactorGraphView& graph) {
   for (int64_t f = 0; f < graph.num_factors(); ++f) {
     for (int64_t i = graph.table_offsets[f]; i < graph.table_offsets[f + 1]; ++i) {
       const double x = std::abs(graph.log_values[i]);
-      if (x < kInf) sizes[f] = std::max(sizes[f], x);
+      if (x < kInfinity) sizes[f] = std::max(sizes[f], x);
     }
   }
   return sizes;
@@ -317,12 +316,12 @@ void Eliminator<SumProduct>::convert_factors() {
   double most = Scaled::kLargestLog;
   if (size > most) {
     most /= static_cast<double>(graph_.num_factors());
-    error_ = kInf;
+    error_ = kInfinity;
   }
   converted_.resize(graph_.log_values.size());
   for (size_t i = 0; i < converted_.size(); ++i) {
     const double x = graph_.log_values[i];
-    converted_[i] = Scaled::from_log(x == -kInf ? x : std::clamp(x, -most, most));
+    converted_[i] = Scaled::from_log(x == -kInfinity ? x : std::clamp(x, -most, most));
   }
 }
 
@@ -436,7 +435,7 @@ bool Eliminator<Semiring>::finish_message(int32_t p, Number* message, int64_t ro
   Number most = message[0];
   in_pieces(rows, 1, [&](int64_t r) { most = std::max(most, message[r]); });
   const TwoDoubles top = wide(most);
-  if (top.high == -kInf) return false;
+  if (top.high == -kInfinity) return false;
   log_sum_.add(top);
   double size = 0.0;
   for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i) {
@@ -449,7 +448,7 @@ bool Eliminator<Semiring>::finish_message(int32_t p, Number* message, int64_t ro
   in_pieces(rows, 1, [&](int64_t r) {
     Semiring::multiply(message[r], down);
     const double below = -wide(message[r]).high;
-    if (below < kInf) magnitude_[p] = std::max(magnitude_[p], below);
+    if (below < kInfinity) magnitude_[p] = std::max(magnitude_[p], below);
   });
   const auto operands = static_cast<double>(factor_offsets_[p + 1] - factor_offsets_[p] +
                                             child_offsets_[p + 1] - child_offsets_[p]);
@@ -548,7 +547,7 @@ bool add_constants(const FactorGraphView& graph, WideSum& sum) {
   for (int64_t f = 0; f < graph.num_factors(); ++f) {
     if (graph.scope_offsets[f] < graph.scope_offsets[f + 1]) continue;
     const double constant = graph.log_values[graph.table_offsets[f]];
-    if (constant == -kInf) return false;
+    if (constant == -kInfinity) return false;
     sum.add(constant);
   }
   return true;
@@ -560,7 +559,7 @@ MaxResult maximize(const FactorGraphView& graph, const EliminationTree& tree, Co
   WideSum constant;
   Eliminator<Semiring> eliminator(graph, tree, true, control);
   if (!add_constants(graph, constant) || !eliminator.collect()) {
-    result.value = -kInf;
+    result.value = -kInfinity;
     return result;
   }
   WideSum total = eliminator.log_total();
@@ -582,7 +581,7 @@ SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tre
   WideSum constant;
   Eliminator<SumProduct> eliminator(graph, tree, want_marginals, control);
   if (!add_constants(graph, constant) || !eliminator.collect()) {
-    result.log_partition = -kInf;
+    result.log_partition = -kInfinity;
     return result;
   }
   WideSum total = eliminator.log_total();
@@ -591,7 +590,7 @@ SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tre
   result.rest = total.sum.low;
   // A relative error d of Z is one of less than d + d^2 of its logarithm, for d < 1/2.
   const double relative = eliminator.error();
-  result.error = (relative < 0.5 ? relative * (1.0 + relative) : kInf) + total.error() +
+  result.error = (relative < 0.5 ? relative * (1.0 + relative) : kInfinity) + total.error() +
                  constant.error();
   if (want_marginals) eliminator.distribute(result.nodes, result.factors);
   return result;

@@ -17,9 +17,9 @@ struct Cycle {
   int32_t length = 0;
 };
 
-class Search {
+class FaceSearch {
  public:
-  Search(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
+  FaceSearch(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
       : n_(num_vertices), edges_(edges), control_(control) {}
 
   ShortFaces run() {
@@ -250,7 +250,7 @@ class Search {
 
 ShortFaces embed_by_short_faces(int32_t num_vertices, std::span<const int32_t> edges,
                                 Control& control) {
-  return Search(num_vertices, edges, control).run();
+  return FaceSearch(num_vertices, edges, control).run();
 }
 
 }  // namespace planaris

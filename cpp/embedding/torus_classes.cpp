@@ -40,9 +40,9 @@ struct Ball {
   }
 };
 
-class Search {
+class ClassSearch {
  public:
-  Search(int32_t num_vertices, std::span<const int32_t> edges, int32_t max_left_out,
+  ClassSearch(int32_t num_vertices, std::span<const int32_t> edges, int32_t max_left_out,
          Control& control)
       : n_(num_vertices),
         m_(static_cast<int32_t>(edges.size() / 2)),
@@ -315,7 +315,7 @@ class Search {
 
 TorusClasses find_torus_classes(int32_t num_vertices, std::span<const int32_t> edges,
                                 int32_t max_left_out, int32_t least_length, Control& control) {
-  return Search(num_vertices, edges, max_left_out, control).run(least_length);
+  return ClassSearch(num_vertices, edges, max_left_out, control).run(least_length);
 }
 
 }  // namespace planaris

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 
+#include "base/constants.hpp"
 #include "base/simd.hpp"
 #include "base/team.hpp"
 #include "frontier/engine.hpp"
@@ -14,8 +14,6 @@ namespace {
 
 using namespace frontier;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kSmallestLog = -700.0;  // weights below would be subnormal or zero
 constexpr double kTolerated = -56.0;     // log2 of the share of Z that underflow may take
 
@@ -338,7 +336,7 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
                       tops[id]);
   });
   beta.top = *std::max_element(tops.begin(), tops.end());
-  double least = kInf;
+  double least = kInfinity;
   for (int32_t i = 0; i < num_ops; ++i) {
     double total = 0.0;
     for (int k = 0; k < 8; ++k) {
@@ -417,7 +415,7 @@ void Engine<N>::backward(const Table& alpha, Table& beta, const FrontierStep& st
   const double fb = rescale(beta);
   const FrontierOp& op = program_.ops[step.first_op];
   const double beta_top = beta.top * fb;
-  double total = kInf;
+  double total = kInfinity;
   if (step.kind == FrontierStep::kPush) {
     total = tell_push(alpha, beta, op, fb, reference, result);
   } else if (step.kind == FrontierStep::kPop) {
@@ -435,7 +433,7 @@ void Engine<N>::backward(const Table& alpha, Table& beta, const FrontierStep& st
     const double lost = log2_add(of_alpha + std::log2(std::max(beta_top, beta.top)),
                                  of_beta + std::log2(alpha.top));
     const double share = lost + 2 * ops + 4 - std::log2(total);
-    if (total < kInf && !(share < kTolerated)) throw NeedExponents{};
+    if (total < kInfinity && !(share < kTolerated)) throw NeedExponents{};
   }
   control_.poll_now();
 }
@@ -552,7 +550,7 @@ double smallest_log(const FrontierProgram& program, double& sum_of_sizes) {
   for (const FrontierOp& op : program.ops) {
     double size = 0.0;
     for (const double log : op.logs) {
-      if (log > -kInf) size = std::max(size, -log);
+      if (log > -kInfinity) size = std::max(size, -log);
     }
     least = std::min(least, -size);
     sum_of_sizes += size;
@@ -571,7 +569,7 @@ template <class N>
 double log_of(const Table& last, const FrontierProgram& program) {
   const double ln2 = 0.6931471805599453;
   const double e = N::kPlanes == 2 ? last.data[last.capacity] : last.exponent;
-  if (last.data[0] == 0.0) return -kInf;
+  if (last.data[0] == 0.0) return -kInfinity;
   int shift;  // joined with e before the logarithm, so that the two do not cancel
   const double m = std::frexp(last.data[0], &shift);
   return std::log(m) + (e + shift) * ln2 + program.log_constant;
@@ -608,7 +606,7 @@ FrontierSum sum_with(const PairwiseView& model, const FrontierProgram& program, 
         result.log_partition = checked_log<N>(alpha, program);
         if (N::kPlanes == 2) reference = alpha.data[alpha.capacity];
         beta = engine.start();
-      } else if (result.log_partition > -kInf) {
+      } else if (result.log_partition > -kInfinity) {
         engine.backward(alpha, beta, program.steps[t], reference, result);
       }
     });
@@ -616,7 +614,7 @@ FrontierSum sum_with(const PairwiseView& model, const FrontierProgram& program, 
   result.error = sum_error(program) + std::exp2(kTolerated) + program.constant_error +
                  4 * kEps * std::abs(result.log_partition - program.log_constant) +
                  kEps * std::abs(result.log_partition);
-  if (result.log_partition == -kInf) result.error = 0.0;
+  if (result.log_partition == -kInfinity) result.error = 0.0;
   return result;
 }
 
@@ -641,8 +639,8 @@ std::vector<int8_t> states_with(const PairwiseView& model, const FrontierProgram
       } else {
         value = alpha.data[0];
       }
-      if (value > -kInf) labels.assign(static_cast<size_t>(count) * n, 0);
-    } else if (value > -kInf) {
+      if (value > -kInfinity) labels.assign(static_cast<size_t>(count) * n, 0);
+    } else if (value > -kInfinity) {
       for (int64_t s = 0; s < count; ++s) {
         engine.descend(alpha, program.steps[t], index[s], labels.data() + s * n, pick);
       }
@@ -682,7 +680,7 @@ FrontierSum frontier_sum(const PairwiseView& model, const FrontierProgram& progr
                          bool want_marginals, Exponents exponents, int32_t spare_tables,
                          Control& control) {
   FrontierSum failed;
-  failed.log_partition = -kInf;
+  failed.log_partition = -kInfinity;
   if (!program.feasible) return failed;
   if (exponents != Exponents::kOwn && !must_be_wide(program)) {
     try {
@@ -701,7 +699,7 @@ FrontierSum frontier_sum(const PairwiseView& model, const FrontierProgram& progr
 FrontierMax frontier_max(const PairwiseView& model, const FrontierProgram& program,
                          int32_t spare_tables, Control& control) {
   FrontierMax result;
-  result.value = -kInf;
+  result.value = -kInfinity;
   if (!program.feasible) return result;
   const auto pick = [](const double* x0, const double* x1, size_t, const Weights& w, int label) {
     return static_cast<int>(x1[0] + w.m[2 + label] > x0[0] + w.m[label]);

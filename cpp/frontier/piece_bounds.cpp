@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/constants.hpp"
 #include "base/large_memory.hpp"
 #include "base/simd.hpp"
 #include "base/team.hpp"
@@ -19,7 +20,6 @@ using frontier::make_array;
 
 constexpr int kWide = 8;            // entries handled at once: the lowest three bits
 constexpr int kMostControls = 10;   // neighbours to come of one spin, in the table
-constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kSmallest = 1e-280;  // below, terms of a sum may underflow
 constexpr double kFewEntries = 3e5;    // sums too short for several threads
 constexpr double kLeast = 1e-15;    // probabilities of shared spins are kept away from 0 and 1

@@ -4,12 +4,12 @@
 #include <queue>
 #include <stdexcept>
 
+#include "base/constants.hpp"
 #include "frontier/frontier.hpp"
 
 namespace planaris {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr size_t kGroupSlots = 6;   // a block of 2^6 rows of 16 lanes is 8 KiB
 constexpr int32_t kGroupOps = 8;    // whose history has to stay in the cache
 
@@ -86,7 +86,7 @@ class Builder {
       to.resize(from.size());
       for (size_t i = 0; i < from.size(); i += block) {
         const double top = *std::max_element(from.begin() + i, from.begin() + i + block);
-        if (top == -kInf) program_.feasible = false;
+        if (top == -kInfinity) program_.feasible = false;
         for (size_t k = i; k < i + block; ++k) to[k] = from[k] - top;
         const double t = sum + top;
         rest += std::abs(sum) >= std::abs(top) ? (sum - t) + top : (top - t) + sum;

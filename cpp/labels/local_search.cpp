@@ -2,23 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
+#include "base/constants.hpp"
+#include "base/splitmix64.hpp"
+
 namespace planaris::labels {
-
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-uint64_t mix(uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
 
 FactorGraph::FactorGraph(const Factors& factors)
     : factors_(factors),
@@ -112,7 +101,7 @@ std::vector<int32_t> FactorGraph::ball(int32_t centre, size_t count, uint64_t se
     const size_t room = std::min(around.size(), count - out.size());
     for (size_t k = 0; k < room; ++k) {
       const size_t left = around.size() - k;
-      std::swap(around[k], around[k + mix(seed + at * 7919 + k) % left]);
+      std::swap(around[k], around[k + splitmix64(seed + at * 7919 + k) % left]);
       out.push_back(around[k]);
     }
   }

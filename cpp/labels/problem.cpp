@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <unordered_map>
 
+#include "base/constants.hpp"
+
 namespace planaris::labels {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kUnit = 0x1p-53;
 
 // The most by which sum_below() rounds sums that came out as these.
 double rounding_of(std::span<const double> sums) {

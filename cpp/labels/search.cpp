@@ -4,11 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/constants.hpp"
+#include "base/splitmix64.hpp"
+
 namespace planaris::labels {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Sweeps between two bounds, and what a bound has to gain of the gap to go on, at the root and
 // below it; how often it may gain less.
@@ -30,13 +31,6 @@ constexpr size_t kLeastPart = 50, kMostPart = 1600;
 constexpr int64_t kPartNodes = 20;
 constexpr size_t kPartPatience = 20;
 constexpr double kLeastShare = 0.1, kMostShare = 1.0;
-
-uint64_t mix(uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 constexpr int kMaxDegree = 2;  // of variables that are eliminated
 
@@ -138,10 +132,10 @@ void Search::improve_by_parts(const Problem& problem, Control& control) {
   bool tried = false;
   while (credit_ > 0 && !closed(hand_->bound)) {
     tried = true;
-    int32_t centre = problem.variable[mix(draws_) % problem.variable.size()];
+    int32_t centre = problem.variable[splitmix64(draws_) % problem.variable.size()];
     if (centre >= graph_.size()) {
       const auto scope = graph_.scope(graph_.clusters()[centre - graph_.size()]);
-      centre = scope[mix(draws_ + 1) % scope.size()];
+      centre = scope[splitmix64(draws_ + 1) % scope.size()];
     }
     if (improve_part(centre, part_size_, control)) {
       part_failures_ = 0;

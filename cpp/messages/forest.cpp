@@ -3,17 +3,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "messages/log_2cosh.hpp"
+
 namespace planaris {
-
-namespace {
-
-// log(2 cosh x), for any finite x.
-double log_2cosh(double x) {
-  const double a = std::abs(x);
-  return a + std::log1p(std::exp(-2.0 * a));
-}
-
-}  // namespace
 
 Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges)
     : num_edges_(static_cast<int32_t>(edges.size() / 2)),

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
+
+#include "base/constants.hpp"
 
 namespace planaris {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<double> turn(const std::vector<double>& table, int32_t rows, int32_t columns) {
   std::vector<double> out(table.size());

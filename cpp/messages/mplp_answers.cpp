@@ -1,17 +1,14 @@
 // What is read off the messages: safe bounds, states, slacks.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
+#include "base/constants.hpp"
 #include "messages/mplp.hpp"
 
 namespace planaris {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kUnit = 0x1p-53;
 
 // A sum of k terms that came out as `value`, made certainly no larger than the true sum.
 inline double lowered(double value, double size, int64_t terms) {

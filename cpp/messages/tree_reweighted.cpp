@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "messages/log_2cosh.hpp"
+
 namespace planaris {
 
 namespace {
@@ -28,11 +30,6 @@ struct Leaving {
     return {half_edges.data() + begin[v], static_cast<size_t>(begin[v + 1] - begin[v])};
   }
 };
-
-double log_2cosh(double x) {
-  const double a = std::abs(x);
-  return a + std::log1p(std::exp(-2.0 * a));
-}
 
 // Runs `visit(v, forwards)` over all vertices and back until messages stop changing.
 template <typename Visit>

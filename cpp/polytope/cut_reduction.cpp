@@ -11,7 +11,7 @@ namespace planaris {
 
 namespace {
 
-constexpr double kUnit = 1.2e-16;  // a little over half an ulp of 1
+constexpr double kRounding = 1.2e-16;  // a little over half an ulp of 1
 
 // The graph as linked half-edges: 2e leaves the first end of e, 2e + 1 the second.
 class LinkedGraph {
@@ -158,7 +158,7 @@ class Reducer {
       if (w > strongest) strongest = w, best = h;
     }
     if (graph_.degree[u] <= 2) return best;
-    const double others = (total - strongest) + 2 * kUnit * graph_.degree[u] * total;
+    const double others = (total - strongest) + 2 * kRounding * graph_.degree[u] * total;
     return strongest >= others ? best : -1;
   }
 

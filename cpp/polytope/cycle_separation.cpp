@@ -83,7 +83,7 @@ void quick_search(const Instance& in, double limit, const SeparationOptions& opt
   };
   constexpr int32_t kShare = 64;
   const int32_t shares = (n + kShare - 1) / kShare;
-  Team team(std::min(options.threads, shares), control);
+  Team team(std::clamp(options.threads, 1, std::max(1, shares / 2)), control);  // two shares pay
   std::vector<std::optional<Worker>> workers(team.threads());
   team.work(shares, [&](int worker, int share) {
     auto& own = workers[worker];

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
+
+#include "base/constants.hpp"
 
 namespace planaris::odd {
 
@@ -11,7 +12,6 @@ namespace {
 
 // Charged per edge, so that of equally long ways the one with fewest edges is taken.
 constexpr double kHop = 1e-9;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 

@@ -1,18 +1,17 @@
 #include "polytope/wheel_separation.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <queue>
 #include <set>
 #include <stdexcept>
 #include <unordered_map>
 
+#include "base/constants.hpp"
+
 namespace planaris {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Wheel {
   std::vector<int32_t> edges;
