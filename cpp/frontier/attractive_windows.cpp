@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <mutex>
 #include <numeric>
 
+#include "base/constants.hpp"
 #include "base/team.hpp"
 #include "frontier/frontier.hpp"
 
 namespace planaris {
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kBlurred = 1e-3;  // rounding errors above are not worth taking
 
 struct Graph {
@@ -263,26 +262,32 @@ bool Rounds::narrow(const Window& window, AttractiveEnds& ends, std::mutex& mute
   const FrontierSum low = inside.closed ? high : solve(inside.down);
   // Sums of nonnegative numbers, at most 2^20 of them: enlarged for their rounding. A field moves
   // a probability by at most half of what it moves itself.
-  const auto enlarged = [&](double charge, double error) {
-    return (charge + 2 * error + inside.slack) * (1 + 0x1p-30) + 64 * kEps;
+  const auto rounding = [&](double error) {
+    return (2 * error + inside.slack) * (1 + 0x1p-30) + 64 * kEps;
   };
-  const double off_up = enlarged(inside.charge_up, high.error);
-  const double off_down = enlarged(inside.charge_down, low.error);
+  const auto enlarged = [](double charge) { return std::min(1.0, charge * (1 + 0x1p-30)); };
+  const double off_up = rounding(high.error), off_down = rounding(low.error);
+  const double wrong_up = enlarged(inside.charge_up), wrong_down = enlarged(inside.charge_down);
   if (!(high.error <= kBlurred && low.error <= kBlurred)) return true;
+  // Walls are wrong with a probability of at most c. A function with values in [0, 1] and the mean
+  // g where they are right has a mean between g (1 - c) and g (1 - c) + c.
+  const auto at_most = [](double g, double c) { return g + (1 - std::min(g, 1.0)) * c; };
+  const auto at_least = [](double g, double c) { return g - g * c; };
   const std::lock_guard lock(mutex);
   for (size_t i = 0; i < spins.size(); ++i) {
     double& lower = ends.nodes_lower[spins[i]];
     double& upper = ends.nodes_upper[spins[i]];
-    lower = std::max(lower, low.singles[2 * i + 1] - off_down);
-    upper = std::min(upper, high.singles[2 * i + 1] + off_up);
+    lower = std::max(lower, at_least(low.singles[2 * i + 1], wrong_down) - off_down);
+    upper = std::min(upper, at_most(high.singles[2 * i + 1], wrong_up) + off_up);
   }
   // P(++) rises and P(--) falls with the boundary.
   for (size_t k = 0; k < inside.edge_names.size(); ++k) {
     const double *top = &high.pairs[4 * k], *bottom = &low.pairs[4 * k];
     double& lower = ends.edges_lower[inside.edge_names[k]];
     double& upper = ends.edges_upper[inside.edge_names[k]];
-    lower = std::max(lower, bottom[3] + top[0] - off_up - off_down);
-    upper = std::min(upper, top[3] + bottom[0] + off_up + off_down);
+    const double off = off_up + off_down;
+    lower = std::max(lower, at_least(bottom[3], wrong_down) + at_least(top[0], wrong_up) - off);
+    upper = std::min(upper, at_most(top[3], wrong_up) + at_most(bottom[0], wrong_down) + off);
   }
   ++ends.windows;
   return true;

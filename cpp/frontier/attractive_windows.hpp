@@ -3,8 +3,9 @@
 // Couplings are not negative, so that by the inequality of Fortuin, Kasteleyn and Ginibre the
 // mean of a rising function grows with every spin that is held up. In a window it lies between its
 // values with all spins around held down and held up. A spin around it that is down but for a
-// probability p, a wall, may be held down in the upper bound as well: the mean of a function with
-// values in [0, 1] is off by at most p. The same holds for the lower bound and walls that are up.
+// probability p, a wall, may be held down in the upper bound as well: the mean g of a function with
+// values in [0, 1] becomes g + (1 - g) p at most. The same holds for the lower bound, g - g p, and
+// walls that are up.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <numeric>
 
+#include "base/splitmix64.hpp"
 #include "base/team.hpp"
+#include "sampling/patch_heat_bath.hpp"
 
 namespace planaris {
 
@@ -12,21 +17,6 @@ namespace {
 
 // One byte per spin, one bit per chain: bottom, top, and one that follows between them.
 constexpr uint8_t kDown = 0, kUp = 7, kTop = 2, kFollower = 4;
-
-uint64_t mix(uint64_t z) {  // SplitMix64
-  z += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
-uint64_t random_bits(uint64_t key, int32_t spin) {  // depend on the key and the spin
-  return mix(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
-}
-
-double as_number(uint64_t bits) {  // in (0, 1)
-  return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
-}
 
 using State = std::vector<uint8_t>;
 
@@ -120,15 +110,21 @@ void set_extremes(State& state) {  // the follower stays where it is
   for (uint8_t& s : state) s = (s & kFollower) | kTop;
 }
 
-// Sweeps of all chains by the threads of a team, or by one worker of it.
+// Sweeps of all chains by the threads of a team, or by one worker of it: spin by spin, or patch by
+// patch where patches are given.
 class Sweeper {
  public:
-  Sweeper(const AttractiveModel& model, Team& team, int worker = -1)
-      : model_(model), team_(team), worker_(worker) {}
+  Sweeper(const AttractiveModel& model, const Patches* patches, Team& team, int worker = -1)
+      : model_(model), patches_(patches), team_(team), worker_(worker) {
+    if (!patches) return;
+    const int count = worker < 0 ? team.threads() : 1;
+    for (int k = 0; k < count; ++k) idle_.push_back(patches->make_scratch());
+  }
 
   // Returns whether the chains differ anywhere.
   bool sweep(State& state, uint64_t key) {
     if (worker_ < 0) team_.check(0);
+    if (patches_) return sweep_patches(state, key);
     bool differ = false;
     for (size_t c = 0; c + 1 < model_.colours.size(); ++c) {
       const int64_t first = model_.colours[c], count = model_.colours[c + 1] - first;
@@ -158,6 +154,47 @@ class Sweeper {
     return std::ranges::any_of(differs_, [](uint8_t d) { return d != 0; });
   }
 
+  bool sweep_patches(State& state, uint64_t key) {
+    bool differ = false;
+    for (int t = 0; t < Patches::kTilings; ++t) {
+      const uint64_t own = splitmix64(key + static_cast<uint64_t>(t));
+      const std::vector<int32_t>& colours = patches_->colours(t);
+      differ = false;  // every spin is drawn anew
+      for (size_t c = 0; c + 1 < colours.size(); ++c) {
+        const int32_t first = colours[c], count = colours[c + 1] - first;
+        if (worker_ >= 0) {
+          for (int32_t p = first; p < first + count; ++p) {
+            team_.check(worker_);
+            differ |= patches_->update(t, p, state, own, idle_.front());
+          }
+          continue;
+        }
+        differs_.assign(count, 0);
+        team_.split(count, count, [&](int64_t begin, int64_t end, int) {
+          Patches::Scratch scratch = take();
+          for (int64_t k = begin; k < end; ++k) {
+            const auto patch = first + static_cast<int32_t>(k);
+            differs_[k] = patches_->update(t, patch, state, own, scratch);
+          }
+          give(std::move(scratch));
+        });
+        differ |= std::ranges::any_of(differs_, [](uint8_t d) { return d != 0; });
+      }
+    }
+    return differ;
+  }
+
+  Patches::Scratch take() {
+    const std::lock_guard lock(mutex_);
+    Patches::Scratch scratch = std::move(idle_.back());
+    idle_.pop_back();
+    return scratch;
+  }
+  void give(Patches::Scratch scratch) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+
   bool range(State& state, uint64_t key, int64_t begin, int64_t end) {
     const Arrays at{model_.neighbours.data(), model_.offsets.data(), model_.tables.data(),
                     model_.thresholds.data(), state.data()};
@@ -173,19 +210,54 @@ class Sweeper {
   }
 
   const AttractiveModel& model_;
+  const Patches* patches_;
   Team& team_;
   int worker_;
   std::vector<uint8_t> differs_;
+  std::mutex mutex_;
+  std::vector<Patches::Scratch> idle_;
 };
 
-// Sweeps until the extremes have met.
-int64_t coalescence_time(const AttractiveModel& model, uint64_t seed, Team& team) {
-  State state(model.num_spins(), kDown);
+// Sweeps until the extremes have met; more than `most` where they take longer.
+int64_t coalescence_time(Sweeper& sweeper, int32_t num_spins, uint64_t seed, int64_t most) {
+  State state(num_spins, kDown);
   set_extremes(state);
-  Sweeper sweeper(model, team);
   int64_t sweeps = 1;
-  while (sweeper.sweep(state, mix(seed + static_cast<uint64_t>(sweeps)))) ++sweeps;
+  while (sweeper.sweep(state, splitmix64(seed + static_cast<uint64_t>(sweeps)))) {
+    if (++sweeps > most) break;
+  }
   return sweeps;
+}
+
+// How chains are updated, and how many sweeps they took to meet.
+struct Updates {
+  std::unique_ptr<const Patches> patches;  // null: spin by spin
+  int64_t sweeps = 0;
+};
+
+// Spin by spin where chains meet soon, then by patches with larger and larger tables.
+Updates choose_updates(const AttractiveModel& model, uint64_t seed, Team& team, Control& control) {
+  constexpr int64_t kAlways = std::numeric_limits<int64_t>::max() - 1;
+  constexpr int64_t kSoon = 128, kFewSweeps = 48;
+  constexpr int32_t kFirstBits = 8, kMoreBits = 2, kMostBits = 14;
+  const AttractiveGraph graph{model.fields, model.offsets, model.neighbours, model.couplings};
+  const auto time = [&](const Patches* patches, int64_t most) {
+    Sweeper sweeper(model, patches, team);
+    return coalescence_time(sweeper, model.num_spins(), seed, most);
+  };
+  Updates found;
+  found.sweeps = time(nullptr, kSoon);
+  if (found.sweeps <= kSoon) return found;
+  for (int32_t bits = kFirstBits; bits <= kMostBits; bits += kMoreBits) {
+    auto patches = std::make_unique<const Patches>(graph, bits, control);
+    if (!patches->worthwhile()) continue;
+    found.sweeps = time(patches.get(), bits == kMostBits ? kAlways : kFewSweeps);
+    found.patches = std::move(patches);
+    if (bits == kMostBits || found.sweeps <= kFewSweeps) return found;
+  }
+  found.patches.reset();
+  found.sweeps = time(nullptr, kAlways);
+  return found;
 }
 
 // Samples of one stream of random numbers, each the state before a block that merges all states.
@@ -195,12 +267,12 @@ class ReadOnceStream {
       : state_(model.num_spins(), kDown), block_(block), seed_(seed) {}
 
   // Makes the first block that merges.
-  void begin(Sweeper sweeper) {
+  void begin(Sweeper& sweeper) {
     while (!run_block(sweeper)) {
     }
   }
 
-  void draw(Sweeper sweeper, std::span<int8_t> spins) {
+  void draw(Sweeper& sweeper, std::span<int8_t> spins) {
     State before;
     do {
       before = state_;
@@ -215,7 +287,7 @@ class ReadOnceStream {
     ++blocks_;
     set_extremes(state_);
     bool differ = true;
-    for (int64_t k = 0; k < block_; ++k) differ = sweeper.sweep(state_, mix(seed_ + ++time_));
+    for (int64_t k = 0; k < block_; ++k) differ = sweeper.sweep(state_, splitmix64(seed_ + ++time_));
     return !differ;
   }
 
@@ -300,11 +372,12 @@ CoupledSamples sample_read_once(const AttractiveModel& model, int64_t count, uin
   out.spins.resize(count * n);
   if (count == 0 || n == 0) return out;
   Team team(threads, control);
-  out.block = 1 + coalescence_time(model, mix(seed), team) * 3 / 2;
+  const Updates updates = choose_updates(model, splitmix64(seed), team, control);
+  out.block = 1 + updates.sweeps * 3 / 2;
   const int64_t streams = std::min(count, kStreams);
   std::vector<int64_t> blocks(streams);
-  const auto run = [&](Sweeper sweeper, int64_t s) {
-    ReadOnceStream stream(model, out.block, mix(seed ^ mix(static_cast<uint64_t>(s) + 1)));
+  const auto run = [&](Sweeper& sweeper, int64_t s) {
+    ReadOnceStream stream(model, out.block, splitmix64(seed ^ splitmix64(static_cast<uint64_t>(s) + 1)));
     stream.begin(sweeper);
     for (int64_t r = s; r < count; r += streams) {
       stream.draw(sweeper, std::span(out.spins).subspan(r * n, n));
@@ -312,9 +385,13 @@ CoupledSamples sample_read_once(const AttractiveModel& model, int64_t count, uin
     blocks[s] = stream.blocks();
   };
   if (streams >= team.threads()) {
-    team.work(streams, [&](int worker, int s) { run(Sweeper(model, team, worker), s); });
+    team.work(streams, [&](int worker, int s) {
+      Sweeper sweeper(model, updates.patches.get(), team, worker);
+      run(sweeper, s);
+    });
   } else {
-    for (int64_t s = 0; s < streams; ++s) run(Sweeper(model, team), s);
+    Sweeper sweeper(model, updates.patches.get(), team);
+    for (int64_t s = 0; s < streams; ++s) run(sweeper, s);
   }
   out.blocks = std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
   return out;
@@ -327,16 +404,16 @@ PastBounds bound_from_the_past(const AttractiveModel& model, int32_t count, int6
   out.lower.assign(n, 0);
   out.upper.assign(n, 0);
   Team team(threads, control);
-  Sweeper sweeper(model, team);
+  Sweeper sweeper(model, nullptr, team);
   for (int32_t sample = 0; sample < count; ++sample) {
-    const uint64_t stream = mix(seed ^ mix(static_cast<uint64_t>(sample) + 1));
+    const uint64_t stream = splitmix64(seed ^ splitmix64(static_cast<uint64_t>(sample) + 1));
     State state(n, kDown);
     for (int64_t sweeps = std::min<int64_t>(4, max_sweeps);;
          sweeps = std::min(2 * sweeps, max_sweeps)) {
       set_extremes(state);
       bool differ = true;
       for (int64_t ago = sweeps; ago > 0; --ago) {
-        differ = sweeper.sweep(state, mix(stream + static_cast<uint64_t>(ago)));
+        differ = sweeper.sweep(state, splitmix64(stream + static_cast<uint64_t>(ago)));
       }
       if (!differ || sweeps >= max_sweeps) break;
     }

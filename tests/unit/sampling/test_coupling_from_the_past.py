@@ -67,6 +67,20 @@ def test_magnetisation_of_wide_grids_agrees_with_elimination(rng: np.random.Gene
     assert 0.7 < np.sqrt(np.mean(errors**2)) < 1.3
 
 
+def test_cold_grids_are_drawn_by_patches(rng: np.random.Generator) -> None:
+    """Spin by spin the chains take thousands of sweeps to meet."""
+    image = image_model(rng.normal(size=(12, 12)), 0.9)
+    exact = pl.marginals(image, "treewidth")
+    states = sample(image, 600, rng)
+    found = (states > 0).mean(axis=0)
+    spread = np.sqrt(np.maximum(exact.nodes * (1 - exact.nodes), 1e-3) / len(states))
+    assert np.abs((found - exact.nodes) / spread).max() < 5.5
+    u, v = image.edges.T
+    alike = (states[:, u] == states[:, v]).mean(axis=0)
+    spread = np.sqrt(np.maximum(exact.edges * (1 - exact.edges), 1e-3) / len(states))
+    assert np.abs((alike - exact.edges) / spread).max() < 5.5
+
+
 def test_labels_of_two_kinds(rng: np.random.Generator) -> None:
     table = [[1.2, 0.0], [0.0, 1.2]]
     field = pl.MarkovRandomField(
