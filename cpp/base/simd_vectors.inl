@@ -63,3 +63,25 @@ SIMD_TARGET inline void store(double* to, DoubleVector value) {
   *reinterpret_cast<DoubleVector*>(to) = value;
 }
 SIMD_TARGET inline DoubleVector spread(double value) { return value - DoubleVector{}; }  // keeps -0
+
+// Whether any bit of a mask is set.
+SIMD_TARGET inline bool any(VectorOf<double>::I mask) {
+#if SIMD_FMA && SIMD_BYTES == 64
+  return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif SIMD_FMA && SIMD_BYTES == 32
+  return _mm256_testz_si256((__m256i)mask, (__m256i)mask) == 0;
+#else
+  int64_t found = 0;
+  for (int k = 0; k < kDoubles; ++k) found |= mask[k];
+  return found != 0;
+#endif
+}
+
+// As many floats as a register holds doubles, from and to memory.
+typedef float FloatsOfDoubles __attribute__((vector_size(SIMD_BYTES / 2), aligned(4), may_alias));
+SIMD_TARGET inline DoubleVector widened(const float* from) {
+  return __builtin_convertvector(*reinterpret_cast<const FloatsOfDoubles*>(from), DoubleVector);
+}
+SIMD_TARGET inline void narrow(DoubleVector value, float* to) {
+  *reinterpret_cast<FloatsOfDoubles*>(to) = __builtin_convertvector(value, FloatsOfDoubles);
+}

@@ -33,8 +33,9 @@ class RadiusFront {
 
   // `a` and `r` hold rows × rows numbers, column-major, of which the strict lower triangle counts.
   RadiusFront(double* a, double* r, int rows, double weight, RadiusBuffers& buffers,
-              const ParallelFor& parallel)
-      : a_(a), r_(r), n_(rows), weight_(weight), buffers_(buffers), parallel_(parallel) {}
+              const ParallelFor& parallel, double underflow = 1.0)
+      : a_(a), r_(r), n_(rows), weight_(weight), underflow_(underflow), buffers_(buffers),
+        parallel_(parallel) {}
 
   // Eliminates the first rows, pair by pair. Afterwards the radii of the rest are as large as
   // `handed_on` says. Returns false if a pivot is not known to differ from zero.
@@ -61,7 +62,7 @@ class RadiusFront {
 
   // Bound on the error of an entry that is left, with its radius as computed.
   double handed_on(double entry, double radius) const {
-    return (radius + entry_ * std::fabs(entry)) * kRead + kTiny;
+    return (radius + entry_ * std::fabs(entry)) * kRead + underflow_ * kTiny;
   }
 
   // Bound on how far the logarithm of the product of all pivots is off.
@@ -81,7 +82,7 @@ class RadiusFront {
     const double ratio = share / (1 - share) * kRead;
     log_error_ += ratio * kRead;
     const double inverse = 1.0 / d, half = 0.5 / size, grown = (1 + ratio) * kRead;
-    const double turned = 0.5 * (ratio + update_) * kRead;
+    const double turned = 0.5 * (ratio + update_) * kRead, tiny = underflow_ * kTinyFactor;
     double *keep_u = column(buffers_.kept.data(), k - window), *keep_v = keep_u + n_;
     double *left = column(buffers_.left.data(), 2 * (k - window)), *e1 = left, *z1 = left + n_,
            *e2 = left + 2 * size_t(n_), *z2 = left + 3 * size_t(n_);
@@ -93,9 +94,9 @@ class RadiusFront {
       const double radius_u = handed_on(ui, ru[i]), radius_v = handed_on(vi, rv[i]);
       u[i] = l1;
       v[i] = l2;
-      e1[i] = (std::fabs(l1) + half * radius_v + kTinyFactor) * grown;
+      e1[i] = (std::fabs(l1) + half * radius_v + tiny) * grown;
       z1[i] = (radius_u + turned * std::fabs(ui)) * kRead;
-      e2[i] = (std::fabs(l2) + half * radius_u + kTinyFactor) * grown;
+      e2[i] = (std::fabs(l2) + half * radius_u + tiny) * grown;
       z2[i] = (radius_v + turned * std::fabs(vi)) * kRead;
     }
     double* right = column(buffers_.right.data(), 2 * (k - window));
@@ -129,7 +130,7 @@ class RadiusFront {
 
   double *a_, *r_;
   int n_;
-  double weight_;
+  double weight_, underflow_;  // of roundings and of underflow; tests change them
   RadiusBuffers& buffers_;
   const ParallelFor& parallel_;
   double update_ = 0.0, entry_ = 0.0, log_error_ = 0.0;

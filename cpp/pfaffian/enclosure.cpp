@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/bounded_exp.hpp"
+#include "base/constants.hpp"
 #include "base/scaled.hpp"
 #include "pfaffian/proof_sweep.hpp"
 
@@ -11,8 +12,7 @@ namespace planaris {
 
 namespace {
 
-constexpr double kUnit = 0x1p-53;
-constexpr double kRoom = 1 + 0x1p-20;
+constexpr double kErrorRoom = 1 + 0x1p-20;  // for the roundings of error bounds
 constexpr double kLargestLog = 345.0;  // of a factor: no product of two leaves the range
 
 // Entries as doubles, with bounds on the errors of their logarithms.
@@ -38,19 +38,20 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
       if (!(std::fabs(f.high) < kLargestLog && std::fabs(exact.scale[i]) < kLargestLog)) {
         r.sound = false;
       }
-      const double error = (kExpError + std::fabs(f.low)) * kRoom;
-      r.leg[i] = r.sound ? bounded_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
+      const double error = (kCloseExpError + std::fabs(f.low)) * kErrorRoom;
+      r.leg[i] = r.sound ? close_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
       cut += error;
     }
     const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
-    const double uncut = plain ? 0.0 : 2 * kExpError * kRoom + kUnit;
+    const double uncut = plain ? 0.0 : 2 * kCloseExpError * kErrorRoom + kUnit;
     r.join[e] = 1.0;
     if (!plain && r.sound) {
-      r.join[e] = bounded_exp(exact.scale[2 * e]) * bounded_exp(exact.scale[2 * e + 1]);
+      r.join[e] = close_exp(exact.scale[2 * e]) * close_exp(exact.scale[2 * e + 1]) *
+                  (1 + weights.inject_entries * uncut);
     }
     total += std::max(cut, uncut);
   }
-  r.error = weights.entries * total * kRoom;
+  r.error = weights.entries * total * kErrorRoom;
   return r;
 }
 
@@ -62,10 +63,10 @@ double product_error(const FrontTree& tree, const ProofWeights& weights) {
   double total = 0.0;
   for (size_t f = 0; f + 1 < tree.face_begin.size(); ++f) {
     const auto legs = double((tree.face_begin[f + 1] - tree.face_begin[f]) / 2 * 2);
-    const double x = weights.products * legs * (legs - 1) / 2 * kUnit * kRoom;
+    const double x = weights.products * legs * (legs - 1) / 2 * kUnit * kErrorRoom;
     total += x < 0.25 ? x / (1 - 2 * x) : INFINITY;
   }
-  return total * kRoom;
+  return total * kErrorRoom;
 }
 
 // P(not cut) is join · G, times what the errors of entries may do to a ratio of two sums; G is off
@@ -76,12 +77,12 @@ void bound_probabilities(Enclosure& found, const SweepBound& bound, const Rounde
   found.uncut.resize(edges);
   found.uncut_error.resize(edges);
   const double moved = found.eta < 0.25 ? found.eta / (1 - found.eta) : INFINITY;
-  const double ratio = std::expm1(2 * found.entries * kRoom) * kRoom;
+  const double ratio = std::expm1(2 * found.entries * kErrorRoom) * kErrorRoom;
   for (size_t e = 0; e < edges; ++e) {
     const double value = entries.join[e] * bound.inverse[e];
     found.uncut[e] = exact.sign[e] > 0 ? value : -value;
     const double doubt = entries.join[e] * bound.area[e] * (share + moved) + 4 * kUnit;
-    found.uncut_error[e] = (doubt + ratio * (1 + doubt) + 4 * kUnit * std::fabs(value)) * kRoom;
+    found.uncut_error[e] = (doubt + ratio * (1 + doubt) + 4 * kUnit * std::fabs(value)) * kErrorRoom;
   }
 }
 
@@ -95,25 +96,25 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   const Rounded entries = round_entries(exact, weights);
   if (!entries.sound) return found;
   const ProofEntries numbers{entries.leg, entries.join, exact.sign, exact.earliest, exact.rank};
-  ProofElimination done = eliminate_for_proof(tree, numbers, bounding == Bounding::kRadii, weights,
-                                              threads, control);
+  ProofElimination done =
+      eliminate_for_proof(tree, numbers, bounding, weights, threads, control);
   found.sound = done.sound;
   found.negative = done.negative;
   found.mantissa = done.pivots.m;
   found.exponent = done.pivots.e;
   found.largest_front = done.largest_front;
   found.entries = entries.error + product_error(tree, weights);
-  found.product = weights.product * double(done.multiplications) * kUnit * kRoom;
-  found.elimination = done.log_error * kRoom;
-  if (!found.sound || bounding == Bounding::kRadii) return found;
+  found.product = weights.product * double(done.multiplications) * kUnit * kErrorRoom;
+  found.elimination = done.log_error * kErrorRoom;
+  if (!found.sound || bounding.radii) return found;
   const SweepBound bound =
-      sweep_for_proof(tree, done.factors, weights, share, threads, control);
+      sweep_for_proof(tree, done.factors, bounding.wide, weights, share, threads, control);
   found.eta = bound.eta;
   found.first = bound.first;
   found.inflation = bound.inflation;
-  found.elimination = bound.log_error(weights.second);
+  found.elimination += bound.log_error(weights.second);
   found.sound = std::isfinite(found.elimination);
-  if (found.sound) bound_probabilities(found, bound, entries, exact, share);
+  if (found.sound && !bounding.wide) bound_probabilities(found, bound, entries, exact, share);
   return found;
 }
 

@@ -1,5 +1,5 @@
 // An enclosure of log |Pf K| that is a theorem about the floating-point computation
-// (docs/theory/rigour.md): elimination in order, doubles.
+// (docs/theory/rigour.md): elimination in order, in doubles or pairs of them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,6 @@ struct ExactEntries {
   std::span<const int8_t> sign;    // one per edge
   std::span<const int32_t> earliest, rank;
 };
-
-enum class Bounding { kSweep, kRadii };
 
 // |log |Pf K| - log(mantissa 2^exponent)| <= error(), if `sound`. On a plane; on other surfaces that
 // is true of the matrix of rounded entries, without `entries`, which then bounds what rounding

@@ -101,7 +101,7 @@ std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
 
 Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scale,
                   In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank, bool radii,
-                  double share, const ProofWeights& weights, int threads,
+                  bool wide, double share, const ProofWeights& weights, int threads,
                   const Progress& progress) {
   const size_t edges = plan.signs.size();
   if (gauged.size() != edges || scale.size() != 2 * edges || signs.size() != edges ||
@@ -111,8 +111,7 @@ Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scal
   const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
   Control control = make_control(progress);
   nb::gil_scoped_release release;
-  return enclose_log_pfaffian(plan.tree, exact, radii ? Bounding::kRadii : Bounding::kSweep, share,
-                              weights, threads, control);
+  return enclose_log_pfaffian(plan.tree, exact, {radii, wide}, share, weights, threads, control);
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -309,6 +308,8 @@ void bind_pfaffian(nb::module_& m) {
       .def_rw("inject", &ProofWeights::inject)
       .def_rw("inject_entries", &ProofWeights::inject_entries)
       .def_rw("inject_products", &ProofWeights::inject_products)
+      .def_rw("inject_pivots", &ProofWeights::inject_pivots)
+      .def_rw("inject_sweep", &ProofWeights::inject_sweep)
       .def_rw("pattern", &ProofWeights::pattern);
   nb::class_<Enclosure>(m, "Enclosure")
       .def_ro("sound", &Enclosure::sound)
@@ -373,7 +374,8 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("share"), nb::arg("weights"),
+           nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("share"),
+           nb::arg("weights"),
            nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),

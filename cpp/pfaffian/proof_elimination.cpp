@@ -5,21 +5,21 @@
 #include <cmath>
 #include <limits>
 
+#include "base/constants.hpp"
 #include "base/team.hpp"
 #include "fronts/front_elimination.hpp"
 #include "fronts/radius_front.hpp"
 #include "fronts/tree_tasks.hpp"
+#include "fronts/wide_front.hpp"
 
 namespace planaris {
 
 namespace {
 
-constexpr double kUnit = 0x1p-53;
-
 // What a front leaves for its parent: first rows that have to wait, then its boundary; strict lower
 // triangle, column after column.
 struct Handed {
-  std::vector<double> entries, radii;
+  std::vector<double> entries, low, radii;
   std::vector<int32_t> legs;  // of the rows that wait
 };
 
@@ -39,10 +39,10 @@ double sign_of(uint64_t pattern, double entry, int32_t node, int32_t i, int32_t 
 
 class Run {
  public:
-  Run(const FrontTree& tree, const ProofEntries& entries, bool with_radii,
+  Run(const FrontTree& tree, const ProofEntries& entries, Bounding bounding,
       const ProofWeights& weights, int threads, Control& control)
-      : tree_(tree), entries_(entries), with_radii_(with_radii), weights_(weights),
-        team_(threads, control) {
+      : tree_(tree), entries_(entries), with_radii_(bounding.radii),
+        wide_(bounding.wide), weights_(weights), team_(threads, control) {
     parallel_ = [this](int count, const std::function<void(int)>& body) {
       team_.parallel_for(count, body);
     };
@@ -69,6 +69,7 @@ class Run {
     result_.pivots = {1.0, 0};
     for (int32_t node = 0; node < nodes; ++node) {
       result_.pivots *= pivots_[node];
+      result_.pivots.m *= 1 + weights_.inject_pivots * kUnit;
       result_.negative ^= negative_[node] != 0;
       result_.pivots.normalize();
       result_.log_error += log_errors_[node];
@@ -87,10 +88,11 @@ class Run {
   };
 
   struct Worker {
-    std::vector<double> matrix, radii, pivot_rows;
+    std::vector<double> matrix, low, radii, pivot_rows;
     std::vector<int32_t> place, perm, legs, map;
     std::vector<RankedPair> ranked;
     RadiusBuffers buffers;
+    WideBuffers wide_buffers;
     int32_t largest_front = 0;
     double done = 0.0;
   };
@@ -105,6 +107,7 @@ class Run {
     w.largest_front = std::max(w.largest_front, s.rows);
     w.matrix.assign(size_t(s.rows) * s.rows, 0.0);
     if (with_radii_) w.radii.assign(size_t(s.rows) * s.rows, 0.0);
+    if (wide_) w.low.assign(size_t(s.rows) * s.rows, 0.0);
     if (tree_.is_leaf(node)) {
       add_faces(w, node, s);
     } else {
@@ -123,6 +126,7 @@ class Run {
         return;
       }
       product.m *= size;  // neither factor is past 2^±901: nothing over- or underflows
+      product.m *= 1 + weights_.inject_pivots * kUnit;
       product.normalize();
     }
     pivots_[node] = product;
@@ -167,11 +171,10 @@ class Run {
   void add(Worker& w, const Shape& s, int32_t i, int32_t j, double value) {
     i = w.place[i];
     j = w.place[j];
-    if (i > j) {
-      w.matrix[size_t(j) * s.rows + i] += value;
-    } else {
-      w.matrix[size_t(i) * s.rows + j] -= value;
-    }
+    const size_t at = size_t(std::min(i, j)) * s.rows + std::max(i, j);
+    const TwoDoubles sum = TwoDoubles::sum(w.matrix[at], i > j ? value : -value);
+    w.matrix[at] = sum.high;
+    if (wide_) w.low[at] += sum.low;  // exact: no more than two numbers are added
   }
 
   // Nothing waits from below a leaf: its rows are as in the tree.
@@ -207,12 +210,15 @@ class Run {
       const int32_t p = place[k - waiting];
       w.map[k] = w.place[p < s.own ? p : p + shift];
     }
-    const double *entry = from.entries.data(), *radius = from.radii.data();
+    const double *entry = from.entries.data(), *low = from.low.data(), *radius = from.radii.data();
     for (int32_t j = 0; j < rows; ++j) {
       for (int32_t i = j + 1; i < rows; ++i, ++entry) {
         const int32_t to_i = std::max(w.map[i], w.map[j]), to_j = std::min(w.map[i], w.map[j]);
-        w.matrix[size_t(to_j) * s.rows + to_i] = w.map[i] > w.map[j] ? *entry : -*entry;
-        if (with_radii_) w.radii[size_t(to_j) * s.rows + to_i] = *radius++;
+        const size_t to = size_t(to_j) * s.rows + to_i;
+        const double sign = w.map[i] > w.map[j] ? 1.0 : -1.0;
+        w.matrix[to] = sign * *entry;
+        if (wide_) w.low[to] = sign * *low++;
+        if (with_radii_) w.radii[to] = *radius++;
       }
     }
     from = {};
@@ -226,16 +232,19 @@ class Run {
     f.refused_right = s.right;
     f.place = w.place;
     const auto count = FrontElimination<double>::roundings_in_order(s.rows, s.eliminated);
-    const double update = (count.term + 4) * kUnit, entry = (count.entry + 1) * kUnit;
+    const double wide = WideFront::updates_error(s.eliminated);
+    const double update = wide_ ? wide + WideFront::kQuotient * 1.25 : (count.term + 4) * kUnit;
+    const double entry = wide_ ? wide * 1.001 : (count.entry + 1) * kUnit;
     f.update = weights_.update * update + weights_.entry * entry;
     f.entry = weights_.entry * entry;
-    std::vector<double> assembled;
-    if (weights_.inject > 0.0) assembled = w.matrix;
-    bool sound = run_front(w, s);
+    std::vector<double> assembled, low;
+    if (weights_.inject > 0.0) assembled = w.matrix, low = w.low;
+    bool sound = run_front(w, node, s);
     if (weights_.inject > 0.0) {
-      inject(assembled, w, node, s, update + entry, entry);
+      inject(assembled, low, w, node, s, update + entry, entry);
       w.matrix = std::move(assembled);
-      sound = run_front(w, s);
+      w.low = std::move(low);
+      sound = run_front(w, node, s);
     }
     f.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * s.eliminated);
     f.rest.reserve(size_t(s.rows - s.eliminated) * (s.rows - s.eliminated) / 2);
@@ -246,7 +255,14 @@ class Run {
     return sound;
   }
 
-  bool run_front(Worker& w, const Shape& s) {
+  bool run_front(Worker& w, int32_t node, const Shape& s) {
+    if (wide_) {
+      WideFront front({w.matrix.data(), w.low.data(), s.rows}, nullptr, s.rows, 1.0, w.wide_buffers,
+                      parallel_);
+      const bool sound = front.run(s.eliminated);
+      log_errors_[node] = front.log_error();
+      return sound;
+    }
     w.perm.resize(s.rows);
     for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
     std::vector<RowPair> pairs;
@@ -258,6 +274,11 @@ class Run {
   }
 
   bool eliminate_with_radii(Worker& w, int32_t node, const Shape& s) {
+    if (wide_) {
+      WideFront front({w.matrix.data(), w.low.data(), s.rows}, w.radii.data(), s.rows,
+                      weights_.update, w.wide_buffers, parallel_);
+      return run_with_radii(w, node, s, front);
+    }
     if (tree_.is_leaf(node)) {  // the sum of face and join, at a bridge
       for (int32_t k = 0; k < s.own; k += 2) {
         const size_t i = std::max(w.place[k], w.place[k + 1]);
@@ -267,6 +288,11 @@ class Run {
     }
     RadiusFront front(w.matrix.data(), w.radii.data(), s.rows, weights_.update, w.buffers,
                       parallel_);
+    return run_with_radii(w, node, s, front);
+  }
+
+  template <class Front>
+  bool run_with_radii(Worker& w, int32_t node, const Shape& s, Front& front) {
     const bool sound = front.run(s.eliminated);
     log_errors_[node] = front.log_error();
     if (sound && weights_.inject > 0.0) shift_entries(w, node, s, front);
@@ -280,6 +306,7 @@ class Run {
     const int32_t rows = s.rows - s.eliminated;
     to.entries.reserve(size_t(rows) * rows / 2);
     if (with_radii_) to.radii.reserve(size_t(rows) * rows / 2);
+    if (wide_) to.low.reserve(size_t(rows) * rows / 2);
     for (int32_t j = s.eliminated; j < s.rows; ++j) {
       const double *column = w.matrix.data() + size_t(j) * s.rows,
                    *radii = with_radii_ ? w.radii.data() + size_t(j) * s.rows : column;
@@ -287,6 +314,7 @@ class Run {
         to.entries.push_back(column[i]);
         const double radius = radius_of(column[i], radii[i]);
         if (with_radii_) to.radii.push_back(radius);
+        if (wide_) to.low.push_back(w.low[size_t(j) * s.rows + i]);
       }
     }
     to.legs.resize(s.candidates() - s.eliminated);
@@ -296,8 +324,8 @@ class Run {
   }
 
   // Adds errors as large as the backward error of an elimination, done in w, is claimed to be.
-  void inject(std::vector<double>& assembled, const Worker& w, int32_t node, const Shape& s,
-              double update, double entry) const {
+  void inject(std::vector<double>& assembled, std::vector<double>& low, const Worker& w,
+              int32_t node, const Shape& s, double update, double entry) const {
     const auto lower = [&](int32_t i, int32_t k) {  // |L|, which has ones on its diagonal
       if (i <= (k | 1)) return i == k ? 1.0 : 0.0;
       return std::fabs(w.matrix[size_t(k) * s.rows + i]);
@@ -311,25 +339,31 @@ class Run {
         }
         const size_t at = size_t(j) * s.rows + i;
         const double rest = j < s.eliminated ? 0.0 : std::fabs(w.matrix[at]);
-        assembled[at] += weights_.inject * sign_of(weights_.pattern, assembled[at], node, i, j) *
-                         (update * size + entry * rest);
+        const double shift = weights_.inject * sign_of(weights_.pattern, assembled[at], node, i, j);
+        const auto sum = TwoDoubles::sum(assembled[at], shift * (update * size + entry * rest));
+        assembled[at] = sum.high;
+        if (wide_) low[at] += sum.low;
       }
     }
   }
 
-  void shift_entries(Worker& w, int32_t node, const Shape& s, const RadiusFront& front) {
+  template <class Front>
+  void shift_entries(Worker& w, int32_t node, const Shape& s, const Front& front) {
     for (int32_t j = s.eliminated; j < s.rows; ++j) {
       for (int32_t i = j + 1; i < s.rows; ++i) {
         const size_t at = size_t(j) * s.rows + i;
         const double radius = front.handed_on(w.matrix[at], w.radii[at]);
-        w.matrix[at] += weights_.inject * sign_of(weights_.pattern, w.matrix[at], node, i, j) * radius;
+        const double shift = weights_.inject * sign_of(weights_.pattern, w.matrix[at], node, i, j);
+        const TwoDoubles sum = TwoDoubles::sum(w.matrix[at], shift * radius);
+        w.matrix[at] = sum.high;
+        if (wide_) w.low[at] += sum.low;
       }
     }
   }
 
   const FrontTree& tree_;
   ProofEntries entries_;
-  bool with_radii_;
+  bool with_radii_, wide_;
   ProofWeights weights_;
   Team team_;
   ParallelFor parallel_;
@@ -345,10 +379,10 @@ class Run {
 }  // namespace
 
 ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,
-                                     bool with_radii, const ProofWeights& weights, int threads,
+                                     Bounding bounding, const ProofWeights& weights, int threads,
                                      Control& control) {
   if (tree.num_nodes() == 0) return {.pivots = {1.0, 0}};
-  return Run(tree, entries, with_radii, weights, threads, control).run();
+  return Run(tree, entries, bounding, weights, threads, control).run();
 }
 
 }  // namespace planaris

@@ -21,6 +21,12 @@ struct ProofEntries {
   std::span<const int32_t> earliest, rank;  // one per edge; see MoatOrder
 };
 
+// How errors are bounded: by a sweep down the factors, or by radii that entries carry. Entries are
+// doubles, or pairs of doubles.
+struct Bounding {
+  bool radii = false, wide = false;
+};
+
 // What tests change: every term is multiplied by a number, or errors as large as claimed are made.
 struct ProofWeights {
   double update = 1.0;     // roundings of sums of products
@@ -33,13 +39,16 @@ struct ProofWeights {
   double inject = 0.0;     // so many times the claimed errors are added to a front
   double inject_entries = 0.0;  // and to the exponentials
   double inject_products = 0.0;  // and, in units of rounding, to products of two, as they hurt most
+  double inject_pivots = 0.0;    // and, in the same units, to the product of all pivots
+  double inject_sweep = 0.0;     // and to what is swept down, as far as diagonals stay positive
   uint64_t pattern = 0;    // their signs; 0: those of the entries, 1: the others
 };
 
 // A front after elimination in order; rows are numbered by their place in that order.
 struct ProofFactor {
   int32_t rows = 0, eliminated = 0, refused_left = 0, refused_right = 0;
-  std::vector<double> lower;       // rows × eliminated, column-major: L, and pivots at (k + 1, k)
+  // rows × eliminated, column-major: L, and pivots at (k + 1, k); high parts, of pairs
+  std::vector<double> lower;
   std::vector<float> rest;         // sizes of what was left, rounded up; strict lower triangle
   std::vector<int32_t> place;      // where every row of the front, as assembled, went
   double update = 0.0, entry = 0.0;  // backward error: update |L||D||L|ᵀ + entry |rest|
@@ -50,13 +59,14 @@ struct ProofElimination {
   Scaled pivots;                 // product of their sizes, rounded once per pivot and front
   bool negative = false;         // sign of the product, relative to that of all joins as +1
   int64_t multiplications = 0;   // roundings of that product
-  double log_error = 0.0;        // with radii: bound on the error of its logarithm; else 0
+  double log_error = 0.0;        // with radii: bound on the error of its logarithm; else that of
+                                 // taking high parts of pivots
   int32_t largest_front = 0;
   std::vector<ProofFactor> factors = {};  // without radii, by node
 };
 
 ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,
-                                     bool with_radii, const ProofWeights& weights, int threads,
+                                     Bounding bounding, const ProofWeights& weights, int threads,
                                      Control& control);
 
 }  // namespace planaris

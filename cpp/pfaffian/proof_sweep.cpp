@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 
+#include "base/constants.hpp"
 #include "base/team.hpp"
 #include "fronts/rank_update.hpp"
 #include "fronts/tree_tasks.hpp"
@@ -13,10 +13,8 @@ namespace planaris {
 
 namespace {
 
-constexpr double kUnit = 0x1p-53;
 constexpr double kRoom = 1 + 0x1p-30;  // for the roundings of sums of nonnegative numbers
 constexpr double kLargest = 0x1p300, kLeast = 0x1p-300;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // H and G on the rows that a front leaves to its parent, full, column-major.
 struct Below {
@@ -25,11 +23,11 @@ struct Below {
   double inflation = 0.0;
 };
 
-class Sweep {
+class ProofSweep {
  public:
-  Sweep(const FrontTree& tree, const std::vector<ProofFactor>& factors,
+  ProofSweep(const FrontTree& tree, const std::vector<ProofFactor>& factors, bool wide,
         const ProofWeights& weights, double share, int threads, Control& control)
-      : tree_(tree), factors_(factors), weights_(weights), share_(share),
+      : tree_(tree), factors_(factors), wide_(wide), weights_(weights), share_(share),
         team_(threads, control) {
     parallel_ = [this](int count, const std::function<void(int)>& body) {
       team_.parallel_for(count, body);
@@ -43,8 +41,10 @@ class Sweep {
     handed_.resize(nodes);
     etas_.assign(nodes, 0.0);
     firsts_.assign(nodes, 0.0);
-    result_.inverse.assign(tree_.edge_order.size(), 0.0);
-    result_.area.assign(tree_.edge_order.size(), 0.0);
+    if (!wide_) {
+      result_.inverse.assign(tree_.edge_order.size(), 0.0);
+      result_.area.assign(tree_.edge_order.size(), 0.0);
+    }
     team_.work(cut.successors(tree_, false), cut.waits(tree_, false), [&](int worker, int task) {
       Worker& w = workers_[worker];
       for (int32_t node = cut.tasks[task].last; node >= cut.tasks[task].first; --node) {
@@ -61,13 +61,14 @@ class Sweep {
       result_.inflation = std::max(result_.inflation, w.inflation);
     }
     result_.eta = (result_.eta + 0x1p-150) * kRoom;  // and more than all that has underflowed
-    result_.first = (result_.first + share_ * result_.eta) * kRoom;
-    result_.sound = sound_ && std::isfinite(result_.eta) && std::isfinite(result_.first);
+    result_.first = wide_ ? kInfinity : (result_.first + share_ * result_.eta) * kRoom;
+    result_.sound = sound_ && std::isfinite(result_.eta) && (wide_ || std::isfinite(result_.first));
     return std::move(result_);
   }
 
  private:
   static constexpr int kWidth = 32, kWindow = 64;
+  static constexpr double kNarrower = 0x1p-10;  // panels that enlarge H by more are halved
 
   struct Worker {
     std::vector<double> bound, inverse, root, sizes;  // H, G, square roots of H_ii, |L||D||L|ᵀ
@@ -82,26 +83,36 @@ class Sweep {
     const int32_t n = f.rows, e = f.eliminated, kept = n - e;
     Below above = std::move(handed_[node]);
     w.bound.resize(size_t(n) * n);
-    w.inverse.resize(size_t(n) * n);
+    if (!wide_) w.inverse.resize(size_t(n) * n);
     w.root.resize(n);
     for (int32_t j = 0; j < kept; ++j) {
       const size_t from = size_t(j) * kept, to = size_t(e + j) * n + e;
       std::copy_n(above.bound.begin() + from, kept, w.bound.begin() + to);
-      std::copy_n(above.inverse.begin() + from, kept, w.inverse.begin() + to);
+      if (!wide_) std::copy_n(above.inverse.begin() + from, kept, w.inverse.begin() + to);
       w.root[e + j] = std::sqrt(above.bound[from + j]);
     }
     double inflation = above.inflation;
     for (int32_t end = e; end > 0;) {
-      const int32_t begin = std::max(0, (end - 1) / kWidth * kWidth);
-      const double more = extend(w, f, begin, end);
+      int32_t begin = std::max(0, (end - 1) / kWidth * kWidth);
+      double more = extend(w, f, begin, end);
+      while (!(more < kNarrower) && end - begin > 2) {  // N of a single pair is the identity
+        begin = end - (end - begin) / 4 * 2;
+        more = extend(w, f, begin, end);
+      }
+      if (weights_.inject_sweep > 0.0) inject(w, n, begin, end, more / outweighing());
+      enlarge(w, n, begin, weights_.inflation * more);
       inflation += more;
       if (!(more < 0.01)) sound_ = false;
       end = begin;
     }
     if (!sound_.load(std::memory_order_relaxed)) return;
     w.inflation = std::max(w.inflation, inflation);
-    add_errors(w, node);
-    note_edges(w, node);
+    if (wide_) {
+      add_wide_errors(w, node);
+    } else {
+      add_errors(w, node);
+      note_edges(w, node);
+    }
     if (tree_.is_leaf(node)) return;
     hand_down(w, node, tree_.left[node], 0, inflation);
     hand_down(w, node, tree_.right[node], f.refused_left, inflation);
@@ -113,7 +124,7 @@ class Sweep {
 
   // From rows T = [end, n) to rows [begin, n). With N = L_pp⁻¹ and W = L_Tp N:
   // H_Tp = -H_TT W, H_pp = Nᵀ |D_p|⁻¹ N + Wᵀ H_TT W, and the same of G with D for |D|. Returns
-  // the share by which all diagonals of H were enlarged.
+  // the share by which all diagonals of H have to be enlarged.
   double extend(Worker& w, const ProofFactor& f, int32_t begin, int32_t end) {
     const int32_t n = f.rows, p = end - begin, t = n - end;
     const double* lower = f.lower.data() + size_t(begin) * n + begin;
@@ -125,21 +136,40 @@ class Sweep {
     const size_t corner = size_t(begin) * n + begin, below = corner + p,
                  rest = size_t(end) * n + end;
     for (std::vector<double>* x : {&w.bound, &w.inverse}) {
+      if (wide_ && x == &w.inverse) continue;
       for (int32_t j = 0; j < p; ++j) std::fill_n(x->begin() + below + size_t(j) * n, t, 0.0);
       multiply_add<double>(t, p, t, -1.0, x->data() + rest, 1, n, w.transfer.data(), 1, t,
                            x->data() + below, n, w.packing, parallel_);
     }
     fill_corner(w, lower, n, p, t, corner, true);
-    fill_corner(w, lower, n, p, t, corner, false);
-    const double share = enlargement(w, lower, n, p, t, corner);
+    if (!wide_) fill_corner(w, lower, n, p, t, corner, false);
+    return enlargement(w, lower, n, p, t, corner);
+  }
+
+  // Times the error of H: how much its diagonals are enlarged, for it and for that of G.
+  double outweighing() const { return wide_ ? 2 : 1 + (1 + share_) / share_; }
+
+  // Makes errors as large as they are bounded by, in the norm of H: diagonals shrink, and entries of
+  // G between two rows that are eliminated together grow.
+  void inject(Worker& w, int32_t n, int32_t begin, int32_t end, double rounded) const {
+    const double size = std::min(weights_.inject_sweep * rounded, 0.4);
+    for (int32_t i = begin; i < n; ++i) w.bound[size_t(i) * (n + 1)] *= 1 - size;
+    for (int32_t i = begin; !wide_ && i < end; i += 2) {
+      const size_t at = size_t(i) * n + i + 1, mirrored = size_t(i + 1) * n + i;
+      const double h = std::sqrt(w.bound[at - 1] * w.bound[mirrored + 1]);
+      w.inverse[at] += std::copysign(size * h, w.inverse[at]);
+      w.inverse[mirrored] = -w.inverse[at];
+    }
+  }
+
+  void enlarge(Worker& w, int32_t n, int32_t begin, double share) {
     const double factor = (1 + share) * (1 + 4 * kUnit);
     for (int32_t i = begin; i < n; ++i) {
       double& diagonal = w.bound[size_t(i) * n + i];
       diagonal *= factor;
       w.root[i] = std::sqrt(diagonal);
-      if (!(diagonal > kLeast && diagonal < kLargest)) return kInfinity;
+      if (!(diagonal > kLeast && diagonal < kLargest)) sound_ = false;
     }
-    return share;
   }
 
   // N, column by column; the pivots stand where L has zeros.
@@ -214,7 +244,9 @@ class Sweep {
     }
     const double unit_t = (std::max(multiply_add_roundings(t, p, t),
                                     multiply_add_roundings(p, p, t)) + 4) * kUnit;
-    const double unit_p = (std::max(multiply_add_roundings(t, p, p), p) + 8) * kUnit;
+    // Of pairs the factors are high parts, off by one rounding: so are L_Tp, L_pp and D here.
+    const double unit_p =
+        (std::max(multiply_add_roundings(t, p, p), p) + (wide_ ? 12 : 8)) * kUnit;
     double squares = 0.0, kappas = 0.0, turn = 0.0;
     std::vector<double>& size = w.left;  // sqrt(H_jj) of the new rows
     size.resize(p);
@@ -249,7 +281,7 @@ class Sweep {
     const double errors = std::sqrt(squares) + 2 * turn * std::sqrt(double(p));
     const double rounded =
         2 * errors * (std::sqrt(double(t)) + 2 * std::sqrt(double(p)) + 2 * std::sqrt(kappas));
-    return weights_.inflation * rounded * (1 + (1 + share_) / share_);
+    return rounded * outweighing();
   }
 
   // Of two rows with the inner product h, given the product of their sizes; at least that.
@@ -279,6 +311,37 @@ class Sweep {
     }
     etas_[node] = eta;
     firsts_[node] = first;
+  }
+
+  // The same, with sqrt(H_ii H_jj) for areas: sums over the rows of a column are enough then.
+  void add_wide_errors(Worker& w, int32_t node) {
+    const ProofFactor& f = factors_[node];
+    const int32_t n = f.rows, e = f.eliminated;
+    const double* root = w.root.data();
+    double products = 0.0, most = 0.0;
+    for (int32_t k = 0; k < e; k += 2) {
+      const double d = size_of(f, k + 1, k);
+      double first = 0.0, second = 0.0;
+      for (int32_t i = k + 2; i < n; ++i) {
+        const double l1 = size_of(f, i, k), l2 = size_of(f, i, k + 1);
+        first += root[i] * l1;
+        second += root[i] * l2;
+        most = std::max(most, std::max(l1, l2) * (1 + d));
+      }
+      first += root[k];
+      second += root[k + 1];
+      products += d * first * second;
+      if (!(d > kLeast)) most = kInfinity;
+    }
+    if (!(most < kLargest)) sound_ = false;
+    double left = 0.0;
+    const float* rest = f.rest.data();
+    for (int32_t j = e; j < n; ++j) {
+      double column = 0.0;
+      for (int32_t i = j + 1; i < n; ++i) column += *rest++ * root[i];
+      left += column * root[j];
+    }
+    etas_[node] = f.update * products + f.entry * left;
   }
 
   // In lanes, so that compilers may use vectors.
@@ -356,18 +419,19 @@ class Sweep {
     down.rows = rows;
     down.inflation = inflation;
     down.bound.resize(size_t(rows) * rows);
-    down.inverse.resize(size_t(rows) * rows);
+    if (!wide_) down.inverse.resize(size_t(rows) * rows);
     for (int32_t j = 0; j < rows; ++j) {
       const size_t from = size_t(at[j]) * n, to = size_t(j) * rows;
       for (int32_t i = 0; i < rows; ++i) {
         down.bound[to + i] = w.bound[from + at[i]];
-        down.inverse[to + i] = w.inverse[from + at[i]];
+        if (!wide_) down.inverse[to + i] = w.inverse[from + at[i]];
       }
     }
   }
 
   const FrontTree& tree_;
   const std::vector<ProofFactor>& factors_;
+  bool wide_;
   ProofWeights weights_;
   double share_;
   Team team_;
@@ -388,10 +452,10 @@ double SweepBound::log_error(double weight) const {
 }
 
 SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
-                           const ProofWeights& weights, double share, int threads,
+                           bool wide, const ProofWeights& weights, double share, int threads,
                            Control& control) {
   if (tree.num_nodes() == 0) return {};
-  return Sweep(tree, factors, weights, share, threads, control).run();
+  return ProofSweep(tree, factors, wide, weights, share, threads, control).run();
 }
 
 }  // namespace planaris

@@ -5,6 +5,9 @@
 // moves log |Pf M| by Δ_ij G_ij to first order, and has the nuclear norm 2 |Δ_ij| area_ij,
 // area² = H_ii H_jj - H_ij². Both matrices are computed on the rows of every front, from the root
 // down; diagonals of H are enlarged on the way by more than rounding takes.
+//
+// If L and D are pairs of doubles, errors are so small that G is not needed. H is computed from
+// their high parts: what those leave out counts as one more rounding of the sweep.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +22,9 @@ namespace planaris {
 struct SweepBound {
   bool sound = true;
   double eta = 0.0;    // half of a bound on the nuclear norm of all errors
-  double first = 0.0;  // bound on what they do to first order
+  double first = 0.0;  // bound on what they do to first order; of pairs, infinite
   double inflation = 0.0;  // most that a diagonal of H was enlarged by, in all, relative
-  // Per edge: entry of G at its join, and the area of its two rows, both as swept down.
+  // Per edge, not of pairs: entry of G at its join, and the area of its two rows, as swept down.
   std::vector<double> inverse, area;
 
   // Bound on how far log |Pf| of the matrix that was to be eliminated is from that of M; tests
@@ -29,9 +32,10 @@ struct SweepBound {
   double log_error(double weight = 1.0) const;
 };
 
-// `share`: the error of G_ij is kept below so many times area_ij.
+// `wide`: whether the factors were pairs. `share`: the error of G_ij is kept below so many times
+// area_ij.
 SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
-                           const ProofWeights& weights, double share, int threads,
+                           bool wide, const ProofWeights& weights, double share, int threads,
                            Control& control);
 
 }  // namespace planaris

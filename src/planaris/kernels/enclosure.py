@@ -25,8 +25,9 @@ class PfaffianEnclosure:
 
     Attributes
     ----------
-    radii : bool
-        Whether radii were carried along; if not, errors were swept down.
+    radii, wide : bool
+        Whether radii were carried along, if not, errors were swept down; and whether entries were
+        pairs of doubles.
     sound : bool
         False where nothing is proved: a pivot may vanish, or a number left the range.
     negative : bool
@@ -46,6 +47,7 @@ class PfaffianEnclosure:
     """
 
     radii: bool
+    wide: bool
     sound: bool
     negative: bool
     mantissa: float
@@ -79,6 +81,7 @@ def enclose(
     order: EliminationOrder,
     *,
     radii: bool,
+    wide: bool = False,
     share: float = SHARE,
     weights: _core.ProofWeights | None = None,
     budget: Budget = ALONE,
@@ -88,7 +91,7 @@ def enclose(
     Legs i, j of a face meet at ``exp(f_i + f_j)``, ``f`` being ``scale - gauged`` as real
     numbers, and the legs of an edge at ``±exp(scale + scale)``. ``radii`` carries a bound with
     every entry, good at low temperatures; without, errors are bounded by a sweep afterwards,
-    good at high ones.
+    good at high ones. ``wide`` calculates with pairs of doubles.
     """
     found = elimination._core.enclose(
         gauged,
@@ -97,6 +100,7 @@ def enclose(
         order.earliest,
         order.rank,
         radii,
+        wide,
         share,
         _core.ProofWeights() if weights is None else weights,
         budget.workers(),
@@ -104,6 +108,7 @@ def enclose(
     )
     return PfaffianEnclosure(
         radii=radii,
+        wide=wide,
         sound=found.sound,
         negative=found.negative,
         mantissa=found.mantissa,

@@ -7,6 +7,7 @@ interval is: it holds for any.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,12 @@ from planaris.budget import Budget
 from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
 from planaris.kernels.pfaffian import any_order
 from planaris.planar.pfaffian.entries import Entries
-from planaris.planar.pfaffian.precision_ladder import agreements, assigned_entries, ordered_entries
+from planaris.planar.pfaffian.precision_ladder import (
+    agreements,
+    assigned_entries,
+    flipped_entries,
+    ordered_entries,
+)
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
 from planaris.typing import FloatArray
@@ -28,6 +34,12 @@ if TYPE_CHECKING:
 WARM_DEPTH = 12.0
 """Sums of moats around a face up to which errors are swept down the tree rather than carried up:
 the sweep's bound grows exponentially with that depth, radii with the size of what is warm."""
+
+WARM_COUPLING = 1.25
+"""Mean size of couplings up to which no ground state is needed."""
+
+NARROW, NARROW_PER_SPIN = 1e-9, 5e-14
+"""Where an interval is wider, by more than units of its last place, other bounds are tried."""
 
 PROOF_SLACK = 0.1
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
@@ -46,23 +58,50 @@ def prove_log_partition(
     reason = _refusal(couplings)
     if reason:
         return reason
-    surface = evaluator.genus > 0
-    entries = (surface_entries if surface else proof_entries)(evaluator, couplings, budget)
-    tolerance = log_partition_tolerance(evaluator.num_spins)
-    best: LogPartition | None = None
-    for radii in _methods(entries):
-        if surface:
-            total = enclose_structures(evaluator, entries, radii=radii, budget=budget)
-        else:
-            total = enclose_entries(evaluator, entries, radii=radii, budget=budget)
-        proved = log_partition_from(evaluator, entries, total)
-        if proved is not None and (best is None or proved.gap < best.gap):
-            best = proved
-        if best is not None and best.gap <= tolerance:
-            return replace(best, certificate=evaluator.certificate(couplings))
+    best = _narrowest(evaluator, couplings, budget)
+    if best is not None and best.gap <= log_partition_tolerance(evaluator.num_spins):
+        return replace(best, certificate=evaluator.certificate(couplings))
     width = "none" if best is None else f"{best.gap:.1e}"
-    cancels = ", or what is summed with signs cancels" if surface else ""
+    cancels = ", or what is summed with signs cancels" if evaluator.genus else ""
     return f"too cold or too large for the bound of rounding errors{cancels}: {width}"
+
+
+def _narrowest(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> LogPartition | None:
+    """Return the narrowest interval of several bounds, or the first that is narrow enough."""
+    enclosed = enclose_structures if evaluator.genus else enclose_entries
+    aim = max(NARROW, NARROW_PER_SPIN * evaluator.num_spins)
+    best: LogPartition | None = None
+    try:
+        for entries, radii, wide in _bounds(evaluator, couplings, budget):
+            total = enclosed(evaluator, entries, radii=radii, wide=wide, budget=budget)
+            proved = log_partition_from(evaluator, entries, total)
+            if proved is not None and (best is None or proved.gap < best.gap):
+                best = proved
+            if best is not None and best.gap <= aim + 4 * math.ulp(best.value):
+                break
+    except TimeoutError:
+        if best is None or best.gap > log_partition_tolerance(evaluator.num_spins):
+            raise
+    return best
+
+
+def _bounds(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> Iterator[tuple[Entries, bool, bool]]:
+    """Yield entries, whether to carry radii, and whether in pairs of doubles: likely ways first."""
+    models = evaluator.models
+    if models is not None and np.abs(couplings).mean() <= WARM_COUPLING:
+        yield flipped_entries(evaluator, models, couplings, budget), False, True
+    entries = (surface_entries if evaluator.genus else proof_entries)(evaluator, couplings, budget)
+    if entries.deepest > WARM_DEPTH:
+        yield entries, True, False
+        yield entries, True, True
+        yield entries, False, True
+    else:
+        yield entries, False, True
+        yield entries, True, True
 
 
 def prove_marginals(
@@ -123,12 +162,6 @@ def surface_entries(evaluator: PfaffianEvaluator, couplings: FloatArray, budget:
     return replace(entries, order=any_order(evaluator.split.num_edges))
 
 
-def _methods(entries: Entries) -> tuple[bool, bool]:
-    """Return whether to carry radii: the likely way first, then the other."""
-    cold = entries.deepest > WARM_DEPTH
-    return cold, not cold
-
-
 def enclose_entries(
     evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, **options: Any
 ) -> PfaffianEnclosure:
@@ -145,7 +178,7 @@ def enclose_entries(
 
 
 def enclose_structures(
-    evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, budget: Budget
+    evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, wide: bool, budget: Budget
 ) -> PfaffianEnclosure:
     """Enclose the mean of the Pfaffians of all sign structures: the sum over cuts.
 
@@ -155,7 +188,7 @@ def enclose_structures(
     total = slack = Fraction(0)
     for flips in evaluator.flips:
         turned = entries.with_signs(flips)
-        found = enclose_entries(evaluator, turned, radii=radii, budget=budget)
+        found = enclose_entries(evaluator, turned, radii=radii, wide=wide, budget=budget)
         if not (found.sound and found.own_error < 0.5):
             return replace(found, sound=False)
         odd = found.negative != bool(np.count_nonzero(turned.signs < 0) % 2)
@@ -192,7 +225,7 @@ def log_partition_from(
     )
     _, _, excess = enclose_sum(scale, found.mantissa, found.exponent + components, 0.0)
     stats: Stats = {
-        "precision": "double",
+        "precision": "double-double" if found.wide else "double",
         "bound": "radii" if found.radii else "sweep",
         "error": found.error,
         "entries": found.entries,
@@ -206,7 +239,7 @@ def log_partition_from(
         num_variables=evaluator.num_spins,
         method="planar",
         proved=True,
-        excess=None if evaluator.genus else float(excess),  # the gauge is no ground state there
+        excess=None if entries.packing is None else float(excess),  # relative to a ground state
         stats=stats,
     )
 
@@ -258,9 +291,14 @@ def enclose_sum(
     tuple
         The ends, rounded outwards, and the middle.
     """
-    middle = math.fsum(terms)  # rounded once
-    log = Fraction(middle) + log_of(mantissa) + twos * LOG_2
-    slack = Fraction(error) + abs(Fraction(middle)) / 2**53 + (abs(twos) + 1) * LOG_ERROR
-    lower = math.nextafter(float(log - slack), -math.inf)
-    upper = math.nextafter(float(log + slack), math.inf)
-    return lower, upper, log
+    high = math.fsum(terms)  # rounded once
+    low = math.fsum([*terms, -high])
+    log = Fraction(high) + Fraction(low) + log_of(mantissa) + twos * LOG_2
+    slack = Fraction(error) + abs(Fraction(low)) / 2**53 + (abs(twos) + 1) * LOG_ERROR
+    return -_rounded_up(slack - log), _rounded_up(log + slack), log
+
+
+def _rounded_up(x: Fraction) -> float:
+    """Return the least double that is not below a number."""
+    nearest = float(x)
+    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)

@@ -12,7 +12,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.cuts import CutPacking
-from planaris.kernels.pfaffian import any_order
+from planaris.kernels.pfaffian import PlaneModels, any_order
 from planaris.matching.tjoins import TJoin
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed
@@ -69,9 +69,7 @@ def attempts(
         moderate = WEAK_COUPLING < largest <= MODERATE_COUPLING
         if moderate and models is not None and not evaluator.in_batches:
             # Large plane models: a low state will do, and no pivot is below its join.
-            spins = models.flipped_state(couplings, budget=budget)
-            entries = _entries(evaluator, couplings, spins)
-            yield replace(entries, order=any_order(evaluator.split.num_edges)), False
+            yield flipped_entries(evaluator, models, couplings, budget), False
         spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
         entries = replace(_entries(evaluator, couplings, spins), packing=unsatisfied.certificate)
         if WEAK_COUPLING < largest <= MODERATE_COUPLING:
@@ -121,6 +119,14 @@ def _entries(evaluator: PfaffianEvaluator, couplings: FloatArray, spins: Int8Arr
     relative = np.where(agreements(evaluator, spins), couplings, -couplings)
     gauged = np.concatenate([relative, np.zeros(evaluator.split.num_edges - evaluator.num_edges)])
     return Entries(spins, gauged, np.zeros(2 * len(gauged)), evaluator.elimination.signs)
+
+
+def flipped_entries(
+    evaluator: PfaffianEvaluator, models: PlaneModels, couplings: FloatArray, budget: Budget
+) -> Entries:
+    """Return the entries of a plane model relative to a low state, in the dissection's order."""
+    entries = _entries(evaluator, couplings, models.flipped_state(couplings, budget=budget))
+    return replace(entries, order=any_order(evaluator.split.num_edges))
 
 
 def ordered_entries(

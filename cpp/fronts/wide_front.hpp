@@ -1,0 +1,173 @@
+// Elimination of a dense skew-symmetric front in a given order, entries being pairs of doubles: its
+// roundings are some 2^45 times smaller than in doubles. Radii, if any, are carried along as in
+// fronts/radius_front.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/scaled.hpp"
+#include "fronts/radius_front.hpp"
+#include "fronts/wide_update.hpp"
+
+namespace planaris {
+
+struct WideBuffers {
+  std::vector<double> kept, kept_low, left, right;
+  WidePacking pairs;
+  Packing packing;
+};
+
+// 1 / d within 16 u² of its size, for 2^-900 < |d| < 2^900. With q = 1 / d_high, rounded, and
+// r = 1 - q d, |r| < 2.1 u, it is q (1 + r + r² + …): leaving out r² takes 4.5 u², the three
+// roundings of r at most 5 u², that of q r 2.1 u².
+inline TwoDoubles wide_inverse(const TwoDoubles& d) {
+  const double q = 1.0 / d.high;
+  const double r = std::fma(-q, d.high, 1.0) - q * d.low;
+  return TwoDoubles::sum(q, q * r);
+}
+
+class WideFront {
+ public:
+  static constexpr double kUnit = 0x1p-53, kRead = RadiusFront::kRead, kTiny = RadiusFront::kTiny;
+  // Times the fresh error of an update, 2^-100 at least, more than underflows of a factor.
+  static constexpr double kTinyFactor = 0x1p-950;
+  static constexpr int kMostRows = 4000;  // radii are rounded no more often
+
+  // `a` holds rows × rows numbers, column-major, of which the strict lower triangle counts; so does
+  // `r`, unless it is null.
+  WideFront(PairMatrix<double> a, double* r, int rows, double weight,
+                  WideBuffers& buffers, const ParallelFor& parallel, double underflow = 1.0)
+      : a_(a), r_(r), n_(rows), weight_(weight), underflow_(underflow), buffers_(buffers),
+        parallel_(parallel) {}
+
+  // Eliminates the first rows, pair by pair. Returns false if a pivot is not known to differ from
+  // zero. Factors L and pivots are left as in FrontElimination.
+  bool run(int eliminated) {
+    if (n_ > kMostRows) return false;
+    const double updates = updates_error(eliminated);
+    update_ = weight_ * (2 * updates + kQuotient) * kRead;
+    entry_ = weight_ * updates * kRead;
+    for (auto* kept : {&buffers_.kept, &buffers_.kept_low}) kept->resize(size_t(n_) * kWindow);
+    for (auto* of : {&buffers_.left, &buffers_.right}) of->resize(r_ ? size_t(n_) * 2 * kWindow : 0);
+    for (int k0 = 0; k0 < eliminated; k0 += kWindow) {
+      const int stop = std::min(k0 + kWindow, eliminated);
+      for (int k = k0; k < stop; k += kPanel) {
+        const int panel = std::min(k + kPanel, stop);
+        for (int pair = k; pair < panel; pair += 2) {
+          if (!take_pivot(pair, k0)) return false;
+          update(pair, pair + 2, k0, pair + 2, panel, nullptr);
+        }
+        update(k, panel, k0, panel, stop, nullptr);
+      }
+      update(k0, stop, k0, stop, n_, parallel_);
+    }
+    return true;
+  }
+
+  static constexpr double kQuotient = 32 * kUnit * kUnit;  // of factors v / d: 8 u² and 16 u²
+
+  // All updates of an entry are off by no more than this times the entry that is left and twice
+  // all products: each adds its error relative to the entry before it and to its products, and the
+  // entry before all of them is at most the one after them and all products.
+  static double updates_error(int eliminated) {
+    const int windows = (eliminated + kWindow - 1) / kWindow;
+    return (windows * wide_update_error(kWindow) + kWindow / kPanel * wide_update_error(kPanel) +
+            kPanel / 2 * wide_update_error(2)) * kRead;
+  }
+
+  // Bound on the error of an entry that is left, with its radius as computed.
+  double handed_on(double high, double radius) const {
+    return (radius + entry_ * std::fabs(high)) * kRead + underflow_ * kTiny;
+  }
+
+  // Bound on how far the logarithm of the product of the high parts of all pivots is off.
+  double log_error() const { return log_error_; }
+
+ private:
+  static constexpr int kWindow = 64, kPanel = 16;
+
+  TwoDoubles at(int i, int j) const {
+    const size_t k = size_t(j) * a_.step + i;
+    return {a_.high[k], a_.low[k]};
+  }
+  void set(int i, int j, const TwoDoubles& value) {
+    const size_t k = size_t(j) * a_.step + i;
+    a_.high[k] = value.high;
+    a_.low[k] = value.low;
+  }
+  double* column(std::vector<double>& of, int j) const { return of.data() + size_t(j) * n_; }
+
+  bool take_pivot(int k, int window) {
+    const TwoDoubles d = -at(k + 1, k);
+    const double size = std::fabs(d.high);
+    if (!(size > 0x1p-900 && size < 0x1p900)) return false;
+    if (r_ && !take_radii(k, window, size)) return false;
+    log_error_ += kUnit * kRead;  // of high parts
+    const TwoDoubles inverse = wide_inverse(d);
+    double *u = column(buffers_.kept, k - window), *u_low = column(buffers_.kept_low, k - window),
+           *v = u + n_, *v_low = u_low + n_;
+    double *first = a_.high + size_t(k) * a_.step, *first_low = a_.low + size_t(k) * a_.step,
+           *second = first + a_.step, *second_low = first_low + a_.step;
+    std::copy(first + k + 2, first + n_, u + k + 2);
+    std::copy(first_low + k + 2, first_low + n_, u_low + k + 2);
+    std::copy(second + k + 2, second + n_, v + k + 2);
+    std::copy(second_low + k + 2, second_low + n_, v_low + k + 2);
+    wide_factors(n_ - k - 2, inverse.high, inverse.low, first + k + 2, first_low + k + 2,
+                 second + k + 2, second_low + k + 2);
+    set(k + 1, k, d);
+    return true;
+  }
+
+  // Writes the columns that update radii.
+  bool take_radii(int k, int window, double size) {
+    const double *ru = r_ + size_t(k) * n_, *rv = ru + n_;
+    const double share = handed_on(size, ru[k + 1]) / size * kRead;
+    if (!(share < 0.5)) return false;
+    const double ratio = share / (1 - share) * kRead;
+    log_error_ += ratio * kRead;
+    const double half = 0.5 / size, grown = (1 + ratio) * kRead;
+    const double turned = 0.5 * (ratio + update_) * kRead, tiny = underflow_ * kTinyFactor;
+    const int c = 2 * (k - window);
+    double *e1 = column(buffers_.left, c), *z1 = e1 + n_, *e2 = z1 + n_, *z2 = e2 + n_;
+    for (int i = k + 2; i < n_; ++i) {
+      const double u = std::fabs(at(i, k).high), v = std::fabs(at(i, k + 1).high);
+      const double radius_u = handed_on(u, ru[i]), radius_v = handed_on(v, rv[i]);
+      e1[i] = (v / size + half * radius_v + tiny) * grown;
+      z1[i] = (radius_u + turned * u) * kRead;
+      e2[i] = (u / size + half * radius_u + tiny) * grown;
+      z2[i] = (radius_v + turned * v) * kRead;
+    }
+    double* right = column(buffers_.right, c) + k + 2;
+    for (const double* from : {z1, e1, z2, e2}) {
+      std::copy(from + k + 2, from + n_, right);
+      right += n_;
+    }
+    return true;
+  }
+
+  // Applies the pairs of columns [from, to) to rows from `first` on of the columns up to `last`.
+  void update(int from, int to, int window, int first, int last, const ParallelFor& parallel) {
+    const PairMatrix<const double> l{a_.high, a_.low, a_.step};
+    const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
+    wide_rank_update_lower(n_ - first, last - first, to - from, l.from(first, from),
+                           kept.from(first, from - window), a_.from(first, first), buffers_.pairs,
+                           parallel);
+    if (!r_) return;
+    rank_update_lower(n_ - first, last - first, 2 * (to - from),
+                      column(buffers_.left, 2 * (from - window)) + first, n_,
+                      column(buffers_.right, 2 * (from - window)) + first, n_,
+                      r_ + size_t(first) * n_ + first, n_, buffers_.packing, parallel);
+  }
+
+  PairMatrix<double> a_;
+  double* r_;
+  int n_;
+  double weight_, underflow_;  // of roundings and of underflow; tests change them
+  WideBuffers& buffers_;
+  const ParallelFor& parallel_;
+  double update_ = 0.0, entry_ = 0.0, log_error_ = 0.0;
+};
+
+}  // namespace planaris

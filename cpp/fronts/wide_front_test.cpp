@@ -1,0 +1,162 @@
+#include "fronts/wide_front.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "third_party/doctest/doctest.h"
+
+using namespace planaris;
+
+namespace {
+
+// The sum of numbers, rounded once or so: partial sums that do not overlap (Shewchuk).
+double exact_sum(const std::vector<double>& numbers) {
+  std::vector<double> partials;
+  for (double x : numbers) {
+    std::vector<double> next;
+    for (double y : partials) {
+      const double s = x + y, other = s - x, lost = (x - (s - other)) + (y - other);
+      if (lost != 0.0) next.push_back(lost);
+      x = s;
+    }
+    next.push_back(x);
+    partials = std::move(next);
+  }
+  double total = 0.0;
+  for (double x : partials) total += x;
+  return total;
+}
+
+struct Pairs {
+  std::vector<double> high, low;
+
+  Pairs(size_t count, std::mt19937_64& random, double spread) {
+    std::normal_distribution<double> normal;
+    for (size_t k = 0; k < count; ++k) {
+      high.push_back(normal(random) * std::exp(spread * normal(random)));
+      low.push_back(high[k] * 0x1p-54 * std::tanh(normal(random)));
+    }
+  }
+};
+
+void add_product(std::vector<double>& terms, double a, double b) {
+  const double p = a * b;
+  terms.push_back(p);
+  terms.push_back(std::fma(a, b, -p));
+}
+
+}  // namespace
+
+TEST_CASE("sums of products of pairs are as close as claimed, and hardly closer than to the last pair") {
+  std::mt19937_64 random(1);
+  WidePacking packing;
+  for (int depth : {2, 16, 64}) {
+    for (int rows : {3, 8, 21}) {
+      const int columns = rows - 1;
+      const double spread = depth == 16 ? 8.0 : 0.5;
+      const Pairs x(size_t(rows) * depth, random, spread), y(size_t(rows) * depth, random, spread),
+          c(size_t(rows) * rows, random, spread);
+      Pairs found = c;
+      wide_rank_update_lower(rows, columns, depth, {x.high.data(), x.low.data(), rows},
+                             {y.high.data(), y.low.data(), rows},
+                             {found.high.data(), found.low.data(), rows}, packing, nullptr);
+      for (int j = 0; j < columns; ++j) {
+        for (int i = j + 1; i < rows; ++i) {
+          const size_t at = size_t(j) * rows + i;
+          std::vector<double> terms{-found.high[at], -found.low[at], c.high[at], c.low[at]};
+          double size = std::fabs(c.high[at]);
+          for (int t = 0; t < depth; ++t) {
+            const size_t a = size_t(t) * rows + i, b = size_t(t) * rows + j;
+            add_product(terms, x.high[a], y.high[b]);
+            add_product(terms, x.high[a], y.low[b]);
+            add_product(terms, x.low[a], y.high[b]);
+            add_product(terms, x.low[a], y.low[b]);
+            size += std::fabs(x.high[a] * y.high[b]);
+          }
+          CHECK(std::fabs(exact_sum(terms)) <= wide_update_error(depth) * size);
+          CHECK(std::fabs(found.low[at]) <= 0x1p-53 * std::fabs(found.high[at]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("inverses and factors are as close as claimed") {
+  std::mt19937_64 random(2);
+  for (int count : {1, 7, 8, 67}) {
+    const Pairs u(count, random, 30.0), v(count, random, 30.0), d(1, random, 30.0);
+    const TwoDoubles inverse = wide_inverse({d.high[0], d.low[0]});
+    std::vector<double> one{-1.0};
+    for (double s : {d.high[0], d.low[0]}) {
+      for (double t : {inverse.high, inverse.low}) add_product(one, s, t);
+    }
+    CHECK(std::fabs(exact_sum(one)) <= 16 * 0x1p-106);
+    Pairs first = u, second = v;
+    wide_factors(count, inverse.high, inverse.low, first.high.data(), first.low.data(),
+                 second.high.data(), second.low.data());
+    for (int k = 0; k < count; ++k) {
+      std::vector<double> by_v{-first.high[k], -first.low[k]}, by_u{second.high[k], second.low[k]};
+      for (double t : {inverse.high, inverse.low}) {
+        for (double s : {v.high[k], v.low[k]}) add_product(by_v, s, t);
+        for (double s : {u.high[k], u.low[k]}) add_product(by_u, s, t);
+      }
+      CHECK(std::fabs(exact_sum(by_v)) <= 8 * 0x1p-106 * std::fabs(v.high[k] * inverse.high));
+      CHECK(std::fabs(exact_sum(by_u)) <= 8 * 0x1p-106 * std::fabs(u.high[k] * inverse.high));
+    }
+  }
+}
+
+namespace {
+
+// Eliminates the first two of four rows, d between them, u below the first and v below the second,
+// with u₃ = v₂ = 0: the radius of what is left, and its distance from v₃ u₂ / d. Times 2^200.
+struct Left {
+  double radius, distance;
+};
+
+template <class Eliminate>
+Left underflown(double d, double u2, double v3, const Eliminate& eliminate) {
+  std::vector<double> a(16, 0.0), r(16, 0.0);
+  a[1] = -d;  // column 0: the pivot, as it stands below the diagonal
+  a[2] = u2;
+  a[4 + 3] = v3;
+  const double radius = eliminate(a, r);
+  const double exact = (v3 * 0x1p100) / d * (u2 * 0x1p100);
+  return {radius * 0x1p200, std::fabs(a[2 * 4 + 3] * 0x1p200 - exact)};
+}
+
+double by_doubles(std::vector<double>& a, std::vector<double>& r, double underflow) {
+  RadiusBuffers buffers;
+  const ParallelFor none;
+  RadiusFront front(a.data(), r.data(), 4, 1.0, buffers, none, underflow);
+  REQUIRE(front.run(2));
+  return front.handed_on(a[11], r[11]);
+}
+
+double by_pairs(std::vector<double>& a, std::vector<double>& r, double underflow) {
+  WideBuffers buffers;
+  const ParallelFor none;
+  std::vector<double> low(16, 0.0);
+  WideFront front({a.data(), low.data(), 4}, r.data(), 4, 1.0, buffers, none, underflow);
+  REQUIRE(front.run(2));
+  return front.handed_on(a[11], r[11]);
+}
+
+}  // namespace
+
+TEST_CASE("radii cover what underflows, in a factor and in a product") {
+  for (const auto run : {by_doubles, by_pairs}) {
+    for (double underflow : {1.0, 0.0}) {
+      const auto eliminate = [&](auto& a, auto& r) { return run(a, r, underflow); };
+      // v / d vanishes, but not its product with u.
+      const Left factor = underflown(0x1p100, 0x1p700, 0x1p-1000, eliminate);
+      CHECK(factor.distance > 0.0);
+      CHECK((factor.distance <= factor.radius) == (underflow == 1.0));
+      // The product of two such numbers vanishes.
+      const Left product = underflown(1.0, 0x1p-540, 0x1p-540, eliminate);
+      CHECK(product.distance > 0.0);
+      CHECK((product.distance <= product.radius) == (underflow == 1.0));
+    }
+  }
+}

@@ -1,0 +1,50 @@
+// C += X Yᵀ on a lower triangle in pairs of doubles, with a bound on what rounding does to it.
+//
+// A pair (high, low) stands for high + low, |low| <= u |high|, u = 2^-53. Exponents are those of
+// doubles: where a low part underflows, 2^-1074 is lost.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fronts/rank_update.hpp"
+
+namespace planaris {
+
+// High and low parts of a column-major matrix.
+template <class Number>
+struct PairMatrix {
+  Number *high = nullptr, *low = nullptr;
+  int64_t step = 0;  // from column to column
+
+  PairMatrix from(int64_t row, int64_t column) const {
+    return {high + row + column * step, low + row + column * step, step};
+  }
+};
+
+// Buffers that one thread reuses from call to call.
+struct WidePacking {
+  std::vector<double> rows, columns;
+};
+
+// C[i, j] += Σ_t X[i, t] Y[j, t] for 0 ≤ j < columns, j < i < rows. Entries on and above the
+// diagonal may be overwritten with anything. Every result is the same on all processors.
+void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const double> x,
+                            PairMatrix<const double> y, PairMatrix<double> c, WidePacking& packing,
+                            const ParallelFor& parallel);
+
+// Columns u and v, both pairs, become v / d and -u / d, given the inverse of d: within 8 u² of their
+// size times that inverse, and within 2^-1071. Of (a + a_low)(b + b_low) the product of both low
+// parts is left out, u² of it; the others add up to at most 3 u of it and are rounded three times.
+void wide_factors(int count, double inverse, double inverse_low, double* u, double* u_low, double* v,
+                  double* v_low);
+
+// An entry is off by at most this times |C| + Σ |x y|, and by 2^-1072 per product where numbers
+// underflow. Proof, m being the depth: sums of high parts are split without error, so what is
+// rounded is the sum of low parts. They add up to u |C| + 3 u Σ|x y| + m u (|C| + Σ|x y|) in size
+// and are rounded m + 3 times at most; x_low y_low, left out, is below u² |x y|.
+constexpr double wide_update_error(int depth) {
+  return (depth + 4.0) * (depth + 4.0) * 0x1p-106 * (1 + 0x1p-30);
+}
+
+}  // namespace planaris
