@@ -103,6 +103,19 @@ def batches(size: int, beta: float, rows: int, counts: list[int]) -> None:
     )
 
 
+def samples(size: int, rows: int, counts: list[int]) -> None:
+    """Time one sample of each of many models of one graph."""
+    plan = pl.plan(pl.generate.square_lattice(size, size))
+    J = np.random.default_rng(0).standard_normal((rows, plan.num_edges))
+    found = {}
+
+    def draw(threads: int) -> None:
+        found[threads] = plan.sample(J, 1, 0, threads=threads)
+
+    table(f"{rows} models {size}², a sample each", draw, counts)
+    assert all(np.array_equal(found[counts[0]], other) for other in found.values())
+
+
 def with_fields(counts: list[int], marginals: int, log_z: int) -> None:
     """Time exact sums of lattices with external fields."""
     rng = np.random.default_rng(0)
@@ -133,6 +146,8 @@ def main() -> None:
     for beta in (1.0, 10.0):
         batches(21, beta, 64 if quick else 4096, everything)
         batches(50, beta, 16 if quick else 512, ends)
+        batches(*((60, beta, 4) if quick else (100, beta, 128)), ends)
+    samples(21, 16 if quick else 512, everything)
     with_fields(ends, *((10, 12) if quick else (24, 28)))
 
 

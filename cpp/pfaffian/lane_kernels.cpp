@@ -25,36 +25,6 @@ double last_digit(uint64_t edge, uint64_t draw) {
 
 }  // namespace
 
-LaneSizes lane_sizes(const FrontTree& tree) {
-  LaneSizes sizes;
-  const auto packed = [](int64_t b) { return b * (b - 1) / 2; };
-  int64_t up = 0, down = 0;
-  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
-    const int64_t n = tree.rows(node), b = tree.boundary_rows(node);
-    sizes.rows = std::max(sizes.rows, n);
-    sizes.factors += n * tree.own_rows(node);
-    if (!tree.is_leaf(node)) {
-      up -= packed(tree.boundary_rows(tree.left[node])) + packed(tree.boundary_rows(tree.right[node]));
-    }
-    up += packed(b);
-    sizes.up = std::max(sizes.up, up);
-  }
-  const auto square = [&](int32_t node) {
-    return int64_t(tree.boundary_rows(node)) * tree.boundary_rows(node);
-  };
-  for (int32_t node = tree.num_nodes() - 1; node >= 0; --node) {
-    down -= node + 1 == tree.num_nodes() ? 0 : square(node);
-    if (!tree.is_leaf(node)) down += square(tree.left[node]) + square(tree.right[node]);
-    sizes.down = std::max(sizes.down, down);
-  }
-  return sizes;
-}
-
-size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool marginals) {
-  const int64_t front = (sizes.rows + 34) * (sizes.rows + 16) + std::max(sizes.up, sizes.down);
-  return 64 * (size_t(front) + (marginals ? size_t(sizes.factors) : 0) + 9 * edges + 2 * vertices);
-}
-
 std::vector<LaneKernels> all_lane_kernels() {
   std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots}};
 #ifdef PLANARIS_X86

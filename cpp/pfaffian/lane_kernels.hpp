@@ -15,22 +15,15 @@
 
 #include "embedding/embedding.hpp"
 #include "fronts/front_tree.hpp"
+#include "pfaffian/lane_program.hpp"
 
 namespace planaris {
-
-// Room that an elimination in the order of the tree takes, in numbers.
-struct LaneSizes {
-  int64_t rows = 0, up = 0, down = 0, factors = 0;
-};
-LaneSizes lane_sizes(const FrontTree& tree);
-// Bytes that a group of rows takes, at most.
-size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool marginals);
 
 struct LaneProblem {
   const FrontTree& tree;
   RotationView graph;            // edges and chords
   std::span<const int8_t> signs;
-  LaneSizes sizes;
+  const LaneProgram& program;
   int32_t num_couplings;         // chords come after the edges; their couplings are zero
 };
 

@@ -100,110 +100,212 @@ struct Kernel {
     }
   }
 
-  // Eliminates the first `own` rows of a front, pair by pair; only the strict lower triangle
-  // counts. Leaves L below the pivots, which stand at (k + 1, k).
-  SIMD_TARGET static void eliminate_front(E* a, int64_t n, int64_t ld, int64_t own, E* kept) {
-    const int64_t panel = n > 160 ? 32 : 16;
-    for (int64_t k0 = 0; k0 < own; k0 += panel) {
-      const int64_t k1 = std::min(own, k0 + panel);
+  // A front in two parts: the columns of its own rows, all `n` rows of them, and the square that is
+  // left to the parent. Only the strict lower triangle counts.
+  struct Front {
+    E *own_columns, *rest;
+    int64_t n, own, ld, rest_ld;
+
+    // Entry (i, j) is column(j)[i].
+    E* column(int64_t j) const {
+      return j < own ? own_columns + j * ld : rest + (j - own) * rest_ld - own;
+    }
+  };
+
+  // Eliminates the front's own rows, pair by pair. `scaled` receives, for every pair (u, v) of
+  // columns, the pivot d at (u + 1, u) and below it -v / d and u / d: K⁻¹ needs them, negated these
+  // are the columns of L. There is room for one panel, or for all of them with `keep`.
+  SIMD_TARGET static void eliminate_front(const Front& f, E* scaled, int64_t scaled_ld, bool keep) {
+    const int64_t panel = f.n > 160 ? 32 : 16, n = f.n, ld = f.ld;
+    for (int64_t k0 = 0; k0 < f.own; k0 += panel) {
+      const int64_t k1 = std::min(f.own, k0 + panel);
+      const E* x = f.own_columns + k0 * ld;
+      E* y = keep ? scaled + k0 * scaled_ld : scaled;
       for (int64_t k = k0; k < k1; k += 2) {
-        E *u = a + k * ld, *v = u + ld;
+        E *u = f.own_columns + k * ld, *v = u + ld;
         if (k > k0) {
-          product(n - k - 1, 2, k - k0, a + k0 * ld + k + 1, ld, kept + k, ld, 1, u + k + 1, ld);
+          product(n - k - 1, 2, k - k0, x + k + 1, ld, y + k, scaled_ld, 1, u + k + 1, ld);
         }
-        E *keep_u = kept + (k - k0) * ld, *keep_v = keep_u + ld;
-        const E d = -u[k + 1], inverse = constant(S(1)) / d;
-        u[k + 1] = d;
+        E *y_u = y + (k - k0) * scaled_ld, *y_v = y_u + scaled_ld;
+        const E d = -u[k + 1], inverse = constant(S(1)) / d, minus = -inverse;
+        u[k + 1] = y_u[k + 1] = d;
         for (int64_t i = k + 2; i < n; ++i) {
-          const E a_u = u[i], a_v = v[i];
-          keep_u[i] = a_u;
-          keep_v[i] = a_v;
-          u[i] = a_v * inverse;
-          v[i] = -(a_u * inverse);
+          y_u[i] = v[i] * minus;
+          y_v[i] = u[i] * inverse;
         }
       }
-      for (int64_t j = k1; j < n; j += 4) {
-        const int columns = static_cast<int>(std::min<int64_t>(4, n - j));
-        product(n - j - 1, columns, k1 - k0, a + k0 * ld + j + 1, ld, kept + j, ld, 1,
-                a + j * ld + j + 1, ld);
+      for (int64_t j = k1; j < n;) {
+        const int64_t end = j < f.own ? f.own : n;
+        const int columns = static_cast<int>(std::min<int64_t>(4, end - j));
+        product(n - j - 1, columns, k1 - k0, x + j + 1, ld, y + j, scaled_ld, 1,
+                f.column(j) + j + 1, j < f.own ? ld : f.rest_ld);
+        j += columns;
       }
     }
   }
 
-  SIMD_TARGET static void add_faces(const FrontTree& tree, int32_t node, const E* weight, E* a,
-                                     int64_t ld) {
+  // Fills the front of a leaf: the legs of a face are joined, those of two faces are not.
+  SIMD_TARGET static void fill_from_faces(const FrontTree& tree, int32_t node, const E* weight,
+                                          const Front& front) {
     const int32_t *rows = tree.face_rows.data(), *legs = tree.face_legs.data();
+    const int64_t last = tree.face_begin[tree.leaf_faces[node + 1]];
     for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
       const int64_t end = tree.face_begin[f + 1];
       for (int64_t i = tree.face_begin[f]; i < end; ++i) {
         const E own = weight[legs[i] >> 1];
+        const int32_t row = rows[i];
         for (int64_t j = i + 1; j < end; ++j) {
           const E value = own * weight[legs[j] >> 1];
-          if (rows[i] > rows[j]) {
-            a[rows[j] * ld + rows[i]] += value;
+          if (row > rows[j]) {
+            front.column(rows[j])[row] = value;
           } else {
-            a[rows[i] * ld + rows[j]] -= value;
+            front.column(row)[rows[j]] = -value;
           }
         }
+        for (int64_t j = end; j < last; ++j) {
+          front.column(std::min(row, rows[j]))[std::max(row, rows[j])] = E{};
+        }
       }
     }
   }
 
-  // Fills columns of a front from what its children left, first those of the left child, then those
-  // of the right one; zeros elsewhere.
-  SIMD_TARGET static void add_children(const FrontTree& tree, int32_t node, const E* from, E* a,
-                                        int64_t n, int64_t ld) {
-    for (const int32_t child : {tree.left[node], tree.right[node]}) {
-      const int32_t* place = tree.place.data() + tree.boundary[child];
-      const int32_t rows = tree.boundary_rows(child);
-      for (int32_t j = 0; j < rows; ++j) {
-        E* column = a + place[j] * ld;
-        for (int64_t i = place[j] + 1; i < n; ++i) column[i] = E{};
-        for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = *from++;
+  // Fills columns of a front from what one child left; zeros in the rows of the other child.
+  SIMD_TARGET static void fill_from_child(const FrontTree& tree, int32_t child, int32_t other,
+                                          const E* from, int64_t from_ld, const Front& front) {
+    const int32_t* place = tree.place.data() + tree.boundary[child];
+    const int32_t* zero = tree.place.data() + tree.boundary[other];
+    const int32_t rows = tree.boundary_rows(child), zeros = tree.boundary_rows(other);
+    int32_t first = 0;
+    for (int32_t j = 0; j < rows; ++j, from += from_ld) {
+      E* column = front.column(place[j]);
+      while (first < zeros && zero[first] < place[j]) ++first;
+      if constexpr (Lanes) {
+        for (int32_t i = first; i < zeros; ++i) column[zero[i]] = E{};
+      } else {
+        for (int64_t i = place[j] + 1; i < front.n; ++i) column[i] = E{};
       }
+      for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = from[i];
     }
   }
 
-  static int64_t packed(int64_t rows) { return rows * (rows - 1) / 2; }
+  // Runs of a program, from `code` on; returns what comes after. `sources`: a zero, what the
+  // children left, the front. No branch depends on an entry.
+  SIMD_TARGET static const uint32_t* run_entries(const FrontProgram::Run* run,
+                                                 const FrontProgram::Run* last,
+                                                 const uint32_t* code, const E* const* sources,
+                                                 const E* scaled, E* front) {
+    for (; run < last; ++run) {
+      const int32_t terms = run->terms;
+      for (int32_t k = run->count; k > 0; --k) {
+        E sum = sources[code[1] >> 28][code[1] & 0x0fffffff];
+        for (int32_t t = 0; t < terms; ++t) {
+          const uint32_t term = code[t + 2];
+          sum = fused(front[term & 0xffff], scaled[term >> 16], sum);
+        }
+        front[code[0]] = sum;
+        code += terms + 2;
+      }
+    }
+    return code;
+  }
+
+  // Fills and eliminates a small front; `scaled` and `keep` as for eliminate_front.
+  SIMD_TARGET static void run_program(const FrontProgram& program, const int8_t* signs,
+                                      const int32_t* edges, const int32_t* legs, const E* weight,
+                                      const E* children, const Front& f, E* scaled, bool keep) {
+    const E zero = E{};
+    E* front = f.rest;
+    const E* const sources[] = {&zero, children, front};
+    for (const auto& [to, i, j] : program.products) {
+      front[to] = weight[legs[i] >> 1] * weight[legs[j] >> 1];
+    }
+    for (const auto& [to, i, j] : program.negative) {
+      front[to] = -(weight[legs[i] >> 1] * weight[legs[j] >> 1]);
+    }
+    for (int64_t k = 0; k < f.own; k += 2) {
+      const uint32_t start = program.pivots[k / 2];
+      f.own_columns[k * f.ld + k + 1] =
+          sources[start >> 28][start & 0x0fffffff] - constant(S(signs[edges[k / 2]]));
+    }
+    const FrontProgram::Run* const runs = program.runs.data();
+    const FrontProgram::Scaling* scaling = program.scalings.data();
+    const uint32_t* code = program.code.data();
+    int32_t done = 0, divided = 0;
+    for (int64_t k = 0; k < f.own; k += 2) {
+      const FrontProgram::Pair& pair = program.pairs[k / 2];
+      code = run_entries(runs + done, runs + pair.runs, code, sources, scaled, front);
+      done = pair.runs;
+      E& pivot = f.own_columns[k * f.ld + k + 1];
+      const E d = -pivot, inverse = constant(S(1)) / d, minus = -inverse;
+      pivot = scaled[k * f.n + k + 1] = d;
+      for (; divided < pair.of_u; ++divided, ++scaling) {
+        scaled[scaling->to] = front[scaling->from] * inverse;
+      }
+      for (; divided < pair.of_v; ++divided, ++scaling) {
+        scaled[scaling->to] = front[scaling->from] * minus;
+      }
+    }
+    run_entries(runs + done, runs + program.runs.size(), code, sources, scaled, front);
+    if (!keep) return;
+    for (const int32_t place : program.zeros) scaled[place] = E{};
+  }
+
+  // Fills a large front, and joins its own edges.
+  SIMD_TARGET static void fill(const FrontTree& tree, int32_t node, const int8_t* signs,
+                               const int32_t* edges, const E* weight, const E* children,
+                               const Front& front) {
+    if (tree.is_leaf(node)) {
+      fill_from_faces(tree, node, weight, front);
+    } else {
+      const int32_t l = tree.left[node], r = tree.right[node];
+      const int64_t l_rows = tree.boundary_rows(l), r_rows = tree.boundary_rows(r);
+      fill_from_child(tree, l, r, children, leading(l_rows), front);
+      fill_from_child(tree, r, l, children + l_rows * leading(l_rows), leading(r_rows), front);
+    }
+    for (int64_t k = 0; k < front.own; k += 2) {
+      front.own_columns[k * front.ld + k + 1] -= constant(S(signs[edges[k / 2]]));
+    }
+  }
 
   // Up the tree. `pivots` receives one number per edge, in the order of the tree, relative to its
-  // join; `factors`, where given, the columns of all fronts, one front after the other.
+  // join; `factors`, where given, the scaled columns of all fronts, one front after the other.
   SIMD_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
-                              const LaneSizes& sizes, void* scratch, E* pivots, E* factors,
+                              const LaneProgram& program, void* scratch, E* pivots, E* factors,
                               LaneClock& clock) {
-    E* a = static_cast<E*>(scratch);
-    const int64_t widest = leading(sizes.rows);
-    E* kept = a + sizes.rows * widest;
-    E* top = kept + 32 * widest;
+    const LaneSizes& sizes = program.sizes;
+    E* scaled = static_cast<E*>(scratch);
+    // What is left to the parent: children lie on one stack, their parent on the other. A front
+    // lies on top, the rest first and then its own columns.
+    E* top[2];
+    top[0] = scaled + 32 * leading(sizes.rows);
+    top[1] = top[0] + sizes.up[0] + (Lanes ? 0 : W * sizes.up_columns[0]);
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
-      const int64_t n = tree.rows(node), own = tree.own_rows(node), ld = leading(n);
-      if (tree.is_leaf(node)) {
-        for (int64_t j = 0; j < n; ++j) {
-          for (int64_t i = j + 1; i < n; ++i) a[j * ld + i] = E{};
+      const int64_t n = tree.rows(node), own = tree.own_rows(node), b = n - own;
+      const int side = program.side[node];
+      E* rest = top[side];
+      const Front front{rest + b * leading(b), rest, n, own, leading(n), leading(b)};
+      if (!tree.is_leaf(node)) {
+        for (const int32_t child : {tree.left[node], tree.right[node]}) {
+          top[1 - side] -= tree.boundary_rows(child) * leading(tree.boundary_rows(child));
         }
-        add_faces(tree, node, weight, a, ld);
-      } else {
-        const int32_t l = tree.left[node], r = tree.right[node];
-        top -= packed(tree.boundary_rows(l)) + packed(tree.boundary_rows(r));
-        add_children(tree, node, top, a, n, ld);
       }
       const int32_t* edges = tree.edge_order.data() + tree.own[node];
-      for (int64_t k = 0; k < own; k += 2) {
-        a[k * ld + k + 1] -= constant(S(signs[edges[k / 2]]));
+      E* columns = factors != nullptr ? factors : scaled;
+      if (Lanes && program.front_of[node] >= 0) {
+        const int32_t* legs = tree.face_legs.data() + tree.face_begin[tree.leaf_faces[node]];
+        run_program(program.fronts[program.front_of[node]], signs, edges, legs, weight,
+                    top[1 - side], front, columns, factors != nullptr);
+      } else {
+        fill(tree, node, signs, edges, weight, top[1 - side], front);
+        eliminate_front(front, columns, factors != nullptr ? n : front.ld, factors != nullptr);
       }
-      eliminate_front(a, n, ld, own, kept);
+      if (factors != nullptr) factors += n * own;
       clock.spend(n * n * (own + 1) / 2);
       for (int64_t k = 0; k < own; k += 2) {
-        pivots[tree.own[node] + k / 2] = a[k * ld + k + 1] * constant(S(signs[edges[k / 2]]));
+        pivots[tree.own[node] + k / 2] =
+            front.own_columns[k * front.ld + k + 1] * constant(S(signs[edges[k / 2]]));
       }
-      if (factors != nullptr) {
-        for (int64_t j = 0; j < own; ++j, factors += n) {
-          for (int64_t i = j; i < n; ++i) factors[i] = a[j * ld + i];
-        }
-      }
-      for (int64_t j = own; j < n; ++j) {
-        for (int64_t i = j + 1; i < n; ++i) *top++ = a[j * ld + i];
-      }
+      top[side] += b * front.rest_ld;
     }
   }
 
@@ -222,13 +324,13 @@ struct Kernel {
   }
 
   // Fills the inverse of a front from its lower right block, panel by panel from the right. With
-  // T the rows after a pair q: K⁻¹_Tq = -K⁻¹_TT L_Tq. `l` has n rows.
+  // T the rows after a pair q: K⁻¹_Tq = K⁻¹_TT l_Tq; `l` are the scaled columns, of n rows.
   SIMD_TARGET static void extend(E* z, int64_t n, int64_t ld, int64_t own, const E* l) {
     constexpr int64_t kPanel = 8;
     for (int64_t k1 = own; k1 > 0;) {
       const int64_t k0 = std::max<int64_t>(0, k1 - kPanel), rest = n - k1;
       for (int64_t j = k0; j < k1; ++j) {
-        for (int64_t i = j; i < n; ++i) z[j * ld + i] = E{};
+        for (int64_t i = k1; i < n; ++i) z[j * ld + i] = E{};
       }
       product(rest, static_cast<int>(k1 - k0), rest, z + k1 * ld + k1, ld, l + k0 * n + k1, 1, n,
               z + k0 * ld + k1, ld);
@@ -239,8 +341,6 @@ struct Kernel {
         product(rest, 2, inside, z + (q + 2) * ld + k1, ld, l_u + q + 2, 1, n, u + k1, ld);
         // Rows of the panel itself, down to the last row of the front.
         for (int64_t i = k1; i < n; ++i) {
-          u[i] = -u[i];
-          v[i] = -v[i];
           z[i * ld + q] = -u[i];
           z[i * ld + q + 1] = -v[i];
         }
@@ -250,13 +350,13 @@ struct Kernel {
           product(inside, 2, n - q - 2, z + (q + 2) * ld + q + 2, ld, l_u + q + 2, 1, n, block, ld);
           for (int64_t i = 0; i < inside; ++i) {
             const int64_t row = q + 2 + i;
-            u[row] = -block[i];
-            v[row] = -block[ld + i];
-            z[row * ld + q] = block[i];
-            z[row * ld + q + 1] = block[ld + i];
+            u[row] = block[i];
+            v[row] = block[ld + i];
+            z[row * ld + q] = -block[i];
+            z[row * ld + q + 1] = -block[ld + i];
           }
         }
-        const E pair = constant(S(1)) / l_u[q + 1] - dot(n - q - 2, u + q + 2, l_v + q + 2);
+        const E pair = constant(S(1)) / l_u[q + 1] + dot(n - q - 2, u + q + 2, l_v + q + 2);
         u[q + 1] = pair;
         v[q] = -pair;
         u[q] = v[q + 1] = E{};
@@ -289,22 +389,40 @@ struct Kernel {
     }
   }
 
-  // Down the tree again: `uncut` receives K_ij (K⁻¹)_ji of the join of every edge.
+  // What a front's inverse says of the rows that a child left: columns of `to`, `to_ld` apart.
+  SIMD_TARGET static void hand_down(const FrontTree& tree, int32_t child, const E* z, int64_t ld,
+                                    E* to, int64_t to_ld) {
+    const int32_t* place = tree.place.data() + tree.boundary[child];
+    const int64_t rows = tree.boundary_rows(child);
+    for (int64_t j = 0; j < rows; ++j, to += to_ld) {
+      const E* column = z + place[j] * ld;
+      for (int64_t i = 0; i < rows; ++i) to[i] = column[place[i]];
+    }
+  }
+
+  // Down the tree again: `uncut` receives K_ij (K⁻¹)_ji of the join of every edge. A right child
+  // comes right after its parent and reads its inverse, in the other of two buffers; what the left
+  // child needs waits on a stack.
   SIMD_TARGET static E down(const FrontTree& tree, const int8_t* signs, const E* weight,
                              const LaneSizes& sizes, void* scratch, const E* factors, E* uncut,
                              LaneClock& clock) {
-    E* z = static_cast<E*>(scratch);
-    const int64_t widest = leading(sizes.rows);
-    E* top = z + (sizes.rows + 2) * widest;
+    const int64_t room = (sizes.rows + 2) * leading(sizes.rows);
+    E *z = static_cast<E*>(scratch), *above = z + room, *top = above + room;
+    int64_t above_ld = 0;
     E residual = E{};
     const E* l = factors + sizes.factors;
     for (int32_t node = tree.num_nodes() - 1; node >= 0; --node) {
       const int64_t n = tree.rows(node), own = tree.own_rows(node), ld = leading(n);
       const int64_t b = n - own;
       l -= n * own;
-      top -= b * b;
-      for (int64_t j = 0; j < b; ++j) {
-        for (int64_t i = 0; i < b; ++i) z[(own + j) * ld + own + i] = top[j * b + i];
+      E* rest = z + own * ld + own;
+      if (tree.parent[node] == node + 1) {
+        hand_down(tree, node, above, above_ld, rest, ld);
+      } else {
+        top -= b * b;
+        for (int64_t j = 0; j < b; ++j) {
+          for (int64_t i = 0; i < b; ++i) rest[j * ld + i] = top[j * b + i];
+        }
       }
       extend(z, n, ld, own, l);
       clock.spend(n * n * (own + 1));
@@ -316,14 +434,11 @@ struct Kernel {
         check_faces(tree, node, weight, uncut, z, ld, residual);
         continue;
       }
-      for (const int32_t child : {tree.left[node], tree.right[node]}) {
-        const int32_t* place = tree.place.data() + tree.boundary[child];
-        const int64_t rows = tree.boundary_rows(child);
-        for (int64_t j = 0; j < rows; ++j) {
-          const E* column = z + place[j] * ld;
-          for (int64_t i = 0; i < rows; ++i) *top++ = column[place[i]];
-        }
-      }
+      const int64_t left_rows = tree.boundary_rows(tree.left[node]);
+      hand_down(tree, tree.left[node], z, ld, top, left_rows);
+      top += left_rows * left_rows;
+      std::swap(z, above);
+      above_ld = ld;
     }
     return residual;
   }
@@ -354,12 +469,6 @@ SIMD_TARGET inline DoubleVector exponential(DoubleVector x) {
 struct Rows {
   using V = DoubleVector;
   using I = VectorOf<double>::I;
-
-  SIMD_TARGET static bool any(I mask) {
-    int64_t found = 0;
-    for (int k = 0; k < kDoubles; ++k) found |= mask[k];
-    return found != 0;
-  }
 
   // Flips spin v where the mask says so; `field` holds Σ J s of the neighbours of every spin.
   SIMD_TARGET static void flip(const RotationView& graph, const V* couplings, int32_t v, I mask,
@@ -448,10 +557,7 @@ struct Rows {
                                   int half) {
     V sum = V{};
     for (int64_t k = 0; k < count; ++k) {
-      V single;
-      for (int lane = 0; lane < kDoubles; ++lane) {
-        single[lane] = static_cast<double>(singles[k][half * kDoubles + lane]);
-      }
+      const V single = widened(reinterpret_cast<const float*>(singles + k) + half * kDoubles);
       const V apart = (single - pivots[k]) / pivots[k];
       sum += apart < V{} ? -apart : apart;
     }
@@ -488,9 +594,8 @@ struct Group {
       one_uncut = cut.take<double>(m);
       one_float_weight = cut.take<float>(m);
       one_float_pivots = cut.take<float>(m);
-      const int64_t rows = p.sizes.rows, widest = rows + kFloats;
-      scratch = cut.take<V>((rows + 34) * widest + std::max(p.sizes.up, p.sizes.down));
-      factors = marginals ? cut.take<V>(p.sizes.factors) : nullptr;
+      scratch = cut.take<V>(p.program.sizes.scratch(marginals));
+      factors = marginals ? cut.take<V>(p.program.sizes.factors) : nullptr;
       if (pass == 0) memory.reserve(cut.used);
     }
   }
@@ -539,13 +644,13 @@ SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group
                                           LaneClock& clock, double* apart) {
   const auto m = static_cast<int32_t>(p.signs.size());
   if (in_lanes) {
-    Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.sizes, g.scratch,
+    Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.program, g.scratch,
                             g.float_pivots, nullptr, clock);
   } else {
     for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = FloatVector{} + 1.0F;
     for (int k = 0; k < count; ++k) {
       for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][k];
-      Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.sizes, g.scratch,
+      Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.program, g.scratch,
                                g.one_float_pivots, nullptr, clock);
       for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
     }
@@ -568,10 +673,9 @@ SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gro
   LaneClock clock(rows.look == nullptr ? nullptr : &look);
   for (int32_t e = 0; e < m; ++e) {
     const double moved = draw == 0 ? 1.0 : 1.0 + last_digit(e, draw) * 0x1p-23;
-    for (int lane = 0; lane < kFloats; ++lane) {
-      const int half = lane < kDoubles || rows.count <= kDoubles ? 0 : 1;
-      g.float_weight[e][lane] = static_cast<float>(g.weight[half][e][lane % kDoubles] * moved);
-    }
+    auto* to = reinterpret_cast<float*>(g.float_weight + e);
+    narrow(g.weight[0][e] * moved, to);
+    narrow(g.weight[rows.count <= kDoubles ? 0 : 1][e] * moved, to + kDoubles);
   }
   double apart[kFloats];
   eliminate_singles(p, rows.count, g, in_lanes, clock, apart);
@@ -598,10 +702,10 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
     if (in_lanes[half]) {
       using K = Kernel<double, true>;
       auto* factors = static_cast<DoubleVector*>(g.factors);
-      K::up(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, g.pivots[half], factors,
+      K::up(p.tree, p.signs.data(), g.weight[half], p.program, g.scratch, g.pivots[half], factors,
             clock);
       if (marginals) {
-        residual = K::down(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch, factors,
+        residual = K::down(p.tree, p.signs.data(), g.weight[half], p.program.sizes, g.scratch, factors,
                            g.uncut, clock);
         for (int k = 0; k < live; ++k) write_uncut(p, rows, first + k, k, g, nullptr);
       }
@@ -611,11 +715,11 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
       for (int32_t e = 0; e < m; ++e) g.pivots[half][e] = DoubleVector{} + 1.0;
       for (int k = 0; k < live; ++k) {
         for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][k];
-        K::up(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, g.one_pivots, factors,
+        K::up(p.tree, p.signs.data(), g.one_weight, p.program, g.scratch, g.one_pivots, factors,
               clock);
         for (int32_t e = 0; e < m; ++e) g.pivots[half][e][k] = g.one_pivots[e];
         if (!marginals) continue;
-        residual[k] = K::down(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch, factors,
+        residual[k] = K::down(p.tree, p.signs.data(), g.one_weight, p.program.sizes, g.scratch, factors,
                               g.one_uncut, clock);
         write_uncut(p, rows, first + k, k, g, g.one_uncut);
       }
@@ -651,13 +755,13 @@ SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMem
     const int half = first / kDoubles, live = std::min(kDoubles, shots.count - first);
     in_lanes[half] = 4 * live > kDoubles;
     if (in_lanes[half]) {
-      Kernel<double, true>::up(p.tree, p.signs.data(), g.weight[half], p.sizes, g.scratch,
+      Kernel<double, true>::up(p.tree, p.signs.data(), g.weight[half], p.program, g.scratch,
                                g.pivots[half], nullptr, clock);
     } else {
       for (int32_t e = 0; e < m; ++e) g.pivots[half][e] = DoubleVector{} + 1.0;
       for (int k = 0; k < live; ++k) {
         for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][k];
-        Kernel<double, false>::up(p.tree, p.signs.data(), g.one_weight, p.sizes, g.scratch,
+        Kernel<double, false>::up(p.tree, p.signs.data(), g.one_weight, p.program, g.scratch,
                                   g.one_pivots, nullptr, clock);
         for (int32_t e = 0; e < m; ++e) g.pivots[half][e][k] = g.one_pivots[e];
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 
 #include "base/scaled.hpp"
@@ -120,7 +121,9 @@ class Batch {
   Batch(const PlaneGraph& plane, std::span<const double> couplings, const BatchOptions& options,
         Control& control)
       : plane_(plane), couplings_(couplings), options_(options),
-        lanes_{plane.tree, plane.graph, plane.signs, lane_sizes(plane.tree), plane.num_couplings()},
+        program_(plane.program != nullptr ? nullptr : new LaneProgram(plane.tree)),
+        lanes_{plane.tree, plane.graph, plane.signs, program_ ? *program_ : *plane.program,
+               plane.num_couplings()},
         team_(options.threads, control), m_(plane.num_couplings()) {}
 
   ModelBatch run(size_t count) {
@@ -335,6 +338,7 @@ class Batch {
   const PlaneGraph& plane_;
   std::span<const double> couplings_;
   BatchOptions options_;
+  std::unique_ptr<const LaneProgram> program_;
   LaneProblem lanes_;
   Team team_;
   int64_t m_;

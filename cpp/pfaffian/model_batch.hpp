@@ -27,6 +27,7 @@ struct PlaneGraph {
   // and the face that each face with chords is a piece of.
   int32_t num_faces;
   std::span<const int32_t> dual_edges, absorbing, face_of_piece;
+  const LaneProgram* program = nullptr;  // of the tree; null: made when it is needed
 
   int32_t num_vertices() const { return graph.num_vertices(); }
   int32_t num_couplings() const { return static_cast<int32_t>(dual_edges.size() / 2); }

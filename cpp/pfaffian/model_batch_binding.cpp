@@ -1,17 +1,20 @@
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 
 #include "base/arrays.hpp"
 #include "pfaffian/model_batch.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
+#include "pfaffian/sample_batch.hpp"
 
 namespace planaris::bindings {
 
 namespace {
 
-// Many models of one plane graph. Immutable, so threads may share it.
+// Many models of one plane graph. Threads may share it.
 class PlaneModels {
  public:
   PlaneModels(std::shared_ptr<const PfaffianPlan> plan, int32_t num_faces, In2<int32_t> dual_edges,
@@ -36,7 +39,10 @@ class PlaneModels {
     check(couplings);
     Control control = make_control(progress);
     nb::gil_scoped_release release;
-    return evaluate_batch(plane(), flat(couplings), {marginals, threads}, control);
+    std::call_once(program_made_, [this] { program_ = std::make_unique<LaneProgram>(plan_->tree); });
+    PlaneGraph graph = plane();
+    graph.program = program_.get();
+    return evaluate_batch(graph, flat(couplings), {marginals, threads}, control);
   }
 
   GroundStateBatch ground_states(In2<double> couplings, int threads,
@@ -45,6 +51,26 @@ class PlaneModels {
     Control control = make_control(progress);
     nb::gil_scoped_release release;
     return ground_state_batch(plane(), flat(couplings), threads, control);
+  }
+
+  // Spins of every sample, and whether it is in doubt.
+  std::tuple<Out2<int8_t>, Out1<uint8_t>> samples(In2<double> couplings, size_t size,
+                                                  In2<double> uniform, double weak,
+                                                  double moderate, double doubt, int threads,
+                                                  const Progress& progress) const {
+    check(couplings);
+    if (uniform.shape(0) != couplings.shape(0) * size || uniform.shape(1) != plan_->signs.size()) {
+      throw std::invalid_argument("uniform must hold one number per sample and edge of the plan");
+    }
+    Control control = make_control(progress);
+    SampleBatch found;
+    {
+      nb::gil_scoped_release release;
+      found = sample_batch(plane(), flat(couplings), size, flat(uniform),
+                           {weak, moderate, doubt, threads}, control);
+    }
+    const size_t n = plan_->offsets.size() - 1, rows = found.doubtful.size();
+    return {to_numpy(std::move(found.spins), rows, n), to_numpy(std::move(found.doubtful))};
   }
 
   Out1<int8_t> flipped(In1<double> couplings, const Progress& progress) const {
@@ -89,6 +115,8 @@ class PlaneModels {
   std::shared_ptr<const PfaffianPlan> plan_;
   int32_t num_faces_;
   std::vector<int32_t> dual_edges_, absorbing_, face_of_piece_;
+  mutable std::once_flag program_made_;
+  mutable std::unique_ptr<const LaneProgram> program_;
 };
 
 // A member with one row of numbers per model.
@@ -124,6 +152,9 @@ void bind_model_batch(nb::module_& m) {
       .def("evaluate", &PlaneModels::evaluate, nb::arg("couplings").noconvert(),
            nb::arg("marginals"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("ground_states", &PlaneModels::ground_states, nb::arg("couplings").noconvert(),
+           nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("samples", &PlaneModels::samples, nb::arg("couplings").noconvert(), nb::arg("size"),
+           nb::arg("uniform").noconvert(), nb::arg("weak"), nb::arg("moderate"), nb::arg("doubt"),
            nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("flipped_state", &PlaneModels::flipped, nb::arg("couplings").noconvert(),
            nb::arg("progress") = nb::none())

@@ -6,6 +6,7 @@
 
 #include "base/scaled.hpp"
 #include "pfaffian/lane_kernels.hpp"
+#include "pfaffian/sample_batch.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -204,8 +205,8 @@ TEST_CASE("kernels of all instruction sets agree") {
     couplings.push_back(rows[k].data());
     where.push_back(equal[k].data());
   }
-  const LaneProblem problem{g.tree, g.plane().graph, g.signs, lane_sizes(g.tree),
-                            static_cast<int32_t>(m)};
+  const LaneProgram program(g.tree);
+  const LaneProblem problem{g.tree, g.plane().graph, g.signs, program, static_cast<int32_t>(m)};
   std::vector<double> expected;
   for (const LaneKernels& kernels : all_lane_kernels()) {
     LaneMemory memory;
@@ -256,6 +257,45 @@ TEST_CASE("flips lower the energy, and no flip of a spin would lower it further"
   }
 }
 
+TEST_CASE("samples of a batch have the probabilities of their states") {
+  std::mt19937 random(13);
+  const Drawn g = grid(2, 3, 1, false);
+  const size_t m = g.edges.size() / 2, rows = 3, size = 4000;
+  std::vector<double> couplings(rows * m);
+  for (size_t k = 0; k < couplings.size(); ++k) {  // the second row needs a gauge, the third is cold
+    couplings[k] = std::normal_distribution<double>()(random) * (k < m ? 0.7 : k < 2 * m ? 2.0 : 9.0);
+  }
+  couplings[m] = 4.0;
+  couplings[2 * m] = 20.0;
+  std::vector<double> uniform(rows * size * m);
+  for (double& x : uniform) x = std::uniform_real_distribution<double>()(random);
+  Control control;
+  const SampleBatch found = sample_batch(g.plane(), couplings, size, uniform, {3.0, 8.0, 1e-6, 1}, control);
+  for (size_t row = 0; row < rows; ++row) {
+    const Summed expected = enumerate(g, couplings.data() + row * m);
+    std::vector<double> equal(m, 0.0);
+    for (size_t k = row * size; k < (row + 1) * size; ++k) {
+      REQUIRE(found.doubtful[k] == (row == 2));
+      for (size_t e = 0; e < m; ++e) {
+        equal[e] += found.spins[6 * k + g.edges[2 * e]] == found.spins[6 * k + g.edges[2 * e + 1]];
+      }
+    }
+    for (size_t e = 0; row < 2 && e < m; ++e) {
+      CHECK(std::fabs(equal[e] / size - expected.equal[e]) < 5 * 0.5 / std::sqrt(double(size)));
+    }
+  }
+  for (const int threads : {2, 5}) {  // models shared, and all threads on each
+    const SampleBatch shared =
+        sample_batch(g.plane(), couplings, size, uniform, {3.0, 8.0, 1e-6, threads}, control);
+    CHECK(shared.spins == found.spins);
+    CHECK(shared.doubtful == found.doubtful);
+  }
+  // No probability is right to less than no digit: decisions are compared to weights.
+  const SampleBatch refused =
+      sample_batch(g.plane(), couplings, size, uniform, {3.0, 8.0, -1.0, 1}, control);
+  CHECK(std::count(refused.doubtful.begin(), refused.doubtful.end(), 0) == 0);
+}
+
 TEST_CASE("rows are counted by the edges of the graph") {
   const Drawn g = grid(2, 2, 1, false);
   Control control;
@@ -263,4 +303,7 @@ TEST_CASE("rows are counted by the edges of the graph") {
   CHECK_THROWS_AS(evaluate_batch(g.plane(), five, {}, control), std::invalid_argument);
   CHECK(evaluate_batch(g.plane(), none, {}, control).route.empty());
   CHECK(ground_state_batch(g.plane(), none, 2, control).energy.empty());
+  CHECK(sample_batch(g.plane(), none, 3, none, {3.0, 8.0, 1e-6, 2}, control).spins.empty());
+  CHECK_THROWS_AS(sample_batch(g.plane(), std::vector<double>(4, 1.0), 2, five, {3.0, 8.0, 1e-6}, control),
+                  std::invalid_argument);
 }

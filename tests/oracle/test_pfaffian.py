@@ -178,7 +178,7 @@ def test_relabelling_gauge_flips_and_components(rng: np.random.Generator) -> Non
 # -- marginals, correlations, samples -------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(plane_models(max_vertices=8, fields=True))
 def test_marginals_with_fields(drawn: tuple[IsingModel, PlaneGraph]) -> None:
     model, _ = drawn

@@ -12,7 +12,7 @@ import numpy as np
 from planaris import _core
 from planaris.budget import Budget
 from planaris.kernels.cuts import CutPacking
-from planaris.typing import Array, FloatArray, Int8Array, IntArray
+from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray
 
 LEAF_FACES = 4
 """Faces that are eliminated together at the bottom of the dissection."""
@@ -340,6 +340,37 @@ class PlaneModels:
     def flipped_state(self, couplings: FloatArray, *, budget: Budget) -> Int8Array:
         """Return a state of low energy: flips of spins and pairs, a few sweeps."""
         return self._core.flipped_state(np.ascontiguousarray(couplings), budget.poller())
+
+    def samples(
+        self,
+        couplings: FloatArray,
+        size: int,
+        uniform: FloatArray,
+        *,
+        weak: float,
+        moderate: float,
+        doubt: float,
+        threads: int,
+        budget: Budget,
+    ) -> tuple[Int8Array, BoolArray]:
+        """Return ``size`` samples of every row of couplings, and which rounding may have decided.
+
+        ``uniform`` holds one row per sample, one number in [0, 1) per edge of the elimination. Up
+        to ``weak`` couplings need no gauge, up to ``moderate`` a ground state will do, and all
+        samples of larger ones are in doubt. So are those whose probability, as they were drawn,
+        is off by more than ``doubt`` in its logarithm.
+        """
+        spins, doubtful = self._core.samples(
+            np.ascontiguousarray(couplings),
+            size,
+            uniform,
+            weak,
+            moderate,
+            doubt,
+            threads,
+            budget.poller(),
+        )
+        return spins, doubtful.astype(bool)
 
     def ground_states(
         self, couplings: FloatArray, *, budget: Budget

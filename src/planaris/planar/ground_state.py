@@ -28,7 +28,7 @@ from planaris.kernels.cuts import (
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.result import GroundState, Proof, TJoinProof
-from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 MARGIN = 1e-12
 """Of Σ |J|: what rounding may do to the slack of an edge."""
@@ -171,9 +171,13 @@ def frustrated_faces(embedding: Embedding, couplings: FloatArray) -> IntArray:
     >>> frustrated_faces(triangle, np.array([1.0, 1.0, -1.0])).tolist()
     [0, 1]
     """
+    return np.flatnonzero(_frustrated(embedding, couplings)).astype(np.int32)
+
+
+def _frustrated(embedding: Embedding, couplings: FloatArray) -> LongArray:
+    """Return for every face one if it is frustrated, else zero."""
     beside = embedding.dual_edges[couplings < 0].ravel()
-    count = np.bincount(beside, minlength=embedding.num_faces)
-    return np.flatnonzero(count % 2).astype(np.int32)
+    return np.bincount(beside, minlength=embedding.num_faces) % 2
 
 
 def least_unsatisfied(
@@ -190,12 +194,13 @@ def least_unsatisfied(
     """
     outer = embedding.outer_faces
     absorbing = outer[outer >= 0]
-    odd = np.setdiff1d(frustrated_faces(embedding, couplings), absorbing, assume_unique=True)
+    odd = _frustrated(embedding, couplings)
+    odd[absorbing] = 0
     return minimum_tjoin(
         embedding.num_faces,
         embedding.dual_edges,
         np.abs(couplings),
-        odd,
+        np.flatnonzero(odd).astype(np.int32),
         absorbing,
         start=start,
         budget=Budget.of(time_limit),

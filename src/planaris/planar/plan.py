@@ -374,7 +374,5 @@ class Plan:
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress
         )
         with self._working("samples", budget) as watched:
-            found = np.empty((len(values), size, self.num_spins), dtype=np.int8)
-            for states, J in zip(found, values, strict=True):
-                states[:] = draw(self.evaluator, J, size, rng, budget=watched)
+            found = draw(self.evaluator, values, size, rng, budget=watched)
         return found[0] if np.ndim(couplings) <= 1 else found

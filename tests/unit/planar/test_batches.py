@@ -9,6 +9,7 @@ import planaris as pl
 from planaris.budget import use_clock
 from planaris.errors import ModelError, TimeLimitError
 from planaris.planar.pfaffian import batch as batches
+from planaris.planar.pfaffian import sampling
 from planaris.planar.pfaffian.precision_ladder import attempts
 from planaris.typing import FloatArray
 
@@ -216,3 +217,54 @@ def test_results_do_not_change_with_the_callers_array() -> None:
     for results in found:
         pl.verify.check_result(model, results[1])
     assert found[2][1].energy == model.energy(found[2][1].spins)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_samples_of_a_batch_are_those_of_single_calls(name: str) -> None:
+    plan = pl.plan(GRAPHS[name])
+    couplings = rows_of(plan, 13, 3)  # warm, moderate and cold
+    whole = plan.sample(couplings, 5, 17, threads=1)
+    assert whole.shape == (13, 5, plan.num_spins)
+    assert np.array_equal(plan.sample(couplings, 5, 17, threads=3), whole)
+    assert np.array_equal(plan.sample(couplings, 5, 17, threads=16), whole)  # more than rows
+    rng = np.random.default_rng(17)
+    for k, row in enumerate(couplings):
+        assert np.array_equal(plan.sample(row, 5, rng), whole[k])
+
+
+def test_samples_in_one_call_are_those_drawn_model_by_model() -> None:
+    plan = pl.plan(pl.generate.triangular_lattice(6))
+    couplings = np.random.default_rng(5).standard_normal((7, plan.num_edges))
+    couplings[3:] *= 1.7
+    found = plan.sample(couplings, 40, 3)
+    rng = np.random.default_rng(3)
+    for row, states in zip(couplings, found, strict=True):
+        one = sampling._draw_model(plan.evaluator, row, 40, rng, pl.budget.UNLIMITED)
+        assert np.array_equal(one, states)
+
+
+def test_samples_of_a_batch_have_the_marginals_of_their_rows() -> None:
+    plan = pl.plan(pl.generate.square_lattice(4))
+    couplings = np.random.default_rng(8).standard_normal((3, plan.num_edges))
+    couplings *= np.array([0.5, 1.5, 2.5])[:, None]  # up to 6: two gauges
+    states = plan.sample(couplings, 4000, 1)
+    u, v = plan.embedding.edges.T
+    agree = (states[:, :, u] == states[:, :, v]).mean(axis=1)
+    expected = plan.marginals(couplings).edges
+    assert np.abs(agree - expected).max() < 5 * 0.5 / np.sqrt(4000)
+    assert np.abs(states.mean(axis=1)).max() < 5 / np.sqrt(4000)
+
+
+def test_chunks_of_rows_do_not_change_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = pl.plan(pl.generate.square_lattice(3))
+    couplings = rows_of(plan, 9, 4)
+    whole = plan.sample(couplings, 3, 0)
+    for numbers in (100, 1):  # rows at a time; sample by sample
+        monkeypatch.setattr(sampling, "CHUNK", numbers)
+        assert np.array_equal(plan.sample(couplings, 3, 0), whole)
+
+
+def test_no_rows_and_no_samples_are_fine() -> None:
+    plan = pl.plan(pl.generate.square_lattice(3))
+    assert plan.sample(np.zeros((0, plan.num_edges)), 2, 0).shape == (0, 2, 9)
+    assert plan.sample(np.zeros((4, plan.num_edges)), 0, 0).shape == (4, 0, 9)

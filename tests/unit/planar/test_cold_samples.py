@@ -11,6 +11,7 @@ import pytest
 import planaris as pl
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
+from planaris.planar.pfaffian import precision_ladder
 
 
 def with_leaves(lattice: pl.generate.Lattice, leaves: int, rng: np.random.Generator) -> np.ndarray:
@@ -59,6 +60,8 @@ def test_decisions_that_do_not_multiply_to_the_weight_are_refused(monkeypatch) -
 
     model = pl.generate.spin_glass(8, np.random.default_rng(0))
     plan = pl.plan(model)
+    plan.sample(model.couplings, 3, 1)
+    monkeypatch.setattr(precision_ladder, "MODERATE_COUPLING", 0.0)  # nothing in one call
     plan.sample(model.couplings, 3, 1)
     monkeypatch.setattr(Factorization, "sample", spoiled)
     with pytest.raises(PrecisionError, match="decided by rounding"):

@@ -200,12 +200,14 @@ class PfaffianEvaluator:
 
     def check_memory(self, task: str, budget: Budget) -> None:
         """Refuse what the fronts of the elimination would not leave room for."""
+        instead = "use planaris.ground_state or bounds, or a machine with more memory"
+        budget.check_memory(self.memory(task), f"{task} of {self.num_spins} spins", instead)
+
+    def memory(self, task: str) -> float:
+        """Return how many bytes the fronts of the elimination take, about."""
         m = max(self.split.num_edges, 2)
         needed = BYTES[task] * m * math.log2(m)
-        if task == "samples":
-            needed *= 4.0**self.genus
-        instead = "use planaris.ground_state or bounds, or a machine with more memory"
-        budget.check_memory(needed, f"{task} of {self.num_spins} spins", instead)
+        return needed * 4.0**self.genus if task == "samples" else needed
 
     # -- how its sums are stated --------------------------------------------------------------
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
-from planaris.gpu.device import find_device, import_torch
+from planaris.gpu.device import import_torch
 from planaris.gpu.fronts import DeviceRows
 from planaris.planar.plan import Plan
 from planaris.typing import FloatArray
@@ -29,7 +30,13 @@ def evaluate_on_device(
         row, edge = (~torch.isfinite(couplings)).nonzero()[0].tolist()
         msg = f"`couplings` must be finite, got {couplings[row, edge]} at edge {edge} of row {row}"
         raise ModelError(msg, index=edge, row=row)
-    found = fronts.evaluate(couplings, correlations=correlations, precision=precision)
+    evaluate = partial(fronts.evaluate, correlations=correlations, precision=precision)
+    found = evaluate(couplings)
+    again = (~found.sound).nonzero().ravel()
+    if len(again):  # digits are lost where a state of much lower energy exists
+        values = couplings[again].to("cpu", torch.float64).numpy()
+        spins = torch.as_tensor(plan.ground_states(values).spins, device=couplings.device)
+        found.put(again, evaluate(couplings[again], spins=spins.to(torch.int8)))
     log_z = found.log_partition + plan.embedding.num_components * math.log(2.0)
     again = (~found.sound).nonzero().ravel()
     if len(again):
@@ -39,22 +46,6 @@ def evaluate_on_device(
         if slopes is not None:
             found.correlations[again] = torch.from_numpy(slopes).to(log_z)
     return replace(found, log_partition=log_z)
-
-
-def log_partitions_on(device: Any, plan: Plan, couplings: FloatArray) -> FloatArray:
-    """Return log Z of every row, computed on a GPU; a device "cpu" is the core, as ever.
-
-    >>> from planaris.planar import plan
-    >>> log_partitions_on("cpu", plan((2, [(0, 1)])), np.zeros((3, 1))).round(6).tolist()
-    [1.386294, 1.386294, 1.386294]
-    """
-    found = find_device(device)
-    if found.type == "cpu" or couplings.size == 0:
-        return evaluate_on_cpu(plan, couplings, correlations=False)[0]
-    given = import_torch().as_tensor(couplings, device=found)
-    rows = evaluate_on_device(plan, given, correlations=False)
-    values: FloatArray = rows.log_partition.cpu().numpy()
-    return values
 
 
 def evaluate_on_cpu(

@@ -1,4 +1,4 @@
-"""Exact samples of one vector of couplings."""
+"""Exact samples of one vector of couplings, or of many."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
+from planaris.planar.pfaffian import precision_ladder
 from planaris.planar.pfaffian.capped_moats import MOST_REJECTED
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.locked_spins import LockedSpins
@@ -48,11 +49,70 @@ def draw(
     rng: np.random.Generator,
     budget: Budget,
 ) -> Int8Array:
-    """Return ``size`` independent samples; see :meth:`planaris.planar.Plan.sample`."""
+    """Return ``size`` independent samples of every row; see :meth:`planaris.planar.Plan.sample`."""
+    result = np.empty((len(couplings), size, evaluator.num_spins), dtype=np.int8)
+    at_once = CHUNK // max(size * _width(evaluator), 1)
+    if at_once and size and evaluator.in_batches:
+        for first in range(0, len(couplings), at_once):
+            part = slice(first, first + at_once)
+            result[part] = _draw_models(evaluator, couplings[part], size, rng, budget)
+    else:
+        for states, J in zip(result, couplings, strict=True):
+            states[:] = _draw_model(evaluator, J, size, rng, budget)
+    return result
+
+
+def _width(evaluator: PfaffianEvaluator) -> int:
+    """Return how many random numbers a sample takes: one per edge, chord and component."""
+    return evaluator.split.num_edges + evaluator.embedding.num_components
+
+
+def _draw_models(
+    evaluator: PfaffianEvaluator,
+    couplings: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> Int8Array:
+    """Return samples of all rows from one call of the core, those in doubt drawn again singly."""
+    models, num_edges = evaluator.models, evaluator.split.num_edges
+    assert models is not None
+    numbers = rng.random((len(couplings) * size, _width(evaluator)))
+    uniform = np.ascontiguousarray(numbers[:, :num_edges])
+    fitting = int(budget.bytes() // max(evaluator.memory("samples"), 1.0))  # each has its fronts
+    spins, doubtful = models.samples(
+        couplings,
+        size,
+        uniform,
+        weak=precision_ladder.WEAK_COUPLING,
+        moderate=precision_ladder.MODERATE_COUPLING,
+        doubt=DOUBT,
+        threads=max(1, min(budget.workers(), fitting)),
+        budget=budget,
+    )
+    for k in np.flatnonzero(doubtful.reshape(len(couplings), size).any(axis=1)).tolist():
+        again = k * size + np.flatnonzero(doubtful[k * size : (k + 1) * size])
+        drawers = _Kept(_drawers(evaluator, couplings[k], budget=budget))
+        redrawn = spins[again]
+        _draw_chunk(evaluator, drawers, uniform[again], redrawn)
+        spins[again] = redrawn
+    signs = np.where(numbers[:, num_edges:] < 0.5, 1, -1).astype(np.int8)
+    spins = spins * signs[:, evaluator.embedding.component_of]
+    return spins.reshape(len(couplings), size, evaluator.num_spins)
+
+
+def _draw_model(
+    evaluator: PfaffianEvaluator,
+    couplings: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> Int8Array:
+    """Return samples of one row: surfaces, large models, and samples too many for one call."""
     drawers = _Kept(_drawers(evaluator, couplings, budget=budget))
     result = np.empty((size, evaluator.num_spins), dtype=np.int8)
     component, num_edges = evaluator.embedding.component_of, evaluator.split.num_edges
-    width = num_edges + evaluator.embedding.num_components
+    width = _width(evaluator)
     rows = max(1, CHUNK // max(width, 1))
     for first in range(0, size, rows):
         chunk = result[first : first + rows]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import degenerate, strategies
+from helpers.trials import examples
 from planaris import Embedding, IsingModel
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import EmbeddingError, MethodError
@@ -47,7 +48,7 @@ def test_octangulation_leaves_small_faces_alone():
         assert sk08.octangulate(embedding).num_edges == size + chords
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(strategies.plane_models(), st.sampled_from(["none", "triangulate", "octangulate"]))
 def test_ground_states_equal_brute_force(pair, chords):
     model, graph = pair
@@ -62,7 +63,7 @@ def test_ground_states_equal_brute_force(pair, chords):
         assert found.energy == truth.energy == found.lower
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(strategies.plane_models(kinds=ORDINARY))
 def test_log_partition_and_marginals_equal_brute_force(pair):
     model, graph = pair
