@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "tensor/lanes.hpp"
+
 namespace planaris::tensor {
 
 namespace {
@@ -32,31 +34,53 @@ void balance(std::vector<double>& k, int first, int second, std::vector<double>&
   }
 }
 
+// The largest |entry|; with weights, of the products with them.
+PLANARIS_INLINE double top_of(const double* row, const double* weights, int count) {
+  Lanes top{};
+  for (int j = 0; j < count; j += kLanes) {
+    const int width = std::min(kLanes, count - j);
+    top = larger(top, load(row + j, width) * load(weights + j, width));
+  }
+  return largest(top);
+}
+PLANARIS_INLINE double top_of(const Pair* row, const double* weights, int count) {
+  double top = 0;
+  for (int j = 0; j < count; ++j) top = std::max(top, size_of(row[j]) * weights[j]);
+  return top;
+}
+
+// tops = max(tops, |row| · weight)
+PLANARIS_INLINE void raise(double* tops, const double* row, double weight, int count) {
+  for (int j = 0; j < count; ++j) {
+    const double x = std::fabs(row[j]) * weight;
+    tops[j] = tops[j] < x ? x : tops[j];
+  }
+}
+PLANARIS_INLINE void raise(double* tops, const Pair* row, double weight, int count) {
+  for (int j = 0; j < count; ++j) tops[j] = std::max(tops[j], size_of(row[j]) * weight);
+}
+
 // Largest |entry| of every row and column, after they are divided by each other's three times.
+// `inverse` is scratch, one per column.
 template <class T>
 inline __attribute__((always_inline)) void equilibrate_any(const T* m, int rows, int columns,
-                                                           double* row_scale,
-                                                           double* column_scale, double* top) {
+                                                           double* row_scale, double* column_scale,
+                                                           double* inverse) {
   std::fill(row_scale, row_scale + rows, 1.0);
   std::fill(column_scale, column_scale + columns, 1.0);
+  std::fill(inverse, inverse + columns, 1.0);
+  std::vector<double> tops(columns);
   for (int round = 0; round < 3; ++round) {
-    std::fill(top, top + columns, 0.0);
+    std::fill(tops.begin(), tops.end(), 0.0);
     for (int i = 0; i < rows; ++i) {
       const T* row = m + static_cast<size_t>(i) * columns;
-      double largest = 0;
-      for (int j = 0; j < columns; ++j) {
-        const double x = size_of(row[j]) / column_scale[j];
-        largest = largest < x ? x : largest;
-      }
-      if (largest > 0) row_scale[i] = largest;
-      const double inverse = 1 / row_scale[i];
-      for (int j = 0; j < columns; ++j) {
-        const double x = size_of(row[j]) * inverse;
-        top[j] = top[j] < x ? x : top[j];
-      }
+      if (const double top = top_of(row, inverse, columns); top > 0) row_scale[i] = top;
+      raise(tops.data(), row, 1 / row_scale[i], columns);
     }
     for (int j = 0; j < columns; ++j) {
-      if (top[j] > 0) column_scale[j] = top[j];
+      if (!(tops[j] > 0)) continue;
+      column_scale[j] = tops[j];
+      inverse[j] = 1 / tops[j];
     }
   }
 }
@@ -95,6 +119,14 @@ void scale(Pair* m, int rows, int columns, const double* row_scale, const double
 
 double power(double x, double exponent) {
   return exponent == 0.5 ? std::sqrt(x) : exponent == 1.0 ? x : std::pow(x, exponent);
+}
+
+PLANARIS_TENSOR_CLONES
+double largest_entry(const double* values, size_t count) {
+  Lanes top{};
+  size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes) top = larger(top, load(values + k));
+  return largest(larger(top, load(values + k, static_cast<int>(count - k))));
 }
 
 template <class T>

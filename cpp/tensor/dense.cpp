@@ -3,24 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
+
+#include "tensor/lanes.hpp"
+#include "tensor/pivots.hpp"
 
 namespace planaris::tensor {
 
 namespace {
-
-constexpr int kLanes = 8;
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
-
-inline __attribute__((always_inline)) Lanes load(const double* from, int width) {
-  Lanes out{};
-  if (width == kLanes) {
-    std::memcpy(&out, from, sizeof(out));
-  } else {
-    for (int j = 0; j < width; ++j) out[j] = from[j];
-  }
-  return out;
-}
 
 // A tile of c of so many rows and vectors, its sums held in registers; the last vector of a row has
 // `width` entries.
@@ -98,102 +87,9 @@ inline __attribute__((always_inline)) void product(const Pair* a, int a_row, int
   }
 }
 
-// row -= factor * pivot; returns the largest |entry| of the new row.
-inline __attribute__((always_inline)) double update(double* row, const double* pivot,
-                                                    double factor, int size) {
-  double lanes[kLanes] = {};
-  int j = 0;
-  for (; j + kLanes <= size; j += kLanes) {
-    for (int l = 0; l < kLanes; ++l) {
-      const double x = row[j + l] - factor * pivot[j + l];
-      row[j + l] = x;
-      const double y = std::abs(x);
-      lanes[l] = lanes[l] < y ? y : lanes[l];
-    }
-  }
-  double top = 0;
-  for (; j < size; ++j) {
-    row[j] -= factor * pivot[j];
-    top = std::max(top, std::abs(row[j]));
-  }
-  for (const double x : lanes) top = std::max(top, x);
-  return top;
-}
-
-inline __attribute__((always_inline)) double update(Pair* row, const Pair* pivot,
-                                                    const Pair& factor, int size) {
-  double top = 0;
-  for (int j = 0; j < size; ++j) {
-    row[j] -= factor * pivot[j];
-    top = std::max(top, size_of(row[j]));
-  }
-  return top;
-}
-
-// LU in place with complete pivoting; returns the rank. `tops` gets the largest entry per row.
-template <class T>
-inline __attribute__((always_inline)) int eliminate_any(T* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
-  for (int i = 0; i < m; ++i) {
-    row_of[i] = i;
-    tops[i] = 0;
-    for (int j = 0; j < n; ++j) {
-      tops[i] = std::max(tops[i], size_of(e[static_cast<size_t>(i) * n + j]));
-    }
-  }
-  for (int j = 0; j < n; ++j) column_of[j] = j;
-  const int last = std::min({max_rank, m, n});
-  double first = 0;
-  int k = 0;
-  for (;; ++k) {
-    int at = k;
-    for (int i = k + 1; i < m; ++i) {
-      if (tops[i] > tops[at]) at = i;
-    }
-    const double top = k < m ? tops[at] : 0.0;
-    if (k == 0) first = top;
-    *residual = first > 0 ? top / first : 0.0;
-    if (k >= last || !(top > tolerance * first)) return k;
-    if (at != k) {
-      std::swap_ranges(e + static_cast<size_t>(at) * n, e + static_cast<size_t>(at + 1) * n,
-                       e + static_cast<size_t>(k) * n);
-      std::swap(row_of[at], row_of[k]);
-      tops[at] = tops[k];
-    }
-    T* pivot = e + static_cast<size_t>(k) * n;
-    int column = k;
-    for (int j = k + 1; j < n; ++j) {
-      if (size_of(pivot[j]) > size_of(pivot[column])) column = j;
-    }
-    if (column != k) {
-      for (int i = 0; i < m; ++i) {
-        std::swap(e[static_cast<size_t>(i) * n + k], e[static_cast<size_t>(i) * n + column]);
-      }
-      std::swap(column_of[k], column_of[column]);
-    }
-    for (int i = k + 1; i < m; ++i) {
-      T* row = e + static_cast<size_t>(i) * n;
-      row[k] /= pivot[k];
-      tops[i] = update(row + k + 1, pivot + k + 1, row[k], n - k - 1);
-    }
-  }
-}
-
-PLANARIS_TENSOR_CLONES
-int eliminate(double* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
-  return eliminate_any(e, m, n, max_rank, tolerance, row_of, column_of, tops, residual);
-}
-
-PLANARIS_TENSOR_CLONES
-int eliminate(Pair* e, int m, int n, int max_rank, double tolerance, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
-  return eliminate_any(e, m, n, max_rank, tolerance, row_of, column_of, tops, residual);
-}
-
 // Rows of L (unit lower trapezoidal) times the inverse of its leading square.
 template <class T>
-inline __attribute__((always_inline)) void left_factor_any(const T* e, int m, int n, int rank,
+inline __attribute__((always_inline)) void left_factor_any(const T* e, int m, int stride, int rank,
                                                            const int32_t* row_of, T* out) {
   for (int i = 0; i < m; ++i) {
     T* x = out + static_cast<size_t>(row_of[i]) * rank;
@@ -202,9 +98,9 @@ inline __attribute__((always_inline)) void left_factor_any(const T* e, int m, in
       x[i] = T(1.0);
       continue;
     }
-    std::copy(e + static_cast<size_t>(i) * n, e + static_cast<size_t>(i) * n + rank, x);
+    std::copy(e + static_cast<size_t>(i) * stride, e + static_cast<size_t>(i) * stride + rank, x);
     for (int l = rank - 1; l > 0; --l) {
-      const T* row = e + static_cast<size_t>(l) * n;
+      const T* row = e + static_cast<size_t>(l) * stride;
       const T f = x[l];
       for (int k = 0; k < l; ++k) x[k] -= f * row[k];
     }
@@ -213,12 +109,12 @@ inline __attribute__((always_inline)) void left_factor_any(const T* e, int m, in
 
 // Inverse of the leading square of U times U.
 template <class T>
-inline __attribute__((always_inline)) void right_factor_any(const T* e, int n, int rank,
+inline __attribute__((always_inline)) void right_factor_any(const T* e, int stride, int n, int rank,
                                                             const int32_t* column_of, T* out,
                                                             T* row) {
   const int others = n - rank;
   for (int k = rank - 1; k >= 0; --k) {
-    const T* u = e + static_cast<size_t>(k) * n;
+    const T* u = e + static_cast<size_t>(k) * stride;
     std::copy(u + rank, u + n, row);
     for (int l = k + 1; l < rank; ++l) {
       const T f = u[l];
@@ -238,46 +134,51 @@ inline __attribute__((always_inline)) void right_factor_any(const T* e, int n, i
 }
 
 PLANARIS_TENSOR_CLONES
-void left_factor(const double* e, int m, int n, int rank, const int32_t* row_of, double* out) {
-  left_factor_any(e, m, n, rank, row_of, out);
+void left_factor(const double* e, int m, int stride, int rank, const int32_t* row_of, double* out) {
+  left_factor_any(e, m, stride, rank, row_of, out);
 }
 
 PLANARIS_TENSOR_CLONES
-void right_factor(const double* e, int n, int rank, const int32_t* column_of, double* out,
+void right_factor(const double* e, int stride, int n, int rank, const int32_t* column_of, double* out,
                   double* row) {
-  right_factor_any(e, n, rank, column_of, out, row);
+  right_factor_any(e, stride, n, rank, column_of, out, row);
 }
 
 PLANARIS_TENSOR_CLONES
-void left_factor(const Pair* e, int m, int n, int rank, const int32_t* row_of, Pair* out) {
-  left_factor_any(e, m, n, rank, row_of, out);
+void left_factor(const Pair* e, int m, int stride, int rank, const int32_t* row_of, Pair* out) {
+  left_factor_any(e, m, stride, rank, row_of, out);
 }
 
 PLANARIS_TENSOR_CLONES
-void right_factor(const Pair* e, int n, int rank, const int32_t* column_of, Pair* out,
+void right_factor(const Pair* e, int stride, int n, int rank, const int32_t* column_of, Pair* out,
                   Pair* row) {
-  right_factor_any(e, n, rank, column_of, out, row);
+  right_factor_any(e, stride, n, rank, column_of, out, row);
 }
 
 template <class T>
 void skeleton_any(const T* m, int num_rows, int num_columns, int max_rank, double tolerance,
                   Side side, SkeletonOf<T>& out, std::vector<T>& work) {
-  const size_t size = static_cast<size_t>(num_rows) * num_columns;
+  const int stride = stride_of(m, num_columns);
+  const size_t size = static_cast<size_t>(num_rows) * stride;
   work.resize(size + num_columns);
   std::vector<double> tops(num_rows);
   T* e = work.data();
   T* spare = e + size;
-  std::copy(m, m + size, e);
+  for (int i = 0; i < num_rows; ++i) {
+    const T* row = m + static_cast<size_t>(i) * num_columns;
+    T* to = e + static_cast<size_t>(i) * stride;
+    std::fill(std::copy(row, row + num_columns, to), to + stride, T(0.0));
+  }
   out.rows.resize(num_rows);
   out.columns.resize(num_columns);
   out.rank = eliminate(e, num_rows, num_columns, max_rank, tolerance, out.rows.data(),
                        out.columns.data(), tops.data(), &out.residual);
   if (side == Side::kLeft) {
     out.left.resize(static_cast<size_t>(num_rows) * out.rank);
-    left_factor(e, num_rows, num_columns, out.rank, out.rows.data(), out.left.data());
+    left_factor(e, num_rows, stride, out.rank, out.rows.data(), out.left.data());
   } else {
     out.right.resize(static_cast<size_t>(out.rank) * num_columns);
-    right_factor(e, num_columns, out.rank, out.columns.data(), out.right.data(), spare);
+    right_factor(e, stride, num_columns, out.rank, out.columns.data(), out.right.data(), spare);
   }
   out.rows.resize(out.rank);
   out.columns.resize(out.rank);

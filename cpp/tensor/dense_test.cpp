@@ -1,7 +1,9 @@
 #include "tensor/dense.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "third_party/doctest/doctest.h"
 
@@ -61,6 +63,85 @@ TEST_CASE("a skeleton of full rank gives the matrix back") {
       }
     }
   }
+}
+
+// Σ_k size^k u_k v_kᵀ: pivots fall by about `size` from one to the next.
+static std::vector<double> falling_matrix(int rows, int columns, double size, uint64_t seed) {
+  const int rank = std::min(rows, columns);
+  auto a = random_matrix(rows, rank, seed);
+  const auto b = random_matrix(rank, columns, seed + 1);
+  for (int i = 0; i < rows; ++i) {
+    for (int k = 0; k < rank; ++k) a[i * rank + k] *= std::pow(size, k);
+  }
+  std::vector<double> m(static_cast<size_t>(rows) * columns);
+  multiply(a.data(), b.data(), m.data(), rows, rank, columns);
+  return m;
+}
+
+TEST_CASE("pivots that are found by blocks leave as little as complete pivoting") {
+  std::vector<double> work;
+  std::vector<Pair> pair_work;
+  for (const auto& [rows, columns] :
+       {std::pair{1, 9}, {9, 1}, {13, 70}, {70, 13}, {64, 64}, {97, 81}}) {
+    for (const double size : {0.98, 0.8, 0.3, 0.01}) {
+      const auto m = falling_matrix(rows, columns, size, rows + columns);
+      const std::vector<Pair> pairs(m.begin(), m.end());
+      const double first = std::abs(*std::max_element(
+          m.begin(), m.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
+      for (const double tolerance : {1e-3, 1e-8}) {
+        for (const int max_rank : {5, 17, 100}) {
+          Skeleton found;
+          SkeletonOf<Pair> complete;
+          skeleton(m.data(), rows, columns, max_rank, tolerance, Side::kLeft, found, work);
+          skeleton(pairs.data(), rows, columns, max_rank, tolerance, Side::kLeft, complete,
+                   pair_work);
+          CHECK(std::abs(found.rank - complete.rank) <= 2 + complete.rank / 10);
+          CHECK(found.rank <= max_rank);
+          CHECK((found.residual <= tolerance || found.rank == std::min({max_rank, rows, columns})));
+          CHECK(found.residual <= 10 * complete.residual + tolerance);
+          // The residual is what the skeleton leaves, and the interpolation does not blow up.
+          double left = 0, largest = 0;
+          for (int i = 0; i < rows; ++i) {
+            for (int j = 0; j < columns; ++j) {
+              double sum = m[i * columns + j];
+              for (int k = 0; k < found.rank; ++k) {
+                sum -= found.left[i * found.rank + k] * m[found.rows[k] * columns + j];
+              }
+              left = std::max(left, std::abs(sum));
+            }
+          }
+          for (const double x : found.left) largest = std::max(largest, std::abs(x));
+          CHECK(left / first == doctest::Approx(found.residual).epsilon(1e-3).scale(1e-10));
+          CHECK(largest < 50);
+          Skeleton turned;
+          skeleton(m.data(), rows, columns, max_rank, tolerance, Side::kRight, turned, work);
+          double other = 0;
+          for (int i = 0; i < rows; ++i) {
+            for (int j = 0; j < columns; ++j) {
+              double sum = m[i * columns + j];
+              for (int k = 0; k < turned.rank; ++k) {
+                sum -= m[i * columns + turned.columns[k]] * turned.right[k * columns + j];
+              }
+              other = std::max(other, std::abs(sum));
+            }
+          }
+          CHECK(other / first == doctest::Approx(found.residual).epsilon(1e-3).scale(1e-10));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a block of pivots ends where the other rows have larger ones") {
+  const int rows = 96, columns = 40;
+  auto m = random_matrix(rows, columns, 21);
+  for (int i = 0; i < 20; ++i) {  // large, and all but parallel
+    for (int j = 0; j < columns; ++j) m[i * columns + j] = 8 * m[j] + 1e-6 * m[i * columns + j];
+  }
+  std::vector<double> work;
+  Skeleton found;
+  skeleton(m.data(), rows, columns, 12, 1e-14, Side::kLeft, found, work);
+  for (const double x : found.left) CHECK(std::abs(x) < 20);
 }
 
 TEST_CASE("a zero matrix has no skeleton") {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <queue>
 
+#include "base/constants.hpp"
 #include "tensor/dense.hpp"
 #include "tensor/rounding.hpp"
 
@@ -12,7 +12,6 @@ namespace planaris::tensor {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWide = 0.02;  // relative width of a denominator from which ends are bounded apart
 constexpr double kUnsafe = 0.3;  // width of a box from which denominators are in danger
 constexpr int kPatience = 16;    // how many times more words are tried for them

@@ -4,8 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <limits>
 
+#include "base/constants.hpp"
 #include "base/team.hpp"
 #include "tensor/dense.hpp"
 #include "tensor/rounding.hpp"
@@ -58,7 +58,6 @@ struct Weights {
 
 __attribute__((noinline)) Weights weights_of(const GridView& grid, int r, const Layer& above,
                                              const Layer& below) {
-  constexpr double kUnit = 0x1p-53;
   Weights out;
   const int n = grid.columns;
   out.table.resize(n);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "base/constants.hpp"
 #include "base/team.hpp"
 #include "tensor/dense.hpp"
 #include "tensor/rounding.hpp"
@@ -23,7 +24,6 @@ struct RowWeights {
 
 __attribute__((noinline)) RowWeights weights_of(const GridView& grid, int r,
                                                 const std::vector<double>& flat) {
-  constexpr double kUnit = 0x1p-53;
   RowWeights out;
   const auto pair = [](double x) { return std::array{bounded_exp(x), bounded_exp(-x)}; };
   for (int i = 0; i < grid.columns; ++i) {

@@ -1,15 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 
+#include "base/constants.hpp"
 #include "tensor/contraction.hpp"
 
 namespace planaris::tensor {
 
 namespace {
-
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // A batch of samples that goes back through the program.
 class Batch {
@@ -68,20 +66,20 @@ class Batch {
     multiply(l.data(), a.values.data(), product_.data(), count_, a.left, a.labels * a.right);
     std::vector<double> weights(a.labels);
     for (int i = 0; i < count_; ++i) {
-      double highest = kNever, sum = 0;
+      double highest = -kInfinity, sum = 0;
       for (int s = 0; s < a.labels; ++s) {
         const double* x = product_.data() + (static_cast<size_t>(i) * a.labels + s) * a.right;
         const double* y = r.data() + static_cast<size_t>(i) * a.right;
         double w = 0;
         for (int b = 0; b < a.right; ++b) w += x[b] * y[b];
         if (w < 0) ++clipped_;
-        weights[s] = w > 0 ? std::log(w) + a.logs[s] : kNever;
+        weights[s] = w > 0 ? std::log(w) + a.logs[s] : -kInfinity;
         if (step.kind == Step::Kind::kTransfer) {
           weights[s] += table.at(s, label(i, step.second));
         }
         highest = std::max(highest, weights[s]);
       }
-      if (highest == kNever) throw LostAccuracy();
+      if (highest == -kInfinity) throw LostAccuracy();
       for (double& w : weights) sum += w = std::exp(w - highest);
       double u = sum * std::generate_canonical<double, 53>(random_);
       int s = 0;

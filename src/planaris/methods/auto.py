@@ -15,12 +15,11 @@ from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
-from planaris.methods.enclosing import ENCLOSING_SHARE, enclose
 from planaris.methods.planar import correlations_from_bias
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
 from planaris.methods.surface import enclose_from_warmer, samples_from_warmer, surface_of_part
+from planaris.methods.tensor_network import ENCLOSING_SHARE, enclose, exact_samples
 from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
-from planaris.methods.tensor_network import exact_samples
 from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,

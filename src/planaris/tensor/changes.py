@@ -26,14 +26,21 @@ class Value(NamedTuple):
 def change_of(values: list[Value]) -> float:
     """Return by how much log Z still changes from one contraction to the next.
 
-    Two values that agree by chance are not trusted: a sixteenth of the change before counts, and
-    all of it where the bond has not grown since.
+    Two values that agree by chance are not trusted: a part of the change before counts, and all of
+    it where the bond has not grown since.
     """
     logs = [value.found.log_partition for value in values[-3:]]
-    changes = [abs(b - a) for a, b in itertools.pairwise(logs)]
-    before = [x * (1.0 if is_stuck(values) else 1 / 16) for x in changes[:-1]]
-    change = max([*changes[-1:], *before], default=0.0)
+    changes = [0.0 if a == b else abs(b - a) for a, b in itertools.pairwise(logs)]
+    change = max([*changes[-1:], *(x * _part(values) for x in changes[:-1])], default=0.0)
     return math.inf if math.isnan(change) else change
+
+
+def _part(values: list[Value]) -> float:
+    """Return the part of the change before that counts: smaller pivots leave less of it."""
+    if is_stuck(values):
+        return 1.0
+    finer = values[-1].accuracy.tolerance < values[-2].accuracy.tolerance
+    return 1 / 64 if finer else 1 / 16
 
 
 def is_stuck(values: list[Value]) -> bool:

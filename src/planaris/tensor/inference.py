@@ -64,8 +64,8 @@ def log_partition(
     model : IsingModel or MarkovRandomField
         A pairwise model whose graph a short line can be swept across: a grid, a plane drawing.
     tolerance : float, optional
-        Bond dimensions are doubled, in two steps each, until log Z changes by less; default
-        1e-12 per variable, at least 1e-11.
+        Bonds are cut at ever smaller pivots, a hundredth of those before, until log Z changes by
+        less; default 1e-12 per variable, at least 1e-11.
     max_bond : int
         Largest bond dimension.
     prove : bool
@@ -113,7 +113,7 @@ def log_partition(
     if found is not None and found.proved:
         return found
     with budget.watch("tensor network") as watched:
-        values = run.converge(lambda accuracy: run.contract(accuracy, watched))
+        values = run.converge(watched)
     estimate = run.log_partition(values)
     if not prove:
         return estimate
@@ -143,7 +143,7 @@ def marginals(
     model, max_bond, threads, memory_limit, time_limit, progress, sweep
         As for :func:`log_partition`. What does not fit into the memory is computed twice.
     tolerance : float, optional
-        Bonds grow until no probability changes by more; default 1e-9.
+        Pivots get smaller until no probability changes by more; default 1e-9.
     prove : bool
         Bound all errors by a proof (Ising grids; docs/theory/tensor-network.md). Where couplings
         are too strong for it, estimates are returned and ``status`` says so.
@@ -239,7 +239,7 @@ def sample(
         return _exact_draws(run, num_samples, as_rng(rng))
     seed = int(as_rng(rng).integers(0, 2**63))
     with budget.watch("tensor network") as watched:
-        values = run.converge(lambda accuracy: run.contract(accuracy, watched))
+        values = run.converge(watched)
         run.require_weight(values, "samples")
         labels, logs = run.draw(num_samples, seed, values[-1].accuracy, watched)
     states = (2 * labels - 1).astype(np.int8) if isinstance(model, IsingModel) else labels

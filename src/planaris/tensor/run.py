@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import cast
@@ -14,6 +16,7 @@ from planaris.kernels import tensor
 from planaris.kernels.tensor import Accuracy, Contraction, ProvedGrid
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Proof, Stats
+from planaris.tensor import ladder
 from planaris.tensor.changes import Value, change_of, is_stuck, moved
 from planaris.tensor.network import (
     Model,
@@ -37,33 +40,22 @@ from planaris.typing import Array, FloatArray
 
 METHOD = "tensor-network"
 
-FIRST_BOND = 16
-"""Bond dimension of the first contraction."""
-
 MAX_BOND = 128
 """Largest bond dimension, unless another is asked for."""
 
 SAFETY = 4.0
 """An estimate is off by at most this many times the change of the last two, it is stated."""
 
-LARGEST_CHANGE = 0.1
-"""Contractions whose log Z differ by more are no estimates."""
+LARGEST_CHANGE = (0.1, 1e-6)
+"""Contractions whose log Z differ by more than both, the second per variable, are no estimates."""
 
 MARGINAL_TOLERANCE = 1e-9
 """Largest change of a probability at which bonds have grown enough."""
 
 COLD = 8.0
-"""Log weights of an edge further apart than this: grids are swept in both directions, too."""
+"""Log weights of an edge further apart than this: grids are swept in either direction in turn."""
 
 EPS = float(np.finfo(np.float64).eps)
-
-PAIR_PIVOT = 1e-29
-"""Smallest pivot of contractions in pairs of doubles, which kernels use for pivots below 1e-17."""
-
-_RELATIVE = {False: (0.5, 0.75), True: (0.75, 0.9)}
-# Contractions in turn scale by these powers, in doubles and in pairs of them: an error that does
-# not depend on the bond dimension (weights out of the reach of doubles, at low temperatures) shows
-# in the change, too.
 
 
 class Run:
@@ -81,8 +73,7 @@ class Run:
         self.model = model
         self.network: Network = to_network(model)
         self.sweep: Sweep = plan_sweep(model, self.network) if sweep is None else sweep
-        self.disagreement = 0.0
-        self.first_bond = FIRST_BOND
+        self.first_level = 0
         self.in_pairs = False  # of doubles
         n = self.network.num_variables
         self.proof_target = None if tolerance is None else float(tolerance)
@@ -93,54 +84,60 @@ class Run:
         labels = int(self.network.arrays.cardinalities.max(initial=1))
         per_bond = 2 * max(self.sweep.width, 1) * labels * 8.0  # times the bond squared: a state
         budget.check_memory(
-            per_bond * min(FIRST_BOND, max_bond) ** 2, "the state on the line", "raise the limit"
+            per_bond * min(ladder.FIRST_BOND, max_bond) ** 2,
+            "the state on the line",
+            "raise the limit",
         )
         self.max_bond = int(min(max_bond, math.sqrt(budget.bytes() / per_bond)))
+        crossing = crossing_sweep(self.network) if self.is_cold() else None
+        self.sweeps = (self.sweep, self.sweep if crossing is None else crossing)
 
     # -- contractions -----------------------------------------------------------------------
 
-    def contract(self, accuracy: Accuracy, budget: Budget) -> Contraction:
+    def contract(
+        self, accuracy: Accuracy, budget: Budget, sweep: Sweep | None = None
+    ) -> Contraction:
         """Return log Z without the constant."""
         return tensor.contract(
             self.network.arrays,
-            self.sweep.program,
+            (self.sweep if sweep is None else sweep).program,
             accuracy,
             threads=budget.workers(),
             budget=budget,
         )
 
-    def accuracies(self) -> Iterator[Accuracy]:
-        """Yield accuracies with bonds that double every second time, up to the largest."""
-        bond, turn = self.first_bond, 0
-        while True:
-            rank, relative = min(bond, self.max_bond), _RELATIVE[self.in_pairs][turn % 2]
-            if self.in_pairs:
-                yield Accuracy(rank, PAIR_PIVOT, relative)
-            else:
-                yield Accuracy(rank, relative=relative)
-            bond, turn = bond * 3 // 2 if turn % 2 == 0 else bond * 4 // 3, turn + 1
+    def turns(self) -> Iterator[tuple[Accuracy, Sweep]]:
+        """Yield the accuracy and the sweep of one contraction after the other.
 
-    def converge(self, contract: Callable[[Accuracy], Contraction]) -> list[Value]:
-        """Contract with growing bonds until log Z changes by less than the tolerance."""
+        Cold grids are crossed in either direction in turn: at low temperatures weights get lost
+        that doubles cannot hold side by side, at any accuracy. Which ones depends on the direction.
+        """
+        in_pairs, in_doubles = ladder.in_pairs, ladder.in_doubles
+        bond = self.max_bond
+        accuracies = in_pairs(bond) if self.in_pairs else in_doubles(bond, self.first_level)
+        return zip(accuracies, itertools.cycle(self.sweeps), strict=False)
 
-        def grow() -> list[Value]:
-            return self._grow(lambda accuracy: Value(accuracy, contract(accuracy)), change_of)
+    def converge(self, budget: Budget) -> list[Value]:
+        """Contract ever more accurately until log Z changes by less than the tolerance."""
 
-        return self._with_digits(grow, change_of)
+        def contract(accuracy: Accuracy, sweep: Sweep) -> Value:
+            return Value(accuracy, self.contract(accuracy, budget, sweep))
+
+        return self._with_digits(lambda: self._grow(contract, change_of), change_of)
 
     def _grow(
-        self, contract: Callable[[Accuracy], Value], change: Callable[[list[Value]], float]
+        self, contract: Callable[[Accuracy, Sweep], Value], change: Callable[[list[Value]], float]
     ) -> list[Value]:
         values: list[Value] = []
-        for accuracy in self.accuracies():
+        for accuracy, sweep in self.turns():
             try:
-                values = [*values, contract(accuracy)]
+                values = [*values, contract(accuracy, sweep)]
             except TimeoutError:
-                if len(values) >= 2:
+                if len(values) >= 2 and values[-1].found.log_partition > -math.inf:
                     break
                 with self.budget.required("no two contractions ended"):
                     raise
-            if values[-1].found.log_partition == -math.inf or self.done(values, change(values)):
+            if self.done(values, change(values)):
                 break
         return values
 
@@ -149,53 +146,28 @@ class Run:
     ) -> list[Value]:
         """Contract in doubles, and again in pairs of them where digits and not bonds are short."""
         values = grow()
-        self.compare_directions(values[-1], self.budget)
-        off = max(change(values), change_of(values), self.disagreement)
+        off = max(change(values), change_of(values))
         if self.is_cold() and off > self.tolerance and self._lacks_digits(values, off):
-            self.in_pairs, known, apart = True, values, self.disagreement
-            try:
+            self.in_pairs = True
+            with contextlib.suppress(TimeoutError, TimeLimitError):
                 values = grow()
-                self.compare_directions(values[-1], self.budget)
-            except (TimeoutError, TimeLimitError):
-                values, self.disagreement = known, apart
         return self.checked(values)
 
     def _lacks_digits(self, values: list[Value], off: float) -> bool:
-        """Return whether rounding and not the bond accounts for what contractions are off by."""
-        cut = values[-1].found.largest_residual * self.network.num_variables
-        return not is_stuck(values) or off > cut
-
-    def compare_directions(self, value: Value, budget: Budget) -> None:
-        """Contract a cold grid in the other direction, and keep by how much log Z differs.
-
-        At low temperatures weights get lost that doubles cannot hold side by side, whatever the
-        bond dimension is. Which ones depends on the direction.
-        """
-        found = value.found.log_partition
-        other = crossing_sweep(self.network) if self.is_cold() else None
-        if other is None or not math.isfinite(found):
-            return
-        try:
-            crossed = tensor.contract(
-                self.network.arrays,
-                other.program,
-                value.accuracy,
-                threads=budget.workers(),
-                budget=budget,
-            ).log_partition
-        except TimeoutError:
-            return
-        self.disagreement = math.inf if math.isnan(crossed) else abs(crossed - found)
+        """Return whether contractions are off by more than what was cut accounts for."""
+        return off > values[-1].found.largest_residual * self.network.num_variables
 
     def is_cold(self) -> bool:
         """Return whether weights of an edge are far apart."""
         return bool(edge_ranges(self.network.arrays).max(initial=0.0) > COLD)
 
     def done(self, values: list[Value], change: float) -> bool:
-        """Return whether the last change is small enough, or bonds have come to their limit."""
-        if len(values) < 2:
-            return False
-        return change <= self.tolerance or values[-2].accuracy.max_rank == self.max_bond
+        """Return whether the last change is small enough, or nothing finer can be done."""
+        last = ladder.is_last(values[-1], self.max_bond)
+        if values[-1].found.log_partition == -math.inf:  # what was cut may have been all there is
+            return last
+        at_limit = is_stuck(values) and values[-1].accuracy.max_rank == self.max_bond
+        return len(values) >= 2 and (change <= self.tolerance or at_limit or last)
 
     def checked(self, values: list[Value]) -> list[Value]:
         """Refuse sums that lost their sign, and zeros that no weight accounts for."""
@@ -206,8 +178,8 @@ class Run:
                 'temperature is too low; use `method="treewidth"` or `method="interval"`'
             )
             raise PrecisionError(msg)
-        change = max(change_of(values), self.disagreement)
-        if change > LARGEST_CHANGE:
+        change = change_of(values)
+        if change > max(LARGEST_CHANGE[0], LARGEST_CHANGE[1] * self.network.num_variables):
             msg = (
                 f"contractions of the tensor network differ by {change:.2g}: the "
                 "temperature is too low for doubles, or `max_bond` too small; use "
@@ -223,12 +195,12 @@ class Run:
             raise InfeasibleError(msg)
 
     def converge_marginals(self, budget: Budget) -> list[Value]:
-        """Contract with growing bonds until no probability changes by more than the tolerance."""
+        """Contract ever more accurately until no probability changes by more than the tolerance."""
 
-        def contract(accuracy: Accuracy) -> Value:
+        def contract(accuracy: Accuracy, sweep: Sweep) -> Value:
             found = tensor.contract_marginals(
                 self.network.arrays,
-                self.sweep.program,
+                sweep.program,
                 accuracy,
                 threads=budget.workers(),
                 history_bytes=0.5 * budget.bytes(),
@@ -273,7 +245,7 @@ class Run:
         """Return the last value, with the change since the one before as its error."""
         value = values[-1].found.log_partition + self.network.constant
         rounding = EPS * (abs(value) + 8 * self.network.num_variables)
-        change = max(change_of(values), self.disagreement)
+        change = change_of(values)
         error = 0.0 if value == -math.inf else SAFETY * change + rounding
         return LogPartition.around(
             value,
@@ -376,7 +348,7 @@ class Run:
         return Marginals(
             nodes=node_tables(self.network, nodes),
             edges=edge_tables(self.network, self.model, nodes, edges),
-            error=min(SAFETY * max(moved(values), self.disagreement) + 64 * EPS, 1.0),
+            error=min(SAFETY * moved(values) + 64 * EPS, 1.0),
             method=METHOD,
             proved=False,
             log_partition=self.log_partition(values),

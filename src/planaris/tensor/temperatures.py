@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
 class TemperatureSweep:
     """One model at one β after the other: the sweep is planned once.
 
-    The first contraction at a β has the bond dimension that the β before it needed.
+    The first contraction at a β is as accurate as the last but one of the β before it.
 
     Parameters
     ----------

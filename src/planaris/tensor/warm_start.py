@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from planaris.budget import Budget
 from planaris.result import Marginals
-from planaris.tensor.changes import Value
+from planaris.tensor.changes import Value, moved
 from planaris.tensor.network import Model, to_network
-from planaris.tensor.run import FIRST_BOND, MARGINAL_TOLERANCE, MAX_BOND, Run
+from planaris.tensor.run import MARGINAL_TOLERANCE, MAX_BOND, Run
 from planaris.tensor.sweeps import Sweep, plan_sweep
+
+FAR_BELOW = 1e-3
+"""Where the last change is so many times below the tolerance, the next model begins earlier."""
 
 
 class WarmStart:
     """Estimates of models that differ in their numbers only.
 
-    The first contraction of a model has about the bond dimension that the model before it
-    needed.
+    The first contraction of a model is as accurate as the last but one of the model before it.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class WarmStart:
         max_bond: int = MAX_BOND,
     ) -> None:
         self.sweep, self.tolerance, self.max_bond = sweep, tolerance, max_bond
-        self.first_bond = FIRST_BOND
+        self.first_level = 0
 
     def marginals(self, model: Model, budget: Budget | None = None) -> Marginals:
         """Estimate all marginals of a model, and log Z."""
@@ -56,10 +58,12 @@ class WarmStart:
         """Contract until the marginals change no more."""
         budget = Budget.of(None) if budget is None else budget
         run = self.run_of(model, budget)
-        run.first_bond = min(self.first_bond, run.max_bond)
+        run.first_level = self.first_level
         values = run.converge_marginals(budget)
         run.require_weight(values, "marginals")
-        self.first_bond = max(FIRST_BOND, values[-1].found.largest_bond * 2 // 3)
+        if not run.in_pairs:
+            more = 2 if moved(values) > FAR_BELOW * run.tolerance else 3
+            self.first_level = max(run.first_level + len(values) - more, 0)
         return run, values
 
     def run_of(self, model: Model, budget: Budget) -> Run:

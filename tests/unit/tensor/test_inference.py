@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.clocks import StepClock
 from helpers.degenerate import NONPLANAR, SMALL, path, path_log_partition, ring, ring_log_partition
 from helpers.mrfs import random_mrf
 from helpers.planar_graphs import delaunay
 from planaris import tensor
+from planaris.budget import Budget, use_clock
 from planaris.errors import InfeasibleError, MethodError, PrecisionError, TimeLimitError
 from planaris.kernels import tensor as kernel
 from planaris.kernels.tensor import Accuracy
@@ -17,6 +20,7 @@ from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
 from planaris.tensor.changes import Value, change_of
 from planaris.tensor.network import to_network
+from planaris.tensor.run import MAX_BOND, Run
 from planaris.tensor.sweeps import grid_shape, plan_sweep
 
 STRONG = ("huge and tiny", "far apart")
@@ -191,6 +195,54 @@ def test_memory_for_the_way_back_does_not_change_anything():
     )
     np.testing.assert_array_equal(states, again)
     np.testing.assert_allclose(logs, others, atol=1e-10)
+
+
+def test_every_time_limit_leaves_an_error_that_holds():
+    model = random_label_grid(8, 7, 3, np.random.default_rng(2))
+    exact = pl.log_partition(model, "treewidth").value
+    answered = []
+    for looks in (100, 300, 500, 700, 900, 100_000):
+        with use_clock(StepClock(looks)):
+            try:
+                found = tensor.log_partition(model, threads=1, time_limit=1.0)
+            except TimeLimitError:
+                assert not answered
+                continue
+        assert found.lower <= exact <= found.upper
+        answered.append(found.gap)
+    assert len(answered) >= 4
+    assert answered[0] > 1e3 * answered[-1]
+
+
+@pytest.mark.parametrize("kind", ["U(±.5)", "U(±1)", "U(±2)", "critical", "3 labels", "4 labels"])
+def test_stated_errors_hold_after_every_contraction(kind):
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        if kind.endswith("labels"):
+            model = random_label_grid(8, 7, int(kind[0]), rng)
+        elif kind == "critical":
+            model = pl.IsingModel.from_image(np.full((14, 14), 0.01), *rng.uniform(0.4, 0.5, 2))
+        else:
+            model = random_grid(14, 13, rng, float(kind[3:-1]), 0.4)
+        exact = pl.log_partition(model, "treewidth").value
+        run = Run(model, None, MAX_BOND, Budget.of(None, threads=1))
+        values = []
+        for accuracy, sweep in itertools.islice(run.turns(), 5):
+            values.append(Value(accuracy, run.contract(accuracy, run.budget, sweep)))
+            if len(values) > 1:
+                found = run.log_partition(values)
+                assert found.lower - 1e-11 <= exact <= found.upper + 1e-11
+
+
+def test_zeros_of_coarse_contractions_are_not_believed():
+    model = random_label_grid(4, 4, 2, np.random.default_rng(4), zeros=0.1)
+    run = Run(model, None, MAX_BOND, Budget.of(None, threads=1))
+    zero = SimpleNamespace(log_partition=-np.inf, largest_bond=1, largest_residual=0.0)
+    values = []
+    for accuracy, _ in itertools.islice(run.turns(), 6):
+        values.append(Value(accuracy, zero))
+        assert run.done(values, change_of(values)) == (accuracy.tolerance <= 1e-14)
+    assert change_of(values) == 0.0
 
 
 def test_bonds_double_until_nothing_changes():

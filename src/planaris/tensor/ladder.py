@@ -1,0 +1,67 @@
+"""Accuracies that a model is contracted with in turn, until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planaris.kernels.tensor import Accuracy
+from planaris.tensor.changes import Value
+
+FIRST_BOND = 16
+"""Largest bond dimension of the first contraction."""
+
+FIRST_PIVOT = 1e-4
+"""Smallest pivot of the first contraction, relative to the largest of its bond."""
+
+PIVOT_STEP = 1e-2
+"""From one contraction to the next pivots may be smaller by this factor; bonds may double."""
+
+LAST_PIVOT = 1e-14
+"""Smallest pivot that doubles resolve."""
+
+PAIR_PIVOT = 1e-29
+"""Smallest pivot of contractions in pairs of doubles, which kernels use for pivots below 1e-17."""
+
+_RELATIVE = {False: (0.5, 0.75), True: (0.75, 0.9)}
+# Contractions in turn scale by these powers, in doubles and in pairs of them: an error that does
+# not depend on the pivots (weights out of the reach of doubles, at low temperatures) shows in the
+# change, too.
+
+
+def in_doubles(max_bond: int, first: int = 0) -> Iterator[Accuracy]:
+    """Yield accuracies, from the one of number ``first`` on.
+
+    Bonds are as large as their pivots ask for: where the model is weak, they stay small. The
+    largest dimension grows as well, so that first contractions are quick for every model.
+
+    >>> [(x.max_rank, x.tolerance) for x, _ in zip(in_doubles(48), range(4))]
+    [(16, 0.0001), (32, 1e-06), (48, 1e-08), (48, 1e-10)]
+    """
+    level = first
+    while True:
+        yield Accuracy(
+            min(FIRST_BOND << min(level, 24), max_bond),
+            max(float(f"{FIRST_PIVOT * PIVOT_STEP**level:.0e}"), LAST_PIVOT),
+            _RELATIVE[False][level % 2],
+        )
+        level += 1
+
+
+def in_pairs(max_bond: int) -> Iterator[Accuracy]:
+    """Yield accuracies in pairs of doubles: bonds double every second time.
+
+    >>> [x.max_rank for x, _ in zip(in_pairs(30), range(4))]
+    [16, 24, 30, 30]
+    """
+    bond, turn = FIRST_BOND, 0
+    while True:
+        yield Accuracy(min(bond, max_bond), PAIR_PIVOT, _RELATIVE[True][turn % 2])
+        bond, turn = bond * 3 // 2 if turn % 2 == 0 else bond * 4 // 3, turn + 1
+
+
+def is_last(value: Value, max_bond: int) -> bool:
+    """Return whether no later contraction cuts bonds less than this one did."""
+    accuracy, bond = value.accuracy, value.found.largest_bond
+    return accuracy.tolerance <= LAST_PIVOT and (
+        accuracy.max_rank >= max_bond or bond < accuracy.max_rank
+    )
