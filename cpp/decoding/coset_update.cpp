@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base/intrinsics.hpp"
@@ -47,6 +48,10 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
   // Vectors lie in one cache line each.
   rows_ = a_.data() + (-(reinterpret_cast<uintptr_t>(a_.data()) / sizeof(double))) % kWidth;
   if (mass_.size() < size_t(pairs_)) mass_.resize(pairs_);
+  // Blocks of e < f lie one after the other; f counts from the first edge of all.
+  const auto blocks_of = [this](int32_t e) {
+    return inverse_->blocks.data() + 4 * (int64_t(inverse_->place(e, e + 1)) - e - 1);
+  };
   uint64_t random = 88172645463325252u;
   for (int32_t i = 0; i < pairs_; ++i) {
     const bool last = i == k;
@@ -70,15 +75,14 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
         row1[2 * j + 1] = shaken(turn * block[3]);
       }
     }
-    // Blocks of e < f lie one after the other.
-    const double* blocks =
-        inverse_->blocks.data() + 4 * (int64_t(inverse_->place(e, e + 1)) - e - 1);
+    // Nearly every block is far from the processor: those of the row after the next are called for.
+    const double* blocks = blocks_of(e);
+    const double* ahead = i + 2 < k ? blocks_of(changes[i + 2].edge) : blocks;
     for (int32_t j = reverse ? pairs_ : i + 1; j < pairs_; ++j) {
-      const double* block = blocks + 4 * int64_t(j < k ? changes[j].edge : logical);
-      row0[2 * j] = block[0];
-      row0[2 * j + 1] = block[1];
-      row1[2 * j] = block[2];
-      row1[2 * j + 1] = block[3];
+      const int64_t at = 4 * int64_t(j < k ? changes[j].edge : logical);
+      if (j > i + 2) __builtin_prefetch(ahead + at);
+      std::memcpy(row0 + 2 * j, blocks + at, 2 * sizeof(double));
+      std::memcpy(row1 + 2 * j, blocks + at + 2, 2 * sizeof(double));
     }
     std::fill(row0 + 2 * pairs_, row0 + stride_, 0.0);
     std::fill(row1 + 2 * pairs_, row1 + stride_, 0.0);

@@ -224,6 +224,13 @@ void bind_decoding(nb::module_& m) {
       .def(nb::new_(&make_lanes), nb::arg("edges").noconvert(), nb::arg("rotation").noconvert(),
            nb::arg("offsets").noconvert(), nb::arg("log_odds").noconvert(), nb::arg("logical"),
            nb::arg("progress") = nb::none())
+      .def_prop_ro("tree", &LaneCosets::tree, nb::rv_policy::reference_internal)
+      .def_prop_ro("signs",
+                   [](const LaneCosets& l) { return to_numpy(std::vector<int8_t>(l.signs())); },
+                   nb::rv_policy::automatic)
+      .def_prop_ro("weight",
+                   [](const LaneCosets& l) { return to_numpy(std::vector<double>(l.weight())); },
+                   nb::rv_policy::automatic)
       .def_prop_ro("work", &LaneCosets::work)
       .def_prop_ro("worth_from", &LaneCosets::worth_from);
   const auto of = [](auto member) {

@@ -9,7 +9,7 @@ namespace planaris {
 
 namespace {
 
-constexpr int32_t kLeafFaces = 2;
+constexpr int32_t kLaneLeafFaces = 2;
 constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
 // Multiplications of a small Pfaffian that take as long as one of sparse elimination.
 constexpr double kSmallPerSparse = 1.6;
@@ -26,9 +26,9 @@ LaneCosets::LaneCosets(const RotationView& rotation, std::span<const double> log
   if (num_edges_ > pieces) throw std::invalid_argument("log_odds must hold at most one number per edge");
   if (logical < 0 || logical >= num_edges_) throw std::invalid_argument("no such logical edge");
   const Faces faces = trace_faces(rotation);
-  tree_ = dissect_faces(faces, {}, kLeafFaces, control, logical);
+  tree_ = dissect_faces(faces, {}, kLaneLeafFaces, control, logical);
   signs_ = kasteleyn_signs(rotation, faces);
-  sizes_ = lane_sizes(tree_);
+  program_ = std::make_unique<const LaneProgram>(tree_);
   weight_.assign(pieces, 1.0);
   for (int32_t e = 0; e < num_edges_; ++e) {
     if (!(log_odds[e] <= 0.0)) throw std::invalid_argument("log_odds must not be positive");
@@ -46,7 +46,7 @@ int32_t LaneCosets::worth_from() const {
 
 void LaneCosets::weigh(std::span<const std::vector<LaneChange>> changes, std::span<Weight> found,
                        LaneMemory& memory, const std::function<void()>& look) const {
-  const LaneProblem problem{tree_, {edges_, rotation_, offsets_}, signs_, sizes_, num_edges_};
+  const LaneProblem problem{tree_, {edges_, rotation_, offsets_}, signs_, *program_, num_edges_};
   std::vector<ShotOutcome> outcomes(changes.size());
   lane_kernels().run_shots(problem,
                            {static_cast<int>(changes.size()), weight_.data(), changes.data(),

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,11 @@ class LaneCosets {
   // A small Pfaffian of more changes than these takes longer.
   int32_t worth_from() const;
 
+  // What the elimination of another machine takes: fronts, signs, and weights without a syndrome.
+  const FrontTree& tree() const { return tree_; }
+  const std::vector<int8_t>& signs() const { return signs_; }
+  const std::vector<double>& weight() const { return weight_; }
+
   // The factor exp(w / 2) of an edge's legs in a reference error, and 1 for an erased edge.
   LaneChange flipped(int32_t edge) const { return {edge, 1.0 / weight_[edge]}; }
   LaneChange erased(int32_t edge) const { return {edge, 1.0}; }
@@ -48,7 +54,7 @@ class LaneCosets {
   FrontTree tree_;
   std::vector<int8_t> signs_;
   std::vector<double> weight_;  // exp(-w / 2), chords included
-  LaneSizes sizes_;
+  std::unique_ptr<const LaneProgram> program_;
   int32_t num_edges_ = 0;
   double work_ = 0.0;
 };

@@ -122,6 +122,11 @@ class ShotMatcher::Worker {
 
 ShotMatcher::ShotMatcher(DecodingEdges edges)
     : edges_(std::move(edges)), weights_(rounded_weights(edges_.weight)) {
+  flipped_.reserve(edges_.weight.size());
+  for (const double w : edges_.weight) {
+    const double rest = -std::expm1(-2 * w);
+    flipped_.push_back({std::exp(-2 * w) / rest, std::log(rest) + w});
+  }
   give(take());  // broken graphs are refused here
 }
 ShotMatcher::~ShotMatcher() = default;
@@ -176,9 +181,10 @@ Impossible for_shots(ShotMatcher& matcher, int64_t count, int threads, Control& 
 }
 
 // Edges of the reference error and erased ones as changes of joins; what they multiply P with.
-double list_changes(const DecodingEdges& edges, const CosetEdges& coset,
+double list_changes(const ShotMatcher& matcher, const CosetEdges& coset,
                     std::span<const int32_t> join, std::span<const int32_t> erased,
                     std::vector<JoinChange>& changes) {
+  const DecodingEdges& edges = matcher.edges();
   double log_factor = 0.0;
   changes.clear();
   const auto is_erased = [&](int32_t e) {
@@ -191,10 +197,9 @@ double list_changes(const DecodingEdges& edges, const CosetEdges& coset,
       log_factor -= w;
       continue;
     }
-    // t = exp(-2 w): the join is multiplied by it, the weight by (1 - t) / sqrt(t).
-    const double rest = -std::expm1(-2 * w);
-    log_factor += std::log(rest) + w;
-    changes.push_back({coset.place[e], std::exp(-2 * w) / rest, -2 * w});
+    const FlippedEdge& flipped = matcher.flipped(e);
+    log_factor += flipped.log_factor;
+    changes.push_back({coset.place[e], flipped.ratio, -2 * w});
   }
   for (const int32_t e : erased) {
     const double w = edges.weight[e];
@@ -205,11 +210,14 @@ double list_changes(const DecodingEdges& edges, const CosetEdges& coset,
     log_factor += std::log(rest) + w;
     changes.push_back({coset.place[e], std::exp(-w) / rest, -w});
   }
+  return log_factor;
+}
+
+void sort_changes(std::vector<JoinChange>& changes) {
   const auto before = [](const JoinChange& a, const JoinChange& b) { return a.edge < b.edge; };
   if (!std::is_sorted(changes.begin(), changes.end(), before)) {
     std::sort(changes.begin(), changes.end(), before);
   }
-  return log_factor;
 }
 
 }  // namespace
@@ -354,7 +362,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
         if (vertex >= 0) return vertex;
         worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
         const double factor =
-            list_changes(edges, coset, worker.join, shots.erased(shot), worker.changes);
+            list_changes(matcher, coset, worker.join, shots.erased(shot), worker.changes);
         result.num_changes[shot] = int32_t(worker.changes.size());
         if (result.num_changes[shot] > most_changes) {
           result.doubt[shot] = std::numeric_limits<double>::quiet_NaN();
@@ -367,6 +375,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
           }
           return -1;
         }
+        sort_changes(worker.changes);
         const CosetWeight found = updates[number].weigh(worker.changes, coset.logical, coset.careful);
         result.other[shot] = found.other;
         result.log_weight[shot] = factor + found.log_pivots;
@@ -396,7 +405,8 @@ ClassWeights weigh_classes_wide(ShotMatcher& matcher, const WideInverse& inverse
         if (vertex >= 0) return vertex;
         worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
         const double factor =
-            list_changes(edges, coset, worker.join, shots.erased(shot), worker.changes);
+            list_changes(matcher, coset, worker.join, shots.erased(shot), worker.changes);
+        sort_changes(worker.changes);
         const WideWeight found = weigh_wide(inverse, worker.changes, coset.logical);
         result.log_ratio[shot] = found.log_same - found.log_other;
         result.log_weight[shot] = factor + found.log_pivots;
@@ -449,8 +459,9 @@ MechanismSums sum_mechanisms(ShotMatcher& matcher, const EdgeInverse& inverse,
                              Inverted& to = round[at];
                              const int32_t vertex = worker.find(shots, begin + at, -1);
                              if (vertex >= 0) return vertex;
-                             const double factor = list_changes(edges, coset, worker.join, {},
+                             const double factor = list_changes(matcher, coset, worker.join, {},
                                                                 to.changes);
+                             sort_changes(to.changes);
                              to.bridges.clear();
                              for (const int32_t e : worker.join) {
                                if (coset.place[e] < 0) to.bridges.push_back(e);
@@ -511,7 +522,8 @@ std::vector<double> mechanism_probabilities(ShotMatcher& matcher, const EdgeInve
         Scratch& s = scratch[number];
         const int32_t vertex = worker.find(shots, shot, -1);
         if (vertex >= 0) return vertex;
-        list_changes(edges, coset, worker.join, {}, worker.changes);
+        list_changes(matcher, coset, worker.join, {}, worker.changes);
+        sort_changes(worker.changes);
         double* row = &result[size_t(shot) * m];
         const size_t k = worker.changes.size(), n = 2 * k;
         if (!s.update.invert(worker.changes, s.inverse)) {

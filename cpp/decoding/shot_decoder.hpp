@@ -39,6 +39,12 @@ struct DecodingEdges {
   int32_t parity_vertex = -1;      // made odd or even such that observable 0 has a given value
 };
 
+// What an edge of weight w changes as part of a reference error: its join is multiplied by
+// t = exp(-2 w), the weight of the syndrome by (1 - t) / sqrt(t).
+struct FlippedEdge {
+  double ratio, log_factor;  // t / (1 - t), and the logarithm of what the weight is multiplied by
+};
+
 struct Impossible {
   int64_t shot = -1;    // the first syndrome that no error has
   int32_t vertex = -1;  // of a component with an odd number of detection events
@@ -59,6 +65,7 @@ class ShotMatcher {
   ~ShotMatcher();
 
   const DecodingEdges& edges() const { return edges_; }
+  const FlippedEdge& flipped(int32_t edge) const { return flipped_[edge]; }
   // `observable`: 0 or 1 asks for the lightest error of that class, -1 for any.
   Matches match(const ShotRows& shots, int observable, bool keep_edges, int threads,
                 Control& control);
@@ -69,6 +76,7 @@ class ShotMatcher {
 
  private:
   DecodingEdges edges_;
+  std::vector<FlippedEdge> flipped_;
   TJoinWeights weights_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;

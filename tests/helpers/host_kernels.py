@@ -106,23 +106,23 @@ class HostUpdates:
 
 
 class HostFrontKernels:
-    """The kernels of fronts.cu on arrays in the memory of this machine."""
+    """The kernels of fronts.cu and gauge.cu on arrays in the memory of this machine."""
 
     def __init__(self, folder):
         self.made = {
             real: compile_for_host("fronts.cu", folder, REAL=real, THREADS=64)
             for real in ("double", "float")
         }
-        self.gauge = compile_for_host("fronts.cu", folder, GAUGE=1, THREADS=32)
+        self.gauge = compile_for_host("gauge.cu", folder, THREADS=32)
 
     def eliminate(self, blocks, tree, batch, single):
         self.made["float" if single else "double"].host_eliminate(tree, batch, blocks)
 
     def lower_energy(self, graph, couplings, spins, field):
         models = couplings.shape[1]
-        self.gauge.host_lower_energy(
-            graph,
-            *(ctypes.c_void_p(x.data_ptr()) for x in (couplings, spins, field)),
-            ctypes.c_longlong(models),
-            -(-models // 32),
-        )
+        pointers = [ctypes.c_void_p(x.data_ptr()) for x in (couplings, spins, field)]
+        self.gauge.host_lower_energy(graph, *pointers, ctypes.c_longlong(models), -(-models // 32))
+
+    def anneal(self, colours, couplings, arrays, count):
+        pointers = [ctypes.c_void_p(x.data_ptr()) for x in (couplings, *arrays)]
+        self.gauge.host_anneal(colours, *pointers, count, len(couplings))

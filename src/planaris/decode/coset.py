@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -13,9 +14,12 @@ from planaris.budget import Budget
 from planaris.decode.coupling_rows import coupling_rows, erasures_of, marked_rows
 from planaris.decode.graph import DecodingGraph, split_graph
 from planaris.decode.model import ErrorModel
+from planaris.decode.on_device import weigh_on_device
 from planaris.decode.planar_form import PlanarForm, planar_form
 from planaris.embed import split_faces
-from planaris.errors import NotPlanarError, PrecisionError
+from planaris.errors import NotPlanarError, PrecisionError, TooLargeError
+from planaris.gpu.cosets import DeviceCosets
+from planaris.gpu.device import find_device
 from planaris.kernels.decoding import (
     NO_ERASURES,
     EdgeInverse,
@@ -26,7 +30,6 @@ from planaris.kernels.decoding import (
     packed_bits,
 )
 from planaris.planar import Plan
-from planaris.planar.pfaffian.on_device import log_partitions_on
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
 FACE_LENGTH = 8
@@ -62,6 +65,9 @@ WIDE_DOUBT = 1e12
 SUMMED = 2**25
 """Couplings of syndromes that are written out at a time for sparse elimination."""
 
+LEAST_ON_DEVICE = 2048
+"""Smaller batches are weighed by the CPU: a device would be idle for the most part."""
+
 ROUNDED_EDGES, WIDE_EDGES = 500, 1000
 """Quiet models with at most so many edges are inverted in wide numbers from the start; models with
 more edges never."""
@@ -81,12 +87,15 @@ class ClassWeights:
         log P(syndrome).
     slow : numpy.ndarray
         bool: shots that took more than one small Pfaffian of doubles.
+    on_device : numpy.ndarray or None
+        bool: shots that a device weighed; None where none was asked for.
     """
 
     flips: BoolArray
     log_ratio: FloatArray
     log_probability: FloatArray
     slow: BoolArray
+    on_device: BoolArray | None = None
 
     def put(self, chosen: BoolArray, other: ClassWeights) -> None:
         """Replace the chosen syndromes."""
@@ -236,11 +245,13 @@ class CosetModel:
 
         ``shots`` are rows of bits. With ``sharp`` ratios keep their digits where they are huge;
         without, they are right wherever a probability differs from 0 and 1, and a ``device`` may
-        eliminate.
+        weigh them.
         """
-        if device is not None and not sharp and self.form is not None and not self.is_decided:
-            return self._share(shots, erasures, budget, device)
         careful = self._least < (QUIET if sharp else VERY_QUIET)
+        if device is not None and not sharp and not careful and len(shots) >= LEAST_ON_DEVICE:
+            found_there = self._weigh_there(shots, erasures, budget, device)
+            if found_there is not None:
+                return found_there
         lanes = None if sharp or careful else self._lanes(budget)
         inverse = None if self._has_many_changes(lanes) else self.inverse(budget)
         if self.form is None or (inverse is None and lanes is None):
@@ -285,6 +296,44 @@ class CosetModel:
             result.put(slow, again(shots[slow], erasures_of(erasures, slow), budget))
         return result
 
+    def on_device(self, device: Any, budget: Budget) -> DeviceCosets | None:
+        """Return what weighs syndromes on a device, or None without a logical edge."""
+        lanes = self._lanes(budget)
+        if lanes is None:
+            return None
+        kept: dict[str, DeviceCosets] = self.__dict__.setdefault("_on_devices", {})
+        if str(device) not in kept:
+            kept[str(device)] = DeviceCosets(lanes, find_device(device))
+        return kept[str(device)]
+
+    def _weigh_there(
+        self, shots: Array, erasures: Erasures, budget: Budget, device: str
+    ) -> ClassWeights | None:
+        """Return what a device finds, and have the CPU weigh what it cannot tell.
+
+        None, and a warning, if the device has too little memory; None without a logical edge.
+        """
+        there = self.on_device(device, budget)
+        if there is None or self.form is None:
+            return None
+        try:
+            found = weigh_on_device(
+                there, self.matcher, self.graph, self.form, shots, erasures, budget
+            )
+        except TooLargeError as error:
+            warnings.warn(f"{error}; the CPU is used", stacklevel=2)
+            return None
+        other = np.clip(found.other, 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            ratio = np.log1p(-other) - np.log(other)
+        lost = ~found.sound
+        flips = found.flips ^ (ratio < 0)
+        result = ClassWeights(flips, np.abs(ratio), found.log_probability, lost, found.sound)
+        if lost.any():
+            given = erasures_of(erasures, lost)
+            result.put(lost, self.weigh(shots[lost], budget, erasures=given, sharp=False))
+        return result
+
     def _sparse(
         self, shots: Array, erasures: Erasures, budget: Budget, *, sharp: bool
     ) -> ClassWeights:
@@ -293,9 +342,7 @@ class CosetModel:
             return self._eliminate(shots, erasures, budget)
         return self._share(shots, erasures, budget)
 
-    def _share(
-        self, shots: Array, erasures: Erasures, budget: Budget, device: str | None = None
-    ) -> ClassWeights:
+    def _share(self, shots: Array, erasures: Erasures, budget: Budget) -> ClassWeights:
         """Return the share of the lightest error's class in both, right as a probability.
 
         The sum over a class that holds none of the likely errors cancels; here it is left out.
@@ -303,8 +350,8 @@ class CosetModel:
         assert self.form is not None
         found = self.matcher.match(shots, erasures=erasures, keep_edges=True, budget=budget)
         given = found.offsets, found.edges, erasures, budget
-        whole = self._sums(self.form, self.whole_plan, *given, device)
-        own = self._sums(self.apart, self.plan, *given, device)
+        whole = self._sums(self.form, self.whole_plan, *given)
+        own = self._sums(self.apart, self.plan, *given)
         other = np.clip(-np.expm1(own - whole), 0.0, 1.0)
         with np.errstate(divide="ignore"):
             ratio = np.log1p(-other) - np.log(other)
@@ -358,7 +405,6 @@ class CosetModel:
         edges: Array,
         erasures: Erasures,
         budget: Budget,
-        device: str | None = None,
     ) -> FloatArray:
         """Return log P(syndrome, class of the reference), or of both classes if joined."""
         count, width = len(offsets) - 1, len(self.graph.weights)
@@ -369,11 +415,7 @@ class CosetModel:
             references = marked_rows(offsets, edges, rows, width)
             erased = marked_rows(erasures.offsets, erasures.edges, rows, width)
             couplings, constant = coupling_rows(self.graph, form, references, erased)
-            if device is None:
-                found = self._log_partitions(plan, couplings, budget)
-            else:
-                found = log_partitions_on(device, plan, couplings)
-                budget.poll()
+            found = self._log_partitions(plan, couplings, budget)
             # Z counts every cut twice per component, relative to exp(-|J|) for what is not cut.
             twice = plan.embedding.num_components * math.log(2.0)
             sums[rows] = found + constant - twice

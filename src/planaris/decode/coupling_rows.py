@@ -47,3 +47,11 @@ def erasures_of(erasures: Erasures, chosen: BoolArray) -> Erasures:
     return Erasures(
         np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64), erasures.edges[kept]
     )
+
+
+def erasures_between(erasures: Erasures, rows: slice) -> Erasures:
+    """Return the erasures of successive shots."""
+    if not len(erasures.offsets):
+        return erasures
+    offsets = erasures.offsets[rows.start : rows.stop + 1]
+    return Erasures(offsets - offsets[0], erasures.edges[offsets[0] : offsets[-1]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from planaris.decode.graph import DecodingGraph, matching_graph
 from planaris.decode.model import ErrorModel, either
 from planaris.decode.shots import as_packed, impossible_shot
 from planaris.errors import MethodError
-from planaris.gpu.device import find_device
+from planaris.gpu.device import device_or_cpu
 from planaris.kernels.decoding import (
     ImpossibleSyndromeError,
     ShotMatcher,
@@ -29,6 +30,26 @@ from planaris.typing import Array, BoolArray, FloatArray
 Method = Literal["ml", "matching"]
 METHODS = ("ml", "matching")
 DROPS = ("never", "smallest")
+
+
+@dataclass(frozen=True, eq=False)
+class Decoding:
+    """Predictions of a batch of shots, how sure they are, and what computed them.
+
+    Attributes
+    ----------
+    predictions : numpy.ndarray
+        bool, shape (k, num_observables): whether an observable is more likely flipped than not.
+    posterior : numpy.ndarray
+        P(observable is flipped | detection events), same shape.
+    on_cpu : numpy.ndarray
+        bool, same shape: False where a GPU computed the posterior. All True without a device, and
+        for small batches; True for shots whose pivots had lost digits on the device.
+    """
+
+    predictions: BoolArray
+    posterior: FloatArray
+    on_cpu: BoolArray
 
 
 class PlanarDecoder:
@@ -45,7 +66,9 @@ class PlanarDecoder:
     threads : int, optional
         Default: the processors this process may use.
     device : str, optional
-        A GPU, such as ``"cuda"``, that sums over errors for ``decode`` and ``posterior``.
+        A GPU, such as ``"cuda"``, that sums over errors of large batches for ``decode``,
+        ``posterior`` and ``evaluate``. Where there is none a warning says why, and the CPU is
+        used.
 
     Examples
     --------
@@ -73,10 +96,10 @@ class PlanarDecoder:
         if drop not in DROPS:
             msg = f"`drop` must be one of {DROPS}, got {drop!r}"
             raise MethodError(msg)
-        self.method, self.threads, self.device = method, threads, device
+        self.method, self.threads = method, threads
         Budget(threads=threads)  # checks the number
-        if device is not None:
-            find_device(device)
+        found = None if device is None else device_or_cpu(device)
+        self.device = None if found is None or found.type == "cpu" else str(found)
         self.stated = model
         self.dropped: Dropped | None = None
         if drop == "smallest" and method == "ml":
@@ -196,6 +219,39 @@ class PlanarDecoder:
             found = self._ratios(packed, erasures, budget, sharp=False)
         with np.errstate(over="ignore"):
             return np.asarray(1.0 / (1.0 + np.exp(found)))
+
+    def evaluate(
+        self,
+        shots: Any,
+        *,
+        erasures: Any = None,
+        bit_packed: bool = False,
+        time_limit: TimeLimit = None,
+    ) -> Decoding:
+        """Return predictions and posteriors at once, and which shots the CPU computed.
+
+        Parameters are those of :meth:`decode`.
+
+        Examples
+        --------
+        >>> from planaris.decode.model import ErrorModel, Mechanism
+        >>> chain = [Mechanism(0.1, (0,), (0,)), Mechanism(0.1, (0,), ())]
+        >>> found = PlanarDecoder(ErrorModel(tuple(chain), 1, 1)).evaluate([[0], [1]])
+        >>> found.posterior.round(6).ravel().tolist(), found.on_cpu.ravel().tolist()
+        ([0.012195, 0.5], [True, True])
+        """
+        with self._rows(shots, bit_packed, time_limit) as (packed, budget):
+            found = list(self._classes(packed, erasures, budget, sharp=False))
+        shape = len(found), len(packed)
+        flips = np.array([c.flips for c in found], dtype=np.bool_).reshape(shape).T
+        ratio = np.array([c.log_ratio for c in found], dtype=np.float64).reshape(shape).T
+        with np.errstate(over="ignore"):
+            posterior = 1.0 / (1.0 + np.exp(np.where(flips, -ratio, ratio)))
+        on_cpu = np.ones(shape, dtype=np.bool_)
+        for row, each in zip(on_cpu, found, strict=True):
+            if each.on_device is not None:
+                row[:] = ~each.on_device
+        return Decoding(flips, np.asarray(posterior), on_cpu.T)
 
     def llr(
         self,

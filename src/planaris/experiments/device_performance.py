@@ -14,10 +14,14 @@ from planaris.budget import processors
 from planaris.errors import PlanarisError
 from planaris.generate import spin_glass
 from planaris.gpu.device import find_device, import_torch
+from planaris.gpu.program import Program
+from planaris.gpu.tables import FORWARD
 from planaris.infer.verbs import ground_state, log_partition, marginals
+from planaris.kernels.frontier import MAX_BITS
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
 from planaris.planar.pfaffian.on_device import evaluate_on_device
+from planaris.treewidth.plan import plan_elimination
 
 DEVICE_BEGIN, DEVICE_END = (
     "<!-- planaris bench --device: begin -->",
@@ -88,8 +92,7 @@ def measure_widths(device: Any, *, widths: tuple[int, ...] = WIDTHS) -> Iterator
             if size <= most_cpu:
                 counts = [c for c in CORES if c <= processors()]
                 cores = {c: _timed(partial(solve, threads=c), found)[0] for c in counts}
-            passes = size * size / 9
-            share = 16.0 * 2.0**size * passes / seconds / bandwidth if task == "log Z" else None
+            share = _bytes_moved(model) / seconds / bandwidth if task == "log Z" else None
             yield WidthRow(task, size, seconds, taken, share, cores)
 
 
@@ -226,6 +229,15 @@ def _timed_and_weighed(work: Callable[[], Any], device: Any) -> tuple[float, int
         torch.cuda.reset_peak_memory_stats(device)
     seconds, _ = _timed(work, device)
     return seconds, torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+
+
+def _bytes_moved(model: IsingModel) -> float:
+    """Return the bytes that a forward elimination reads and writes."""
+    chosen = plan_elimination(model, task="log_partition", kind="frontier")
+    assert chosen.pairwise is not None
+    program = Program(chosen.pairwise.arrays, chosen.order, MAX_BITS)
+    steps = program.fuse(0, len(program), FORWARD)
+    return 8.0 * sum(2.0**step.bits_before + 2.0**step.bits_after for step in steps)
 
 
 def _bandwidth(device: Any) -> float:

@@ -58,8 +58,27 @@ def find_device(device: Any) -> Any:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if (found.index or 0) < count:
         return torch.device("cuda", found.index or 0)
-    msg = f"`device={str(device)!r}` cannot be used: {_reason(torch, count, told)}; use 'cpu'"
-    raise MethodError(msg)
+    reason = f"`device={str(device)!r}` cannot be used: {_reason(torch, count, told)}"
+    msg = f"{reason}; use 'cpu'"
+    raise MethodError(msg, reason=reason)
+
+
+def device_or_cpu(device: Any) -> Any:
+    """Return a device that can be used: this one, or the CPU, after a warning of one line.
+
+    Examples
+    --------
+    >>> device_or_cpu("cpu")
+    device(type='cpu')
+    """
+    try:
+        return find_device(device)
+    except MethodError as error:
+        reason = error.evidence.get("reason")
+        if reason is None:
+            raise
+        warnings.warn(f"{reason}; the CPU is used", stacklevel=3)
+        return import_torch().device("cpu")
 
 
 def _reason(torch: Any, count: int, told: list[Any]) -> str:

@@ -11,12 +11,9 @@
 #define LANES 32
 #define WARPS (THREADS / LANES)
 #define PANEL 16
-#define SWEEPS 8
-#define SINGLE_SWEEPS 2
 
 #define AT(array, number) array[(long long)(number) * LANES + lane]
 
-#ifndef GAUGE
 // A FrontTree, and where every node keeps its numbers.
 struct Tree {
   const int *left, *right, *own, *boundary, *place, *edge_order;
@@ -340,77 +337,9 @@ KERNEL void eliminate(PARAMETER(Tree, t), PARAMETER(Batch, b)) {
   }
 }
 
-#else
-// A state of low energy of every model: single spins, then pairs of neighbours as well, are flipped
-// while that helps, in a few sweeps. One thread per model.
-struct Graph {
-  const int *offsets, *heads, *edge_of;  // by vertex
-  const int* ends;                       // two per edge
-  int vertices, edges;
-};
-
-DEVICE void flip(const Graph& g, int v, const double* couplings, long long models, long long model,
-                 signed char* spins, double* field) {
-  const double change = -2.0 * spins[v * models + model];
-  spins[v * models + model] = (signed char)-spins[v * models + model];
-  for (int k = g.offsets[v]; k < g.offsets[v + 1]; ++k) {
-    field[g.heads[k] * models + model] += couplings[g.edge_of[k] * models + model] * change;
-  }
-}
-
-KERNEL void lower_energy(PARAMETER(Graph, g), const double* couplings, signed char* spins,
-                         double* field, long long models) {
-  EACH_THREAD
-    const long long model = (long long)blockIdx.x * THREADS + tid;
-    if (model < models) {
-      for (int v = 0; v < g.vertices; ++v) {
-        double sum = 0.0;
-        for (int k = g.offsets[v]; k < g.offsets[v + 1]; ++k) {
-          sum += couplings[g.edge_of[k] * models + model];
-        }
-        field[v * models + model] = sum;
-        spins[v * models + model] = 1;
-      }
-      for (int sweep = 0; sweep < SWEEPS; ++sweep) {
-        bool changed = false;
-        for (int v = 0; v < g.vertices; ++v) {
-          if (!(field[v * models + model] * spins[v * models + model] < 0.0)) continue;
-          flip(g, v, couplings, models, model, spins, field);
-          changed = true;
-        }
-        if (changed && sweep < SINGLE_SWEEPS) continue;
-        for (int e = 0; e < g.edges; ++e) {
-          const int u = g.ends[2 * e], v = g.ends[2 * e + 1];
-          const double su = spins[u * models + model], sv = spins[v * models + model];
-          const double joined = 2.0 * couplings[e * models + model] * su * sv;
-          if (u == v || !(field[u * models + model] * su + field[v * models + model] * sv < joined)) {
-            continue;
-          }
-          flip(g, u, couplings, models, model, spins, field);
-          flip(g, v, couplings, models, model, spins, field);
-          changed = true;
-        }
-        if (!changed) break;
-      }
-    }
-  END_EACH
-}
-
-#endif
-
 #ifdef PLANARIS_HOST
-#ifndef GAUGE
 extern "C" void host_eliminate(const Tree* t, const Batch* b, int blocks) {
   gridDim.x = blocks;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) eliminate(*t, *b);
 }
-#else
-extern "C" void host_lower_energy(const Graph* g, const double* couplings, signed char* spins,
-                                  double* field, long long models, int blocks) {
-  gridDim.x = blocks;
-  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
-    lower_energy(*g, couplings, spins, field, models);
-  }
-}
-#endif
 #endif

@@ -9,6 +9,8 @@ typedef unsigned long long Index;
 #define END_EACH }
 #define OWN(name) name[THREADS]
 #define MY(name) name[tid]
+#define BARRIER
+#define ADD(target, value) (*(target) += (value))
 static struct { int x; } blockIdx, gridDim;
 static double shared[1 << 18];
 #else
@@ -22,5 +24,7 @@ static double shared[1 << 18];
 #define END_EACH } __syncthreads();
 #define OWN(name) name
 #define MY(name) name
+#define BARRIER __syncthreads()
+#define ADD(target, value) atomicAdd((Index*)(target), (Index)(value))
 extern __shared__ double shared[];
 #endif

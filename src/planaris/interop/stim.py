@@ -96,8 +96,9 @@ class Decoder(PlanarDecoder):
     threads : int, optional
         Default: the processors this process may use.
     device : str, optional
-        A GPU, such as ``"cuda"``: sums over errors of ``decode`` and ``posterior`` are computed
-        there, for large batches on large codes. Lightest errors are found by the CPU.
+        A GPU, such as ``"cuda"``: sums over errors of ``decode``, ``posterior`` and ``evaluate``
+        are computed there, for batches of two thousand shots and more. Lightest errors are found
+        by the CPU. Where there is no GPU a warning says why, and the CPU is used.
 
     Attributes
     ----------

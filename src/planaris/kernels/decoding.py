@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris import _core
 from planaris.budget import Budget, team
-from planaris.typing import Array, BoolArray, FloatArray, IntArray, LongArray
+from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,21 @@ class LaneCosets:
         budget: Budget,
     ) -> None:
         self._core = _core.LaneCosets(edges, rotation, offsets, log_odds, logical, budget.poller())
+
+    @property
+    def tree(self) -> _core.FrontTree:
+        """Fronts, in the order of elimination."""
+        return self._core.tree
+
+    @property
+    def signs(self) -> Int8Array:
+        """Of every edge, chords included."""
+        return self._core.signs
+
+    @property
+    def weight(self) -> FloatArray:
+        """exp(-w / 2) of every edge without a syndrome; 1 for chords."""
+        return self._core.weight
 
     @property
     def worth_from(self) -> int:

@@ -6,7 +6,6 @@ import stim
 
 import planaris.decode.coset as coset
 from helpers.codes import changed, class_table, repetition, surface, syndromes, uneven
-from planaris.errors import MethodError
 from planaris.interop.stim import Decoder
 
 FAMILIES = {
@@ -207,23 +206,3 @@ def test_posteriors_of_many_errors_and_erasures(bytes_, threads, monkeypatch):
             here = class_table(other)[1][:, numbers[k]]
             found = decoder.posterior(shots[k : k + 1], erasures=erased)[0, 0]
             assert abs(found - here[1] / here.sum()) <= 1e-12
-
-
-@pytest.mark.parametrize("summed", [1, 2**25])
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_sums_on_a_device_agree_with_those_of_the_core(device, summed, monkeypatch):
-    dem = uneven(surface(5, 0.08), np.random.default_rng(4))
-    shots = dem.compile_sampler(seed=3).sample(40)[0]
-    erased = np.random.default_rng(5).random((40, dem.num_errors)) < 0.05
-    plain = Decoder(dem, threads=1)
-    monkeypatch.setattr(coset, "SUMMED", summed)
-    there = Decoder(dem, threads=1, device=device)
-    for given in ({}, {"erasures": erased}):
-        own, other = (d.posterior(shots, **given) for d in (plain, there))
-        np.testing.assert_allclose(other, own, rtol=0, atol=1e-11)
-        assert (there.decode(shots, **given) == plain.decode(shots, **given)).all()
-
-
-def test_a_device_that_is_not_there_is_refused_at_once():
-    with pytest.raises(MethodError, match="`device`"):
-        Decoder(surface(3, 0.1), device="tpu")

@@ -10,9 +10,12 @@ import planaris as pl
 from helpers.host_kernels import HostFrontKernels, needs_compiler
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.generate import square_lattice, triangular_lattice
-from planaris.gpu.fronts import SHARE, DeviceFronts
+from planaris.gpu.fronts import DeviceFronts
+from planaris.gpu.gauge import colours
+from planaris.gpu.schedule import SHARE
 from planaris.interop.torch import evaluate, log_partition
 from planaris.learn import PlanarCRF
+from planaris.planar.pfaffian.on_device import evaluate_on_device
 from planaris.reference import enumerate_states
 
 CPU = torch.device("cpu")
@@ -75,7 +78,7 @@ def test_trees_rings_and_loose_parts(graph, kernels, rng):
 @needs_compiler
 def test_rows_that_lose_digits_are_recognised(kernels, rng):
     plan = plan_of(square_lattice(8, 8))
-    scale = np.linspace(0.1, 12.0, 50)[:, None]
+    scale = np.geomspace(0.1, 200.0, 50)[:, None]
     couplings = scale * rng.standard_normal((50, plan.num_edges))
     fronts = on_host(plan, kernels)
     expected = plan.marginals(couplings)
@@ -94,16 +97,81 @@ def test_rows_that_lose_digits_are_recognised(kernels, rng):
     np.testing.assert_allclose(value[sound], expected.log_z[sound], rtol=1e-4)
 
 
+def energies(plan, couplings, spins):
+    u, v = np.asarray(plan.embedding.edges).T
+    s = np.asarray(spins, dtype=float)
+    return -(couplings * s[:, u] * s[:, v]).sum(1)
+
+
+@needs_compiler
+def test_annealed_states_are_nearly_ground_states(kernels, rng):
+    plan = plan_of(triangular_lattice(7, 9))
+    couplings = rng.standard_normal((40, plan.num_edges))
+    couplings[0] = 0.0
+    couplings[1] *= 1e-200
+    gauges = on_host(plan, kernels)._gauges
+    lowest = plan.ground_states(couplings).energies
+    flips, annealed = (
+        energies(plan, couplings, find(torch.tensor(couplings)))
+        for find in (gauges.by_flips, gauges.by_annealing)
+    )
+    assert (annealed >= lowest - 1e-12 * np.abs(lowest)).all()
+    assert (annealed <= 0.9 * lowest).all()
+    assert lowest.sum() <= annealed.sum() <= 0.98 * lowest.sum()
+    assert annealed.sum() < flips.sum()
+
+
+@needs_compiler
+def test_a_planted_state_is_found(kernels, rng):
+    plan = plan_of(square_lattice(9, 9))
+    planted = rng.choice([-1.0, 1.0], (5, plan.num_spins))
+    u, v = plan.embedding.edges.T
+    couplings = planted[:, u] * planted[:, v] * rng.uniform(0.5, 2.0, (5, plan.num_edges))
+    spins = on_host(plan, kernels)._gauges.by_annealing(torch.tensor(couplings)).numpy()
+    assert (spins * planted == spins[:, :1] * planted[:, :1]).all()
+
+
+def test_no_two_neighbours_share_a_colour(rng):
+    lattice = triangular_lattice(5, 6)
+    edges = np.concatenate([lattice.edges, [[3, 3], [0, 1]]])  # a loop, and an edge twice
+    found = colours(edges, lattice.num_vertices)
+    colour = np.searchsorted(found.begin, found.place, side="right")
+    u, v = edges[edges[:, 0] != edges[:, 1]].T
+    assert (colour[u] != colour[v]).all()
+    assert np.array_equal(np.sort(found.place), np.arange(lattice.num_vertices))
+    assert len(found.heads) == len(found.edge_of) == found.first[-1] == 2 * len(u)
+    tails = np.repeat(np.arange(lattice.num_vertices), np.diff(found.first))
+    ends = found.place[edges[found.edge_of]]
+    assert np.array_equal(np.sort(ends), np.sort(np.stack([tails, found.heads], axis=1)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("correlations", [False, True])
+def test_ground_states_help_rows_that_lose_digits(correlations, kernels, rng, monkeypatch):
+    plan = plan_of(square_lattice(10, 10))
+    couplings = torch.tensor(10.0 * rng.standard_normal((10, plan.num_edges)))
+    fronts = on_host(plan, kernels)
+    monkeypatch.setattr(fronts._gauges, "by_annealing", fronts._gauges.by_flips)
+    plan.evaluator._on_devices["cpu"] = fronts
+    alone = fronts.evaluate(couplings, correlations=correlations)
+    helped = evaluate_on_device(plan, couplings, correlations=correlations)
+    assert helped.sound.sum() > alone.sound.sum()
+    expected = plan.marginals(couplings.numpy())
+    np.testing.assert_allclose(helped.log_partition, expected.log_z, rtol=1e-12)
+    if correlations:
+        np.testing.assert_allclose(helped.correlations, 2 * expected.edges - 1, atol=1e-9)
+
+
 @needs_compiler
 def test_batches_are_cut_to_the_memory(kernels, rng, monkeypatch):
     plan = plan_of(square_lattice(4, 5))
     couplings = torch.tensor(rng.standard_normal((100, plan.num_edges)))
     whole = on_host(plan, kernels).evaluate(couplings, correlations=True)
-    monkeypatch.setattr("planaris.gpu.fronts.free_bytes", lambda device: 1)
-    with pytest.raises(TooLargeError, match=r"32 models of 20 spins need \d+ bytes") as caught:
+    monkeypatch.setattr("planaris.gpu.schedule.free_bytes", lambda device: 1)
+    with pytest.raises(TooLargeError, match=r"32 models of \d+ edges need \d+ bytes") as caught:
         on_host(plan, kernels).evaluate(couplings, correlations=True)
     enough = int(caught.value.bytes_needed / SHARE) + 10
-    monkeypatch.setattr("planaris.gpu.fronts.free_bytes", lambda device: enough)
+    monkeypatch.setattr("planaris.gpu.schedule.free_bytes", lambda device: enough)
     parts = on_host(plan, kernels).evaluate(couplings, correlations=True)
     assert torch.equal(whole.log_partition, parts.log_partition)
     assert torch.equal(whole.correlations, parts.correlations)

@@ -1,0 +1,173 @@
+"""The schedule of an elimination along the fronts of a plane graph, on a device."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from planaris.budget import readable
+from planaris.errors import TooLargeError
+from planaris.gpu.compiler import compile_module, find_kernel
+from planaris.gpu.device import free_bytes, import_torch
+from planaris.typing import Array, Int8Array
+
+LANES, PANEL, THREADS = 32, 16, 256
+BLOCKS = 3
+"""Blocks that share a multiprocessor."""
+
+SHARE = 0.8
+"""Of the memory that is free, which a batch may take."""
+
+EPS = 2.0**-52
+SINGLE_TO_DOUBLE = 2.0**-29
+"""Of the rounding of single and double precision."""
+
+
+class FrontKernels(Protocol):
+    """The compiled kernels of fronts.cu."""
+
+    def eliminate(self, blocks: int, tree: bytes, batch: bytes, single: bool) -> None:
+        """Eliminate all models of a batch."""
+
+
+class CudaFrontKernels:
+    """Kernels on a GPU."""
+
+    def __init__(self, device: Any) -> None:
+        self._index = device.index
+        import_torch().cuda.set_device(device)
+
+    def eliminate(self, blocks: int, tree: bytes, batch: bytes, single: bool) -> None:
+        """Launch; one block takes 32 models after the other."""
+        real = "float" if single else "double"
+        module = compile_module("fronts.cu", self._index, REAL=real, THREADS=THREADS)
+        find_kernel(module, "eliminate", THREADS, 8 * THREADS)(blocks, tree, batch)
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """How many models are eliminated at a time, and by how many blocks of threads."""
+
+    models: int
+    blocks: int
+
+
+class FrontSchedule:
+    """The fronts of a dissection on a device: no search for pivots, the same order for all.
+
+    Parameters
+    ----------
+    tree : FrontTree
+        Of the core.
+    signs : numpy.ndarray
+        Of every edge, chords included.
+    device : torch.device
+        Where weights are.
+    kernels : FrontKernels
+        What eliminates.
+    """
+
+    def __init__(self, tree: Any, signs: Int8Array, device: Any, kernels: FrontKernels) -> None:
+        torch = import_torch()
+        self.device, self._kernels = device, kernels
+        self.num_edges = len(signs)
+        places = _Places(tree)
+        self.rows, self.stack, self.factors = places.rows, places.stack, places.factors
+        named = [
+            *(tree.left, tree.right, tree.own, tree.boundary, tree.place, tree.edge_order),
+            *(tree.leaf_faces, tree.face_begin, tree.face_legs, tree.face_rows),
+            *(signs, places.up, places.down),
+        ]
+        arrays = [torch.as_tensor(np.asarray(x, dtype=np.int32), device=device) for x in named]
+        arrays.append(torch.as_tensor(places.factor_at, device=device))
+        self._held = arrays  # keeps the memory that the struct points to
+        pointers = [x.data_ptr() for x in arrays]
+        self._tree = struct.pack("14Q2iq", *pointers, len(tree.left), self.rows, self.stack)
+
+    def fit(self, models: int, each: int, *, correlations: bool, single: bool) -> BatchSize:
+        """Return how many models fit into the memory, if each takes so many bytes beside fronts."""
+        room = int(SHARE * free_bytes(self.device))
+        block = (4 if single else 8) * LANES * self._numbers(correlations)
+        least = block + LANES * each
+        if least > room:
+            msg = (
+                f"{LANES} models of {self.num_edges} edges need {least} bytes "
+                f"({readable(least)}) on {self.device}, {room} bytes ({readable(room)}) are free"
+            )
+            raise TooLargeError(msg, bytes_needed=least)
+        many = 1
+        if self.device.type == "cuda":
+            properties = import_torch().cuda.get_device_properties(self.device)
+            many = BLOCKS * properties.multi_processor_count
+        blocks = max(1, min(many, room // 2 // block, -(-models // LANES)))
+        return BatchSize((room - blocks * block) // each // LANES * LANES, blocks)
+
+    def _numbers(self, correlations: bool) -> int:
+        """Return the numbers per model that a block takes for its own."""
+        front = self.rows * (self.rows + PANEL) + self.stack
+        return front + (self.factors if correlations else 0)
+
+    def eliminate(
+        self, weight: Any, blocks: int, *, correlations: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """Eliminate columns of weights exp(-g), in their precision.
+
+        Returns
+        -------
+        pivots : Tensor
+            Relative to their joins, in the order of the tree.
+        uncut : Tensor
+            With correlations: P(ends of the edge agree), relative to the gauge state.
+        residual : Tensor
+            With correlations: by how much the inverse is none.
+        """
+        torch = import_torch()
+        single, models = weight.dtype == torch.float32, weight.shape[1]
+        pivots = torch.empty_like(weight)
+        uncut = torch.empty_like(weight) if correlations else pivots
+        residual = torch.zeros(models, dtype=weight.dtype, device=self.device)
+        numbers = LANES * self._numbers(correlations)
+        blocks = min(blocks, models // LANES)
+        scratch = torch.empty(blocks * numbers, dtype=weight.dtype, device=self.device)
+        arrays = (weight, pivots, uncut, residual, scratch)
+        pointers = [x.data_ptr() for x in arrays]
+        batch = struct.pack("5Q2qi4x", *pointers, numbers, models, int(correlations))
+        self._kernels.eliminate(blocks, self._tree, batch, single)
+        return pivots, uncut, residual
+
+    def deviation(self, weight: Any, pivots: Any, blocks: int) -> Any:
+        """Return by how much pivots move in single precision, relative and added up."""
+        single, _, _ = self.eliminate(weight.float(), blocks)
+        return (single.double() - pivots).div_(pivots).abs_().sum(0)
+
+
+class _Places:
+    """Where the nodes of a tree keep their numbers, and how much room they need."""
+
+    def __init__(self, tree: Any) -> None:
+        own, boundary = 2 * np.diff(tree.own).astype(np.int64), np.diff(tree.boundary)
+        rows = own + boundary
+        packed, square = boundary * (boundary - 1) // 2, boundary * boundary
+        self.rows = int(rows.max(initial=2))
+        sizes = rows * own
+        self.factor_at: Array = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        self.factors = int(sizes.sum())
+        nodes, left, right = len(own), tree.left.tolist(), tree.right.tolist()
+        self.up, self.down = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+        top = most = 0
+        for node in range(nodes):
+            if left[node] >= 0:
+                top = int(self.up[left[node]])
+            self.up[node] = top
+            top += int(packed[node])
+            most = max(most, top)
+        for node in reversed(range(nodes)):
+            if left[node] >= 0:  # its own block is free again
+                first = int(self.down[node])
+                self.down[left[node]] = first
+                self.down[right[node]] = first + int(square[left[node]])
+                most = max(most, first + int(square[left[node]]) + int(square[right[node]]))
+        self.stack = most
