@@ -24,16 +24,25 @@ from planaris.methods.registry import Model, Question, find_method
 from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
 from planaris.reductions.parts import share_structure, split_model
-from planaris.result import LogPartition, Marginals, Thermodynamics
+from planaris.result import GroundState, LogPartition, Marginals, Thermodynamics
 from planaris.tensor.temperatures import TemperatureSweep
 from planaris.typing import ArrayLike, FloatArray
 
 STEP = 2.0**-8
 """Relative step in β of the differences that give the specific heat."""
 
-COLD = (20.0, 40.0)
+NARROW = 1e-3
+"""Width of log Z per spin whose slopes say more than an estimate does."""
+
+EXACT_ENERGY = 1e-6
+"""Error of the energy, of all that it can be, below which it counts as exact."""
+
+COLD = ((20.0, 40.0), (6.0, 12.0))
 """Inverse temperatures, in units of the step between couplings, at which ground states are counted.
-"""
+The second pair is for surfaces, where sums of colder models cancel."""
+
+MOST_LEFT = 1e-9
+"""What excited states may contribute to the logarithm of a number of ground states."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +79,10 @@ def thermodynamics(
         Inverse temperatures, not negative.
     method : str
         As for :func:`planaris.log_partition`. Exact methods give the energy by marginals and
-        the specific heat by differences of it. Where none fits, lattices and other drawings
-        with fields are estimated by tensor networks. Other methods give an interval around
-        log Z; since log Z is convex in β, the intervals of all ``betas`` together enclose the
-        energy.
+        the specific heat by differences of it; on cold surfaces log Z beside β encloses the
+        energy. Where none fits, lattices and other drawings with fields are estimated by tensor
+        networks. Other methods give an interval around log Z; since log Z is convex in β, the
+        intervals of all ``betas`` together enclose the energy.
     embedding, memory_limit, threads
         As for :func:`planaris.log_partition`.
     time_limit : float, optional
@@ -150,18 +159,28 @@ def ground_state_entropy(model: Model, *, time_limit: TimeLimit = None) -> float
     unit = _level_step(np.concatenate([model.couplings, model.fields]))
     bare = model.without_offset()
     lowest = ground_state(bare, time_limit=budget)
+    for pair in COLD:
+        found = _count_ground_states(bare, lowest, pair, unit, budget)
+        if found is not None:
+            return found
+    msg = "the ground states of this model cannot be counted: no exact method fits it"
+    raise MethodError(msg)
+
+
+def _count_ground_states(
+    bare: IsingModel, lowest: GroundState, pair: tuple[float, float], unit: float, budget: Budget
+) -> float | None:
+    """Return the entropy of ground states from two temperatures; None if that cannot tell it."""
     excesses = []
-    for b in COLD:
-        scaled = share_structure(bare, b / unit)
-        found = log_partition(scaled, time_limit=budget)
+    for b in pair:
+        found = log_partition(share_structure(bare, b / unit), time_limit=budget)
         if not (lowest.exact and found.exact):
-            msg = "the ground states of this model cannot be counted: no exact method fits it"
-            raise MethodError(msg)
+            return None
         excess = found.excess
         excesses.append(found.value + lowest.energy * (b / unit) if excess is None else excess)
     warm, cold = excesses
-    rest = math.expm1(min(warm - cold, 700.0)) * math.exp(-2 * (COLD[1] - COLD[0]))
-    return float(cold - max(rest, 0.0))
+    rest = math.expm1(min(warm - cold, 700.0)) * math.exp(-2 * (pair[1] - pair[0]))
+    return float(cold - max(rest, 0.0)) if rest <= MOST_LEFT else None
 
 
 def _as_betas(betas: ArrayLike) -> FloatArray:
@@ -240,7 +259,11 @@ def _at(
     found: Marginals | None = None
     if estimates is not None:
         found = estimates.exact(b, budget.share(0.5))
-        point = estimates.at(b, budget) if found is None else None
+        point = None
+        if found is None and not estimates.asked_for:
+            point = _by_slopes(model, b, budget)
+        if found is None and point is None:
+            point = estimates.at(b, budget)
         if point is not None:
             return point
     if found is None and "marginals" in find_method(options["method"], "log_partition").tasks:
@@ -256,6 +279,36 @@ def _at(
     error = 2.0 * found.error * _range(model)
     heat = _specific_heat(model, b, budget, options) if log_z.exact else (math.nan, math.nan)
     return _Point(log_z, _mean_energy(model, found), error, log_z.exact, found.method, heat)
+
+
+def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
+    """Enclose the energy by log Z beside β, on surfaces where marginals cancel but log Z does not.
+
+    log Z is convex in β: its derivative lies between the slopes to either side.
+    """
+    step = STEP * b
+    if step == 0 or not isinstance(model, IsingModel) or not _has_surface(model):
+        return None
+    try:
+        colder, here, warmer = (
+            log_partition(share_structure(model, at), time_limit=budget)
+            for at in (b + step, b, b - step)
+        )
+    except PlanarisError:
+        return None
+    most = max(found.upper - found.lower for found in (colder, here, warmer))
+    if most > NARROW * model.num_spins:
+        return None
+    least_energy = (here.lower - colder.upper) / step
+    most_energy = (warmer.upper - here.lower) / step
+    heat = b * b * (colder.value - 2 * here.value + warmer.value) / step**2
+    energy, error = (least_energy + most_energy) / 2, (most_energy - least_energy) / 2
+    exact = here.exact and error <= EXACT_ENERGY * _range(model)
+    return _Point(here, energy, error, exact, here.method, (heat, 4 * b * b * most / step**2))
+
+
+def _has_surface(model: IsingModel) -> bool:
+    return all(part.embedding is not None for part in split_model(model).parts)
 
 
 def _mean_energy(model: Model, found: Marginals) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import math
 import pickle
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 import planaris as pl
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.reference.brute_force import all_states
+
+sweeps = importlib.import_module("planaris.infer.thermodynamics")
 
 
 def levels(model: pl.IsingModel) -> np.ndarray:
@@ -232,3 +236,26 @@ def test_lattices_too_large_for_memory_are_refused_at_once() -> None:
     for lattice in (100_000, (10**6, 10**6)):
         with pytest.raises(TooLargeError, match="at most"):
             pl.generate.spin_glass(lattice, 1)
+
+
+@pytest.mark.parametrize("beta", [0.2, 1.0, 6.0])
+def test_slopes_of_log_z_enclose_the_energy_where_there_are_no_marginals(monkeypatch, beta):
+    torus = pl.generate.spin_glass(pl.generate.torus(4, 5), 3, disorder="bimodal")
+    expected = pl.thermodynamics(torus, [beta], "treewidth")
+    monkeypatch.setattr(sweeps._Estimates, "exact", lambda *_: None)
+    found = pl.thermodynamics(torus, [beta])
+    assert not found.estimated.any()
+    assert found.energy_lower[0] <= expected.energy[0] <= found.energy_upper[0]
+    assert found.energy_upper[0] - found.energy_lower[0] < 1.0
+    assert found.log_partition[0] == pytest.approx(expected.log_partition[0], abs=1e-9)
+    assert found.specific_heat[0] == pytest.approx(expected.specific_heat[0], rel=1e-2, abs=1e-4)
+
+
+@pytest.mark.parametrize("pair", sweeps.COLD)
+def test_ground_states_are_counted_at_either_pair_of_temperatures(monkeypatch, pair):
+    monkeypatch.setattr(sweeps, "COLD", (pair,))
+    for seed in range(4):
+        torus = pl.generate.spin_glass(pl.generate.torus(3, 4), seed, disorder="bimodal")
+        energies = levels(torus)
+        count = np.count_nonzero(energies == energies.min())
+        assert pl.ground_state_entropy(torus) == pytest.approx(math.log(count), abs=1e-9)
