@@ -12,7 +12,6 @@ from planaris.subgraphs.covers import (
     make_cover,
     next_on_line,
     shared_lines,
-    strip_cover,
 )
 from planaris.typing import LongArray
 
@@ -31,8 +30,6 @@ def conditional_cover(model: IsingModel, places: LatticePlaces, shape: StripShap
     >>> cover.copies.tolist()
     [2, 1, 1, 2, 2, 2, 1, 1, 1]
     """
-    if not places.extra.any():
-        return strip_cover(model, places, shape)
     return _Guests(model, places, shape).cover()
 
 

@@ -127,7 +127,7 @@ def test_no_forged_proof_supports_a_false_claim(kind: str, end: str, tmp_path: P
         return  # an upper end is a state; or nothing is claimed of this one
     truth = recompute(model, task="max" if states else "sum")
     assert truth is not None
-    for _ in range(60 if kind == "trees" else trials(100, 300)):
+    for _ in range(60 if kind == "trees" else trials(60, 300)):
         try:
             forged = _decode(forge(proof if states else proof[end], rng))
         except (ValueError, TypeError, KeyError, OverflowError):

@@ -76,10 +76,11 @@ def tighten_by_strips(
         Lines inside a strip; chosen by default.
     """
     search = _StripSearch(clock, budget, slowness * ENTRY_SECONDS / budget.workers())
+    cover_below = conditional_cover if places.extra.any() else strip_cover
     for shape in strip_shapes(places, width):
         covers = [strip_cover(model, places, shape)]
         if places.sides[2] == 1:  # rods are better from below in three dimensions
-            covers.append(conditional_cover(model, places, shape))
+            covers.append(cover_below(model, places, shape))
         if not search.fits(covers):
             break
         try:

@@ -42,7 +42,7 @@ def label_mean_field(
     for q in [product.uniform(), *(product.at_state(state) for state in states or [])]:
         last = -math.inf
         for _ in range(max_sweeps + 1):
-            lower = product.sweep(q)
+            lower = product.sweep(q, budget)
             sweeps += 1
             if lower > best:
                 best, nodes = lower, q.copy()
@@ -78,6 +78,8 @@ class _Product:
         u, v = view.edges.T
         self.table[self.real[u][:, :, None] & self.real[v][:, None, :]] = view.edge_logs
         self.colours = colour_classes(self.n, view.edges)
+        self.size = float(np.abs(self.table).max((1, 2), initial=0.0).sum())
+        self.size += float(np.abs(self.node).max(1, initial=0.0).sum()) + self.n
 
     def uniform(self) -> FloatArray:
         return np.asarray(self.real / np.maximum(self.real.sum(1, keepdims=True), 1))
@@ -87,10 +89,15 @@ class _Product:
         q[np.arange(self.n), state] += 0.9
         return q
 
-    def sweep(self, q: FloatArray) -> float:
-        """Update every variable once, in place; return the bound, less its rounding."""
+    def sweep(self, q: FloatArray, budget: Budget) -> float:
+        """Update every variable once, in place; return the bound, less its rounding.
+
+        Variables that time is too short for keep their distributions: any product is a bound.
+        """
         u, v = self.edges.T
         for members in self.colours:
+            if budget.expired():
+                break
             chosen = np.zeros(self.n, dtype=bool)
             chosen[members] = True
             logs = self.node.copy()
@@ -105,7 +112,5 @@ class _Product:
         entropy = -(q * np.log(np.maximum(q, 1e-300))).sum(1)
         bound = float(pairs.sum() + singles.sum() + entropy.sum()) + self.constant
         # q adds up to one but for rounding; log Z moves by that times the size of the tables.
-        size = float(np.abs(self.table).max((1, 2), initial=0.0).sum())
-        size += float(np.abs(self.node).max(1, initial=0.0).sum()) + self.n
         count = self.table.shape[-1] ** 2 if len(self.table) else self.node.shape[-1]
-        return bound - EPSILON * (count + 64) * (size + abs(self.constant))
+        return bound - EPSILON * (count + 64) * (self.size + abs(self.constant))

@@ -84,12 +84,12 @@ def mini_bucket_bound(
         if not buckets[position]:
             constant += math.log(cards[v])
             continue
-        tables = _products(buckets[position], groups[-1])
+        tables = _products(buckets[position], groups[-1], budget)
         buckets[position] = []
         splits += len(tables) - 1
         weight = 1.0 / len(tables)
         if len(tables) > 1:
-            _match(tables, weight)
+            _match(tables, weight, budget)
         for table in tables:
             budget.check()
             largest = max(largest, table.logs.size)
@@ -135,17 +135,18 @@ def _partition(bucket: list[Table], cards: IntArray, max_entries: int) -> list[i
     return group_of
 
 
-def _products(bucket: list[Table], groups: list[int]) -> list[Table]:
+def _products(bucket: list[Table], groups: list[int], budget: Budget) -> list[Table]:
     members: list[list[Table]] = [[] for _ in range(max(groups) + 1)]
     for table, group in zip(bucket, groups, strict=True):
         members[group].append(table)
-    return [_product(tables) for tables in members]
+    return [_product(tables, budget) for tables in members]
 
 
-def _product(tables: list[Table]) -> Table:
+def _product(tables: list[Table], budget: Budget) -> Table:
     scope = tuple(sorted({v for table in tables for v in table.scope}))
     total: FloatArray | None = None
     for table in tables:
+        budget.check()
         shape = iter(table.logs.shape)
         inside = set(table.scope)
         logs = table.logs.reshape([next(shape) if v in inside else 1 for v in scope])
@@ -155,13 +156,14 @@ def _product(tables: list[Table]) -> Table:
     return Table(scope, np.array(np.broadcast_to(total, [cards[v] for v in scope])))
 
 
-def _match(tables: list[Table], weight: float) -> None:
+def _match(tables: list[Table], weight: float, budget: Budget) -> None:
     """Shift the parts towards equal (weighted) marginals on the variables they all share."""
     shared = set(tables[0].scope)
     for table in tables[1:]:
         shared &= set(table.scope)
     marginals = []
     for table in tables:
+        budget.check()
         away = tuple(k for k, v in enumerate(table.scope) if v not in shared)
         marginals.append(_log_sum(table.logs / weight, away, keepdims=True))
     flat = [m.reshape([k for k in m.shape if k > 1] or [1]) for m in marginals]
@@ -170,6 +172,7 @@ def _match(tables: list[Table], weight: float) -> None:
         return
     mean = np.add.reduce(flat) / len(flat)
     for table, marginal, own in zip(tables, marginals, flat, strict=True):
+        budget.check()
         with np.errstate(invalid="ignore"):
             shift = weight * (mean - own)
         # Where any part is zero the product is zero whatever the others hold.

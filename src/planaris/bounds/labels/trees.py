@@ -8,6 +8,7 @@ split of the model whose mean over the trees is the model.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -29,6 +30,9 @@ MAX_ROUNDS = 60
 
 LEAST_FALL = 1e-3
 """Rounds end when the best tree promises less than this, per variable."""
+
+ENTRIES_AT_ONCE = 2**16
+"""Entries of pseudomarginals computed between two looks at the clock."""
 
 FLOOR = 40.0
 """Zeros become this much less than the least log potential of their table: a bound still."""
@@ -112,11 +116,9 @@ class LabelMixture:
         return np.asarray(self.node_logs + np.bincount(self.entry, weighted, len(self.node_logs)))
 
     def joints(self) -> Iterator[tuple[LongArray, FloatArray]]:
-        """Yield edges of one shape and their pseudomarginals, shape (edges, labels, labels)."""
+        """Yield some edges of one shape and pseudomarginals, shape (edges, labels, labels)."""
         beliefs, logs = self.beliefs(), self.tables().edge_logs
-        shapes = np.diff(self.node_offsets)[self.edges]
-        for a, b in np.unique(shapes, axis=0).tolist():
-            at = np.flatnonzero((shapes == (a, b)).all(1))
+        for at, a, b in self._alike():
             u, v = self.edges[at].T
             tables = logs[self.edge_offsets[at][:, None] + np.arange(a * b)].reshape(-1, a, b)
             forth, back = self.message_offsets[2 * at], self.message_offsets[2 * at + 1]
@@ -128,10 +130,20 @@ class LabelMixture:
             joint = np.exp(joint - joint.max((1, 2), keepdims=True))
             yield at, joint / joint.sum((1, 2), keepdims=True)
 
+    def _alike(self) -> Iterator[tuple[LongArray, int, int]]:
+        """Yield edges to work on at once, and the numbers of labels of their ends."""
+        shapes = np.diff(self.node_offsets)[self.edges]
+        for a, b in np.unique(shapes, axis=0).tolist():
+            members = np.flatnonzero((shapes == (a, b)).all(1))
+            step = max(ENTRIES_AT_ONCE // (a * b), 1)
+            for first in range(0, len(members), step):
+                yield members[first : first + step], a, b
+
     def information(self) -> FloatArray:
         """Return the mutual information of the pseudomarginals of every edge."""
         found = np.zeros(len(self.edges))
         for at, joint in self.joints():
+            self.budget.check()
             product = joint.sum(2, keepdims=True) * joint.sum(1, keepdims=True)
             ratio = np.log(np.maximum(joint, 1e-300)) - np.log(np.maximum(product, 1e-300))
             found[at] = np.maximum((joint * ratio).sum((1, 2)), 0.0)
@@ -152,8 +164,14 @@ class LabelMixture:
         return tree
 
     def improve(self, k: int) -> bool:
-        """Add the tree of most information at the weight of round ``k``; return False if done."""
-        information = self.information()
+        """Add the tree of most information at the weight of round ``k``.
+
+        Return False, and add none, if it promises too little or time is up.
+        """
+        try:
+            information = self.information()
+        except TimeoutError:
+            return False
         tree = self._heaviest(information)
         if float(information @ (tree - self.rho)) < LEAST_FALL * self.n:
             return False
@@ -202,22 +220,28 @@ class LabelMixture:
 
     def nodes(self) -> list[FloatArray]:
         """Return the pseudomarginals of the variables."""
-        parts = np.split(self.beliefs(), self.node_offsets[1:-1])
-        tables = [np.exp(part - part.max()) for part in parts]
-        return [table / table.sum() for table in tables]
+        beliefs, first = self.beliefs(), self.node_offsets[:-1]
+        sizes = np.diff(self.node_offsets)
+        weights = np.exp(beliefs - np.repeat(np.maximum.reduceat(beliefs, first), sizes))
+        weights /= np.repeat(np.add.reduceat(weights, first), sizes)
+        return [weights[a:b] for a, b in itertools.pairwise(self.node_offsets.tolist())]
 
     def proof(self) -> LabelTrees:
         """Return the split as plain arrays."""
         chosen = [np.flatnonzero(tree) for tree in self.trees]
         # Of an edge, the message to its second end comes first here.
-        parts = np.split(self.messages, self.message_offsets[1:-1])
-        turned = [parts[h ^ 1] for h in range(2 * len(self.edges))]
+        turned = np.arange(2 * len(self.edges)) ^ 1
+        sizes = np.diff(self.message_offsets)[turned]
+        begin = np.cumsum(sizes) - sizes
+        taken = np.arange(len(self.messages)) + np.repeat(
+            self.message_offsets[turned] - begin, sizes
+        )
         return LabelTrees(
             weights=self.weights / self.weights.sum(),
             edges=self.edges,
             tree_offsets=np.cumsum([0, *map(len, chosen)]),
             tree_edges=np.concatenate([np.zeros(0, dtype=np.int64), *chosen]),
-            messages=np.concatenate([np.zeros(0), *turned]),
+            messages=self.messages[taken],
         )
 
     def seconds_to_prove(self) -> float:
@@ -248,11 +272,8 @@ def label_trw(
         mixture.sweep(4, 1e-3)
         if callback is not None:
             callback(mixture.upper())
-        if mixture.budget.expired():
-            status = "time_limit"
-            break
-        if not mixture.improve(k):
-            status = "optimal"
+        if mixture.budget.expired() or not mixture.improve(k):
+            status = "time_limit" if mixture.budget.expired() else "optimal"
             break
     if max_iterations and status != "time_limit":
         mixture.sweep(400, 1e-6)

@@ -45,7 +45,7 @@ def minimize_projected(
     iterations : int
         Most steps.
     stop : callable
-        Ends the search when it returns True; asked after every step.
+        Ends the search when it returns True; asked after every step and refused trial.
 
     Returns
     -------
@@ -81,6 +81,8 @@ def minimize_projected(
             expected = float(gradient @ (trial - point))
             if after <= value + ARMIJO * min(expected, 0.0):
                 break
+            if stop():
+                return point
             # The minimum of the parabola through what is known, within reason.
             curved = after - value - expected
             ratio = -expected / (2 * curved) if curved > 0 else 0.5

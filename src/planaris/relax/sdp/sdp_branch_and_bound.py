@@ -223,7 +223,9 @@ class DenseSearch:
         """Cut the vectors of X by random hyperplanes."""
         values, vectors = np.linalg.eigh(engine.x)
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
-        for _ in range(5):
+        for k in range(5):
+            if k and self.budget.expired():
+                break
             side = np.where(factor @ self.rng.normal(size=len(values)) < 0, -1.0, 1.0)
             self.offer((node.groups @ side).astype(np.int8))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ from planaris.relax import cycle_lp, entropy_bound
 from planaris.result import Bounds, CutsetSum, LabelField, load_result
 from planaris.selftest.models import make_case
 from planaris.verify import check_result
-from planaris.verify.proofs.log_partition.forests import Forest, forest_log_partitions, is_forest
+from planaris.verify.proofs.log_partition.forests import Forest, are_forests, forest_log_partitions
 from planaris.verify.proofs.log_partition.label_sums import cutset_bound, label_field_bound
 from planaris.verify.proofs.log_partition.mini_buckets import mini_bucket_bound as buckets_again
 from planaris.verify.recompute.elimination import recompute
@@ -106,6 +107,19 @@ def _accepted(model, result) -> bool:
         return False
 
 
+@pytest.mark.parametrize("at_once", [1, 20, 10**6])
+def test_graphs_side_by_side_are_told_apart(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planaris.verify.proofs.log_partition.forests._AT_ONCE", at_once)
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(np.triu(np.ones((6, 6)), 1) > 0)
+    graphs = [pairs[rng.random(len(pairs)) < 0.25] for _ in range(50)]
+    expected = [not len(g) or nx.is_forest(nx.Graph(g.tolist())) for g in graphs]
+    assert len(set(expected)) == 2
+    assert are_forests(6, graphs) == expected
+    assert are_forests(6, [pairs[[0, 0]], pairs[:1]]) == [False, True]
+    assert are_forests(0, [pairs[:0]] * 2) == [True, True]
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_forests_are_summed_as_enumeration_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -116,7 +130,7 @@ def test_forests_are_summed_as_enumeration_does(seed: int) -> None:
     if k > 1:
         nodes[rng.integers(n), 0] = -np.inf
     pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
-    assert is_forest(n, pairs)
+    assert are_forests(n, [pairs]) == [True]
     values, slacks = forest_log_partitions(Forest(np.zeros(n, int), nodes, pairs, tables), 1)
     logs = [
         sum(nodes[v, x[v]] for v in range(n))

@@ -14,6 +14,8 @@ from planaris.typing import Array, FloatArray
 from planaris.verify.proof_arrays import components, indices, real_row, require, runs
 
 _UNIT = 2.0**-53
+_AT_ONCE = 2**22
+"""Vertices of graphs side by side, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +38,29 @@ class Forest:
     tables: FloatArray
 
 
-def is_forest(num_vertices: int, edges: Array) -> bool:
-    """Return whether edges close no cycle."""
-    return components(num_vertices, *edges.T)[0] == num_vertices - len(edges)
+def are_forests(num_vertices: int, graphs: list[Array]) -> list[bool]:
+    """Return of every graph, given by its edges, whether they close no cycle.
+
+    >>> triangle = np.array([(0, 1), (1, 2), (0, 2)])
+    >>> are_forests(3, [triangle, triangle[:2], triangle[:0]])
+    [False, True, True]
+    """
+    step = max(_AT_ONCE // max(num_vertices, 1), 1)
+    found: list[bool] = []
+    for first in range(0, len(graphs), step):
+        found += _are_forests(num_vertices, graphs[first : first + step])
+    return found
+
+
+def _are_forests(num_vertices: int, graphs: list[Array]) -> list[bool]:
+    """Return the same of some graphs, side by side."""
+    counts = np.array([len(edges) for edges in graphs])
+    place = np.repeat(np.arange(len(graphs)), counts) * num_vertices
+    edges = np.concatenate(graphs).reshape(-1, 2) + place[:, None]
+    _, label = components(len(graphs) * num_vertices, *edges.T)
+    first = np.unique(label, return_index=True)[1]
+    trees = np.bincount(first // max(num_vertices, 1), minlength=len(graphs))
+    return [bool(forest) for forest in trees == num_vertices - counts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +83,10 @@ class WeightedForests:
         require(bool(np.all(given >= 0)), "no weight is below zero")
         require(abs(total - 1.0) <= 1e-9, "the weights of the forests add up to one")
         members = np.split(among, begins[1:-1]) if len(given) else []
-        for some in members:
-            require(len(np.unique(some)) == len(some), "a forest has an edge once")
-            require(is_forest(num_vertices, edges[some]), "forests have no cycles")
+        once = all(len(np.unique(some)) == len(some) for some in members)
+        require(once, "a forest has an edge once")
+        forests = are_forests(num_vertices, [edges[some] for some in members])
+        require(all(forests), "forests have no cycles")
         rho = np.zeros(len(edges))
         np.add.at(rho, among, np.repeat(given, np.diff(begins)))
         return cls(given / total, members, rho / total)

@@ -40,7 +40,7 @@ from planaris.verify.proofs.energy.ground_state import energy_terms, proved_boun
 from planaris.verify.proofs.energy.label_bounds import label_bound
 from planaris.verify.proofs.energy.splits import Pieces
 from planaris.verify.proofs.log_partition.entropies import entropy_bound
-from planaris.verify.proofs.log_partition.forests import Forest, forest_log_partitions, is_forest
+from planaris.verify.proofs.log_partition.forests import Forest, are_forests, forest_log_partitions
 from planaris.verify.proofs.log_partition.label_sums import (
     cutset_bound,
     label_field_bound,
@@ -204,11 +204,11 @@ def _log_partitions(pieces: Pieces) -> list[Recomputed] | None:
     found: list[Recomputed | None] = [None] * len(pieces)
     bare = list(pieces)
     hubs = [int(np.argmax(np.bincount(piece.edges.ravel(), minlength=1))) for piece in bare]
-    easy = [
-        k
-        for k, (piece, hub) in enumerate(zip(bare, hubs, strict=True))
-        if is_forest(piece.num_vertices, piece.edges[~(piece.edges == hub).any(1)])
+    without = [
+        piece.edges[~(piece.edges == hub).any(1)] for piece, hub in zip(bare, hubs, strict=True)
     ]
+    forests = are_forests(bare[0].num_vertices if bare else 0, without)
+    easy = [k for k, forest in enumerate(forests) if forest]
     for k, one in zip(easy, _by_forests([(bare[k], hubs[k]) for k in easy]), strict=True):
         found[k] = one
     for k, piece in enumerate(bare):
