@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
     with zipfile.ZipFile(path) as archive:
         if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
             _refuse(path, "a compressed file")
-    with np.load(path, allow_pickle=False) as stored:
+    with np.load(path, allow_pickle=False) as stored, warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # of headers that `save_crf` does not write
         return {name: stored[name] for name in NAMES}
 
 

@@ -1,4 +1,8 @@
-"""The parts of a self-test: each tries something many times and counts what went wrong."""
+"""The parts of a self-test: each tries something many times and counts what went wrong.
+
+What only computes is spread over worker processes; the number of workers changes nothing in what
+is tried. What measures time or sends signals runs alone.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from planaris.selftest.models import Case, make_case
@@ -15,9 +20,13 @@ from planaris.selftest.soak import Verdict, check_model, soak_seed
 
 CHUNK = 20
 """Seeds handed to a worker at a time."""
+FILES_PER_TASK = 2000
+"""Damaged files that a worker reads in turn: it needs proofs of every kind to damage."""
 
 Tell = Callable[[float], None]
 """Called with the share of the time that has passed."""
+Task = tuple[str, Callable[[], Iterable[str | None]]]
+"""A label, and work that returns its findings: None where all held, else what did not."""
 
 
 @dataclass
@@ -90,29 +99,27 @@ def _keep(seed: int, verdict: Verdict, folder: Path) -> Path:
     return write_failure(small, found, folder, f"failure-{seed}")
 
 
-def corrupted(count: int, *, tell: Tell) -> Section:
+def corrupted(count: int, *, jobs: int, tell: Tell) -> Section:
     """Change a number of every kind of saved result, ``count`` times each."""
     from planaris.selftest.tampering.corruption import KINDS, corrupt_kind
 
     section = Section("certificates corrupted", "a changed number is refused, or still true")
-    with _timed(section):
-        for k, kind in enumerate(KINDS):
-            _collect(section, corrupt_kind(kind, count), kind)
-            tell((k + 1) / len(KINDS))
+    tasks: list[Task] = [(kind, partial(corrupt_kind, kind, count)) for kind in KINDS]
+    _spread(section, tasks, jobs, tell)
     return section
 
 
-def forged(every: int, first: int, *, tell: Tell) -> Section:
+def forged(every: int, first: int, *, jobs: int, tell: Tell) -> Section:
     """Change every leaf of a small result of every method; one change in ``every`` is tried."""
     from planaris.selftest.tampering.forgery import cases, forge
 
     promise = "a changed leaf is refused, or the result still true by brute force in rationals"
     section = Section("leaves forged", promise)
-    with _timed(section):
-        tried = cases()
-        for k, case in enumerate(tried):
-            _collect(section, forge(case, every=every, seed=first + k), case.name.split(":")[0])
-            tell((k + 1) / len(tried))
+    tasks: list[Task] = [
+        (case.name.split(":")[0], partial(forge, case, every=every, seed=first + k))
+        for k, case in enumerate(cases())
+    ]
+    _spread(section, tasks, jobs, tell)
     return section
 
 
@@ -157,27 +164,35 @@ def concurrency(rounds: int, first: int, *, tell: Tell) -> Section:
     return section
 
 
-def readers(count: int, first: int, *, tell: Tell) -> Section:
+def readers(count: int, first: int, *, jobs: int, tell: Tell) -> Section:
     """Damage files of every format."""
     from planaris.selftest.tampering.hostile import MAX_SECONDS, read_damaged
 
     section = Section("readers, files damaged", "an answer or a planaris error, in 2 s and 200 MiB")
-    with _timed(section):
-        for k, fault in enumerate(read_damaged(count, first, max_seconds=MAX_SECONDS)):
-            _collect(section, [fault], "files")
-            tell((k + 1) / count)
+    tasks: list[Task] = [
+        (
+            "files",
+            partial(
+                read_damaged,
+                min(FILES_PER_TASK, count - start),
+                first,
+                part=start // FILES_PER_TASK,
+                max_seconds=MAX_SECONDS,
+            ),
+        )
+        for start in range(0, count, FILES_PER_TASK)
+    ]
+    _spread(section, tasks, jobs, tell)
     return section
 
 
-def store_faults(times: int, first: int, *, tell: Tell) -> Section:
+def store_faults(times: int, first: int, *, jobs: int, tell: Tell) -> Section:
     """Kill writers of a store, and cut off its last record."""
     from planaris.selftest.interruptions.faults import kill_writers
 
     section = Section("store, writers killed", "nothing that was acknowledged is lost")
-    with _timed(section):
-        for k in range(times):
-            _collect(section, kill_writers(1, first + k), "kills")
-            tell((k + 1) / times)
+    tasks: list[Task] = [("kills", partial(kill_writers, 1, first + k)) for k in range(times)]
+    _spread(section, tasks, jobs, tell)
     return section
 
 
@@ -192,6 +207,21 @@ def killed_runs(times: int, first: int, *, tell: Tell) -> Section:
             _collect(section, [fault], "kills" if k < times else "whole runs")
             tell(k / times)
     return section
+
+
+def _spread(section: Section, tasks: list[Task], jobs: int, tell: Tell) -> None:
+    """Run tasks on worker processes; findings are counted in the order of the tasks."""
+    from joblib import Parallel, delayed
+
+    with _timed(section), Parallel(n_jobs=jobs, return_as="generator") as pool:
+        found = pool(delayed(_findings)(task) for _, task in tasks)
+        for k, ((label, _), findings) in enumerate(zip(tasks, found, strict=True)):
+            _collect(section, findings, label)
+            tell((k + 1) / len(tasks))
+
+
+def _findings(task: Callable[[], Iterable[str | None]]) -> list[str | None]:
+    return list(task())
 
 
 @contextmanager

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
 import subprocess
+from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from planaris.cli.app import make_app
@@ -15,7 +20,7 @@ from planaris.selftest import sections
 from planaris.selftest.interruptions import concurrency, faults, interrupts
 from planaris.selftest.sections import Section
 from planaris.selftest.tampering import hostile
-from planaris.selftest.tampering.readers import Reader
+from planaris.selftest.tampering.readers import Reader, make_readers
 
 
 def quiet(share: float) -> None:
@@ -83,13 +88,64 @@ def test_killed_runs_are_counted(monkeypatch):
 
 def test_sections_count(monkeypatch):
     monkeypatch.setattr(hostile, "MAX_SECONDS", math.inf)
-    section = sections.readers(100, 0, tell=quiet)
+    section = sections.readers(100, 0, jobs=1, tell=quiet)
     assert section.tried == 100
     assert not section.faults
     monkeypatch.setattr(
         "planaris.selftest.tampering.corruption.corrupt_kind", lambda *_: iter(["no"])
     )
-    assert sections.corrupted(1, tell=quiet).faults
+    assert sections.corrupted(1, jobs=1, tell=quiet).faults
+
+
+def found_of(label: str, count: int) -> list[str | None]:
+    return [None if k % 3 else f"{label} {k}" for k in range(count)]
+
+
+def test_workers_change_nothing_in_what_is_tried():
+    tasks = [(label, partial(found_of, label, k)) for k, label in enumerate("abcdefg")]
+    found = []
+    for jobs in (1, 2):
+        section, shares = Section("toy", "it holds"), []
+        sections._spread(section, tasks, jobs, shares.append)
+        assert shares == pytest.approx(np.arange(1, 8) / 7)
+        found.append((section.tried, section.faults, section.details))
+    assert found[0] == found[1]
+    assert found[0][:2] == (21, [f"{t[0]}: {f}" for t in tasks for f in t[1]() if f])
+
+
+def test_files_are_damaged_in_parts_that_differ(monkeypatch):
+    monkeypatch.setattr(hostile, "MAX_SECONDS", math.inf)
+    monkeypatch.setattr(sections, "FILES_PER_TASK", 3)
+    seen = []
+    toy = Reader("toy", seen.append, (b"1 2 3 4 5 6 7 8 9",))
+    monkeypatch.setattr(hostile, "make_readers", lambda _: [toy])
+    assert sections.readers(8, 5, jobs=1, tell=quiet).tried == len(seen) == 8
+    assert not set(seen[:3]) & set(seen[3:6])
+
+
+def test_decoders_of_images_are_silent(tmp_path, capfd):
+    [image] = [one for one in make_readers(tmp_path) if one.name == "image"]
+    file = io.BytesIO()
+    Image.new("L", (5, 3)).save(file, "TIFF", compression="tiff_lzw")
+    data = file.getvalue()
+    for at in range(8, len(data)):  # some of them are noticed by the compiled decoder
+        hostile.try_reader(image, data[:at] + b"\xff" + data[at + 1 :])
+    assert capfd.readouterr().err == ""
+    os.write(2, b"heard again")
+    assert capfd.readouterr().err == "heard again"
+
+
+def test_sections_are_shown_when_they_end(monkeypatch, capsys):
+    """What comes later has not begun: a run that is stopped has shown what it did."""
+
+    def second(tell):
+        assert "first: 3 tried, 1 faults, 2 s (kind 3)\noh\n" in capsys.readouterr().out
+        raise KeyboardInterrupt
+
+    first = Section("first", "", 3, ["oh"], Counter(kind=3), 2.0)
+    monkeypatch.setattr(command, "_plan", lambda *_: [("a", lambda tell: first), ("b", second)])
+    with pytest.raises(KeyboardInterrupt):
+        command.selftest()
 
 
 @pytest.mark.parametrize("faulty", [False, True])

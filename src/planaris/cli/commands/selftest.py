@@ -55,12 +55,11 @@ def selftest(
         raise typer.Exit(int(bool(verdict.contradictions)))
     plan = _plan(hours, seed, jobs or processors(), Path(out))
     found: list[Section] = []
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        for title, run in plan:
-            task = bar.add_task(title, total=1.0)
-            found.append(run(partial(_advance, bar, task)))
-            bar.update(task, completed=1.0)
-    _show(found)
+    console, shown = Console(stderr=True), sys.stderr.isatty()
+    for title, run in plan:
+        with Progress(console=console, disable=not shown, transient=True) as bar:
+            found.append(run(partial(_advance, bar, bar.add_task(title, total=1.0))))
+        _show(found[-1])
     if write is not None:
         _write(Path(write), found)
     raise typer.Exit(int(any(section.faults for section in found)))
@@ -84,33 +83,40 @@ def _plan(
                 3600 * hours * SOAK_SHARE, seed, jobs=workers, folder=folder, tell=tell
             ),
         ),
-        ("certificates", lambda tell: sections.corrupted(round(20 + 4000 * hours), tell=tell)),
-        ("leaves", lambda tell: sections.forged(1 if hours >= 1 else 20, seed, tell=tell)),
+        (
+            "certificates",
+            lambda tell: sections.corrupted(round(20 + 4000 * hours), jobs=workers, tell=tell),
+        ),
+        (
+            "leaves",
+            lambda tell: sections.forged(1 if hours >= 1 else 20, seed, jobs=workers, tell=tell),
+        ),
         ("time limits", lambda tell: sections.time_limits(times, tell=tell)),
         ("interrupts", lambda tell: sections.interrupts(times, tell=tell)),
         ("threads", lambda tell: sections.concurrency(times, seed, tell=tell)),
-        ("readers", lambda tell: sections.readers(round(2000 + 10**6 * hours), seed, tell=tell)),
-        ("store", lambda tell: sections.store_faults(round(3 + 20 * hours), seed, tell=tell)),
+        (
+            "readers",
+            lambda tell: sections.readers(
+                round(2000 + 10**6 * hours), seed, jobs=workers, tell=tell
+            ),
+        ),
+        (
+            "store",
+            lambda tell: sections.store_faults(
+                round(3 + 20 * hours), seed, jobs=workers, tell=tell
+            ),
+        ),
         ("runs", lambda tell: sections.killed_runs(KILLS * times, seed, tell=tell)),
     ]
 
 
-def _show(found: list[Section]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    table = Table("what", "tried", "faults", "seconds", box=None)
-    for section in found:
-        table.add_row(
-            section.name, str(section.tried), str(len(section.faults)), f"{section.seconds:.0f}"
-        )
-    console.print(table)
-    for section in found:
-        details = ", ".join(f"{name} {count}" for name, count in section.details.items())
-        console.print(f"{section.name}: {details}")
-        for fault in section.faults[:20]:
-            console.print(fault, markup=False)
+def _show(section: Section) -> None:
+    """Print what a section found, as soon as it has ended."""
+    details = ", ".join(f"{name} {count}" for name, count in section.details.items())
+    counts = f"{section.tried:,} tried, {len(section.faults)} faults, {section.seconds:.0f} s"
+    lines = [f"{section.name}: {counts} ({details})", *section.faults[:20]]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
 
 
 def _write(path: Path, found: list[Section]) -> None:

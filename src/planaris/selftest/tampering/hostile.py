@@ -64,14 +64,16 @@ def damage(text: bytes, rng: np.random.Generator) -> bytes:
 
 
 def read_damaged(
-    count: int, seed: int = 0, *, max_seconds: float = math.inf
+    count: int, seed: int = 0, *, part: int = 0, max_seconds: float = math.inf
 ) -> Iterator[str | None]:
     """Damage files of every format ``count`` times in all; yield what was not a clean refusal.
+
+    Parts of the same seed damage files in different ways.
 
     >>> set(read_damaged(50))
     {None}
     """
-    rng = np.random.default_rng([seed, 12])
+    rng = np.random.default_rng([seed, 12, part])
     with TemporaryDirectory() as folder:
         readers = make_readers(Path(folder))
         for k in range(count):

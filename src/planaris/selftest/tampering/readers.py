@@ -8,8 +8,9 @@ import gzip
 import io
 import json
 import lzma
+import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -205,8 +206,22 @@ def _images(folder: Path) -> list[Reader]:
 
     def read(data: bytes) -> Any:
         path.write_bytes(data)
-        with contextlib.suppress(FileFormatError):
-            read_mask(path, max_side=4)
-        return read_image(path)
+        with _silent_libraries():
+            with contextlib.suppress(FileFormatError):
+                read_mask(path, max_side=4)
+            return read_image(path)
 
     return [Reader("image", read, tuple(seeds))]
+
+
+@contextlib.contextmanager
+def _silent_libraries() -> Iterator[None]:
+    """Drop what compiled decoders write to the stderr of the process about damaged images."""
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
