@@ -279,6 +279,8 @@ class Embedding:
 
         Where no drawing says which one it is: the longest, of those the first.
         """
+        if self.num_components == 1 and self.outer is not None and len(self.outer) == 1:
+            return self.face_of[self.outer]
         faces = np.full(self.num_components, -1, dtype=np.int32)
         lengths = self.face_lengths
         by_length = np.lexsort((-np.arange(len(lengths)), lengths)).astype(np.int32)

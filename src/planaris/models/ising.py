@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
@@ -29,6 +30,9 @@ from planaris.models.arrays import (
 from planaris.models.base import ScaledModel, energy_tolerance, exact_sums
 from planaris.show import facts_html, graph_svg, many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
+
+FEW_TERMS = 500
+"""Numbers up to which a sum over a list is faster than sums over slices of an array."""
 
 MAX_TOTAL = 4e307
 """Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
@@ -292,7 +296,7 @@ class IsingModel(ScaledModel):
     @property
     def has_fields(self) -> bool:
         """Whether any field is different from zero."""
-        return bool(np.any(self.fields))
+        return bool(self.fields.any())
 
     @property
     def log_weight_size(self) -> float:
@@ -327,12 +331,16 @@ class IsingModel(ScaledModel):
     def _exact_sum(self, s: Int8Array, more: Sequence[float] = ()) -> FloatArray:
         """Return the log weights of states plus the sum of more numbers, rounded once."""
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
-        constant = np.ones((*s.shape[:-1], 1 + len(more)))
-        has_fields = self.has_fields
-        terms = [agree, s, constant] if has_fields else [agree, constant]
-        signs = np.concatenate(terms, axis=-1, dtype=np.float64)
-        fields = self.fields if has_fields else self.fields[:0]
-        numbers = np.concatenate([self.couplings, fields, [self.offset], more])
+        fields = self.fields if self.has_fields else self.fields[:0]
+        constants = [self.offset, *more]
+        if s.ndim == 1:
+            signed = np.concatenate([self.couplings * agree, fields * s[: len(fields)], constants])
+            if len(signed) <= FEW_TERMS:
+                return np.float64(math.fsum(signed.tolist()))  # type: ignore[return-value]
+            return exact_sums(signed, np.sum)[()]
+        ones = np.ones((*s.shape[:-1], len(constants)))
+        signs = np.concatenate([agree, s[..., : len(fields)], ones], axis=-1, dtype=np.float64)
+        numbers = np.concatenate([self.couplings, fields, constants])
         return exact_sums(numbers, lambda x: signs @ x)[()]
 
     def energy(self, states: ArrayLike) -> FloatArray:
