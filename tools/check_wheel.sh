@@ -4,7 +4,7 @@
 # with no compiler on the PATH. Usage: tools/check_wheel.sh [pytest options]
 # PYTHON builds and runs the tests; PYTHONS names more interpreters to try the wheel with, e.g.
 # PYTHON=python3.12 PYTHONS="python3.13 python3.14" for the one of the stable ABI. SMOKE=1 leaves the
-# tests out.
+# tests out. DIST=folder keeps the archive and the wheel there, and takes them from there the next time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$(command -v "${PYTHON:-python3}")
@@ -14,17 +14,21 @@ work=$(mktemp -d)
 trap "'$(command -v rm)' -rf '$work'" EXIT
 pip() { python -m pip --disable-pip-version-check "$@"; }
 
-echo "planaris: building the source archive and a wheel from it"
-"$python" -m venv "$work/build"
-(
-  export PATH="$work/build/bin:$PATH"
-  pip install -q --upgrade pip build
-  python -m build -o "$work/dist" . > "$work/build.log" || { cat "$work/build.log"; exit 1; }
-  # The one package of the tests that is published as source only, on most platforms.
-  pip wheel -q --no-deps -w "$work/dist" planarity
-)
-sdist=$(echo "$work"/dist/planaris-*.tar.gz)
-wheel=$(echo "$work"/dist/planaris-*.whl)
+dist=$(mkdir -p "${DIST:-$work/dist}" && cd "${DIST:-$work/dist}" && pwd)
+wheel=$(echo "$dist"/planaris-*.whl)
+if [ ! -e "$wheel" ]; then
+  echo "planaris: building the source archive and a wheel from it"
+  "$python" -m venv "$work/build"
+  (
+    export PATH="$work/build/bin:$PATH"
+    pip install -q --upgrade pip build
+    python -m build -o "$dist" . > "$work/build.log" || { cat "$work/build.log"; exit 1; }
+    # The one package of the tests that is published as source only, on most platforms.
+    pip wheel -q --no-deps -w "$dist" planarity
+  )
+  wheel=$(echo "$dist"/planaris-*.whl)
+fi
+sdist=$(echo "$dist"/planaris-*.tar.gz)
 tar -tzf "$sdist" > "$work/archive.txt"
 for part in LICENSE CITATION.cff SECURITY.md LICENSES/ cpp/ tests/ docs/stability.md; do
   grep -q "^[^/]*/$part" "$work/archive.txt" || { echo "planaris: the archive lacks $part" >&2; exit 1; }
@@ -66,7 +70,7 @@ echo "planaris: running the tests on it"
 "$python" -m venv --clear "$work/venv"
 export PATH="$work/venv/bin:$PATH"
 pip install -q --upgrade pip
-pip install -q --only-binary :all: --find-links "$work/dist" --group pyproject.toml:test "$wheel"
+pip install -q --only-binary :all: --find-links "$dist" --group pyproject.toml:test "$wheel"
 "$work/venv/bin/python" - "$work" <<'PY'
 import pathlib, shutil, sys
 work = pathlib.Path(sys.argv[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +35,11 @@ class Lattice(NamedTuple):
         return len(self.positions)
 
 
-def square_lattice(rows: int, columns: int | None = None) -> Lattice:
+def square_lattice(rows: int | tuple[int, int], columns: int | None = None) -> Lattice:
     """Return the open square lattice; vertex ``r * columns + c`` lies at (c, -r).
 
-    Edges to the right come first, row by row, then edges down.
+    Edges to the right come first, row by row, then edges down. The size may be a shape, too, as
+    for every lattice here: ``square_lattice((2, 3))``.
 
     >>> lattice = square_lattice(2, 3)
     >>> lattice.edges.tolist()
@@ -47,7 +49,7 @@ def square_lattice(rows: int, columns: int | None = None) -> Lattice:
     return Lattice(_join(_right(vertex), _down(vertex)), positions)
 
 
-def triangular_lattice(rows: int, columns: int | None = None) -> Lattice:
+def triangular_lattice(rows: int | tuple[int, int], columns: int | None = None) -> Lattice:
     """Return the open triangular lattice: a square lattice with one diagonal per square.
 
     >>> len(triangular_lattice(3, 3).edges)
@@ -60,7 +62,7 @@ def triangular_lattice(rows: int, columns: int | None = None) -> Lattice:
     return Lattice(_join(_right(vertex), _down(vertex), diagonal), positions)
 
 
-def honeycomb_lattice(rows: int, columns: int | None = None) -> Lattice:
+def honeycomb_lattice(rows: int | tuple[int, int], columns: int | None = None) -> Lattice:
     """Return the open honeycomb lattice, drawn as a brick wall.
 
     >>> len(honeycomb_lattice(2, 4).edges)
@@ -73,7 +75,7 @@ def honeycomb_lattice(rows: int, columns: int | None = None) -> Lattice:
     return Lattice(_join(_right(vertex), down), positions)
 
 
-def cylinder(rows: int, columns: int | None = None) -> Lattice:
+def cylinder(rows: int | tuple[int, int], columns: int | None = None) -> Lattice:
     """Return the square lattice that is periodic along its rows, drawn as rings.
 
     Vertex ``r * columns + c`` as in :func:`square_lattice`. Edges along the rows come first, the
@@ -91,7 +93,7 @@ def cylinder(rows: int, columns: int | None = None) -> Lattice:
     return Lattice(_join(_around(vertex), _down(vertex)), rings)
 
 
-def torus(rows: int, columns: int | None = None, kind: str = "square") -> Lattice:
+def torus(rows: int | tuple[int, int], columns: int | None = None, kind: str = "square") -> Lattice:
     """Return a lattice that is periodic in both directions, on the places of the open one.
 
     Vertex ``r * columns + c`` as in :func:`square_lattice`. The drawing has long edges that
@@ -101,7 +103,7 @@ def torus(rows: int, columns: int | None = None, kind: str = "square") -> Lattic
     Parameters
     ----------
     rows, columns : int
-        Size; default: a square.
+        Size; default: a square. ``rows`` may be a shape (rows, columns).
     kind : {"square", "triangular"}
         Which lattice; the triangular one has a diagonal in every square.
 
@@ -164,8 +166,8 @@ def random_planar_graph(num_vertices: int, num_edges: int, rng: Rng) -> Lattice:
     return Lattice(np.ascontiguousarray(full.edges[kept]), full.positions)
 
 
-def _grid(rows: int, columns: int | None) -> tuple[IntArray, FloatArray]:
-    columns = rows if columns is None else columns
+def _grid(rows: int | tuple[int, int], columns: int | None) -> tuple[IntArray, FloatArray]:
+    rows, columns = _sides(rows, columns)
     if rows < 0 or columns < 0:
         msg = f"`rows` and `columns` must not be negative, got {rows} and {columns}"
         raise ModelError(msg)
@@ -178,6 +180,20 @@ def _grid(rows: int, columns: int | None) -> tuple[IntArray, FloatArray]:
     vertex = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
     row, column = np.indices(vertex.shape)
     return vertex, np.column_stack([column.ravel(), -row.ravel()]).astype(np.float64)
+
+
+def _sides(rows: int | tuple[int, int], columns: int | None) -> tuple[int, int]:
+    """Return the numbers of rows and columns, given as two ints, as one, or as a shape."""
+    shape = rows if np.iterable(rows) else (rows, rows if columns is None else columns)
+    try:
+        if np.iterable(rows) and columns is not None:
+            raise ValueError
+        height, width = map(index, shape)
+    except (TypeError, ValueError):
+        got = f"{rows!r} and {columns!r}" if columns is not None else repr(rows)
+        msg = f"a lattice needs ints `rows` and `columns`, or one shape (rows, columns), got {got}"
+        raise ModelError(msg) from None
+    return height, width
 
 
 def _right(vertex: IntArray) -> IntArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
+import zipfile
 from functools import partial
 
 import joblib
@@ -441,3 +443,22 @@ def test_a_file_that_is_no_crf_is_refused_without_advice_to_unpickle(tmp_path):
     path.write_text("MARKOV")
     with pytest.raises(FileFormatError, match=r"something else$"):
         PlanarCRF.load(path)
+
+
+def test_headers_of_other_writers_are_refused_without_a_warning(tmp_path):
+    path = tmp_path / "crf.npz"
+    PlanarCRF(max_iter=1).fit([np.zeros((2, 2))], [np.eye(2)]).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    written = members["coef.npy"]
+    old = written.replace(b",), }  ", b"L,), } ")  # as Python 2 wrote lengths
+    assert old != written
+    assert len(old) == len(written)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (members | {"coef.npy": old}).items():
+            archive.writestr(name, content)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(FileFormatError, match="something else"):
+            PlanarCRF.load(path)
+    assert not heard
