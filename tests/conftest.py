@@ -32,6 +32,7 @@ threadpool_limits(1)  # those that a plugin has loaded before
 
 unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("default", derandomize=True, **unhurried)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=40)
 settings.register_profile("nightly", max_examples=20_000, **unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -45,7 +46,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    choose_all(config.getoption("--slow") or "HYPOTHESIS_PROFILE" in os.environ)
+    every = config.getoption("--slow") or "HYPOTHESIS_PROFILE" in os.environ
+    choose_all(every)
+    if not every:  # tests that ask for no number of examples make fewer, too
+        settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -211,10 +211,12 @@ def test_demo_leaves_a_picture(full, tmp_path, monkeypatch):
     if not full:
         monkeypatch.setattr(demo_page, "GLASSES", ((30, "bimodal"), (60, "gaussian")))
         monkeypatch.setattr(demo_page, "FERROMAGNET", 40)
+        monkeypatch.setattr(demo_page, "FIGURES", ("ring-cost",))
     out, _ = planaris("demo", "--out", str(tmp_path / "demo"))
     assert (tmp_path / "demo" / "planaris.png").stat().st_size > 10_000
     assert "planaris.png" in out
     page = (tmp_path / "demo" / "index.html").read_text()
+    assert page.count("proved ±") == 2  # log Z, warm and cold
     assert page.count("dual bound checked") == 2
     assert "Incomplete" not in page
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import degenerate, strategies
+from helpers.trials import examples
 from planaris import Embedding, IsingModel
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.surfaces import torus_lattice
@@ -45,7 +46,7 @@ def agreement(embedding: Embedding, couplings: np.ndarray) -> np.ndarray:
     return enumerate_states(model).probabilities @ (states[:, u] == states[:, v])
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(rotation_systems(), st.data())
 def test_dense_pfaffians_on_any_surface(embedding, data):
     couplings = draw_couplings(data, embedding.num_edges, data.draw(st.sampled_from([0.5, 1.0])))
@@ -72,7 +73,7 @@ def test_dense_intervals_are_honest_at_low_temperature(embedding, data):
         assert found.lower <= truth.log_partition <= found.upper
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(rotation_systems(), st.data())
 def test_balls_on_any_surface(embedding, data):
     scale = data.draw(st.sampled_from([0.5, 5.0, 300.0]))

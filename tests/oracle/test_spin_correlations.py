@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import planaris as pl
 from helpers.degenerate import K5, SMALL
 from helpers.strategies import PlaneGraph, plane_models
+from helpers.trials import examples
 from planaris import IsingModel
 from planaris.errors import ModelError
 from planaris.generate import spin_glass
@@ -32,7 +33,7 @@ def in_fields(model: IsingModel, fields: np.ndarray) -> IsingModel:
     return IsingModel(model.edges, model.couplings, fields, positions=model.positions)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(plane_models(max_vertices=9), st.data())
 def test_plane_models(drawn: tuple[IsingModel, PlaneGraph], data: st.DataObject) -> None:
     model, _ = drawn

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import planaris as pl
@@ -44,7 +44,7 @@ def test_any_couplings(case):
     assert_ground_state(model, pl.ground_state(model, "planar"), integer=False)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(plane_models(max_vertices=10))
 def test_given_embedding_and_certificate(case):
     model, graph = case
@@ -52,7 +52,7 @@ def test_given_embedding_and_certificate(case):
     check_ground_state(model, result)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(plane_models(max_vertices=8, kinds=("integers",), fields=True), st.data())
 def test_a_worse_state_is_caught_by_the_certificate_alone(case, data):
     model, _ = case
@@ -67,7 +67,7 @@ def test_a_worse_state_is_caught_by_the_certificate_alone(case, data):
         check_certificate(model, worse)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(plane_models(max_vertices=9, kinds=("integers", "floats")), st.data())
 def test_margin_violator_is_the_worst_state(case, data):
     model, _ = case

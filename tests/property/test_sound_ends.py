@@ -44,6 +44,8 @@ SUMS = (
     "logdet",
     "mean-field",
 )
+pytestmark = pytest.mark.usefixtures("ticking")
+
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 K5 = [(u, v) for u in range(5) for v in range(u)]
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import planaris as pl
 from helpers.clocks import TickClock
+from helpers.trials import examples
 from planaris.budget import use_clock
 from planaris.embed import Embedding
 from planaris.generate import square_lattice, triangular_lattice
@@ -423,7 +424,7 @@ def requests(draw):
     return body
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.sampled_from(sorted(QUESTIONS)), requests() | anything)
 @example("model", {"source": {"kind": "edges", "text": "# offset=1e308\n0 1"}})
 @example("ground-state", {"source": {"kind": "edges", "text": "# num_spins=0"}})

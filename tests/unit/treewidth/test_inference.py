@@ -71,7 +71,7 @@ def test_hard_constraints_leave_what_satisfies_them(kind):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_chain_of_many_spins(sign):
-    n = 200_000
+    n = 100_000
     edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
     model = IsingModel(edges, sign * 0.5)
     found = treewidth.log_partition(model)
