@@ -14,16 +14,22 @@ SIMD_TARGET inline double rounded_once(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }
 
-// high + low = (a + a_low)(b + b_low), but for a_low b_low: see wide_product.
+// A value, not two references: as an argument of a template a vector has its full alignment, which
+// one on the stack that is declared without a template need not have.
 template <class V>
-SIMD_TARGET inline void multiply_pairs(V a, V a_low, V b, V b_low, V& high, V& low) {
+struct PairProduct {
+  V high, low;
+};
+
+// (a + a_low)(b + b_low), but for a_low b_low: see wide_product.
+template <class V>
+SIMD_TARGET inline PairProduct<V> multiply_pairs(V a, V a_low, V b, V b_low) {
   const V product = a * b;
   V lost = rounded_once(a, b, -product);
   lost = rounded_once(a, b_low, lost);
   lost = rounded_once(a_low, b, lost);
-  high = product + lost;
-  const V added = high - product;
-  low = (product - (high - added)) + (lost - added);
+  const V high = product + lost, added = high - product;
+  return {high, (product - (high - added)) + (lost - added)};
 }
 
 // Columns u and v become v / d and -u / d, given 1 / d.
@@ -31,23 +37,21 @@ SIMD_TARGET void wide_factors(int count, double inverse, double inverse_low, dou
                               double* u_low, double* v, double* v_low) {
   int i = 0;
   for (; i + kDoubles <= count; i += kDoubles) {
-    DoubleVector first, first_low, second, second_low;
     const DoubleVector q = spread(inverse), q_low = spread(inverse_low);
-    multiply_pairs<DoubleVector>(load(v + i), load(v_low + i), q, q_low, first, first_low);
-    multiply_pairs<DoubleVector>(load(u + i), load(u_low + i), q, q_low, second, second_low);
-    store(u + i, first);
-    store(u_low + i, first_low);
-    store(v + i, -second);
-    store(v_low + i, -second_low);
+    const auto first = multiply_pairs<DoubleVector>(load(v + i), load(v_low + i), q, q_low);
+    const auto second = multiply_pairs<DoubleVector>(load(u + i), load(u_low + i), q, q_low);
+    store(u + i, first.high);
+    store(u_low + i, first.low);
+    store(v + i, -second.high);
+    store(v_low + i, -second.low);
   }
   for (; i < count; ++i) {
-    double first, first_low, second, second_low;
-    multiply_pairs<double>(v[i], v_low[i], inverse, inverse_low, first, first_low);
-    multiply_pairs<double>(u[i], u_low[i], inverse, inverse_low, second, second_low);
-    u[i] = first;
-    u_low[i] = first_low;
-    v[i] = -second;
-    v_low[i] = -second_low;
+    const auto first = multiply_pairs<double>(v[i], v_low[i], inverse, inverse_low);
+    const auto second = multiply_pairs<double>(u[i], u_low[i], inverse, inverse_low);
+    u[i] = first.high;
+    u_low[i] = first.low;
+    v[i] = -second.high;
+    v_low[i] = -second.low;
   }
 }
 
