@@ -10,23 +10,28 @@ namespace planaris {
 
 namespace {
 
-constexpr int kTileRows = 12, kTileColumns = 4;
+constexpr int kTileColumns = 4, kMostTileRows = 24;
 constexpr int kSmall = 24 * 24 * 8;  // below this many multiplications packing does not pay
 constexpr int64_t kWorthThreads = 20'000;  // multiplications of double-doubles
 
 #define SIMD_FILE "fronts/tile_product.inl"
 #include "base/each_instruction_set.inl"
 
-using TileProduct = void (*)(int, const double*, const double*, double*);
+// Adds sums of products to so many rows of kTileColumns columns.
+struct Tile {
+  void (*add)(int, const double*, const double*, double, double*, int64_t);
+  int rows;
+};
 
-TileProduct tile_product() {
-#ifdef PLANARIS_X86  // twelve rows are no multiple of the widest register
-  static const TileProduct chosen =
-      choose_kernel(&plain::tile_product, &avx2::tile_product, &avx2::tile_product);
-  return chosen;
+const Tile& chosen_tile() {
+#ifdef PLANARIS_X86
+  static const Tile chosen = choose_kernel<Tile>({&plain::tile_product, plain::kTileRows},
+                                                 {&avx2::tile_product, avx2::kTileRows},
+                                                 {&avx512::tile_product, avx512::kTileRows});
 #else
-  return &plain::tile_product;
+  static const Tile chosen{&plain::tile_product, plain::kTileRows};
 #endif
+  return chosen;
 }
 
 // Slivers of `height` rows, depth after depth; the last one is filled up with zeros.
@@ -44,6 +49,22 @@ void pack(int rows, int depth, const double* x, int64_t row_step, int64_t column
     for (int t = 0; t < depth; ++t, out += height) {
       for (int i = 0; i < live; ++i) out[i] = from[i * row_step + t * column_step];
       for (int i = live; i < height; ++i) out[i] = 0.0;
+    }
+  }
+}
+
+// The rows and columns of a tile that count: `height` × `width`, of column q those after `above` + q.
+struct TilePart {
+  int above, height, width;
+};
+
+void add_part(const Tile& tile, int depth, const double* left, const double* right, double alpha,
+              TilePart part, double* c, int64_t ldc) {
+  double sums[kMostTileRows * kTileColumns] = {};
+  tile.add(depth, left, right, alpha, sums, tile.rows);
+  for (int q = 0; q < part.width; ++q) {
+    for (int p = std::max(0, part.above + q + 1); p < part.height; ++p) {
+      c[q * ldc + p] += sums[q * tile.rows + p];
     }
   }
 }
@@ -91,31 +112,22 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
   if (columns <= 0 || depth <= 0) return;
   const int64_t multiplications = int64_t(rows) * columns * depth;
   if (multiplications < kSmall) return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
-  packing.rows.resize(size_t(round_up(rows, kTileRows)) * depth);
+  const Tile tile = chosen_tile();
+  packing.rows.resize(size_t(round_up(rows, tile.rows)) * depth);
   packing.columns.resize(size_t(round_up(columns, kTileColumns)) * depth);
-  pack(rows, depth, x, 1, ldx, kTileRows, packing.rows.data());
+  pack(rows, depth, x, 1, ldx, tile.rows, packing.rows.data());
   pack(columns, depth, y, 1, ldy, kTileColumns, packing.columns.data());
-  const TileProduct product = tile_product();
   const auto strip = [&](int j_begin, int j_end) {
-    double tile[kTileRows * kTileColumns];
     for (int j = j_begin; j < j_end; j += kTileColumns) {
+      const double* right = packing.columns.data() + size_t(j) * depth;
       const int width = std::min(kTileColumns, columns - j);
-      for (int i = j / kTileRows * kTileRows; i < rows; i += kTileRows) {
-        product(depth, packing.rows.data() + size_t(i) * depth,
-                packing.columns.data() + size_t(j) * depth, tile);
-        const int height = std::min(kTileRows, rows - i);
-        if (height == kTileRows && width == kTileColumns && i > j + kTileColumns) {
-          for (int q = 0; q < kTileColumns; ++q) {
-            double* target = c + (j + q) * ldc + i;
-            for (int p = 0; p < kTileRows; ++p) target[p] += tile[p + kTileRows * q];
-          }
-          continue;
-        }
-        for (int q = 0; q < width; ++q) {
-          double* target = c + (j + q) * ldc + i;
-          for (int p = std::max(0, j + q + 1 - i); p < height; ++p) {
-            target[p] += tile[p + kTileRows * q];
-          }
+      for (int i = j / tile.rows * tile.rows; i < rows; i += tile.rows) {
+        const double* left = packing.rows.data() + size_t(i) * depth;
+        const int height = std::min(tile.rows, rows - i);
+        if (height == tile.rows && width == kTileColumns && i > j + kTileColumns) {
+          tile.add(depth, left, right, 1.0, c + j * ldc + i, ldc);
+        } else {
+          add_part(tile, depth, left, right, 1.0, {j - i, height, width}, c + j * ldc + i, ldc);
         }
       }
     }
@@ -144,7 +156,7 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
     }
     return;
   }
-  const TileProduct product = tile_product();
+  const Tile tile = chosen_tile();
   constexpr int kRows = 96;
   for (int t0 = 0; t0 < depth; t0 += kDepth) {
     const int deep = std::min(kDepth, depth - t0);
@@ -152,18 +164,20 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
     pack(columns, deep, b + t0 * row_b, column_b, row_b, kTileColumns, packing.columns.data());
     const auto block = [&](int k) {
       const int i0 = k * kRows, high = std::min(kRows, rows - i0);
-      std::vector<double> packed(size_t(round_up(high, kTileRows)) * deep);
-      pack(high, deep, a + i0 * row_a + t0 * column_a, row_a, column_a, kTileRows, packed.data());
-      double tile[kTileRows * kTileColumns];
+      static thread_local std::vector<double> packed;
+      packed.resize(size_t(round_up(high, tile.rows)) * deep);
+      pack(high, deep, a + i0 * row_a + t0 * column_a, row_a, column_a, tile.rows, packed.data());
       for (int j = 0; j < columns; j += kTileColumns) {
-        for (int i = 0; i < high; i += kTileRows) {
-          product(deep, packed.data() + size_t(i) * deep,
-                  packing.columns.data() + size_t(j) * deep, tile);
-          const int height = std::min(kTileRows, high - i);
-          const int width = std::min(kTileColumns, columns - j);
-          for (int q = 0; q < width; ++q) {
-            double* target = c + (j + q) * ldc + i0 + i;
-            for (int p = 0; p < height; ++p) target[p] += alpha * tile[p + kTileRows * q];
+        const double* right = packing.columns.data() + size_t(j) * deep;
+        const int width = std::min(kTileColumns, columns - j);
+        for (int i = 0; i < high; i += tile.rows) {
+          const double* left = packed.data() + size_t(i) * deep;
+          double* target = c + j * ldc + i0 + i;
+          const int height = std::min(tile.rows, high - i);
+          if (height == tile.rows && width == kTileColumns) {
+            tile.add(deep, left, right, alpha, target, ldc);
+          } else {
+            add_part(tile, deep, left, right, alpha, {-kTileColumns, height, width}, target, ldc);
           }
         }
       }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 
 #include "base/constants.hpp"
 #include "base/team.hpp"
@@ -23,9 +22,9 @@ struct Handed {
   std::vector<int32_t> legs;  // of the rows that wait
 };
 
-float rounded_up(double size) {
-  const auto nearest = static_cast<float>(size);
-  return nearest < size ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+// At least the size of an entry: rounding takes 2^-24 of a float, or 2^-150, at most.
+float size_above(double entry) {
+  return static_cast<float>(std::fabs(entry) * (1 + 0x1p-23) + 0x1p-149);
 }
 
 // -1 or 1: the sign of an entry for pattern 0, the other one for 1, else a function of all arguments.
@@ -247,11 +246,10 @@ class Run {
       sound = run_front(w, node, s);
     }
     f.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * s.eliminated);
-    f.rest.reserve(size_t(s.rows - s.eliminated) * (s.rows - s.eliminated) / 2);
-    hand_on(w, node, s, [&](double value, double) {
-      f.rest.push_back(rounded_up(std::fabs(value)));
-      return 0.0;
-    });
+    hand_on(w, node, s);
+    const std::vector<double>& left = handed_[node].entries;
+    f.rest.resize(left.size());
+    std::transform(left.begin(), left.end(), f.rest.begin(), size_above);
     return sound;
   }
 
@@ -296,30 +294,32 @@ class Run {
     const bool sound = front.run(s.eliminated);
     log_errors_[node] = front.log_error();
     if (sound && weights_.inject > 0.0) shift_entries(w, node, s, front);
-    hand_on(w, node, s, [&](double entry, double radius) { return front.handed_on(entry, radius); });
+    hand_on(w, node, s);
+    Handed& to = handed_[node];
+    std::transform(to.entries.begin(), to.entries.end(), to.radii.begin(), to.radii.begin(),
+                   [&](double entry, double radius) { return front.handed_on(entry, radius); });
     return sound;
   }
 
-  template <class Radius>
-  void hand_on(Worker& w, int32_t node, const Shape& s, Radius&& radius_of) {
+  // What is left in w, for the parent; radii as they are there.
+  void hand_on(const Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
-    const int32_t rows = s.rows - s.eliminated;
-    to.entries.reserve(size_t(rows) * rows / 2);
-    if (with_radii_) to.radii.reserve(size_t(rows) * rows / 2);
-    if (wide_) to.low.reserve(size_t(rows) * rows / 2);
-    for (int32_t j = s.eliminated; j < s.rows; ++j) {
-      const double *column = w.matrix.data() + size_t(j) * s.rows,
-                   *radii = with_radii_ ? w.radii.data() + size_t(j) * s.rows : column;
-      for (int32_t i = j + 1; i < s.rows; ++i) {
-        to.entries.push_back(column[i]);
-        const double radius = radius_of(column[i], radii[i]);
-        if (with_radii_) to.radii.push_back(radius);
-        if (wide_) to.low.push_back(w.low[size_t(j) * s.rows + i]);
-      }
-    }
+    pack_left(w.matrix, s, to.entries);
+    if (with_radii_) pack_left(w.radii, s, to.radii);
+    if (wide_) pack_left(w.low, s, to.low);
     to.legs.resize(s.candidates() - s.eliminated);
     for (int32_t row = 0; row < s.candidates(); ++row) {
       if (w.place[row] >= s.eliminated) to.legs[w.place[row] - s.eliminated] = w.legs[row];
+    }
+  }
+
+  static void pack_left(const std::vector<double>& from, const Shape& s, std::vector<double>& to) {
+    const int64_t rows = s.rows - s.eliminated;
+    to.resize(rows * (rows - 1) / 2);
+    auto next = to.begin();
+    for (int32_t j = s.eliminated; j < s.rows; ++j) {
+      const auto column = from.begin() + size_t(j) * s.rows;
+      next = std::copy(column + j + 1, column + s.rows, next);
     }
   }
 

@@ -17,6 +17,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
 from planaris.kernels.pfaffian import any_order
+from planaris.models.base import slices
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.precision_ladder import (
     agreements,
@@ -26,7 +27,7 @@ from planaris.planar.pfaffian.precision_ladder import (
 )
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
-from planaris.typing import FloatArray
+from planaris.typing import ArrayLike, FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
@@ -219,11 +220,13 @@ def log_partition_from(
     if not (found.sound and math.isfinite(found.error)):
         return None
     components = evaluator.embedding.num_components
-    scale = (-entries.scale).tolist()
-    lower, upper, middle = enclose_sum(
-        entries.gauged.tolist() + scale, found.mantissa, found.exponent + components, found.error
-    )
-    _, _, excess = enclose_sum(scale, found.mantissa, found.exponent + components, 0.0)
+    twos = found.exponent + components
+    scale = -entries.scale[entries.scale != 0.0]
+    terms = np.concatenate([entries.gauged, scale])
+    lower, upper, middle = enclose_sum(terms, found.mantissa, twos, found.error)
+    excess = None
+    if entries.packing is not None:  # relative to a ground state
+        excess = float(enclose_sum(scale, found.mantissa, twos, 0.0)[2])
     stats: Stats = {
         "precision": "double-double" if found.wide else "double",
         "bound": "radii" if found.radii else "sweep",
@@ -239,7 +242,7 @@ def log_partition_from(
         num_variables=evaluator.num_spins,
         method="planar",
         proved=True,
-        excess=None if entries.packing is None else float(excess),  # relative to a ground state
+        excess=excess,
         stats=stats,
     )
 
@@ -282,7 +285,7 @@ LOG_2 = log_of(2.0)
 
 
 def enclose_sum(
-    terms: list[float], mantissa: float, twos: int, error: float
+    terms: ArrayLike, mantissa: float, twos: int, error: float
 ) -> tuple[float, float, Fraction]:
     """Enclose ``Σ terms + log mantissa + twos log 2``, itself off by ``error`` at most.
 
@@ -291,8 +294,9 @@ def enclose_sum(
     tuple
         The ends, rounded outwards, and the middle.
     """
-    high = math.fsum(terms)  # rounded once
-    low = math.fsum([*terms, -high])
+    sums = [float(part.sum()) for part in slices(np.asarray(terms, np.float64))]  # exact, each
+    high = math.fsum(sums)  # rounded once
+    low = math.fsum([*sums, -high])
     log = Fraction(high) + Fraction(low) + log_of(mantissa) + twos * LOG_2
     slack = Fraction(error) + abs(Fraction(low)) / 2**53 + (abs(twos) + 1) * LOG_ERROR
     return -_rounded_up(slack - log), _rounded_up(log + slack), log
