@@ -6,6 +6,8 @@ what was got and what to do, and carries its evidence as attributes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -157,3 +159,21 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
         f"this needs the package '{package}' (extra '{extra}' of planaris): pip install {package}"
     )
     return MissingExtraError(message, package=package, extra=extra)
+
+
+@contextmanager
+def naming_row(row: int, rows: int) -> Iterator[None]:
+    """Say in which of several rows of couplings digits were lost.
+
+    >>> with naming_row(3, rows=8):
+    ...     raise PrecisionError("too cold")
+    Traceback (most recent call last):
+    planaris.errors.PrecisionError: row 3 of `couplings`: too cold
+    """
+    try:
+        yield
+    except PrecisionError as error:
+        if rows == 1:
+            raise
+        msg = f"row {row} of `couplings`: {error}"
+        raise PrecisionError(msg, **(error.evidence | {"row": row})) from error

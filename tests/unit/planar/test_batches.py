@@ -7,7 +7,7 @@ import pytest
 
 import planaris as pl
 from planaris.budget import use_clock
-from planaris.errors import ModelError, TimeLimitError
+from planaris.errors import ModelError, PrecisionError, TimeLimitError
 from planaris.planar.pfaffian import batch as batches
 from planaris.planar.pfaffian import sampling
 from planaris.planar.pfaffian.precision_ladder import attempts
@@ -106,6 +106,17 @@ def test_a_row_that_is_no_number_is_named() -> None:
         assert caught.value.row == 3
 
 
+def test_a_row_whose_energies_overflow_is_named() -> None:
+    plan = pl.plan(pl.generate.square_lattice(3))
+    couplings = np.ones((5, plan.num_edges))
+    couplings[2] = 1e307
+    for ask in (plan.log_partition, plan.marginals, plan.ground_states):
+        with pytest.raises(ModelError, match="in row 2: energies would overflow") as caught:
+            ask(couplings)
+        assert caught.value.row == 2
+    assert plan.ground_states(couplings[2] / 4).exact
+
+
 def test_rows_too_cold_for_digits_are_intervals_and_others_are_not() -> None:
     plan = pl.plan(pl.generate.square_lattice(4))
     rng = np.random.default_rng(0)
@@ -117,6 +128,18 @@ def test_rows_too_cold_for_digits_are_intervals_and_others_are_not() -> None:
     assert found.upper[2] - found.lower[2] >= (plan.num_spins - 1) * np.log(2)
     energy = plan.ground_states(couplings)[2].energy
     assert found.lower[2] <= -energy <= found.upper[2]
+
+
+def test_a_row_too_cold_for_marginals_or_samples_is_named() -> None:
+    plan = pl.plan(pl.generate.square_lattice(4))
+    couplings = np.random.default_rng(0).standard_normal((4, plan.num_edges))
+    couplings[2] *= 1e18
+    for ask in (plan.marginals, lambda J: plan.sample(J, 2, np.random.default_rng(1))):
+        with pytest.raises(PrecisionError, match="row 2 of `couplings`: ") as caught:
+            ask(couplings)
+        assert caught.value.row == 2
+        with pytest.raises(PrecisionError, match=r"^(?!row)"):
+            ask(couplings[2])
 
 
 def test_batches_are_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

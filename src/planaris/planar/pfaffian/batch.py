@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, naming_row
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
 from planaris.models.base import energy_tolerance
+from planaris.models.ising import MAX_TOTAL
 from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
 from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals
 from planaris.planar.pfaffian.estimate import EPSILON, SAFETY
@@ -50,11 +51,10 @@ def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
         raise ModelError(msg)
     rows = np.atleast_2d(values)
     for first, part in _chunks(rows):
-        if not np.isfinite(part).all():
-            row, edge = (int(k) for k in np.argwhere(~np.isfinite(part))[0])
-            where = f"edge {edge}" if values.ndim == 1 else f"edge {edge} of row {first + row}"
-            msg = f"`couplings` must be finite, got {part[row, edge]} at {where}"
-            raise ModelError(msg, index=edge, row=first + row)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.abs(part).sum(axis=1)
+        if not (total <= MAX_TOTAL).all():
+            _refuse(part, total, first, several=values.ndim > 1)
     # Certificates are found when they are asked for: what the caller may write into is copied.
     # Rows on disk are not.
     given: Any = couplings
@@ -62,6 +62,21 @@ def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
     if in_memory and given.flags.writeable and np.may_share_memory(rows, given):
         return rows.copy()
     return rows
+
+
+def _refuse(rows: FloatArray, total: FloatArray, first: int, *, several: bool) -> NoReturn:
+    """Say which coupling is not finite, or which row has energies that overflow."""
+    for row, edge in np.argwhere(~np.isfinite(rows))[:1].tolist():
+        where = f"edge {edge} of row {first + row}" if several else f"edge {edge}"
+        msg = f"`couplings` must be finite, got {rows[row, edge]} at {where}"
+        raise ModelError(msg, index=edge, row=first + row)
+    row = int(np.flatnonzero(~(total <= MAX_TOTAL))[0])
+    where = f" in row {first + row}" if several else ""
+    msg = (
+        f"`couplings` must add up (in size) to at most {MAX_TOTAL:g}, got {total[row]:g}{where}: "
+        "energies would overflow; scale the model down"
+    )
+    raise ModelError(msg, row=first + row)
 
 
 def as_one_vector(couplings: ArrayLike, num_edges: int) -> FloatArray:
@@ -301,10 +316,10 @@ def marginals(
     rows = _evaluate(evaluator, couplings, budget, marginals=True)
     if not rows.complete:
         raise TimeoutError
-    singles = {
-        k: marginals_of(evaluator, couplings[k], budget)
-        for k in np.flatnonzero(rows.route == 0).tolist()
-    }
+    singles = {}
+    for k in np.flatnonzero(rows.route == 0).tolist():
+        with naming_row(k, len(couplings)):
+            singles[k] = marginals_of(evaluator, couplings[k], budget)
     return _as_marginals(evaluator, couplings, rows, singles)
 
 

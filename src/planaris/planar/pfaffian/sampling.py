@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.errors import PrecisionError
+from planaris.errors import PrecisionError, naming_row
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
 from planaris.planar.pfaffian import precision_ladder
@@ -54,11 +54,11 @@ def draw(
     at_once = CHUNK // max(size * _width(evaluator), 1)
     if at_once and size and evaluator.in_batches:
         for first in range(0, len(couplings), at_once):
-            part = slice(first, first + at_once)
-            result[part] = _draw_models(evaluator, couplings[part], size, rng, budget)
+            _draw_models(evaluator, couplings, first, result[first : first + at_once], rng, budget)
     else:
-        for states, J in zip(result, couplings, strict=True):
-            states[:] = _draw_model(evaluator, J, size, rng, budget)
+        for row, J in enumerate(couplings):
+            with naming_row(row, len(couplings)):
+                result[row] = _draw_model(evaluator, J, size, rng, budget)
     return result
 
 
@@ -70,18 +70,21 @@ def _width(evaluator: PfaffianEvaluator) -> int:
 def _draw_models(
     evaluator: PfaffianEvaluator,
     couplings: FloatArray,
-    size: int,
+    first: int,
+    result: Int8Array,
     rng: np.random.Generator,
     budget: Budget,
-) -> Int8Array:
-    """Return samples of all rows from one call of the core, those in doubt drawn again singly."""
+) -> None:
+    """Draw rows from ``first`` on in one call of the core, and those in doubt again singly."""
     models, num_edges = evaluator.models, evaluator.split.num_edges
     assert models is not None
-    numbers = rng.random((len(couplings) * size, _width(evaluator)))
+    count, size, _ = result.shape
+    rows = couplings[first : first + count]
+    numbers = rng.random((count * size, _width(evaluator)))
     uniform = np.ascontiguousarray(numbers[:, :num_edges])
     fitting = int(budget.bytes() // max(evaluator.memory("samples"), 1.0))  # each has its fronts
     spins, doubtful = models.samples(
-        couplings,
+        rows,
         size,
         uniform,
         weak=precision_ladder.WEAK_COUPLING,
@@ -90,15 +93,16 @@ def _draw_models(
         threads=max(1, min(budget.workers(), fitting)),
         budget=budget,
     )
-    for k in np.flatnonzero(doubtful.reshape(len(couplings), size).any(axis=1)).tolist():
+    for k in np.flatnonzero(doubtful.reshape(count, size).any(axis=1)).tolist():
         again = k * size + np.flatnonzero(doubtful[k * size : (k + 1) * size])
-        drawers = _Kept(_drawers(evaluator, couplings[k], budget=budget))
         redrawn = spins[again]
-        _draw_chunk(evaluator, drawers, uniform[again], redrawn)
+        with naming_row(first + k, len(couplings)):
+            drawers = _Kept(_drawers(evaluator, rows[k], budget=budget))
+            _draw_chunk(evaluator, drawers, uniform[again], redrawn)
         spins[again] = redrawn
     signs = np.where(numbers[:, num_edges:] < 0.5, 1, -1).astype(np.int8)
     spins = spins * signs[:, evaluator.embedding.component_of]
-    return spins.reshape(len(couplings), size, evaluator.num_spins)
+    result[:] = spins.reshape(result.shape)
 
 
 def _draw_model(
