@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import planaris as pl
 from planaris.budget import Budget, processors
@@ -36,6 +38,21 @@ def table(name: str, call: Callable[[int], Any], counts: list[int], runs: int = 
         seconds = least(lambda t=threads: call(t), runs)
         alone = alone or seconds
         print(f"| {name} | {threads} | {seconds:.3f} | {alone / seconds:.2f}× |", flush=True)
+
+
+def machine(counts: list[int], tasks: int) -> None:
+    """Time products of matrices that fit into caches, a thread each: how far cores add up here."""
+    block = np.random.default_rng(0).standard_normal((192, 192))
+
+    def work(_: int) -> None:
+        for _ in range(50):
+            block @ block
+
+    def solve(threads: int) -> None:
+        with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(tasks)))
+
+    table("products of small matrices", solve, counts, 2)
 
 
 def ground_states(size: int, counts: list[int], runs: int = 1) -> None:
@@ -139,6 +156,7 @@ def main() -> None:
     everything = sorted({1, 2, processors()})
     ends = sorted({1, processors()})
     print("| task | threads | seconds | of one thread |\n| --- | --- | --- | --- |")
+    machine(everything, 8 if quick else 320)
     ground_states(100 if quick else 1000, everything)
     ground_states(150 if quick else 3000, ends)
     planning(100 if quick else 1000, everything)
