@@ -15,6 +15,7 @@ from planaris.errors import PlanarisError
 from planaris.generate import spin_glass
 from planaris.gpu.device import find_device, import_torch
 from planaris.gpu.program import Program
+from planaris.gpu.schedule import PANEL
 from planaris.gpu.tables import FORWARD
 from planaris.infer.verbs import ground_state, log_partition, marginals
 from planaris.kernels.frontier import MAX_BITS
@@ -59,8 +60,9 @@ class WidthRow:
 class BatchRow:
     """Models of one graph: per second on the device, and on some cores.
 
-    ``flops`` is the share of the speed of a product of matrices; ``beats`` is the smallest batch
-    that the device finishes before the cores named last.
+    ``flops`` is the share of the speed of a product of matrices, ``share`` that of the bandwidth of
+    a copy, for log Z; ``beats`` is the smallest batch that the device finishes before the cores
+    named last.
     """
 
     task: str
@@ -68,6 +70,7 @@ class BatchRow:
     models: int
     per_second: float
     flops: float
+    share: float | None
     on_cpu: float
     apart: float
     cores: dict[int, float]
@@ -99,7 +102,7 @@ def measure_widths(device: Any, *, widths: tuple[int, ...] = WIDTHS) -> Iterator
 def measure_device_batches(device: Any) -> Iterator[BatchRow]:
     """Yield throughputs of Gaussian glasses at β = 1."""
     torch, found = import_torch(), find_device(device)
-    speed = _multiplications(found)
+    speed, bandwidth = _multiplications(found), _bandwidth(found)
     for size, count in BATCHES.items():
         rng = np.random.default_rng(size)
         prepared = plan(spin_glass(size, rng))
@@ -107,13 +110,15 @@ def measure_device_batches(device: Any) -> Iterator[BatchRow]:
         given = torch.as_tensor(couplings, device=found)
         models = prepared.evaluator.models
         assert models is not None, "lattices are plane"
+        least = models.multiplications / speed, _front_bytes(prepared) / bandwidth
         for task in ("log Z", "marginals"):
-            yield _batch_row(prepared, couplings, given, task, models.multiplications / speed)
+            yield _batch_row(prepared, couplings, given, task, least)
 
 
 def _batch_row(
-    prepared: Plan, couplings: Any, given: Any, task: str, least_seconds: float
+    prepared: Plan, couplings: Any, given: Any, task: str, least: tuple[float, float]
 ) -> BatchRow:
+    """``least``: seconds per model by the multiplications alone, and by the bytes of log Z."""
     count = len(couplings)
     solve = partial(evaluate_on_device, prepared, correlations=task == "marginals")
     solve(given)
@@ -134,9 +139,19 @@ def _batch_row(
         ]
         beats = min(quicker, default=None)
     again = float((~rows.sound).double().mean())
-    flops = least_seconds * count / seconds
-    size = round(prepared.num_spins**0.5)
-    return BatchRow(task, size, count, count / seconds, flops, again, apart, cores, beats)
+    flops, share = (each * count / seconds for each in least)
+    return BatchRow(
+        task,
+        round(prepared.num_spins**0.5),
+        count,
+        count / seconds,
+        flops,
+        share if task == "log Z" else None,
+        again,
+        apart,
+        cores,
+        beats,
+    )
 
 
 def render_widths(rows: list[WidthRow]) -> str:
@@ -169,11 +184,12 @@ def render_widths(rows: list[WidthRow]) -> str:
 def render_device_batches(rows: list[BatchRow]) -> str:
     """Return the rows as a Markdown table.
 
-    >>> row = BatchRow("log Z", 21, 65536, 6e5, 0.01, 2e-5, 1e-15, {2: 2e4, 16: 1e5}, 256)
+    >>> row = BatchRow("log Z", 21, 65536, 6e5, 0.01, 0.3, 2e-5, 1e-15, {2: 2e4, 16: 1e5}, 64)
     >>> print(render_device_batches([row]).splitlines()[-1])
-    | log Z | 21² | 600,000 | 1.7 | 1.0 % | 20,000 (30×) | 100,000 (6×) | 256 | 2e-05 | 1e-15 |
+    | log Z | 21² | 600,000 | 1.7 | 1.0 % | 30 % | 20,000 (30×) | 100,000 (6×) | 64 | 2e-05 | 1e-15 |
     """
     names = ["task", "size", "models per second", "µs per model", "of the flops"]
+    names += ["of the bandwidth"]
     names += [f"{c} cores" for c in CORES]
     names += [f"beats {CORES[-1]} cores from", "rows on the CPU", "apart"]
     lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
@@ -185,6 +201,7 @@ def render_device_batches(rows: list[BatchRow]) -> str:
             f"{row.per_second:,.0f}",
             f"{1e6 / row.per_second:,.1f}",
             f"{100 * row.flops:.1f} %",
+            "" if row.share is None else f"{100 * row.share:.0f} %",
             *("" if r is None else f"{r:,.0f} ({row.per_second / r:.0f}×)" for r in rates),
             "" if row.beats is None else f"{row.beats}",
             f"{row.on_cpu:.1g}",
@@ -238,6 +255,17 @@ def _bytes_moved(model: IsingModel) -> float:
     program = Program(chosen.pairwise.arrays, chosen.order, MAX_BITS)
     steps = program.fuse(0, len(program), FORWARD)
     return 8.0 * sum(2.0**step.bits_before + 2.0**step.bits_after for step in steps)
+
+
+def _front_bytes(prepared: Plan) -> float:
+    """Return the bytes that an elimination reads and writes, in double and in single precision.
+
+    A front is written once, then its lower triangle is read and written for every panel of rows.
+    """
+    tree: Any = prepared.evaluator.elimination  # fronts as arrays, of the core
+    eliminated = 2.0 * np.diff(tree.own)
+    triangles = (eliminated + np.diff(tree.boundary)) ** 2 / 2
+    return 12.0 * float((triangles * (1 + 2 * np.ceil(eliminated / PANEL))).sum())
 
 
 def _bandwidth(device: Any) -> float:
