@@ -184,9 +184,9 @@ def render_widths(rows: list[WidthRow]) -> str:
 def render_device_batches(rows: list[BatchRow]) -> str:
     """Return the rows as a Markdown table.
 
-    >>> row = BatchRow("log Z", 21, 65536, 6e5, 0.01, 0.3, 2e-5, 1e-15, {2: 2e4, 16: 1e5}, 64)
+    >>> row = BatchRow("log Z", 21, 65536, 6e5, 0.01, 0.3, 0.0, 1e-15, {2: 2e4, 16: 1e5}, 64)
     >>> print(render_device_batches([row]).splitlines()[-1])
-    | log Z | 21² | 600,000 | 1.7 | 1.0 % | 30 % | 20,000 (30×) | 100,000 (6×) | 64 | 2e-05 | 1e-15 |
+    | log Z | 21² | 600,000 | 1.7 | 1.0 % | 30 % | 20,000 (30×) | 100,000 (6×) | 64 | 0 | 1e-15 |
     """
     names = ["task", "size", "models per second", "µs per model", "of the flops"]
     names += ["of the bandwidth"]
