@@ -67,7 +67,9 @@ _clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
 def use_clock(clock: AnyClock) -> Iterator[AnyClock]:
     """Let budgets that are made inside read another clock.
 
-    Kernels then ask this clock too, at every ``clock.stride``-th of their polls (default 256).
+    Kernels then ask this clock too, at every ``clock.stride``-th of their polls (default 256), and
+    take one thread unless they are told otherwise: which of several threads does what, and so
+    how often the clock is looked at, is not the same every time.
 
     Parameters
     ----------
@@ -278,7 +280,9 @@ class Budget:
         >>> Budget(threads=3).workers()
         3
         """
-        return processors() if self.threads is None else self.threads
+        if self.threads is not None:
+            return self.threads
+        return processors() if self.clock is time.monotonic else 1  # see `use_clock`
 
 
 def _check(

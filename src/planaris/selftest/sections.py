@@ -1,11 +1,13 @@
 """The parts of a self-test: each tries something many times and counts what went wrong.
 
-What only computes is spread over worker processes; the number of workers changes nothing in what
-is tried. What measures time or sends signals runs alone.
+What only computes is spread over worker processes, round after round until its time is up; the
+number of workers changes nothing in what a round tries. What measures time or sends signals runs
+alone.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from planaris.selftest.models import Case, make_case
 from planaris.selftest.shrink import shrink, write_failure
@@ -22,6 +25,8 @@ CHUNK = 20
 """Seeds handed to a worker at a time."""
 FILES_PER_TASK = 2000
 """Damaged files that a worker reads in turn: it needs proofs of every kind to damage."""
+EVERY = 20
+"""Of so many changes of a result that leaves are forged by, a round tries one."""
 
 Tell = Callable[[float], None]
 """Called with the share of the time that has passed."""
@@ -99,27 +104,36 @@ def _keep(seed: int, verdict: Verdict, folder: Path) -> Path:
     return write_failure(small, found, folder, f"failure-{seed}")
 
 
-def corrupted(count: int, *, jobs: int, tell: Tell) -> Section:
-    """Change a number of every kind of saved result, ``count`` times each."""
+def corrupted(count: int, *, seconds: float = 0.0, jobs: int, tell: Tell) -> Section:
+    """Change a number of every kind of saved result, ``count`` times each in a round."""
     from planaris.selftest.tampering.corruption import KINDS, corrupt_kind
 
     section = Section("certificates corrupted", "a changed number is refused, or still true")
-    tasks: list[Task] = [(kind, partial(corrupt_kind, kind, count)) for kind in KINDS]
-    _spread(section, tasks, jobs, tell)
+
+    def make_round(k: int) -> list[Task]:
+        return [(kind, partial(corrupt_kind, kind, count, seed=7 + k)) for kind in KINDS]
+
+    _spread(section, make_round, seconds, jobs, tell)
     return section
 
 
-def forged(every: int, first: int, *, jobs: int, tell: Tell) -> Section:
-    """Change every leaf of a small result of every method; one change in ``every`` is tried."""
-    from planaris.selftest.tampering.forgery import cases, forge
+def forged(first: int, *, seconds: float = 0.0, jobs: int, tell: Tell) -> Section:
+    """Change leaves of a small result of every method; all, if there is time for all rounds."""
+    from planaris.selftest.tampering.forgery import PROOF_SHARE, cases, forge
 
     promise = "a changed leaf is refused, or the result still true by brute force in rationals"
     section = Section("leaves forged", promise)
-    tasks: list[Task] = [
-        (case.name.split(":")[0], partial(forge, case, every=every, seed=first + k))
-        for k, case in enumerate(cases())
-    ]
-    _spread(section, tasks, jobs, tell)
+    results = list(enumerate(cases()))
+
+    def make_round(k: int) -> list[Task]:
+        if k >= EVERY * PROOF_SHARE:
+            return []
+        return [
+            (case.name.split(":")[0], partial(forge, case, every=EVERY, seed=first + i + k))
+            for i, case in results
+        ]
+
+    _spread(section, make_round, seconds, jobs, tell)
     return section
 
 
@@ -164,25 +178,23 @@ def concurrency(rounds: int, first: int, *, tell: Tell) -> Section:
     return section
 
 
-def readers(count: int, first: int, *, jobs: int, tell: Tell) -> Section:
-    """Damage files of every format."""
+def readers(count: int, first: int, *, seconds: float = 0.0, jobs: int, tell: Tell) -> Section:
+    """Damage files of every format, ``count`` in a round."""
     from planaris.selftest.tampering.hostile import MAX_SECONDS, read_damaged
 
     section = Section("readers, files damaged", "an answer or a planaris error, in 2 s and 200 MiB")
-    tasks: list[Task] = [
-        (
-            "files",
-            partial(
-                read_damaged,
-                min(FILES_PER_TASK, count - start),
-                first,
-                part=start // FILES_PER_TASK,
-                max_seconds=MAX_SECONDS,
-            ),
-        )
-        for start in range(0, count, FILES_PER_TASK)
-    ]
-    _spread(section, tasks, jobs, tell)
+    starts = range(0, count, FILES_PER_TASK)
+
+    def make_round(k: int) -> list[Task]:
+        parts = [
+            (k * len(starts) + i, min(FILES_PER_TASK, count - s)) for i, s in enumerate(starts)
+        ]
+        return [
+            ("files", partial(read_damaged, files, first, part=part, max_seconds=MAX_SECONDS))
+            for part, files in parts
+        ]
+
+    _spread(section, make_round, seconds, jobs, tell)
     return section
 
 
@@ -192,7 +204,7 @@ def store_faults(times: int, first: int, *, jobs: int, tell: Tell) -> Section:
 
     section = Section("store, writers killed", "nothing that was acknowledged is lost")
     tasks: list[Task] = [("kills", partial(kill_writers, 1, first + k)) for k in range(times)]
-    _spread(section, tasks, jobs, tell)
+    _spread(section, lambda _: tasks, 0.0, jobs, tell)
     return section
 
 
@@ -209,15 +221,36 @@ def killed_runs(times: int, first: int, *, tell: Tell) -> Section:
     return section
 
 
-def _spread(section: Section, tasks: list[Task], jobs: int, tell: Tell) -> None:
-    """Run tasks on worker processes; findings are counted in the order of the tasks."""
+def _spread(
+    section: Section, make_round: Callable[[int], list[Task]], seconds: float, jobs: int, tell: Tell
+) -> None:
+    """Run rounds of tasks on worker processes: one whole round, and more while there is time.
+
+    Findings are counted in the order of the tasks.
+    """
     from joblib import Parallel, delayed
 
+    labels: list[str] = []
     with _timed(section), Parallel(n_jobs=jobs, return_as="generator") as pool:
-        found = pool(delayed(_findings)(task) for _, task in tasks)
-        for k, ((label, _), findings) in enumerate(zip(tasks, found, strict=True)):
-            _collect(section, findings, label)
-            tell((k + 1) / len(tasks))
+        begun, first = time.monotonic(), make_round(0)
+
+        def passed() -> float:
+            return (time.monotonic() - begun) / max(seconds, 1e-9)
+
+        def send() -> Iterator[Any]:
+            for k in itertools.count():
+                tasks = make_round(k) if k else first
+                for label, task in tasks:
+                    if k and passed() >= 1.0:
+                        return
+                    labels.append(label)
+                    yield delayed(_findings)(task)
+                if not tasks:
+                    return
+
+        for k, findings in enumerate(pool(send()), 1):
+            _collect(section, findings, labels[k - 1])
+            tell(min(k / len(first), max(passed(), 0.0), 1.0))
 
 
 def _findings(task: Callable[[], Iterable[str | None]]) -> list[str | None]:

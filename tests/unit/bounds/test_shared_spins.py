@@ -192,7 +192,7 @@ def test_tables_out_of_range_are_left_to_others(rng: np.random.Generator) -> Non
 @pytest.mark.usefixtures("ticking")
 def test_intervals_of_wide_lattices_come_from_strips(rng: np.random.Generator) -> None:
     model = lattice(rng, (30, 30))
-    found = interval(model, 60.0)
+    found = interval(model, 240.0)
     assert isinstance(found.certificate, Bounds)
     assert isinstance(found.certificate.lower, ConditionalPieces)
     assert isinstance(found.certificate.upper, HolderPieces)

@@ -92,7 +92,7 @@ def test_sections_count(monkeypatch):
     assert section.tried == 100
     assert not section.faults
     monkeypatch.setattr(
-        "planaris.selftest.tampering.corruption.corrupt_kind", lambda *_: iter(["no"])
+        "planaris.selftest.tampering.corruption.corrupt_kind", lambda *_, seed: iter(["no"])
     )
     assert sections.corrupted(1, jobs=1, tell=quiet).faults
 
@@ -106,11 +106,38 @@ def test_workers_change_nothing_in_what_is_tried():
     found = []
     for jobs in (1, 2):
         section, shares = Section("toy", "it holds"), []
-        sections._spread(section, tasks, jobs, shares.append)
+        sections._spread(section, lambda _: tasks, 0.0, jobs, shares.append)
         assert shares == pytest.approx(np.arange(1, 8) / 7)
         found.append((section.tried, section.faults, section.details))
     assert found[0] == found[1]
     assert found[0][:2] == (21, [f"{t[0]}: {f}" for t in tasks for f in t[1]() if f])
+
+
+def test_rounds_go_on_while_there_is_time_and_something_to_try():
+    def make_round(k):
+        return [(f"round {k}", partial(found_of, "x", 2))] * 3 if k < 4 else []
+
+    for seconds, rounds in ((0.0, 1), (math.inf, 4)):
+        section = Section("toy", "it holds")
+        sections._spread(section, make_round, seconds, 1, quiet)
+        assert section.details == {f"round {k}": 6 for k in range(rounds)}
+
+
+def test_rounds_of_files_differ(monkeypatch):
+    monkeypatch.setattr(hostile, "MAX_SECONDS", math.inf)
+    monkeypatch.setattr(sections, "FILES_PER_TASK", 2)
+    seen = []
+    toy = Reader("toy", seen.append, (b"1 2 3 4 5 6 7 8 9",))
+    monkeypatch.setattr(hostile, "make_readers", lambda _: [toy])
+
+    def two_rounds(section, make_round, *_):
+        for _, task in [*make_round(0), *make_round(1)]:
+            list(task())
+
+    monkeypatch.setattr(sections, "_spread", two_rounds)
+    sections.readers(5, 5, jobs=1, tell=quiet)
+    assert len(seen) == 10
+    assert not set(seen[:5]) & set(seen[5:])
 
 
 def test_files_are_damaged_in_parts_that_differ(monkeypatch):

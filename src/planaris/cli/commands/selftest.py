@@ -14,11 +14,15 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from planaris.selftest.sections import Section, Tell
+    from planaris.selftest.sections import Section
 
 MINUTE = 1 / 60
-SOAK_SHARE = 0.5
-"""Of the time, for random models; the other sections are as long as their counts."""
+SHARES = (0.5, 0.15, 0.15, 0.1)
+"""Of the time, for random models, certificates, leaves and readers. The other sections are as long
+as their counts, about a tenth of an hour."""
+
+CHANGES, FILES = 20, 4000
+"""Changes of every kind of certificate, and damaged files, in a round."""
 
 KILLS = 20
 
@@ -58,7 +62,7 @@ def selftest(
     console, shown = Console(stderr=True), sys.stderr.isatty()
     for title, run in plan:
         with Progress(console=console, disable=not shown, transient=True) as bar:
-            found.append(run(partial(_advance, bar, bar.add_task(title, total=1.0))))
+            found.append(run(tell=partial(_advance, bar, bar.add_task(title, total=1.0))))
         _show(found[-1])
     if write is not None:
         _write(Path(write), found)
@@ -71,42 +75,26 @@ def _advance(bar: Progress, task: TaskID, share: float) -> None:
 
 def _plan(
     hours: float, seed: int, workers: int, folder: Path
-) -> list[tuple[str, Callable[[Tell], Section]]]:
-    """Return the sections, their counts in proportion to the time."""
+) -> list[tuple[str, Callable[..., Section]]]:
+    """Return the sections, as long as their shares of the time, or as their counts."""
     from planaris.selftest import sections
 
     times = max(1, round(hours))
+    models, certificates, leaves, files = (3600 * hours * share for share in SHARES)
+    soak = partial(sections.soak, models, seed, jobs=workers, folder=folder)
+    corrupted = partial(sections.corrupted, CHANGES, seconds=certificates, jobs=workers)
+    readers = partial(sections.readers, FILES, seed, seconds=files, jobs=workers)
+    killed = partial(sections.store_faults, round(3 + 20 * hours), seed, jobs=workers)
     return [
-        (
-            "random models",
-            lambda tell: sections.soak(
-                3600 * hours * SOAK_SHARE, seed, jobs=workers, folder=folder, tell=tell
-            ),
-        ),
-        (
-            "certificates",
-            lambda tell: sections.corrupted(round(20 + 4000 * hours), jobs=workers, tell=tell),
-        ),
-        (
-            "leaves",
-            lambda tell: sections.forged(1 if hours >= 1 else 20, seed, jobs=workers, tell=tell),
-        ),
-        ("time limits", lambda tell: sections.time_limits(times, tell=tell)),
-        ("interrupts", lambda tell: sections.interrupts(times, tell=tell)),
-        ("threads", lambda tell: sections.concurrency(times, seed, tell=tell)),
-        (
-            "readers",
-            lambda tell: sections.readers(
-                round(2000 + 10**6 * hours), seed, jobs=workers, tell=tell
-            ),
-        ),
-        (
-            "store",
-            lambda tell: sections.store_faults(
-                round(3 + 20 * hours), seed, jobs=workers, tell=tell
-            ),
-        ),
-        ("runs", lambda tell: sections.killed_runs(KILLS * times, seed, tell=tell)),
+        ("random models", soak),
+        ("certificates", corrupted),
+        ("leaves", partial(sections.forged, seed, seconds=leaves, jobs=workers)),
+        ("time limits", partial(sections.time_limits, times)),
+        ("interrupts", partial(sections.interrupts, times)),
+        ("threads", partial(sections.concurrency, times, seed)),
+        ("readers", readers),
+        ("store", killed),
+        ("runs", partial(sections.killed_runs, KILLS * times, seed)),
     ]
 
 
