@@ -10,6 +10,7 @@ from planaris.decode.graph import split_graph
 from planaris.decode.model import ErrorModel
 from planaris.decode.planar_form import planar_form
 from planaris.errors import NotMatchableError, NotPlanarError
+from planaris.notebook import fields_html
 from planaris.show import one_line
 
 
@@ -36,6 +37,7 @@ class Dropped:
     bound: float
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def drop_smallest(model: ErrorModel) -> Dropped:

@@ -20,6 +20,7 @@ from planaris.decode.model import ErrorModel
 from planaris.decode.shots import as_packed, impossible_shot
 from planaris.errors import MethodError, ModelError, PrecisionError
 from planaris.kernels.decoding import EdgeInverse, ImpossibleSyndromeError, ShotMatcher, packed_bits
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import Array, FloatArray
 
@@ -42,6 +43,7 @@ class FittedModel:
     converged: bool
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def fit_model(

@@ -19,6 +19,7 @@ from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels import graph as kernel
 from planaris.kernels.graph import connected_components
 from planaris.models.arrays import as_edges, as_positions
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import ArrayLike, IntArray
 
@@ -61,6 +62,7 @@ class Embedding:
     outer: IntArray | None = None
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     # -- ways to get one --------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from planaris.budget import TimeLimit
 from planaris.errors import ModelError
 from planaris.infer.verbs import ground_state, verb_budget
 from planaris.models import IsingModel
+from planaris.notebook import fields_html
 from planaris.result import GroundState
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, Int8Array, LongArray
@@ -51,6 +52,7 @@ class DomainWall:
     after: GroundState
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def domain_wall(

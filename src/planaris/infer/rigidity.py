@@ -23,6 +23,7 @@ from planaris.errors import ModelError
 from planaris.infer.verbs import ground_state, verb_budget
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
+from planaris.notebook import fields_html
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState
 from planaris.show import one_line
@@ -70,6 +71,7 @@ class RigidEdges:
     state: GroundState
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def rigid_edges(

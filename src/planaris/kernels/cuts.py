@@ -15,6 +15,7 @@ from planaris import _core
 from planaris.budget import Budget, control
 from planaris.errors import InfeasibleError
 from planaris.kernels.graph import connected_components
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
@@ -65,6 +66,7 @@ class CutPacking:
     exponent: int
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     @property
     def num_sets(self) -> int:
@@ -123,6 +125,7 @@ class TJoin:
     state: Any = field(repr=False, default=None)
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the solver's memory behind when pickled; a warm start then runs cold."""

@@ -13,6 +13,7 @@ from planaris.generate import square_lattice
 from planaris.learn.tied import TiedGraph
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_real
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -63,6 +64,7 @@ class Instance:
     shape: tuple[int, ...] = ()
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     @property
     def has_fields(self) -> bool:

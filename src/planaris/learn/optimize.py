@@ -15,6 +15,7 @@ import numpy as np
 
 from planaris.budget import ProgressCallback
 from planaris.learn.risks import Plane
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import FloatArray
 
@@ -52,6 +53,7 @@ class Training:
     history: list[dict[str, Any]] = field(repr=False)
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     @property
     def gap(self) -> float:

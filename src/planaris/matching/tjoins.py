@@ -29,6 +29,7 @@ from planaris.kernels.cuts import (
     rounded,
 )
 from planaris.matching.join_graph import JoinGraph, as_vertices, is_ready
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import Array, IntArray, LongArray
 
@@ -70,6 +71,7 @@ class PerfectMatching:
     stats: dict[str, int] = field(repr=False, default_factory=dict)
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def minimum_tjoin(
@@ -243,6 +245,7 @@ class Joins:
     objectives: Array
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def __len__(self) -> int:
         return len(self.numerators)

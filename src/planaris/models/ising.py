@@ -28,7 +28,8 @@ from planaris.models.arrays import (
     qubo_terms,
 )
 from planaris.models.base import ScaledModel, energy_tolerance, exact_sums
-from planaris.show import facts_html, graph_svg, many
+from planaris.notebook import facts_html, graph_svg
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
 FEW_TERMS = 500
@@ -466,16 +467,14 @@ class IsingModel(ScaledModel):
         )
 
     def _repr_html_(self) -> str:
+        low, high = self.couplings.min(initial=np.inf), self.couplings.max(initial=-np.inf)
         facts = {
-            "spins": self.num_spins,
-            "edges": self.num_edges,
-            "fields": int(np.count_nonzero(self.fields)),
-            "couplings": f"{self.couplings.min():.4g} to {self.couplings.max():.4g}"
-            if self.num_edges
-            else "none",
+            "spins": f"{self.num_spins:,}",
+            "edges": f"{self.num_edges:,}",
+            "external fields": f"{np.count_nonzero(self.fields):,}",
+            "couplings": "none" if low > high else f"{low:.4g} to {high:.4g}",
         }
-        where = self.positions
-        drawn = "" if where is None else graph_svg(where, self.edges, self.couplings)
+        drawn = graph_svg(self.positions, self.num_spins, self.edges, self.couplings)
         return facts_html("IsingModel", facts, drawn)
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ from planaris.models.tables import (
     check_scopes,
     check_table_sizes,
 )
-from planaris.show import facts_html, many
+from planaris.notebook import ON_CIRCLE, facts_html, graph_svg
+from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -333,13 +335,26 @@ class MarkovRandomField(ScaledModel):
         return pairwise_view(self)
 
     def _repr_html_(self) -> str:
+        fewest, most = self.cardinalities.min(initial=10**9), self.cardinalities.max(initial=0)
         facts = {
-            "variables": self.num_variables,
-            "labels": int(self.cardinalities.max(initial=0)),
-            "factors": self.num_factors,
-            "zero potentials": int(np.count_nonzero(np.isneginf(self.log_values))),
+            "variables": f"{self.num_variables:,}",
+            "labels": f"{most}" if fewest >= most else f"{fewest} to {most}",
+            "factors": f"{self.num_factors:,}",
+            "zero potentials": f"{np.count_nonzero(np.isneginf(self.log_values)):,}",
         }
-        return facts_html("MarkovRandomField", facts)
+        return facts_html("MarkovRandomField", facts, self._picture())
+
+    def _picture(self) -> str:
+        """Return the graph of the variables that share a factor, where it is small."""
+        if self.num_variables > ON_CIRCLE:
+            return ""
+        pairs = {
+            (int(u), int(v))
+            for factor in range(self.num_factors)
+            for u, v in itertools.combinations(sorted(self.scope(factor)), 2)
+        }
+        edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        return graph_svg(None, self.num_variables, edges, np.ones(len(edges)))
 
     def __repr__(self) -> str:
         factors = many(self.num_factors, "factor")

@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.models import IsingModel
 from planaris.models.arrays import as_finite
+from planaris.notebook import fields_html
 from planaris.planar.ground_state import ground_state
 from planaris.result import GroundState
 from planaris.show import one_line
@@ -40,6 +41,7 @@ class MarginViolator:
     exact: bool
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def margin_violator(

@@ -23,7 +23,7 @@ from planaris.generate import (
 from planaris.io import read_edge_list
 from planaris.models import IsingModel
 from planaris.play.fields import Fields, RequestError, is_number, refuse
-from planaris.play.layout import lay_out
+from planaris.report.layout import lay_out
 from planaris.typing import BoolArray, FloatArray, IntArray
 
 MAX_SIDE = 200

@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.infer import ground_state
 from planaris.models import IsingModel
+from planaris.notebook import fields_html
 from planaris.show import one_line
 
 
@@ -38,6 +39,7 @@ class TwoClusters:
     method: str
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def two_clusters(

@@ -14,6 +14,7 @@ from planaris.infer import ground_state, marginals
 from planaris.infer.point_marginals import point_marginals
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel
+from planaris.notebook import fields_html
 from planaris.recover.noise_levels.maximum_likelihood import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Observations, as_labels, as_noises
 from planaris.recover.signs import joined_components, majority_sign
@@ -83,6 +84,7 @@ class Recovery:
         object.__setattr__(self, "stats", {**self.stats, **known})
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def error(self, truth: ArrayLike) -> float:
         """Return the share of wrong labels; a tie counts one half."""

@@ -12,6 +12,7 @@ from planaris.errors import ModelError
 from planaris.generate import Lattice
 from planaris.models import IsingModel
 from planaris.models.arrays import as_edges, as_positions, checked_count
+from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray, Rng
 
@@ -35,6 +36,7 @@ class Graph:
     positions: FloatArray | None = None
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     @cached_property
     def components(self) -> tuple[int, IntArray]:
@@ -123,6 +125,7 @@ class Observations:
     nodes: Int8Array
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def __post_init__(self) -> None:
         for name, length in (("edges", len(self.graph.edges)), ("nodes", self.graph.num_nodes)):

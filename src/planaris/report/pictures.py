@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from planaris.typing import Array, ArrayLike, FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-UP, DOWN, WALL, FACE = "#f2efe6", "#2c4a6e", "#d1495b", "#edae49"
+UP, DOWN, BROKEN, FACE = "#f2efe6", "#2c4a6e", "#d1495b", "#edae49"
+WALL, EDGE = "#00a0b4", "#bbbbbb"
 
 
 def new_figure(rows: int = 1, columns: int = 1, size: float = 4.5) -> tuple[Any, Any]:
@@ -60,8 +62,8 @@ def draw_frustration(axes: Axes, model: IsingModel, spins: ArrayLike, embedding:
         if f != outer
     ]
     axes.add_collection(PolyCollection(polygons, facecolors=FACE, alpha=0.45))
-    axes.add_collection(LineCollection(list(ends[~unsatisfied]), colors="#bbbbbb", linewidths=0.6))
-    axes.add_collection(LineCollection(list(ends[unsatisfied]), colors=WALL, linewidths=2.2))
+    axes.add_collection(LineCollection(list(ends[~unsatisfied]), colors=EDGE, linewidths=0.6))
+    axes.add_collection(LineCollection(list(ends[unsatisfied]), colors=BROKEN, linewidths=2.2))
     size = max(2.0, 4000 / max(model.num_spins, 1))
     for value, colour in ((1, UP), (-1, DOWN)):
         x, y = where[s == value].T
@@ -85,7 +87,37 @@ def draw_spins(axes: Axes, spins: ArrayLike, shape: tuple[int, int]) -> None:
     axes.set_axis_off()
 
 
-def draw_trace(axes: Axes, trace: list[dict[str, Any]], *, against: str = "seconds") -> None:
+def explain(
+    axes: Axes,
+    *,
+    dots: Sequence[tuple[str, str]] = (),
+    lines: Sequence[tuple[str, str]] = (),
+    faces: Sequence[str] = (),
+) -> None:
+    """Say below a picture what its colours mean: dots and lines as (colour, meaning).
+
+    >>> figure, axes = new_figure()
+    >>> explain(axes[0, 0], dots=[(UP, "+1"), (DOWN, "-1")], faces=["frustrated face"])
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dot: dict[str, Any] = {"marker": "o", "ls": "", "markeredgecolor": DOWN}
+    keys: list[Any] = [Line2D([], [], color=colour, label=name, **dot) for colour, name in dots]
+    keys += [Line2D([], [], color=colour, lw=2.2, label=name) for colour, name in lines]
+    keys += [Patch(facecolor=FACE, alpha=0.45, label=name) for name in faces]
+    if keys:
+        style: dict[str, Any] = {"bbox_to_anchor": (0.5, 0.0), "frameon": False, "ncols": 2}
+        axes.legend(handles=keys, loc="upper center", fontsize="small", **style)
+
+
+def draw_trace(
+    axes: Axes,
+    trace: list[dict[str, Any]],
+    *,
+    against: str = "seconds",
+    label: str = "bounds",
+) -> None:
     """Draw how an interval closed: the ``trace`` in the stats of a relaxation or bound.
 
     Parameters
@@ -96,6 +128,8 @@ def draw_trace(axes: Axes, trace: list[dict[str, Any]], *, against: str = "secon
         Records with ``lower`` or ``upper`` or both, and ``against``.
     against : {"seconds", "round"}
         The horizontal axis.
+    label : str
+        What the vertical axis shows.
 
     Examples
     --------
@@ -106,13 +140,14 @@ def draw_trace(axes: Axes, trace: list[dict[str, Any]], *, against: str = "secon
         msg = "`trace` must hold at least one record; the result was found without iterating"
         raise ModelError(msg)
     x = [record[against] for record in trace]
-    for name, colour in (("upper", WALL), ("lower", DOWN)):
+    for name, colour in (("upper", BROKEN), ("lower", DOWN)):
         if name in trace[0]:
             y = [record[name] for record in trace]
             axes.plot(x, y, marker="o", ms=3, color=colour, label=name, drawstyle="steps-post")
     axes.set_xlabel(against)
-    axes.set_ylabel("bound")
-    axes.legend()
+    axes.set_ylabel(label)
+    axes.margins(y=0.1)
+    axes.legend(loc="best")
 
 
 def _positions(model: IsingModel) -> FloatArray:

@@ -8,15 +8,19 @@ import numpy as np
 
 from planaris.embed import Embedding, embed
 from planaris.errors import CrossingError, ModelError, NotPlanarError
-from planaris.infer import DomainWall
+from planaris.infer import DomainWall, RigidEdges
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.report.layout import drawn_shape, positions_of, segments
 from planaris.report.pictures import (
+    BROKEN,
     DOWN,
+    EDGE,
     UP,
     WALL,
     draw_frustration,
     draw_spins,
     draw_trace,
+    explain,
     new_figure,
 )
 from planaris.result import GroundState, LogPartition, Marginals, Thermodynamics
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 
 LARGE = 4000
 """Spins from which a lattice is drawn as an image, not as dots and lines."""
+
+STRONGEST = 1e6
+"""What a potential of zero pulls with in a picture."""
 
 
 def plot(model: Any, result: Any = None, axes: Axes | None = None, *, what: str = "auto") -> Any:
@@ -40,8 +47,9 @@ def plot(model: Any, result: Any = None, axes: Axes | None = None, *, what: str 
         What to draw on it: a :class:`~planaris.result.GroundState` (spins, unsatisfied edges,
         and the frustrated faces that they pair up, which is the matching),
         :class:`~planaris.result.Marginals` (colours), a state or an array of samples, a
-        :class:`~planaris.infer.DomainWall`, a :class:`~planaris.result.Thermodynamics` (curves
-        over temperature) or a :class:`~planaris.result.LogPartition` (how its interval closed).
+        :class:`~planaris.infer.DomainWall`, :class:`~planaris.infer.RigidEdges`, a
+        :class:`~planaris.result.Thermodynamics` (curves over temperature) or a
+        :class:`~planaris.result.LogPartition` (how its interval closed).
         Default: the model's couplings and fields.
     axes : matplotlib.axes.Axes, optional
         Where to draw; default: a new figure. Sweeps take a sequence of up to three axes.
@@ -77,68 +85,67 @@ def plot(model: Any, result: Any = None, axes: Axes | None = None, *, what: str 
         return _state(_own(axes), ising, where, result.spins, _energy_title(result))
     if isinstance(result, DomainWall):
         return _wall(_own(axes), ising, where, result)
+    if isinstance(result, RigidEdges):
+        return _rigid(_own(axes), ising, where, result)
     if isinstance(result, Marginals):
         return _marginals(_own(axes), ising, where, result)
-    states = np.asarray(result)
+    states = _as_states(result)
     if states.ndim == 2 and len(states) > 1:
         return _samples(ising, where, states, axes)
-    return _state(_own(axes), ising, where, states.reshape(-1), "state")
+    title = f"state, energy {model.energy(states.reshape(-1)):.6g}" if model is ising else "state"
+    return _state(_own(axes), ising, where, states.reshape(-1), title)
 
 
 def _own(axes: Any) -> Any:
     return new_figure()[1][0, 0] if axes is None else axes
 
 
+def _as_states(result: Any) -> Array:
+    """Return states as an array of spins, one row each."""
+    states = np.asarray(result)
+    if not np.issubdtype(states.dtype, np.number) or not 1 <= states.ndim <= 2:
+        msg = (
+            "`result` must be what a verb returned, a state or samples of shape (k, n), "
+            f"got {type(result).__name__}"
+        )
+        raise ModelError(msg)
+    return states if (states < 0).any() else 2 * (states > 0) - 1
+
+
 def _layout(model: Any) -> tuple[IsingModel, FloatArray]:
     """Return the spins of a model and a place for each of them."""
-    if isinstance(model, MarkovRandomField):
-        if not (model.is_binary and model.is_pairwise):
-            msg = "only models of two labels and pairs can be drawn; plot a bound with what='gap'"
-            raise ModelError(msg)
-        view = model.pairwise_view()
-        model = IsingModel(view.edges, 1.0, num_spins=model.num_variables)
-    if not isinstance(model, IsingModel):
+    ising = _as_spins(model) if isinstance(model, MarkovRandomField) else model
+    if not isinstance(ising, IsingModel):
         msg = f"`model` must be a model to draw states on, got {type(model).__name__}"
         raise ModelError(msg)
-    return model, model.positions if model.positions is not None else spring_layout(model)
+    return ising, positions_of(ising)
 
 
-def spring_layout(model: IsingModel) -> FloatArray:
-    """Return places for the spins of a model without positions: plane where that is possible.
-
-    >>> spring_layout(IsingModel([(0, 1), (1, 2)], 1.0)).shape
-    (3, 2)
-    """
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(range(model.num_spins))
-    graph.add_edges_from(model.edges.tolist())
-    planar, _ = nx.check_planarity(graph)
-    start = nx.planar_layout(graph) if planar and model.num_spins else None
-    few = model.num_spins <= LARGE
-    found = nx.spring_layout(graph, pos=start, seed=0, iterations=50) if few else start
-    found = nx.random_layout(graph, seed=0) if found is None else found
-    return np.array([found[v] for v in range(model.num_spins)]).reshape(-1, 2)
+def _as_spins(mrf: MarkovRandomField) -> IsingModel:
+    """Return couplings that pull as the factors do; zero potentials pull as far as floats show."""
+    if not (mrf.is_binary and mrf.is_pairwise):
+        msg = "only models of two labels and pairs can be drawn; plot a bound with what='gap'"
+        raise ModelError(msg)
+    view = mrf.pairwise_view()
+    pairs = np.maximum(view.edge_logs.reshape(-1, 2, 2), -STRONGEST)
+    single = np.maximum(view.node_logs.reshape(-1, 2), -STRONGEST)
+    couplings = (pairs[:, 0, 0] + pairs[:, 1, 1] - pairs[:, 0, 1] - pairs[:, 1, 0]) / 4
+    fields = (single[:, 1] - single[:, 0]) / 2
+    lean = (pairs[:, 1, 1] - pairs[:, 0, 0])[:, None] / 4
+    tilt = (pairs[:, 1, 0] - pairs[:, 0, 1])[:, None] / 4
+    np.add.at(fields, view.edges, np.concatenate([lean + tilt, lean - tilt], axis=1))
+    return IsingModel(view.edges, couplings, fields, num_spins=mrf.num_variables)
 
 
-def _grid_shape(model: IsingModel, where: FloatArray) -> tuple[int, int] | None:
-    """Return (rows, columns) where the spins lie on a full grid, row by row."""
-    columns = len(np.unique(where[:, 0]))
-    rows = len(np.unique(where[:, 1]))
-    if not rows * columns == model.num_spins > 0:
-        return None
-    r, c = np.divmod(np.arange(model.num_spins), columns)
-    same = np.allclose(where, np.column_stack([c, -r]))
-    return (rows, columns) if same else None
-
-
-def _lines(axes: Any, ends: Array, values: Any = None, **style: Any) -> Any:
+def _lines(axes: Any, where: FloatArray, edges: Array, values: Any = None, **style: Any) -> Any:
     from matplotlib.collections import LineCollection
 
+    ends, owner = segments(where, edges)
+    if np.ndim(style.get("linewidths", 0.0)):
+        style["linewidths"] = style["linewidths"][owner]
     lines = LineCollection(list(ends), **style)
     if values is not None:
-        lines.set_array(values)
+        lines.set_array(values[owner])
     return axes.add_collection(lines)
 
 
@@ -157,15 +164,22 @@ def _dots(axes: Any, where: FloatArray, count: int, **style: Any) -> Any:
 
 
 def _model(axes: Any, model: IsingModel, where: FloatArray) -> Any:
-    ends, signs = where[model.edges], np.sign(model.couplings)
+    signs = np.sign(model.couplings)
     scale = float(np.abs(model.couplings).max(initial=0.0)) or 1.0
     width = 0.4 + 2.0 * np.abs(model.couplings) / scale
-    for sign, colour in ((1, DOWN), (-1, WALL), (0, "#bbbbbb")):
+    signed = ((1, DOWN), (-1, BROKEN), (0, EDGE))
+    for sign, colour in signed:
         chosen = signs == sign
-        _lines(axes, ends[chosen], colors=colour, linewidths=width[chosen])
+        _lines(axes, where, model.edges[chosen], colors=colour, linewidths=width[chosen])
     most = float(np.abs(model.fields).max(initial=0.0)) or 1.0
-    _dots(axes, where, model.num_spins, c=model.fields, cmap="coolwarm", vmin=-most, vmax=most)
-    return _finish(axes, "couplings and fields")
+    fields = _dots(
+        axes, where, model.num_spins, c=model.fields, cmap="coolwarm", vmin=-most, vmax=most
+    )
+    if model.has_fields:
+        axes.figure.colorbar(fields, ax=axes, shrink=0.7, label="external field")
+    names = {1: "J > 0: ends alike", -1: "J < 0: ends differ"}
+    explain(axes, lines=[(colour, names[s]) for s, colour in signed[:2] if (signs == s).any()])
+    return _finish(axes, "couplings and fields" if model.has_fields else "couplings")
 
 
 def _energy_title(result: GroundState) -> str:
@@ -180,65 +194,85 @@ def _plane(model: IsingModel) -> Embedding | None:
         return None
 
 
-def _state(axes: Any, model: IsingModel, where: FloatArray, spins: Array, title: str) -> Any:
+def _state(
+    axes: Any, model: IsingModel, where: FloatArray, spins: Array, title: str, key: bool = True
+) -> Any:
     if spins.shape != (model.num_spins,):
         msg = f"`result` must have {model.num_spins} spins, got shape {spins.shape}"
         raise ModelError(msg)
-    if set(np.unique(spins).tolist()) <= {0, 1}:
-        spins = 2 * spins - 1
-    shape = _grid_shape(model, where)
+    shape = drawn_shape(where)
     if shape is not None and model.num_spins > LARGE:
         draw_spins(axes, spins, shape)
         axes.set_title(title)
         return axes
     embedding = _plane(model) if model.positions is not None and not model.has_fields else None
-    if embedding is not None and not np.all(model.couplings >= 0):
-        draw_frustration(axes, model, spins, embedding)
-        axes.set_title(title)
-        return axes
+    frustrated = embedding is not None and not np.all(model.couplings >= 0)
     u, v = model.edges.T
     unsatisfied = model.couplings * spins[u] * spins[v] < 0
-    ends = where[model.edges]
-    _lines(axes, ends[~unsatisfied], colors="#bbbbbb", linewidths=0.6)
-    _lines(axes, ends[unsatisfied], colors=WALL, linewidths=2.0)
-    _dots(axes, where, model.num_spins, c=np.where(spins > 0, UP, DOWN))
-    return _finish(axes, title)
+    if frustrated and embedding is not None:
+        draw_frustration(axes, model, spins, embedding)
+        axes.set_title(title)
+    else:
+        _lines(axes, where, model.edges[~unsatisfied], colors=EDGE, linewidths=0.6)
+        _lines(axes, where, model.edges[unsatisfied], colors=BROKEN, linewidths=2.0)
+        _dots(axes, where, model.num_spins, c=np.where(spins > 0, UP, DOWN))
+        _finish(axes, title)
+    if key:
+        faces = ["frustrated face"] if frustrated else []
+        broken = [(BROKEN, "unsatisfied edge")] if unsatisfied.any() else []
+        explain(axes, dots=[(UP, "+1"), (DOWN, "−1")], lines=broken, faces=faces)
+    return axes
 
 
 def _wall(axes: Any, model: IsingModel, where: FloatArray, wall: DomainWall) -> Any:
-    ends = where[model.edges]
-    short = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-    near = short <= 1.5 * np.median(short) if len(short) else np.zeros(0, dtype=bool)
-    _lines(axes, ends[~wall.edges & near], colors="#bbbbbb", linewidths=0.6)
-    _lines(axes, ends[wall.edges], colors=WALL, linewidths=2.2)
+    _lines(axes, where, model.edges[~wall.edges], colors=EDGE, linewidths=0.6)
+    _lines(axes, where, model.edges[wall.edges], colors=WALL, linewidths=2.2)
     _dots(axes, where, model.num_spins, c=np.where(wall.overlap > 0, UP, DOWN))
+    dots = [(UP, "spin kept"), (DOWN, "spin turned")]
+    explain(axes, dots=dots, lines=[(WALL, "edge the wall crosses")])
     return _finish(axes, f"domain wall of energy {wall.energy:.6g}")
+
+
+def _rigid(axes: Any, model: IsingModel, where: FloatArray, found: RigidEdges) -> Any:
+    kinds = (
+        (found.rigid, DOWN, 2.0, "rigid: the same in all ground states"),
+        (found.loose, WALL, 1.2, "loose"),
+        (~(found.rigid | found.loose), EDGE, 0.6, "undecided"),
+    )
+    for chosen, colour, width, _ in kinds:
+        _lines(axes, where, model.edges[chosen], colors=colour, linewidths=width)
+    _dots(axes, where, model.num_spins, c=UP)
+    explain(axes, lines=[(colour, name) for chosen, colour, _, name in kinds if chosen.any()])
+    return _finish(axes, f"{int(found.rigid.sum())} of {model.num_edges} edges rigid")
 
 
 def _marginals(axes: Any, model: IsingModel, where: FloatArray, found: Marginals) -> Any:
     nodes, edges = found.nodes, found.edges
     up = np.asarray(nodes if isinstance(nodes, np.ndarray) else [t[-1] for t in nodes])
-    ends = where[model.edges]
-    if isinstance(edges, np.ndarray):
-        lines = _lines(axes, ends, edges, cmap="viridis", linewidths=1.6, clim=(0.0, 1.0))
+    if isinstance(edges, np.ndarray) and len(edges):
+        limits = {"cmap": "viridis", "clim": (0.0, 1.0)}
+        lines = _lines(axes, where, model.edges, edges, linewidths=1.6, **limits)
         axes.figure.colorbar(lines, ax=axes, shrink=0.7, label="P(ends alike)")
     else:
-        _lines(axes, ends, colors="#bbbbbb", linewidths=0.6)
-    _dots(axes, where, model.num_spins, c=up, cmap="coolwarm", vmin=0.0, vmax=1.0)
+        _lines(axes, where, model.edges, colors=EDGE, linewidths=0.6)
+    even = bool(np.allclose(up, 0.5))
+    dots = _dots(axes, where, model.num_spins, c=up, cmap="coolwarm", vmin=0.0, vmax=1.0)
+    if not even:
+        axes.figure.colorbar(dots, ax=axes, shrink=0.7, label="P(spin = +1)")
     kind = "exact" if found.exact else "estimated"
-    return _finish(axes, f"marginals, {kind}")
+    return _finish(axes, f"marginals, {kind}" + ("; P(spin = +1) = 1/2" if even else ""))
 
 
 def _samples(model: IsingModel, where: FloatArray, states: Array, axes: Any) -> Any:
     count = min(len(states), 6)
     grid = new_figure(1, count, size=3.0)[1][0] if axes is None else np.atleast_1d(axes)
-    shape = _grid_shape(model, where)
+    shape = drawn_shape(where)
     for k, (place, state) in enumerate(zip(grid, states, strict=False)):
         if shape is not None:
-            draw_spins(place, np.where(state > 0, 1, -1), shape)
+            draw_spins(place, state, shape)
             place.set_title(f"sample {k}")
         else:
-            _state(place, model, where, state, f"sample {k}")
+            _state(place, model, where, state, f"sample {k}", key=False)
     return grid
 
 
@@ -258,18 +292,25 @@ def _sweep(sweep: Thermodynamics, axes: Any) -> Any:
 
 
 def _gap(result: Any, axes: Any) -> Any:
-    place = _own(axes)
-    trace = list(getattr(result, "trace", ()))
-    if trace:
-        draw_trace(place, trace, against="seconds" if "seconds" in trace[0] else "round")
-    elif not hasattr(result, "lower"):
+    if not hasattr(result, "lower") or not hasattr(result, "upper"):
         msg = f"`result` must have an interval, got {type(result).__name__}"
         raise ModelError(msg)
+    place = _own(axes)
+    what = "log Z" if isinstance(result, LogPartition) else "energy"
+    trace = list(getattr(result, "trace", ()))
+    if len(trace) > 1:
+        against = "seconds" if "seconds" in trace[0] else "round"
+        draw_trace(place, trace, against=against, label=f"bounds on {what}")
     else:
         value = getattr(result, "value", result.upper)
         ends = [[value - result.lower], [result.upper - value]]
-        place.errorbar([0], [value], ends, marker="o", capsize=8, color=DOWN)
-        place.set_xticks([])
-        place.set_ylabel("interval")
-    place.set_title("exact" if result.exact else f"gap {result.upper - result.lower:.4g}")
+        place.errorbar([value], [0], xerr=ends, marker="o", capsize=8, color=DOWN)
+        place.set_yticks([])
+        place.set_xlabel(what)
+        place.ticklabel_format(axis="x", useOffset=False)
+        place.locator_params(axis="x", nbins=3)
+        if result.exact:
+            place.set_xlim(value - 1.0, value + 1.0)  # what is left is rounding, not worth a scale
+    gap = result.upper - result.lower
+    place.set_title(f"{what}, exact" if result.exact else f"{what}, interval of width {gap:.4g}")
     return place

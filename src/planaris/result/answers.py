@@ -11,9 +11,17 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from planaris.errors import MethodError
+from planaris.notebook import (
+    facts_html,
+    histogram_svg,
+    interval_svg,
+    labels_svg,
+    shown_facts,
+    trace_svg,
+)
 from planaris.result.files import save_result
 from planaris.result.proof import Proof
-from planaris.show import facts_html, histogram_svg, interval_svg, one_line, spins_svg
+from planaris.show import one_line
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 Stats = dict[str, Any]
@@ -133,13 +141,8 @@ class Answer:
         return ""
 
     def _repr_html_(self) -> str:
-        shown = (name for name in self.SHOWN if not isinstance(getattr(self, name), list))
-        facts = {
-            name: f"{value:.10g}" if isinstance(value, float) else value
-            for name in shown
-            if not isinstance(value := getattr(self, name), np.ndarray)
-        }
-        return facts_html(type(self).__name__, {**facts, "proved": self.proved}, self._picture())
+        facts = {**shown_facts(self), "proved": "yes" if self.proved else "no, error estimated"}
+        return facts_html(type(self).__name__, facts, self._picture())
 
     def _by_name(self, values: Sequence[Any]) -> dict[Hashable, Any]:
         names = self.names if len(self.names) == len(values) else range(len(values))
@@ -178,6 +181,9 @@ class Interval(Answer):
     def exact(self) -> bool:
         """Whether the interval is no wider than ``tolerance``, and no mere estimate."""
         return self.gap <= self.tolerance and (self.proved or self.method not in ESTIMATES)
+
+    def _picture(self) -> str:
+        return trace_svg(self.trace)
 
     def beliefs(self) -> FloatArray:
         """Return ``P(s_v = +1)`` at the optimum of the relaxation or bound: an estimate."""
@@ -237,7 +243,8 @@ class GroundState(Interval):
     certain: BoolArray | None = None
 
     def _picture(self) -> str:
-        return spins_svg(self.spins)
+        labels = max(int(self.assignment.max(initial=0)) + 1, 2)
+        return labels_svg(self.assignment, labels) + super()._picture()
 
     def by_label(self) -> dict[Hashable, int]:
         """Return the spin of every label; for a model with more labels, the assignment.
@@ -354,7 +361,8 @@ class LogPartition(Interval):
         return self.value
 
     def _picture(self) -> str:
-        return interval_svg(self.lower, self.upper, self.value)
+        closing = super()._picture()
+        return closing or ("" if self.exact else interval_svg(self.lower, self.upper, self.value))
 
     def _details(self) -> Stats:
         known = super()._details()
@@ -417,7 +425,11 @@ class Marginals(Answer):
         return known and self.error <= MARGINAL_TOLERANCE
 
     def _picture(self) -> str:
-        return histogram_svg(self.nodes) if isinstance(self.nodes, np.ndarray) else ""
+        nodes, edges = self.nodes, self.edges
+        if isinstance(nodes, np.ndarray) and isinstance(edges, np.ndarray):
+            even = len(edges) > 0 and np.allclose(nodes, 0.5)  # without fields: edges say more
+            return histogram_svg(edges, "P(alike)") if even else histogram_svg(nodes, "P(s = +1)")
+        return histogram_svg([float(table.max()) for table in self.nodes], "P(likeliest label)")
 
     def by_label(self) -> dict[Hashable, Any]:
         """Return P(s = +1) of every label; for a Markov random field, the table of each.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from planaris.notebook import fields_html
 from planaris.show import one_line
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Proof:
     KIND: ClassVar[str] = ""
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def as_proof(self) -> Proof:
         """Return the proof as plain arrays."""

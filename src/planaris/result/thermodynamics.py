@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from planaris.notebook import curves_svg, facts_html
 from planaris.show import one_line
 from planaris.typing import BoolArray, FloatArray
 
@@ -87,6 +88,19 @@ class Thermodynamics:
     def __post_init__(self) -> None:
         if len(self.estimated) != len(self.betas):
             object.__setattr__(self, "estimated", np.zeros(len(self.betas), dtype=bool))
+
+    def _repr_html_(self) -> str:
+        names = ("energy", "entropy", "specific_heat")
+        curves = {name.replace("_", " "): getattr(self, name) for name in names}
+        facts = {
+            "temperatures": ", ".join(f"{t:.4g}" for t in self.temperatures[:6])
+            + (f", … ({len(self.betas)})" if len(self.betas) > 6 else ""),
+            "exact": f"{int(self.exact.sum())} of {len(self.betas)}",
+            "estimated": f"{int(self.estimated.sum())} of {len(self.betas)}",
+            "method": self.method,
+        }
+        picture = curves_svg("temperature", self.temperatures, curves)
+        return facts_html("Thermodynamics", facts, picture)
 
     @property
     def temperatures(self) -> FloatArray:

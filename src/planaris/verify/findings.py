@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 
 @dataclass(frozen=True)
@@ -24,3 +25,13 @@ class CheckReport:
     def proved(self) -> bool:
         """Whether every claim was proved or recomputed."""
         return all(finding.status != "unproved" for finding in self.findings)
+
+    def _repr_html_(self) -> str:
+        cells = ((one.claim, one.status, one.detail) for one in self.findings)
+        rows = (
+            "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row)
+            for row in cells
+        )
+        title = f"CheckReport: {'proved' if self.proved else 'not all proved'}"
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><caption><b>{title}</b></caption>{body}</table>"

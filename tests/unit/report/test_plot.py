@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
 
 import planaris as pl
 from planaris.errors import ModelError
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import BROKEN, DOWN, EDGE, WALL, new_figure
 
 
 def results(model: pl.IsingModel) -> dict[str, object]:
@@ -59,8 +61,81 @@ def test_large_lattices_are_images():
     assert len(axes.images) == 1
 
 
+def lines_of(axes, colour):
+    """Return the segments of one colour, rounded, as a set of pairs of points."""
+    found = set()
+    for lines in axes.collections:
+        if isinstance(lines, LineCollection) and to_hex(lines.get_colors()[0]) == colour:
+            for segment in lines.get_segments():
+                found.add(tuple(map(tuple, np.round(segment, 2).tolist())))
+    return found
+
+
+def test_edges_around_a_torus_are_stubs():
+    """A line across the picture would cover the edges of its row."""
+    torus = pl.IsingModel(pl.embed.torus_lattice(4, 5).edges, 1.0)
+    for axes in (pl.plot(torus), pl.plot(torus, pl.ground_state(torus))):
+        lengths = [
+            float(np.linalg.norm(np.subtract(*segment)))
+            for lines in axes.collections
+            if isinstance(lines, LineCollection)
+            for segment in lines.get_segments()
+        ]
+        assert max(lengths) == 1.0
+        assert len(lengths) == 40 + 9  # nine edges of forty have two stubs
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_unsatisfied_edges_of_a_markov_random_field_are_its_own(zero):
+    """Each factor says for itself which labels it likes less."""
+    differ = np.array([[0.0 if zero else 1.0, 3.0], [2.0, 0.0 if zero else 1.0]])
+    alike = np.array([[5.0, 1.0], [1.0, 4.0]])
+    mrf = pl.MarkovRandomField([2] * 4, [((0, 1), differ), ((1, 2), alike), ((2, 3), differ)])
+    axes = pl.plot(mrf, np.array([0, 1, 0, 1]))
+    drawn = {to_hex(c.get_colors()[0]): len(c.get_segments()) for c in axes.collections[:2]}
+    assert drawn == {EDGE: 2, BROKEN: 1}  # (1, 2) differ, and should not
+
+
+def test_fields_of_a_markov_random_field_are_drawn():
+    """The same model, as spins and as factors, is the same picture."""
+    rng = np.random.default_rng(0)
+    model = pl.IsingModel([(0, 1), (1, 2)], rng.normal(size=2), rng.normal(size=3))
+    fields = [
+        pl.plot(one).collections[-1].get_array()
+        for one in (model, pl.MarkovRandomField.from_ising(model))
+    ]
+    np.testing.assert_allclose(fields[0], fields[1], atol=1e-12)
+
+
+def test_files_of_lattices_are_drawn_as_lattices(tmp_path):
+    glass = pl.generate.spin_glass((3, 5), 1)
+    pl.io.write_model(glass, tmp_path / "glass.uai")
+    drawn = pl.plot(pl.io.read_model(tmp_path / "glass.uai")).collections[-1].get_offsets()
+    np.testing.assert_allclose(drawn, glass.positions)
+
+
+def test_rigid_and_loose_edges_have_their_colours():
+    square = pl.IsingModel([(0, 1), (1, 2), (2, 3), (3, 0), (0, 4)], [1, 1, 1, -1.0, 2])
+    found = pl.rigid_edges(square)
+    assert found.loose.any()
+    assert found.rigid.any()
+    axes = pl.plot(square, found)
+    assert len(lines_of(axes, DOWN)) == found.rigid.sum()
+    assert len(lines_of(axes, WALL)) == found.loose.sum()
+
+
+def test_a_closing_interval_is_drawn_over_time():
+    dense = pl.IsingModel([(u, v) for u in range(8) for v in range(u)], 0.3)
+    result = pl.ground_state(pl.generate.side_chain_model(12, 1), "cycle-lp")
+    axes = pl.plot(None, result, what="gap")
+    assert axes.get_title() in ("energy, exact",) or "width" in axes.get_title()
+    assert pl.plot(None, pl.log_partition(dense, "trw")).get_xlabel() == "log Z"
+
+
 def test_what_cannot_be_drawn_is_said():
     glass = pl.generate.spin_glass(3, 1)
+    with pytest.raises(ModelError, match="what a verb returned"):
+        pl.plot(glass, "a state")
     with pytest.raises(ModelError, match="spins"):
         pl.plot(glass, np.ones(4))
     with pytest.raises(ModelError, match="what"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.bounds.decomposition.planar import pdc
 from planaris.models import IsingModel
+from planaris.notebook import fields_html
 from planaris.result import LogPartition
 from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray
@@ -32,6 +33,7 @@ class ClampedMarginals:
     upper: FloatArray
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def clamped_marginals(

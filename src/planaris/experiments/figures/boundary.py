@@ -14,7 +14,7 @@ from planaris.experiments.summaries import PALETTE
 from planaris.generate import noisy_mask, shape_mask
 from planaris.learn import PlanarCRF
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import DOWN, UP, WALL, new_figure
+from planaris.report.pictures import BROKEN, DOWN, UP, new_figure
 from planaris.typing import Array, BoolArray
 
 SIDE = 100
@@ -279,7 +279,7 @@ def _five_panels(held: dict[str, Array]) -> list[Any]:
         figure, grid = new_figure(size=2.4)
         place = grid[0, 0]
         place.imshow(image, cmap=colours, interpolation="nearest")
-        place.contour(held["mask"], levels=[127], colors=[WALL], linewidths=0.8)
+        place.contour(held["mask"], levels=[127], colors=[BROKEN], linewidths=0.8)
         place.set_title(title, fontsize=9)
         place.set_axis_off()
         figures.append(figure)
@@ -296,7 +296,7 @@ def _draw_model(axes: Any) -> None:
     start, end = np.array([0, side - 1]), np.array([side - 1, 0])
     bend = np.array([side + 0.6, side + 0.6])
     curve = (1 - t) ** 2 * start + 2 * t * (1 - t) * bend + t**2 * end
-    axes.plot(*curve.T, color=WALL, lw=1.5)
+    axes.plot(*curve.T, color=BROKEN, lw=1.5)
     axes.set_title("the corners differ", fontsize=9)
     axes.set_aspect("equal")
     axes.set_axis_off()

@@ -16,6 +16,7 @@ from planaris.learn.grid import GridPotentials
 from planaris.learn.instances import as_image, edge_features
 from planaris.learn.segmentation.boxed import SHIFTS, cut_in_box
 from planaris.learn.tied import TiedGraph
+from planaris.notebook import fields_html
 from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
@@ -65,6 +66,7 @@ class Segmentation:
     asked: bool = True
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     @property
     def uncertainty(self) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.infer import ground_state, marginals
+from planaris.notebook import fields_html
 from planaris.recover.labels.observations import (
     LabelObservations,
     as_classes,
@@ -51,6 +52,7 @@ class LabelRecovery:
     seconds: float = field(default=0.0, repr=False)
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def error(self, truth: ArrayLike) -> float:
         """Return the expected share of wrong labels, ties being broken at random."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.models import MarkovRandomField
+from planaris.notebook import fields_html
 from planaris.recover.observe import Graph, as_graph
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, LongArray, Rng
@@ -51,6 +52,7 @@ class LabelObservations:
     kind: str = "difference"
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.models import IsingModel
+from planaris.notebook import fields_html
 from planaris.recover.observe import as_labels
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, Int8Array
@@ -38,6 +39,7 @@ class CRFNoise:
     truth: Int8Array
 
     __repr__ = one_line
+    _repr_html_ = fields_html
 
 
 def crf_noise(

@@ -5,11 +5,79 @@ from __future__ import annotations
 import numpy as np
 
 from planaris.embed import Embedding
+from planaris.embed.genus import torus_shape
 from planaris.errors import CrossingError, NotPlanarError
+from planaris.models import IsingModel
+from planaris.tensor.sweeps import grid_shape
 from planaris.typing import FloatArray, IntArray
 
 MAX_PRETTY = 200
 """Larger graphs get no layout that takes cubic time."""
+
+STUB = 0.45
+"""Length of the stubs of an edge around a periodic lattice, in lattice constants."""
+
+
+def positions_of(model: IsingModel) -> FloatArray:
+    """Return the positions of a model, or make some: lattices numbered by rows become grids.
+
+    Examples
+    --------
+    >>> square = IsingModel([(0, 1), (2, 3), (0, 2), (1, 3)], 1.0)
+    >>> positions_of(square).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, -1.0]]
+    """
+    if model.positions is not None:
+        return model.positions
+    n, edges = model.num_spins, model.edges
+    shape = (grid_shape(n, edges) if len(edges) else None) or torus_shape(edges, n)
+    if shape is None or min(shape) < 2:
+        return lay_out(n, edges)
+    rows, columns = np.divmod(np.arange(n), shape[1])
+    return np.column_stack([columns, -rows]).astype(np.float64)
+
+
+def drawn_shape(where: FloatArray) -> tuple[int, int] | None:
+    """Return (rows, columns) where the spins lie on a full grid, row by row.
+
+    >>> drawn_shape(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, -1.0]]))
+    (2, 2)
+    """
+    rows, columns = (len(np.unique(where[:, axis])) for axis in (1, 0))
+    if not rows * columns == len(where) > 0:
+        return None
+    r, c = np.divmod(np.arange(len(where)), columns)
+    same = np.allclose(where, np.column_stack([c, -r]))
+    return (rows, columns) if same else None
+
+
+def segments(where: FloatArray, edges: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the lines to draw for edges, and the edge that each belongs to.
+
+    An edge around a periodic lattice becomes two stubs: a line across the picture would hide what
+    lies under it.
+
+    Examples
+    --------
+    >>> ring = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
+    >>> lines, owner = segments(ring, np.array([[0, 1], [2, 0]], dtype=np.int32))
+    >>> lines[:, 1].tolist(), owner.tolist()
+    ([[1.0, 0.0], [2.45, 0.0], [-0.45, 0.0]], [0, 1, 1])
+    """
+    ends, every = where[edges], np.arange(len(edges), dtype=np.int32)
+    shape = drawn_shape(where)
+    if shape is None:
+        return ends, every
+    step = ends[:, 1] - ends[:, 0]
+    period = np.array([shape[1], shape[0]])
+    around = step - period * np.rint(step / period)
+    wraps = (np.abs(step) > 1.5).any(axis=1) & (np.abs(around) < 1.5).all(axis=1)
+    stubs = [
+        np.stack([tip, tip + sign * STUB * around[wraps]], axis=1)
+        for tip, sign in ((ends[wraps, 0], 1.0), (ends[wraps, 1], -1.0))
+    ]
+    lines = np.concatenate([ends[~wraps], *stubs])
+    return lines, np.concatenate([every[~wraps], every[wraps], every[wraps]])
 
 
 def lay_out(num_vertices: int, edges: IntArray) -> FloatArray:
