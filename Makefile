@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests run in an order shuffled by this number; SEED=default draws one.
 SEED ?= 1
 
-.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan cpp-aarch64 fuzz fuzz-python stubs cli-reference method-table docs wheel-test bench clean
+.PHONY: help demo test lint pytest coverage cpp-test cpp-tsan cpp-aarch64 fuzz fuzz-python stubs cli-reference method-table pictures docs wheel-test bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,9 @@ cli-reference: .venv/.ready  ## regenerate docs/cli.md
 
 method-table: .venv/.ready  ## regenerate docs/methods.md and the names in the help
 	$(RUN)python tools/make_method_table.py
+
+pictures: .venv/.ready  ## regenerate the pictures of the ten-minute pages
+	$(RUN)python tools/make_pictures.py
 
 docs: .venv/.docs-ready  ## the documentation site, under build/site
 	$(RUN)python tools/build_docs.py

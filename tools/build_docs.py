@@ -35,9 +35,9 @@ SIZES = {
 
 INTERNAL = (
     "budget",
-    "memory",
+    "machine",
+    "notebook",
     "play",
-    "processors",
     "progress",
     "selftest",
     "show",

@@ -147,7 +147,19 @@ def draw_trace(
     axes.set_xlabel(against)
     axes.set_ylabel(label)
     axes.margins(y=0.1)
+    _look_at_the_end(axes, trace)
     axes.legend(loc="best")
+
+
+def _look_at_the_end(axes: Axes, trace: list[dict[str, Any]]) -> None:
+    """Let crude first bounds run out of the picture where they would flatten the rest."""
+    late = trace[len(trace) // 2 :]
+    ends = [record[name] for record in late for name in ("lower", "upper") if name in record]
+    known = [end for end in ends if np.isfinite(end)]
+    low, high = axes.get_ylim()
+    if known and 0.0 < max(known) - min(known) < 0.2 * (high - low):
+        pad = 0.5 * (max(known) - min(known))
+        axes.set_ylim(min(known) - pad, max(known) + pad)
 
 
 def _positions(model: IsingModel) -> FloatArray:
