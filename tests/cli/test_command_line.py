@@ -61,6 +61,29 @@ def test_messages_name_options(maxcut_file):
     assert "'--time-limit' must be" in planaris("pr", maxcut_file, "--time-limit", "0", code=1)[1]
 
 
+REFUSED = {
+    "planar": ("map", "--method", "planar"),
+    "fields": ("pr", "--method", "planar"),
+    "cut": ("map", "--method", "graph-cut"),
+    "memory": ("pr", "--method", "treewidth"),
+    "states": ("mar", "--method", "brute-force"),
+    "chains": ("sample", "--method", "coupling-from-the-past"),
+    "surface": ("map", "--genus", "0"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_refusals_name_nothing_of_python(why, tmp_path):
+    torus = pl.generate.spin_glass(pl.generate.torus(40 if why == "memory" else 6), 1)
+    fields = np.ones(torus.num_spins) if why == "fields" else None
+    file = tmp_path / "torus.coo"
+    pl.io.write_model(torus.with_couplings(torus.couplings, fields), file)
+    command, *options = REFUSED[why]
+    _, err = planaris(command, file, *options, code=1)
+    assert re.match(r"planaris: [^\n]+\n$", err)
+    assert not re.search(r"`|_|\(model|err\.", err), err
+
+
 def test_a_torus_is_exact_on_the_command_line(tmp_path):
     path = str(tmp_path / "torus.edges")
     write_model(pl.generate.spin_glass(pl.generate.torus(20), 1), path)
@@ -296,7 +319,7 @@ def test_info_in_words(maxcut_file):
     facts = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in out.splitlines())
     assert facts["frustrated"] == "yes"
     assert facts["treewidth"] == "at most 2"
-    assert facts["non planar parts"] == "none"
+    assert facts["parts not planar"] == "none"
     assert re.fullmatch(r"\d+ B|[\d.]+ KiB", facts["elimination tables"])
 
 

@@ -18,15 +18,15 @@ COMMANDS = {
     "mar": "inference.mar:mar",
     "sample": "inference.sample:sample_states",
     "verify": "inference.verify:verify",
+    "play": "play:play",
+    "segment": "applications.segment:segment",
     "denoise": "applications.denoise:denoise",
     "decode": "applications.decode:decode",
     "fit-noise": "applications.fit_noise:fit_noise",
-    "selftest": "selftest:selftest",
     "demo": "demo:demo",
-    "play": "play:play",
-    "segment": "applications.segment:segment",
     "reproduce": "reproduce:reproduce_figures",
     "bench": "bench:bench",
+    "selftest": "selftest:selftest",
 }
 """Where each command is, as module:function of ``planaris.cli.commands``."""
 
@@ -100,7 +100,8 @@ def _say_version(wanted: bool) -> None:
 
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which.")
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Exact and certified inference for Ising models and Markov random fields."""

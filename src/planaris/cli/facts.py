@@ -30,6 +30,8 @@ def shown(name: str, value: Any) -> str:
         return f"at most {value}" if isinstance(value, int) else str(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int) and name != "table_bytes":
+        return f"{value:,}"
     return readable(value) if name == "table_bytes" else str(value)
 
 
@@ -67,18 +69,19 @@ def describe(
         ising = IsingForm.apply(model).model if IsingForm.accepts(model) else None
     else:
         ising = model
+    exact = []
+    if ising is not None:
+        facts |= _describe_ising(ising, max_genus)
+        exact += ["planar"] if facts["planar_with_fields"] else []
+        if "genus_at_most" in facts:
+            exact += ["surface (ground states)", f"4^{facts['genus_at_most']} Pfaffians"]
+        exact += [] if facts["frustrated"] else ["graph-cut (ground states)"]
     plan = treewidth.plan_elimination(model)
     facts["treewidth_at_most"] = plan.width if plan.complete else f"more than {plan.width}"
     facts["table_bytes"] = plan.bytes
     quick = time_limit is None or plan.seconds <= time_limit
     fits = plan.complete and plan.bytes <= default_memory_limit() and quick
-    exact = ["treewidth"] if fits else []
-    if ising is not None:
-        facts |= _describe_ising(ising, max_genus)
-        exact += ["planar"] if facts["planar_with_fields"] else []
-        exact += [f"4^{facts['genus_at_most']} Pfaffians"] if "genus_at_most" in facts else []
-        exact += [] if facts["frustrated"] else ["graph-cut (ground states)"]
-    return facts | {"exact_methods": exact}
+    return facts | {"exact_methods": (["treewidth"] if fits else []) + exact}
 
 
 def _describe_ising(model: IsingModel, max_genus: int | None) -> dict[str, Any]:

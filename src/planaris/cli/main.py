@@ -18,7 +18,7 @@ def run() -> None:
     except PlanarisError as error:
         from planaris.cli.messages import for_command_line
 
-        sys.exit(f"planaris: {for_command_line(str(error))}")
+        sys.exit(f"planaris: {for_command_line(error)}")
     except OSError as error:
         known = error.filename is not None and error.strerror is not None
         sys.exit(f"planaris: {error.filename}: {error.strerror}" if known else f"planaris: {error}")

@@ -191,7 +191,7 @@ class TableKind(StrEnum):
 
 ModelFiles = Annotated[
     list[str],
-    typer.Argument(metavar="FILE…", help="Model file, '-' for stdin; several, or a folder."),
+    typer.Argument(metavar="FILE", help="Model file, '-' for stdin; several, or a folder."),
 ]
 Jobs = Annotated[
     int | None,

@@ -71,7 +71,7 @@ def _read_file(path: Path, stim: Any) -> Any:
     text = path.read_text(encoding="utf-8")
     try:
         return kind(text)
-    except ValueError as error:
+    except (ValueError, IndexError) as error:  # stim raises the latter for unknown instructions
         what = "circuit" if kind is stim.Circuit else "detector error model"
         first = str(error).strip().splitlines()[0] if str(error).strip() else "not read by stim"
         msg = f"{path} must hold a {what} of stim: {first}"

@@ -57,8 +57,8 @@ def enumerate_assignments(mrf: MarkovRandomField) -> MrfEnumeration:
     bits = float(np.log2(mrf.cardinalities.astype(np.float64)).sum())
     if len(shape) > 24 or bits > 62 or math.prod(shape) > MAX_STATES:
         msg = (
-            f"brute force takes at most {MAX_STATES} assignments of 24 variables, got "
-            f"2^{bits:.1f} of {len(shape)}"
+            f"brute force takes at most {MAX_STATES:,} assignments and 24 variables, got "
+            f"2^{bits:.4g} assignments of {len(shape)} variables"
         )
         raise TooLargeError(msg, bytes_needed=int(8 * 2.0 ** min(bits, 62.0)))
 

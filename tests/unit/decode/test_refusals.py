@@ -10,6 +10,7 @@ from helpers.codes import surface
 from planaris.decode.drop import drop_smallest
 from planaris.decode.model import ErrorModel
 from planaris.errors import (
+    FileFormatError,
     ImpossibleShotError,
     MethodError,
     ModelError,
@@ -197,6 +198,9 @@ def test_files(tmp_path):
     circuit = stim.Circuit.generated("repetition_code:memory", distance=3, rounds=2)
     circuit.to_file(str(tmp_path / "code.stim"))
     assert Decoder(tmp_path / "code.stim").num_detectors == circuit.num_detectors
+    path.write_text("MARKOV\n2\n")  # stim has another error for words it does not know
+    with pytest.raises(FileFormatError, match="must hold a detector error model"):
+        read_detector_error_model(path)
     path.write_text("error(2) D0\n")
     with pytest.raises(ValueError, match=r"model\.dem"):
         Decoder(path)

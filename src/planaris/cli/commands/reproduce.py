@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planaris.experiments.runner import Progress
     from planaris.report.parts import Section
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Figures to run.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Figures to run.")]
 Data = Annotated[
     Path | None,
     typer.Option(metavar="DIR", exists=True, file_okay=False, help="Folder of your own data."),

@@ -19,7 +19,13 @@ from planaris.cli.options import (
 )
 from planaris.errors import MethodError
 
-TITLES = {"treewidth_at_most": "treewidth", "table_bytes": "elimination tables"}
+TITLES = {
+    "fields": "external fields",
+    "non_planar_parts": "parts not planar",
+    "genus_at_most": "genus, at most",
+    "treewidth_at_most": "treewidth",
+    "table_bytes": "elimination tables",
+}
 """How facts are called where their names do not say it."""
 
 
