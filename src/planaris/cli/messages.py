@@ -37,7 +37,7 @@ def for_command_line(error: BaseException) -> str:
     >>> for_command_line(ValueError(said))
     "'--time-limit' must be positive; num edges is 3. Use '--method planar'"
     """
-    if isinstance(error, NotPlanarError) and "kind" in error.evidence:
+    if isinstance(error, NotPlanarError) and "(see `kuratowski_edges`)" in str(error):
         return _not_planar(error)
     message = _EVIDENCE.sub("", _CALL.sub(r"\1", str(error)))
     message = _SETTING.sub(lambda found: f"'{OPTIONS[found[1]]} {found[3]}'", message)
