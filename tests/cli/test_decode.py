@@ -102,3 +102,13 @@ def test_what_cannot_be_read_is_one_line(files):
         assert error.startswith("planaris: ")
         assert len(error.splitlines()) == 1
         assert said in error
+
+
+def test_refusals_name_options(tmp_path):
+    pairs = "\n".join(f"error(0.1) D{u} D{v}" for v in range(5) for u in range(v))
+    (tmp_path / "k5.dem").write_text(f"{pairs}\nerror(0.1) D0 L0\n")
+    (tmp_path / "shots.01").write_text("00000\n")
+    options = ("--ml", "-o", tmp_path / "out.01")
+    _, err = planaris("decode", tmp_path / "k5.dem", tmp_path / "shots.01", *options, code=1)
+    assert "matching (without '--ml')" in err
+    assert "'--drop smallest'" in err

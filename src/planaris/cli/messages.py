@@ -40,6 +40,7 @@ def for_command_line(error: BaseException) -> str:
     if isinstance(error, NotPlanarError) and "(see `kuratowski_edges`)" in str(error):
         return _not_planar(error)
     message = _EVIDENCE.sub("", _CALL.sub(r"\1", str(error)))
+    message = message.replace('method="matching"', "matching (without '--ml')")  # of decoders
     message = _SETTING.sub(lambda found: f"'{OPTIONS[found[1]]} {found[3]}'", message)
     message = _SWITCH.sub("'--prove'", message)
     message = _NAME.sub(lambda found: f"'{OPTIONS[found[1]]}'", message)
