@@ -82,7 +82,10 @@ def find_ground_state(scene: Scene) -> Answer:
         found = ground_state(model, method, time_limit=left, prove=True, **OPTIONS)
         candidates.append((found, model, found))
     found, proved, proof = min(candidates, key=lambda candidate: candidate[0].gap)
-    answer = _state(found, proved, proof, perf_counter() - started)
+    method = found.method
+    if method == "planar" and scene.surface is not None:
+        method = f"T-joins on a surface of genus {scene.surface.genus}"
+    answer = _state(found, proved, proof, perf_counter() - started, method)
     if proof is not found:
         answer["certificate"] = f"without the added edges: {answer['certificate']}"
     return {**answer, "temperature": 0.0}
@@ -99,13 +102,15 @@ def _quick_candidates(scene: Scene) -> list[tuple[GroundState, IsingModel, Groun
     return [] if bounded is None else [(bounded[0], scene.without_added.model, bounded[1])]
 
 
-def _state(found: GroundState, model: IsingModel, proof: GroundState, seconds: float) -> Answer:
+def _state(
+    found: GroundState, model: IsingModel, proof: GroundState, seconds: float, method: str = ""
+) -> Answer:
     return {
         "spins": _as_text(found.spins),
         "energy": found.energy,
         "lower": found.lower,
         "upper": found.upper,
-        **_certified(model, proof, found.exact, found.method, seconds),
+        **_certified(model, proof, found.exact, method or found.method, seconds),
     }
 
 

@@ -483,7 +483,12 @@ def test_curves_are_what_enumeration_says():
         assert found["specific_heat"][k] == pytest.approx(heat, abs=1e-4)
     assert len(found["temperatures"]) > 10
     large = {"kind": "square", "rows": 60, "columns": 60}
-    assert ask("curves", large) == {"temperatures": []}
+    found = ask("curves", large)
+    assert found["temperatures"] == []
+    assert "2,500 spins" in found["reason"]
+    pairs = [(u, v) for u in range(8) for v in range(u)]
+    dense = {"kind": "edges", "text": "".join(f"{u} {v} 1\n" for u, v in pairs)}
+    assert len(ask("curves", dense)["temperatures"]) > 10
 
 
 def test_the_model_comes_as_a_file():

@@ -7,7 +7,7 @@ const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 let DOWN = DARK.matches ? "#4f83bd" : "#2c4a6e";  // visible on either page
 const UP = "#f2efe6", FACE = "#edae49", BROKEN = "#d1495b", WALL = "#00a0b4";
 const HOT = [0xc4, 0x45, 0x3c], MILD = [0xf2, 0xef, 0xe6], COLD = [0x2c, 0x4a, 0x6e];
-const LATTICES = ["square", "triangular", "honeycomb", "torus"];
+const LATTICES = ["square", "triangular", "honeycomb", "torus"], OPEN = LATTICES.slice(0, 3);
 const EXAMPLE = "# the Petersen graph: not planar\n" +
   "0 1 1\n1 2 -1\n2 3 1\n3 4 1\n4 0 -1\n0 5 1\n1 6 -1\n2 7 1\n3 8 1\n4 9 1\n" +
   "5 7 1\n7 9 -1\n9 6 1\n6 8 1\n8 5 -1\n";
@@ -274,7 +274,15 @@ function paint() {
   if (!empty) place(width, height);
   legend();
   if (empty) return;
-  if (state.view === "log-partition" && state.curvesKey === state.drawnKey && state.curves.temperatures.length > 1) {
+  draw(context, width, height);
+  canvas.setAttribute("aria-label", `${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges. ${$("verdict").textContent}. ${$("numbers").textContent}`);
+}
+
+const curvesKnown = () => state.view === "log-partition" && state.drawn && state.curvesKey === state.drawnKey;
+const curvesShown = () => curvesKnown() && state.curves.temperatures.length > 1;
+
+function draw(context, width, height) {
+  if (curvesShown()) {
     drawCurves(context, width, height);
     return;
   }
@@ -290,19 +298,26 @@ function paint() {
   if (answer && answer.spins) drawState(context, answer);
   if (!cells) drawSpins(context, false);
   drawMarks(context);
-  canvas.setAttribute("aria-label", `${state.drawn.positions.length} spins, ${state.drawn.edges.length} edges. ${$("verdict").textContent}. ${$("numbers").textContent}`);
+}
+
+const CURVES = [["energy", "energy per spin"], ["entropy", "entropy per spin"], ["specific_heat", "specific heat per spin"]];
+
+// Where the panels lie, one for each curve: side by side, or below each other where that is narrow.
+function panels(width, height) {
+  const wide = width > 640, gap = 54, count = CURVES.length;
+  const w = (wide ? width / count : width) - gap - 14, h = Math.min((wide ? height : height / count) - 56, 1.2 * w);
+  const down = wide ? Math.max((height - h - 56) / 2, 0) : 0;
+  return CURVES.map((_, k) => ({ w, h, left: (wide ? k * width / count : 0) + gap, top: (wide ? down : k * height / count) + 26 }));
 }
 
 // Three panels over temperature, per spin, with the temperature that is set.
 function drawCurves(context, width, height) {
   const style = getComputedStyle(document.body), text = style.getPropertyValue("--text"), soft = style.getPropertyValue("--soft");
-  const t = state.curves.temperatures, low = Math.log(t[0]), high = Math.log(t[t.length - 1]);
-  const names = [["energy", "energy per spin"], ["entropy", "entropy per spin"], ["specific_heat", "specific heat per spin"]];
-  const wide = width > 640, panels = names.length, gap = 54;
-  const w = (wide ? width / panels : width) - gap - 14, h = (wide ? height : height / panels) - 56;
-  names.forEach(([name, title], k) => {
-    const left = (wide ? k * width / panels : 0) + gap, top = (wide ? 0 : k * height / panels) + 26;
-    const values = state.curves[name], least = Math.min(...values), most = Math.max(...values), range = most - least || 1;
+  const t = state.curves.temperatures, low = Math.log(t[0]), high = Math.log(t[t.length - 1]), places = panels(width, height);
+  CURVES.forEach(([name, title], k) => {
+    const { w, h, left, top } = places[k], values = state.curves[name];
+    const floor = Math.min(...values), roof = Math.max(...values), pad = 0.05 * (roof - floor || 1);
+    const least = floor - pad, most = roof + pad, range = most - least;
     const x = value => left + w * (Math.log(value) - low) / (high - low);
     const y = value => top + h - h * (value - least) / range;
     context.strokeStyle = soft;
@@ -315,8 +330,7 @@ function drawCurves(context, width, height) {
     context.fillStyle = soft;
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "right";
-    context.fillText(digits(most, 3), left - 5, top + 9);
-    context.fillText(digits(least, 3), left - 5, top + h);
+    for (const end of [floor, roof]) context.fillText(digits(end, 3), left - 5, y(end) + 4);
     context.textAlign = "center";
     for (const tick of [0.5, 1, 2, 4]) context.fillText(String(tick), x(tick), top + h + 14);
     context.fillText("temperature", left + w / 2, top + h + 27);
@@ -392,7 +406,7 @@ function drawState(context, answer) {
   });
   context.lineCap = "round";
   context.strokeStyle = BROKEN;
-  context.lineWidth = Math.min(Math.max(0.13 * view.spacing, 1), 5);
+  context.lineWidth = Math.min(Math.max(0.17 * view.spacing, 1), 5);
   if (answer.view !== "sample" || view.spacing >= 6) segments(context, broken);
   context.strokeStyle = WALL;
   context.lineWidth = Math.min(Math.max(0.17 * view.spacing, 1.5), 6);
@@ -437,7 +451,7 @@ function drawSpins(context, cells) {
     groups.get(name).push(v);
   });
   const side = cells ? view.spacing + 0.5 : 0;
-  const radius = Math.min(Math.max(0.3 * view.spacing, 1.2), 13);
+  const radius = Math.min(Math.max(0.24 * view.spacing, 1.2), 13);
   for (const [name, spins] of groups) {
     context.fillStyle = name;
     if (cells) {
@@ -474,8 +488,8 @@ function legend() {
   const marginals = state.view === "marginals";
   const items = marginals ? [["scale", "probability of up (spins) and of equal (edges), from 0 to 1"]]
     : state.view === "log-partition" ? [] : [["up", "up"], ["down", "down"]];
-  const curves = state.view === "log-partition" && state.curvesKey === state.drawnKey && state.curves.temperatures.length > 1;
-  if (curves) { $("legend").replaceChildren(); return; }
+  if (curvesShown()) { $("legend").replaceChildren(); return; }
+  if (curvesKnown()) items.push(["none", state.curves.reason]);
   if (!marginals && state.drawn && state.drawn.faces.length) items.push(["face", "frustrated face"]);
   const states = !marginals && state.view !== "log-partition";
   if (states && (state.view !== "sample" || view.spacing >= 6)) items.push(["line broken", "unsatisfied edge"]);
@@ -528,7 +542,7 @@ function editsChanged() {
 }
 
 function clicked(event) {
-  if (!state.drawn || !state.drawn.positions.length) return;
+  if (!state.drawn || !state.drawn.positions.length || curvesShown()) return;
   const box = $("picture").getBoundingClientRect();
   const x = event.clientX - box.left, y = event.clientY - box.top, spin = nearestSpin(x, y);
   if (event.shiftKey || state.join) {
@@ -556,6 +570,10 @@ function hovered(event) {
   if (!state.drawn || !state.drawn.positions.length) return;
   const box = $("picture").getBoundingClientRect();
   const x = event.clientX - box.left, y = event.clientY - box.top;
+  if (curvesShown()) {
+    $("readout").textContent = $("picture").title = curvesAt(x, y, box.width, box.height);
+    return;
+  }
   const spin = nearestSpin(x, y), edge = spin === null ? nearestEdge(x, y) : null, answer = state.answer;
   let text = "\u00a0";
   if (spin !== null) {
@@ -571,6 +589,16 @@ function hovered(event) {
   $("picture").title = text.trim();
 }
 
+// What the curves say at the computed temperature next to the pointer.
+function curvesAt(x, y, width, height) {
+  const t = state.curves.temperatures, low = Math.log(t[0]), high = Math.log(t[t.length - 1]);
+  const panel = panels(width, height).find(({ w, h, left, top }) => x >= left && x <= left + w && y >= top && y <= top + h);
+  if (!panel) return "\u00a0";
+  const at = low + (high - low) * (x - panel.left) / panel.w;
+  const k = t.reduce((best, T, i) => Math.abs(Math.log(T) - at) < Math.abs(Math.log(t[best]) - at) ? i : best, 0);
+  return `T = ${digits(t[k], 3)}: ${CURVES.map(([name]) => `${name.replace("_", " ")} ${digits(state.curves[name][k], 4)}`).join(", ")} per spin`;
+}
+
 // -- what is kept ------------------------------------------------------------------------------
 
 function keep(name, blob) {
@@ -582,30 +610,79 @@ function keep(name, blob) {
   $("kept").textContent = `saved ${name}`;
 }
 
+// A context that writes down what a canvas would show: one way to draw, two formats.
+class SvgContext {
+  constructor() {
+    Object.assign(this, { parts: [], path: "", dash: [], fillStyle: "#000", strokeStyle: "#000", lineWidth: 1,
+      lineCap: "butt", globalAlpha: 1, font: "12px sans-serif", textAlign: "left" });
+  }
+  static at(x, y) { return `${x.toFixed(1)} ${y.toFixed(1)}`; }
+  setLineDash(dash) { this.dash = dash; }
+  beginPath() { this.path = ""; }
+  moveTo(x, y) { this.path += `M${SvgContext.at(x, y)}`; }
+  lineTo(x, y) { this.path += `L${SvgContext.at(x, y)}`; }
+  closePath() { this.path += "Z"; }
+  arc(x, y, r) {  // a whole circle, begun where the pen is: at its right
+    this.path += `M${SvgContext.at(x + r, y)}a${SvgContext.at(r, r)} 0 1 0 ${SvgContext.at(-2 * r, 0)}a${SvgContext.at(r, r)} 0 1 0 ${SvgContext.at(2 * r, 0)}Z`;
+  }
+  put(tag, attributes, text = "") {
+    const said = Object.entries({ ...attributes, opacity: this.globalAlpha }).map(([name, value]) => ` ${name}="${value}"`);
+    this.parts.push(text ? `<${tag}${said.join("")}>${text}</${tag}>` : `<${tag}${said.join("")}/>`);
+  }
+  fill() { if (this.path) this.put("path", { d: this.path, fill: this.fillStyle }); }
+  stroke() {
+    const dash = this.dash.length ? { "stroke-dasharray": this.dash.map(x => x.toFixed(1)).join(" ") } : {};
+    const line = { fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth.toFixed(2), "stroke-linecap": this.lineCap };
+    if (this.path) this.put("path", { d: this.path, ...line, ...dash });
+  }
+  rect(x, y, width, height) { return { x: x.toFixed(1), y: y.toFixed(1), width: width.toFixed(1), height: height.toFixed(1) }; }
+  fillRect(...box) { this.put("rect", { ...this.rect(...box), fill: this.fillStyle }); }
+  strokeRect(...box) { this.put("rect", { ...this.rect(...box), fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth }); }
+  fillText(text, x, y) {
+    const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign], [size] = this.font.split("px");
+    this.put("text", { x: x.toFixed(1), y: y.toFixed(1), fill: this.fillStyle, "font-size": size, "font-family": "sans-serif", "text-anchor": anchor }, text);
+  }
+}
+
+const paper = () => getComputedStyle(document.body).getPropertyValue("--card");
+
 function asSvg() {
-  const canvas = $("picture"), width = canvas.clientWidth, height = canvas.clientHeight, parts = [];
-  if (state.view === "log-partition") return null;
-  const answer = state.answer, spins = answer && answer.spins, r = Math.min(Math.max(0.3 * view.spacing, 1), 13).toFixed(1);
-  state.drawn.edges.forEach((edge, k) => {
-    const [u, v] = edge, far = Math.hypot(view.x[u] - view.x[v], view.y[u] - view.y[v]);
-    if (state.drawn.kind === "torus" && far > 1.8 * view.spacing) return;
-    const broken = spins && state.drawn.couplings[k] * product(spins, edge) < 0;
-    const pair = answer && answer.pairs ? heatOf(answer.pairs[k]) : broken ? BROKEN : "#8b949e";
-    const dash = state.drawn.couplings[k] < 0 && !answer?.pairs ? ' stroke-dasharray="4 3"' : "";
-    parts.push(`<line x1="${view.x[u].toFixed(1)}" y1="${view.y[u].toFixed(1)}" x2="${view.x[v].toFixed(1)}" y2="${view.y[v].toFixed(1)}" stroke="${pair}" stroke-width="${broken ? 3 : 1.5}"${dash}/>`);
-  });
-  state.drawn.positions.forEach((_, v) => {
-    const fill = spins ? (spins[v] === "+" ? UP : DOWN) : answer && answer.nodes ? heatOf(answer.nodes[v]) : "#b9bec4";
-    parts.push(`<circle cx="${view.x[v].toFixed(1)}" cy="${view.y[v].toFixed(1)}" r="${r}" fill="${fill}" stroke="#2c4a6e"/>`);
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${parts.join("")}</svg>`;
+  const { clientWidth: width, clientHeight: height } = $("picture"), context = new SvgContext();
+  context.fillStyle = paper();
+  context.fillRect(0, 0, width, height);
+  draw(context, width, height);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${context.parts.join("")}</svg>`;
+}
+
+function savePng() {
+  const from = $("picture"), canvas = document.createElement("canvas");
+  canvas.width = from.width;
+  canvas.height = from.height;
+  const context = canvas.getContext("2d");
+  context.fillStyle = paper();  // else a picture of a dark page is lost on white
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(from, 0, 0);
+  canvas.toBlob(blob => keep("model.png", blob));
 }
 
 const CALLS = {
   "ground-state": "pl.ground_state(model)", sample: "pl.sample(model.at(1 / T), 1)[0]",
   marginals: "pl.marginals(model.at(1 / T))", "log-partition": "pl.log_partition(model.at(1 / T))",
-  "domain-wall": "pl.ground_state(model)",
+  "domain-wall": "pl.ground_state(held)",
 };
+
+// The wall of the page: the left column as in a ground state, the right one turned over.
+const wallAsPython = (rows, columns) => `import numpy as np
+
+site = np.arange(${rows * columns}).reshape(${rows}, ${columns})
+sides = [np.c_[column[:-1], column[1:]] for column in (site[:, 0], site[:, -1])]
+pairs = np.concatenate([*sides, [(site[0, 0], site[0, -1])]])  # held as in a ground state,
+spins = pl.ground_state(model).spins
+wanted = spins[pairs[:, 0]] * spins[pairs[:, 1]]
+wanted[-1] *= -1  # but the right column turned over
+strong = 1 + np.abs(model.couplings).sum()
+held = pl.IsingModel(np.concatenate([model.edges, pairs]), np.concatenate([model.couplings, strong * wanted]))
+`;
 
 function asPython() {
   const drawn = state.drawn, many = drawn.edges.length > 2000;
@@ -613,7 +690,9 @@ function asPython() {
     : [`edges = ${JSON.stringify(drawn.edges)}`, `couplings = ${JSON.stringify(drawn.couplings)}`,
       drawn.fields ? `fields = ${JSON.stringify(drawn.fields)}` : "fields = None",
       `model = pl.IsingModel(edges, couplings, fields, num_spins=${drawn.positions.length})`].join("\n");
-  return `import planaris as pl\n\n${model}\nT = ${temperature()}\nresult = ${CALLS[state.view]}\nprint(result)\n`;
+  const held = state.view === "domain-wall" ? wallAsPython(...drawn.shape) : "";
+  const wall = held ? "print(model.energy(result.spins) - model.energy(spins))  # what the wall costs\n" : "";
+  return `import planaris as pl\n\n${model}\n${held}T = ${temperature()}\nresult = ${CALLS[state.view]}\nprint(result)\n${wall}`;
 }
 
 async function saveFile() {
@@ -643,6 +722,9 @@ function labels() {
   for (const part of document.querySelectorAll("[data-for]")) {
     part.hidden = !part.dataset.for.split(" ").includes(group);
   }
+  const wall = document.querySelector("[data-view=domain-wall]");
+  wall.disabled = !OPEN.includes(kind);
+  wall.title = wall.disabled ? "for square, triangular and honeycomb lattices" : "";
   const side = number("size"), share = number("negative");
   $("size-out").textContent = kind === "image" ? `longest side ${side}` : `${side} × ${side}`;
   const magnet = $("disorder").value === "ferromagnet";
@@ -701,7 +783,7 @@ function listen() {
     button.addEventListener("click", () => choose(button.dataset.view));
   }
   $("kind").addEventListener("change", () => {
-    if (state.view === "domain-wall" && !["square", "triangular", "honeycomb"].includes($("kind").value)) {
+    if (state.view === "domain-wall" && !OPEN.includes($("kind").value)) {
       choose("ground-state");  // walls are for plane lattices
     }
     if ($("kind").value === "image") {
@@ -738,12 +820,8 @@ function listen() {
   $("panel").addEventListener("submit", event => event.preventDefault());
   $("picture").addEventListener("click", clicked);
   $("picture").addEventListener("pointermove", hovered);
-  $("save-png").addEventListener("click", () => $("picture").toBlob(blob => keep("model.png", blob)));
-  $("save-svg").addEventListener("click", () => {
-    const svg = asSvg();
-    if (svg) keep("model.svg", new Blob([svg], { type: "image/svg+xml" }));
-    else $("kept").textContent = "curves are kept as PNG";
-  });
+  $("save-png").addEventListener("click", savePng);
+  $("save-svg").addEventListener("click", () => keep("model.svg", new Blob([asSvg()], { type: "image/svg+xml" })));
   $("save-file").addEventListener("click", saveFile);
   $("copy-python").addEventListener("click", copyPython);
   DARK.addEventListener("change", () => { DOWN = DARK.matches ? "#4f83bd" : "#2c4a6e"; paint(); });
