@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -38,7 +41,7 @@ PROOFS = (
     "bounded, not estimated."
 )
 
-HEADER = ("what", "spins", "answer", "certificate", "seconds")
+HEADER = ("what", "spins", "answer", "certificate", "time")
 
 Row = tuple[str, str, str, str, str]
 
@@ -46,15 +49,27 @@ CRITICAL = math.log1p(math.sqrt(2.0)) / 2
 """Onsager's critical coupling of the square lattice."""
 
 
+@dataclass(frozen=True)
+class Panel:
+    """A picture of the demo: in the PNG with its title, on the page with its caption."""
+
+    title: str
+    caption: str
+    draw: Callable[[Any], None]
+
+
 def make_demo(out: Path) -> None:
     """Compute, print a table, and write a picture and a page that begins with both."""
     rows: list[Row] = []
-    figure, axes = new_figure(1, 3, size=4.5)
-    _ground_states(rows, axes[0, 0])
+    panels = [_ground_states(rows)]
     _partition_functions(rows)
-    _samples(rows, axes[0, 1:])
+    panels += _samples(rows)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "planaris.png"
+    figure, axes = new_figure(1, 3, size=4.5)
+    for place, panel in zip(axes[0], panels, strict=True):
+        panel.draw(place)
+        place.set_title(panel.title)
     figure.savefig(picture, dpi=150)
     table = ScreenTable(*HEADER)
     for row in rows:
@@ -67,8 +82,8 @@ def make_demo(out: Path) -> None:
             Settings(quick=True),
             jobs=processors(),
             report=bars,
-            before=[_computed(figure, rows)],
-            title="planaris: computed just now on this machine",
+            before=[_computed(panels, rows)],
+            title="planaris: computed on this machine",
         )
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"Look at {picture}")
@@ -76,8 +91,13 @@ def make_demo(out: Path) -> None:
     console.print("The rest, ten minutes: planaris reproduce --all --quick; all: without --quick.")
 
 
-def _computed(figure: Any, rows: list[Row]) -> Section:
-    """Return the first section of the page: the picture, the table and what proves it."""
+def _computed(panels: Sequence[Panel], rows: list[Row]) -> Section:
+    """Return the first section of the page: pictures, the table and what proves it."""
+    pictures = []
+    for panel in panels:
+        figure, axes = new_figure(size=4.5)
+        panel.draw(axes[0, 0])
+        pictures.append(Picture(panel.caption, figure))
     return Section(
         name="computed",
         title="Ground states, partition functions and samples, exact",
@@ -87,20 +107,24 @@ def _computed(figure: Any, rows: list[Row]) -> Section:
         done=len(rows),
         total=len(rows),
         panels=Panels(
-            pictures=[
-                Picture(
-                    "Left: a ground state of a ±J glass. Unsatisfied edges (red) pair up the "
-                    "frustrated faces (yellow). Middle and right: exact samples of a ferromagnet.",
-                    figure,
-                )
-            ],
+            pictures=pictures,
             tables=[Table("What was computed, and what proves it", HEADER, rows)],
             notes=[PROOFS],
         ),
     )
 
 
-def _ground_states(rows: list[Row], axes: Any) -> None:
+def _duration(seconds: float) -> str:
+    """Return a time with two digits.
+
+    >>> _duration(0.00123), _duration(0.27), _duration(3.456)
+    ('1.2 ms', '0.27 s', '3.5 s')
+    """
+    return f"{1000 * seconds:.2g} ms" if seconds < 0.099 else f"{seconds:.2g} s"
+
+
+def _ground_states(rows: list[Row]) -> Panel:
+    drawn = []
     for size, disorder in GLASSES:
         glass = spin_glass(size, np.random.default_rng(size), disorder=disorder)
         started = perf_counter()
@@ -113,14 +137,17 @@ def _ground_states(rows: list[Row], axes: Any) -> None:
                 f"{glass.num_spins:,}",
                 f"E/n = {result.energy / glass.num_spins:.6f}",
                 "dual bound checked" if proved else "none",
-                f"{seconds:.2f}",
+                _duration(seconds),
             )
         )
-        if size == GLASSES[0][0]:
-            draw_frustration(axes, glass, result.spins, embed(glass))
-            axes.set_title(
-                "ground state of a ±J glass\nunsatisfied edges pair the frustrated faces"
-            )
+        drawn.append((glass, result.spins))
+    glass, spins = drawn[0]
+    return Panel(
+        "ground state of a ±J glass\nunsatisfied edges pair the frustrated faces",
+        "A ground state of a ±J glass: unsatisfied edges (red) pair up the frustrated faces "
+        "(shaded) at the least cost.",
+        lambda axes: draw_frustration(axes, glass, spins, embed(glass)),
+    )
 
 
 def _partition_functions(rows: list[Row]) -> None:
@@ -134,29 +161,33 @@ def _partition_functions(rows: list[Row]) -> None:
                 f"{glass.num_spins:,}",
                 f"{result.value:.9f}",
                 f"{'proved' if result.proved else 'estimated'} ± {result.gap / 2:.1g}",
-                f"{perf_counter() - started:.2f}",
+                _duration(perf_counter() - started),
             )
         )
 
 
-def _samples(rows: list[Row], axes: Any) -> None:
-    size = FERROMAGNET
+def _samples(rows: list[Row]) -> list[Panel]:
+    size, panels = FERROMAGNET, []
     lattice = square_lattice(size)
-    for place, (name, coupling) in zip(
-        axes, (("at", CRITICAL), ("5 % above", CRITICAL / 1.05)), strict=True
-    ):
+    for name, coupling in (("at", CRITICAL), ("5 % above", CRITICAL / 1.05)):
         magnet = IsingModel(lattice.edges, coupling, positions=lattice.positions)
         started = perf_counter()
         state = sample(magnet, 1, np.random.default_rng(4))[0]
         seconds = perf_counter() - started
-        draw_spins(place, state, (size, size))
-        place.set_title(f"exact sample of the {size}×{size} ferromagnet\n{name} the critical point")
+        panels.append(
+            Panel(
+                f"exact sample of the {size}×{size} ferromagnet\n{name} the critical point",
+                f"An exact sample of the {size}×{size} ferromagnet {name} the critical point.",
+                partial(draw_spins, spins=state, shape=(size, size)),
+            )
+        )
         rows.append(
             (
                 f"sample {size}², {name} Tc",
                 f"{magnet.num_spins:,}",
                 f"|m| = {abs(float(state.mean())):.3f}",
-                "exact",
-                f"{seconds:.2f}",
+                "exact sampler",
+                _duration(seconds),
             )
         )
+    return panels

@@ -118,7 +118,7 @@ def _section(section: Section) -> str:
         '<div class="pictures">',
         *(_picture(picture, f"{name}-{k}") for k, picture in enumerate(panels.pictures)),
         "</div>",
-        *(f"<p>{escape(note)}</p>" for note in panels.notes),
+        *(f"<p>{_prose(note)}</p>" for note in panels.notes),
         *(_table(table, shown=not section.claim) for table in panels.tables),
         f'<div id="{name}-command" class="command"><code>{escape(section.command)}</code></div>',
         "</section>",
@@ -149,10 +149,15 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
 def _rule(verdict: Verdict) -> str:
     lines = []
     if verdict.rule:
-        lines.append(f'<p class="rule">Holds if {escape(verdict.rule)}.</p>')
+        lines.append(f'<p class="rule">Holds if {_prose(verdict.rule)}.</p>')
     if verdict.holds is None and verdict.needs:
-        lines.append(f'<p class="rule">To decide it: {escape(verdict.needs)}.</p>')
+        lines.append(f'<p class="rule">To decide it: {_prose(verdict.needs)}.</p>')
     return "".join(lines)
+
+
+def _prose(text: str) -> str:
+    """Return text as HTML, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _picture(picture: Picture, prefix: str) -> str:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from planaris.errors import missing_extra
+from planaris.report.pictures import DOWN
 
 
 def to_svg(figure: Any, prefix: str, label: str) -> str:
@@ -16,7 +17,8 @@ def to_svg(figure: Any, prefix: str, label: str) -> str:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Drawn without its background; black and white become the colours of the page.
+        Drawn without its background; black, white and the blue of spins that are down become the
+        colours of the page.
     prefix : str
         Put before all ids, so that several elements can share a page. Letters, digits, hyphens.
     label : str
@@ -58,7 +60,9 @@ def _with_prefix(svg: str, prefix: str) -> str:
 
 
 def _in_colours_of_the_page(svg: str) -> str:
+    colours = {"#000000": "currentColor", "#ffffff": "var(--card)", DOWN: f"var(--down, {DOWN})"}
+
     def recolour(style: re.Match[str]) -> str:
-        return style[0].replace("#000000", "currentColor").replace("#ffffff", "var(--card)")
+        return re.sub(r"#[0-9a-f]{6}", lambda found: colours.get(found[0], found[0]), style[0])
 
     return re.sub(r'style="[^"]*"', recolour, svg)

@@ -11,7 +11,7 @@ from helpers.trials import examples
 from planaris.report.machine import describe_machine
 from planaris.report.page import anchor, render_page, write_page
 from planaris.report.parts import Panels, Picture, Section, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import DOWN, new_figure
 from planaris.report.svg import to_svg
 
 ALLOWED = """
@@ -102,3 +102,20 @@ def test_pictures_are_captioned():
 def test_anchors():
     assert anchor("a b/c") == "a-b-c"
     assert anchor("<>") == "section"
+
+
+def test_spins_that_are_down_have_the_colour_of_the_page():
+    """Their blue is lost on a dark page, which has its own."""
+    figure, axes = new_figure()
+    axes[0, 0].plot([0, 1], [0, 1], color=DOWN)
+    svg = to_svg(figure, "a", "a line")
+    assert f"stroke: var(--down, {DOWN})" in svg
+    assert f"stroke: {DOWN}" not in svg
+
+
+def test_what_stands_between_backticks_is_code():
+    verdict = Verdict("c", "m", None, rule="`a < b`", needs="`--data`")
+    panels = Panels(verdicts=[verdict], notes=["`planaris demo`"])
+    page = render_page("t", [Section("a", "A", "s", "c", "x", 1, 1, panels)], facts=None)
+    for code in ("a &lt; b", "--data", "planaris demo"):
+        assert f"<code>{code}</code>" in page

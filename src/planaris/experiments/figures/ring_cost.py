@@ -155,14 +155,14 @@ def _blossom_verdicts(results: list[Result]) -> list[Verdict]:
     enough = len(results) >= 20 * len(shares)
     return [
         Verdict(
-            "With a real blossom code too, large faces slow the matching down.",
+            "Large faces slow the matching down: with a compiled blossom code.",
             f"On a ring of {largest} the original takes {ratio:.1f} times as long as the "
             "octangulated one.",
             bool(ratio > 1.5),
             "the median ratio on the largest ring solved whole is above 1.5",
         ),
         Verdict(
-            "With a real blossom code octangulating is faster than triangulating.",
+            "Splitting off octagons is faster than triangulating: with a compiled blossom code.",
             "Median time of the triangulated ring over the octangulated one: "
             + ", ".join(listed)
             + ".",
@@ -183,7 +183,7 @@ def _verdicts(states: list[Result], agreements: list[Result]) -> list[Verdict]:
         against = np.median([s["triangulated"] / s["octangulated"] for s in at])
         verdicts.append(
             Verdict(
-                "Large faces slow the matching down; splitting them avoids it.",
+                "Large faces slow the matching down: with networkx.",
                 f"On a ring of {largest} the original takes {ratio:.1f} times as long as the "
                 "octangulated one.",
                 bool(ratio > 1.5),
@@ -192,7 +192,7 @@ def _verdicts(states: list[Result], agreements: list[Result]) -> list[Verdict]:
         )
         verdicts.append(
             Verdict(
-                "Splitting off octagons is faster than a full triangulation.",
+                "Splitting off octagons is faster than triangulating: with networkx.",
                 f"On a ring of {largest} the triangulation takes {against:.2f} times as long with "
                 "networkx.",
                 None if 0.8 <= against <= 1.25 else bool(against > 1.0),
