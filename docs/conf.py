@@ -35,6 +35,8 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"planaris {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False

@@ -13,7 +13,7 @@ import typer
 from matplotlib.collections import LineCollection
 
 import planaris as pl
-from planaris.report.pictures import DOWN, UP, WALL, new_figure
+from planaris.report.pictures import BROKEN, DOWN, UP, new_figure
 
 
 def main(
@@ -43,14 +43,14 @@ def main(
     figure, ((left, right),) = new_figure(1, 2, size=5)
     lines = drawing.positions[drawing.edges]
     left.add_collection(LineCollection(list(lines[answers > 0]), colors="#bbbbbb", linewidths=0.7))
-    left.add_collection(LineCollection(list(lines[answers < 0]), colors=WALL, linewidths=1.2))
+    left.add_collection(LineCollection(list(lines[answers < 0]), colors=BROKEN, linewidths=1.2))
     left.scatter(x, y, c="#dddddd", edgecolors=DOWN, s=14, zorder=3)
     left.set_title('what was answered: "different" is red')
     shades = LineCollection(list(lines), array=sure, cmap="magma", linewidths=1.2)
     right.add_collection(shades)
     right.scatter(x, y, c=np.where(spins > 0, UP, DOWN), edgecolors=DOWN, s=20, zorder=3)
     missed = spins != truth
-    right.scatter(x[missed], y[missed], marker="x", c=WALL, s=40, zorder=4, label="wrong")
+    right.scatter(x[missed], y[missed], marker="x", c=BROKEN, s=40, zorder=4, label="wrong")
     right.set_title("best clusters; edges by certainty")
     right.legend(loc="lower left")
     figure.colorbar(shades, ax=right, shrink=0.8)

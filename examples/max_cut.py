@@ -12,7 +12,7 @@ import typer
 from matplotlib.collections import LineCollection
 
 import planaris as pl
-from planaris.report.pictures import DOWN, UP, WALL, new_figure
+from planaris.report.pictures import BROKEN, DOWN, UP, new_figure
 from planaris.verify import check_certificate
 
 
@@ -32,7 +32,7 @@ def main(size: int = 300, seed: int = 2, out: Path = Path("max_cut.png")) -> dic
     print(f"exact: {state.exact}; certificate checked: {proved}")
     figure, ((axes,),) = new_figure(1, 1, size=6)
     axes.add_collection(LineCollection(list(ends[cut]), colors="#9aa7b5", linewidths=0.8))
-    axes.add_collection(LineCollection(list(ends[~cut]), colors=WALL, linewidths=1.8))
+    axes.add_collection(LineCollection(list(ends[~cut]), colors=BROKEN, linewidths=1.8))
     colours = np.where(state.spins > 0, UP, DOWN)
     axes.scatter(*drawing.positions.T, c=colours, edgecolors=DOWN, s=22, zorder=3)
     axes.set(title="edges that are not cut are red", aspect="equal")

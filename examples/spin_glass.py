@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 import planaris as pl
-from planaris.report.pictures import WALL, new_figure
+from planaris.report.pictures import BROKEN, new_figure
 
 
 def wall_energies(disorder: str, width: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -64,7 +64,7 @@ def main(
     wall.set_title(f"mean of {samples} glasses")
     for axes in (heat, wall):
         axes.legend()
-    heat.axhline(0, color=WALL, lw=0.5)
+    heat.axhline(0, color=BROKEN, lw=0.5)
     draw_wall(picture, max(size, 8), rng)
     figure.savefig(out, dpi=100)
     return answers

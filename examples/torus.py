@@ -14,7 +14,7 @@ import planaris as pl
 from planaris.embed import torus_lattice
 from planaris.planar import thermodynamics
 from planaris.reference.kaufman import kaufman_log_partition
-from planaris.report.pictures import WALL, new_figure
+from planaris.report.pictures import BROKEN, new_figure
 
 CRITICAL = 2 / np.log1p(np.sqrt(2))
 
@@ -34,7 +34,7 @@ def main(size: int = 12, out: Path = Path("torus.png")) -> dict[str, float]:
         worst = max(worst, float(relative.max()))
         heat.plot(temperatures, sweep.specific_heat / length**2, "o-", ms=3, label=f"{length}²")
         error.semilogy(temperatures, relative + 1e-17, "o-", ms=3, label=f"{length}²")
-    heat.axvline(CRITICAL, color=WALL, lw=1, label="Onsager's $T_c$")
+    heat.axvline(CRITICAL, color=BROKEN, lw=1, label="Onsager's $T_c$")
     heat.set(xlabel="temperature", ylabel="specific heat per spin", title="ferromagnet on a torus")
     error.set(xlabel="temperature", ylabel="relative error of log Z", title="against Kaufman 1949")
     error.set_ylim(1e-17, 1e-10)

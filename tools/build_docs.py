@@ -45,6 +45,9 @@ INTERNAL = (
 )
 """Modules that are for those who work on planaris."""
 
+INSIDE = ("gpu", "methods", "reductions", "reference", "subgraphs")
+"""Packages that methods are made of, listed apart."""
+
 ON_SITE = """\
 - [gallery](gallery/index.md): programs with their pictures, from spin glasses to surface codes
 - [API](api/index.md): every public name"""
@@ -126,6 +129,8 @@ def main() -> int:
     front = re.sub(r"^- \[examples\].*$", ON_SITE, index.read_text(), flags=re.MULTILINE)
     (STAGE / "index.md").write_text(front + CONTENTS)
     index.unlink()
+    for page in STAGE.rglob("*.md"):  # doctests end in an empty line, which nobody needs to see
+        page.write_text(re.sub(r"\n\n```$", "\n```", page.read_text(), flags=re.MULTILINE))
     contributing = (ROOT / "CONTRIBUTING.md").read_text().replace("](docs/", "](")
     (STAGE / "contributing.md").write_text(contributing)
     (STAGE / "changelog.md").write_text(_changelog())
@@ -159,14 +164,18 @@ def _write_api(folder: Path) -> None:
         where = f"planaris.{home}.{name}" if home else f"planaris.{name}"
         lines.append(f"- {{py:obj}}`pl.{name} <{where}>`: {_summary(getattr(planaris, name))}")
     names = public_packages()
-    lines += ["", "All packages (`pl.bounds` and the others need no import of their own):", ""]
-    for name in names:
-        said = _summary(import_module(f"planaris.{name}"))
-        lines.append(f"- [`planaris.{name}`]({name}.rst): {said}")
+    lines += ["", "Packages (`pl.bounds` and the others need no import of their own):", ""]
+    lines += [_package_line(name) for name in names if name not in INSIDE]
+    lines += ["", "What methods are made of, for those who add one:", ""]
+    lines += [_package_line(name) for name in names if name in INSIDE]
     lines += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
     (folder / "index.md").write_text("\n".join(lines))
     for name in names:
         (folder / f"{name}.rst").write_text(_api_page(name))
+
+
+def _package_line(name: str) -> str:
+    return f"- [`planaris.{name}`]({name}.rst): {_summary(import_module(f'planaris.{name}'))}"
 
 
 def _summary(thing: object) -> str:
@@ -182,6 +191,9 @@ def _api_page(name: str) -> str:
     if package.is_dir() and "__all__" not in (package / "__init__.py").read_text():
         modules += [f"planaris.{name}.{m.name}" for m in pkgutil.iter_modules([str(package)])]
     directives = [f".. automodule:: {module}\n   :members:\n" for module in modules]
+    there = vars(import_module(f"planaris.{name}"))
+    later = [one for one in there.get("__all__", ()) if one not in there]  # imported on first use
+    directives += [f".. autofunction:: planaris.{name}.{one}\n" for one in later]
     title = f"planaris.{name}"
     return "\n".join([title, "=" * len(title), "", *directives])
 

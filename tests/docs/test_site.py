@@ -102,6 +102,40 @@ def test_the_architecture_names_every_package_and_no_other():
     assert named - {"cpp"} == there
 
 
+def test_the_architecture_names_every_folder_of_the_core_and_no_other():
+    page = (DOCS / "architecture.md").read_text()
+    table = page.split("may include |")[1].split("\n\n")[0]
+    named = {found for row in table.splitlines() for found in re.findall(r"^\| `(\w+)/`", row)}
+    assert named == {path.name for path in (ROOT / "cpp").iterdir() if path.is_dir()}
+
+
+def test_folders_of_the_core_include_what_the_architecture_says():
+    page = (DOCS / "architecture.md").read_text()
+    rows = page.split("may include |")[1].split("\n\n")[0].splitlines()[2:]
+    cells = [row.strip("| ").split(" | ") for row in rows]
+    listed = {row[0].strip("`/"): re.findall(r"`(\w+)`", row[2]) for row in cells if len(row) > 2}
+    listed["fuzz"] = list(listed)  # all
+
+    def reach(folder: str) -> set[str]:
+        return {folder}.union(*(reach(below) for below in listed.get(folder, ())))
+
+    for folder in listed:
+        if folder == "fuzz":
+            continue
+        for file in (ROOT / "cpp" / folder).glob("*.?pp"):
+            used = set(re.findall(r'#include "(\w+)/', file.read_text()))
+            assert used - {"third_party", "base"} <= reach(folder), file.name
+
+
+@pytest.mark.parametrize("page", ["architecture", "glossary"])
+def test_files_that_a_page_names_are_there(page):
+    """Paths are those of the repository, of the package, or below a folder named before."""
+    text = (DOCS / f"{page}.md").read_text()
+    for name in re.findall(r"`((?:\w+/)+\w+\.(?:py|hpp|inl|md))`", text):
+        places = (ROOT, ROOT / "src" / "planaris", ROOT / "cpp")
+        assert any((place / name).exists() for place in places), name
+
+
 def test_links_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]:
         for target, anchor in re.findall(r"\]\(([^)#:\s]*)(#[^)\s]*)?\)", page.read_text()):

@@ -115,7 +115,7 @@ class MarginalEnds:
 
 
 def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> MarginalEnds:
-    """Return ends for all marginals of a model: narrower with time where nothing is frustrated.
+    """Bound all marginals of a model; the ends narrow with time where no cycle is frustrated.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def join_bias_spin(
 
 
 def closest_planar_model(model: IsingModel, *, weights: ArrayLike | None = None) -> BiasedModel:
-    """Keep as much field as fits on one face of every component, and drop the rest.
+    """Keep external fields that fit on one face of every component, and drop the rest.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ CLASH = 10.0
 
 
 def side_chain_model(num_residues: int, rng: Rng, *, density: float = 1.0) -> MarkovRandomField:
-    """Return a random field like that of the side chains of a folded protein.
+    """Return a random MRF like those of the side chains of folded proteins.
 
     Residues lie on a compact random walk with steps of 3.8 Å. Each has up to 45 rotamers:
     places for the end of its side chain, with energies of a rotamer library (0 to 8). Two

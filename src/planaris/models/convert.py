@@ -370,7 +370,7 @@ class WithBias:
 
 
 def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias]:
-    """Hold one spin of a model without fields at +1: its couplings become fields.
+    """Clamp one spin of a model without fields to +1: its couplings become fields.
 
     >>> new, inverse = bias2fields(IsingModel([(0, 1), (1, 2)], [1.0, 0.5]))
     >>> new.fields.tolist(), inverse.lift_states([1, -1]).tolist()

@@ -145,7 +145,7 @@ class BoundaryStates(Proof):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldSpin(Proof):
-    """A proof about the model with one spin held at +1, which has half of the weight.
+    """A proof about the model with one spin clamped to +1, which has half of the weight.
 
     The model has no fields; the other spins keep their order.
     """
@@ -195,7 +195,7 @@ class GaussianEntropyBound(Proof):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeEntropyBound(GaussianEntropyBound):
-    """The same with the mean entropy of trees, Σ H_v - Σ ρ_e I_e, for H.
+    """log Z <= θ·μ + Σ H_v - Σ ρ_e I_e at the best moments μ: the mean entropy of trees.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ HELD = 30.0
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """A mask and the doubt about it.
+    """A segmentation mask and its uncertainty.
 
     Attributes
     ----------
