@@ -70,3 +70,18 @@ def test_the_command_measures_batches(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert "| 11² | 1 | 50,000 | 100 % |" in text
     assert "planaris bench --batch" in text
     assert "old" not in text
+
+
+def test_every_run_is_timed_on_a_fresh_model(monkeypatch):
+    """A model keeps the structure that the first run found; later runs would look faster."""
+    seen = []
+
+    def solve(model, *, threads):
+        seen.append(model)
+        return log_partition(model, threads=threads)
+
+    monkeypatch.setattr(performance, "log_partition", solve)
+    (row,) = performance._partition_functions(6)
+    assert row.agrees
+    assert len(seen) == 3
+    assert len({id(model) for model in seen}) == 3

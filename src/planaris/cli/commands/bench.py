@@ -50,7 +50,11 @@ def bench(
         return
     where = f"{machine['processor']}, {machine['cores']} cores, planaris {machine['planaris']}"
     option = " --batch" if batch else " --full" if full else ""
-    how = "wall time, least of three runs" if batch else "processor time, least of three runs"
+    how = (
+        "wall time, least of three runs"
+        if batch
+        else "processor time, least of three runs on fresh models"
+    )
     how += "" if batch else ", one thread"
     table = batches.render_batches(rows) if batch else render_table(rows)
     table += f"\n\nMeasured by `planaris bench{option}` on {where}; {how}."
