@@ -24,6 +24,7 @@ suppress_warnings = [
     "misc.highlighting_failure",  # examples of files with … in them
     "ref.python",  # words in the types of parameters that are names of several attributes
 ]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_fence_as_directive = {"math"}  # as GitHub has them
 
@@ -48,8 +49,11 @@ def _mathml(self: Any, node: nodes.Element) -> None:
     """Write formulas as MathML, which browsers draw without scripts or a network."""
     block = isinstance(node, nodes.math_block)
     formula = re.sub(r"\\[Bb]igg?(?![A-Za-z])", "", node.astext())  # MathML stretches by itself
+    formula = re.sub(r"\\(hat|tilde) ?([A-Za-z])", r"{\\\1{\2}}", formula)  # indices beside them
     try:
-        self.body.append(latex2mathml.tex2mathml(formula, as_block=block))
+        drawn = latex2mathml.tex2mathml(formula, as_block=block)
+        close = '<mo lspace="0" rspace="0" stretchy="false">|</mo>'  # sizes, not operators
+        self.body.append(re.sub(r"<mo[^>]*>\|</mo>", close, drawn))
     except MathError as error:
         logging.getLogger(__name__).warning("%s in %r", error, formula, location=node)
     raise nodes.SkipNode

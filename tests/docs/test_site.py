@@ -150,6 +150,20 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_formulas_between_dollars_are_set_on_the_site():
+    """GitHub sets them by itself; the site needs the extension, and empty lines around blocks."""
+    assert "dollarmath" in (DOCS / "conf.py").read_text()
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"[^\n]\n\$\$|\$\$\n[^\n]", text), page.name
+        assert text.count("$") % 2 == 0, page.name
+
+
+def test_every_theory_page_has_a_formula_that_is_set():
+    for page in (DOCS / "theory").glob("*.md"):
+        assert re.search(r"^\s*```math|\$", page.read_text(), re.MULTILINE), page.name
+
+
 @pytest.mark.slow
 def test_the_site_builds_and_needs_no_network():
     pytest.importorskip("sphinx")
@@ -159,6 +173,9 @@ def test_the_site_builds_and_needs_no_network():
             r"<(?:script|img|link)[^>]*(?:src|href)=\"(https?:[^\"]*)", page.read_text()
         )
         assert not loaded, f"{page.name} loads {loaded}"
+        if page.parent.name == "theory":
+            prose = re.sub(r"<(code|pre|script).*?</\1>", "", page.read_text(), flags=re.DOTALL)
+            assert "$" not in re.sub(r"<[^>]*>", "", prose), page.name
         for target in re.findall(
             r"<(?:a|img)[^>]*(?:src|href)=\"([^\"#?:]+)[#?\"]", page.read_text()
         ):

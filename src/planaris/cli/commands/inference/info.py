@@ -21,6 +21,7 @@ from planaris.errors import MethodError
 
 TITLES = {
     "fields": "external fields",
+    "planar_with_fields": "planar, fields included",
     "non_planar_parts": "parts not planar",
     "genus_at_most": "genus, at most",
     "treewidth_at_most": "treewidth",
