@@ -79,7 +79,7 @@ cli-reference: .venv/.ready  ## regenerate docs/cli.md
 method-table: .venv/.ready  ## regenerate docs/methods.md and the names in the help
 	$(RUN)python tools/make_method_table.py
 
-pictures: .venv/.ready  ## regenerate the pictures of the ten-minute pages
+pictures: .venv/.ready  ## regenerate the pictures that pages of docs/howto end in
 	$(RUN)python tools/make_pictures.py
 
 docs: .venv/.docs-ready  ## the documentation site, under build/site

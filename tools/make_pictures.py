@@ -1,4 +1,4 @@
-"""Make the pictures that the ten-minute pages end in: `make pictures`."""
+"""Make the pictures that pages end in, by their own code: `make pictures`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def code_of(page: Path) -> tuple[str, str]:
 
 def main() -> None:
     """Run every page and keep its picture under the name that the page shows."""
-    for page in sorted(DOCS.glob("howto/ten-minutes-*.md")):
+    for page in sorted([*DOCS.glob("howto/ten-minutes-*.md"), DOCS / "howto" / "pictures.md"]):
         code, name = code_of(page)
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-c", code]
