@@ -28,13 +28,13 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="If the name of the file does not tell: {formats}.",
+        help="Format of the file, if its name does not tell: {formats}.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="Return what is proved by then; default: 60 for bounds."),
+    typer.Option(metavar="SECONDS", help="Stop then, with what is proved; default: 60 for bounds."),
 ]
 Out = Annotated[
     str, typer.Option("--out", "-o", metavar="FILE", help="Write the result here, not to stdout.")

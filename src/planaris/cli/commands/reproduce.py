@@ -36,13 +36,17 @@ Device = Annotated[
 def reproduce_figures(
     names: Names = None,
     every: Annotated[bool, typer.Option("--all", help="All figures.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A minute or so per figure.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer trials: a minute or so per figure.")
+    ] = False,
     jobs: Jobs = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Page and results.")] = Path("report"),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the page and the results.")
+    ] = Path("report"),
     data: Data = None,
     scheduler: Scheduler = None,
     device: Device = None,
-    list_figures: Annotated[bool, typer.Option("--list", help="Say what there is.")] = False,
+    list_figures: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
 ) -> None:
     """Compute the figures of four papers again and write a page; a killed run goes on."""
     from rich.console import Console

@@ -31,13 +31,13 @@ BEGIN, END = "<!-- selftest: begin -->", "<!-- selftest: end -->"
 
 def selftest(
     hours: Annotated[
-        float, typer.Option(help="How long to go on.", show_default="one minute")
+        float, typer.Option(help="How long to run.", show_default="one minute")
     ] = MINUTE,
     seed: Annotated[int, typer.Option(help="First seed of the random models.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.")] = 0,
     out: Annotated[str, typer.Option(help="Folder for models that fail.")] = "selftest-failures",
     model: Annotated[str | None, typer.Option(help="Check one model file only.")] = None,
-    write: Annotated[str | None, typer.Option(help="Markdown file whose table to renew.")] = None,
+    write: Annotated[str | None, typer.Option(help="Markdown file whose table to replace.")] = None,
 ) -> None:
     """Check planaris: against oracles, at its limits, under faults, on damaged input.
 

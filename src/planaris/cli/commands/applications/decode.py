@@ -18,7 +18,12 @@ def decode(
     shots: Shots,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="FILE", help="Predictions; by its name: 01, b8, …"),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where predictions go; format by its name: 01, b8, …",
+        ),
     ],
     ml: Annotated[
         bool, typer.Option("--ml", help="Most likely logical class, exact; default: matching.")
@@ -27,13 +32,20 @@ def decode(
         bool, typer.Option("--llr", help="Write log P(0) - log P(1) as text; implies --ml.")
     ] = False,
     drop: Annotated[
-        str, typer.Option(metavar="WHAT", help="'smallest': leave out what is not planar.")
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="'smallest': leave out unlikely mechanisms until the graph is planar.",
+        ),
     ] = "never",
     shot_format: ShotFormat = None,
     out_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="If the name of FILE does not tell.")
+        str | None,
+        typer.Option(metavar="FORMAT", help="Format of FILE, if its name does not tell."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: all processors.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; default: all processors.")
+    ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="A GPU for --ml: 'cuda'.")
     ] = None,

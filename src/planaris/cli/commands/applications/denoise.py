@@ -24,7 +24,12 @@ class How(StrEnum):
 
 
 Image = Annotated[Path, typer.Argument(metavar="IMAGE", help="Binary or grey image.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Clean image.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Where the clean image goes; default: IMAGE-clean.png."
+    ),
+]
 Guide = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Picture of the same scene: labels may change at its edges."),

@@ -16,11 +16,16 @@ def fit_noise(
     model: Dem,
     shots: Shots,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the fitted model.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write the fitted detector error model."),
     ] = None,
     shot_format: ShotFormat = None,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Of the likelihood.")] = 100,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: all processors.")] = None,
+    max_iterations: Annotated[
+        int, typer.Option(min=1, help="Steps of the search for the largest likelihood.")
+    ] = 100,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; default: all processors.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Fit the probabilities of a detector error model to shots, by exact maximum likelihood.

@@ -11,7 +11,7 @@ from planaris.cli.options import Json
 
 
 def segment(
-    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="What to segment.")],
+    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Image to segment.")],
     box: Annotated[
         str | None,
         typer.Option(
@@ -25,12 +25,14 @@ def segment(
     crf: Annotated[
         Path | None, typer.Option(metavar="NPZ", help="CRF written by PlanarCRF.save.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder.")] = Path(),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files.")
+    ] = Path(),
     max_side: Annotated[
         int, typer.Option(min=1, metavar="PIXELS", help="Work on an image no larger than this.")
     ] = 200,
     samples: Annotated[int, typer.Option(min=1, help="Exact samples for the uncertainty.")] = 16,
-    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     json: Json = False,
 ) -> None:
     """Cut the foreground out of an image, and say how sure that is.

@@ -34,7 +34,7 @@ def info(
     file: ModelFile,
     evidence: Evidence = None,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="Say whether this method fits, too.")
+        str, typer.Option(metavar="METHOD", help="Also tell whether this method fits.")
     ] = "auto",
     time_limit: Annotated[
         float | None,
@@ -45,7 +45,7 @@ def info(
     json: Json = False,
     certificate: Certificate = None,
 ) -> None:
-    """Say what a model is: size, planarity, genus, treewidth, parts, and what fits it.
+    """Describe a model: size, planarity, genus, treewidth, parts, and methods that fit it.
 
     Exact methods are those that fit the whole model; without one its parts may still be solved
     exactly, or answers are intervals. The certificate is a plane rotation system, or a

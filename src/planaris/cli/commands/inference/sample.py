@@ -29,7 +29,8 @@ def sample_states(
     evidence: Evidence = None,
     method: Annotated[str, method_option("sample")] = "auto",
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Give up then; default: never.")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Give up after this time; default: never."),
     ] = None,
     genus: Genus = None,
     prove: Prove = False,
