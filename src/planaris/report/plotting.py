@@ -249,17 +249,21 @@ def _rigid(axes: Any, model: IsingModel, where: FloatArray, found: RigidEdges) -
 def _marginals(axes: Any, model: IsingModel, where: FloatArray, found: Marginals) -> Any:
     nodes, edges = found.nodes, found.edges
     up = np.asarray(nodes if isinstance(nodes, np.ndarray) else [t[-1] for t in nodes])
+    kind = "exact" if found.exact else "estimated"
+    even, shape = bool(np.allclose(up, 0.5)), drawn_shape(where)
+    if shape is not None and model.num_spins > LARGE and not even:
+        image = axes.imshow(up.reshape(shape), cmap="coolwarm", vmin=0.0, vmax=1.0)
+        axes.figure.colorbar(image, ax=axes, shrink=0.7, label="P(spin = +1)")
+        return _finish(axes, f"marginals, {kind}")
     if isinstance(edges, np.ndarray) and len(edges):
         limits = {"cmap": "viridis", "clim": (0.0, 1.0)}
         lines = _lines(axes, where, model.edges, edges, linewidths=1.6, **limits)
         axes.figure.colorbar(lines, ax=axes, shrink=0.7, label="P(ends alike)")
     else:
         _lines(axes, where, model.edges, colors=EDGE, linewidths=0.6)
-    even = bool(np.allclose(up, 0.5))
     dots = _dots(axes, where, model.num_spins, c=up, cmap="coolwarm", vmin=0.0, vmax=1.0)
     if not even:
         axes.figure.colorbar(dots, ax=axes, shrink=0.7, label="P(spin = +1)")
-    kind = "exact" if found.exact else "estimated"
     return _finish(axes, f"marginals, {kind}" + ("; P(spin = +1) = 1/2" if even else ""))
 
 

@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex
 import planaris as pl
 from planaris.errors import ModelError
 from planaris.report.pictures import BROKEN, DOWN, EDGE, WALL, new_figure
+from planaris.result import Marginals
 
 
 def results(model: pl.IsingModel) -> dict[str, object]:
@@ -59,6 +60,15 @@ def test_large_lattices_are_images():
     glass = pl.generate.spin_glass(70, 1)
     axes = pl.plot(glass, np.ones(glass.num_spins, dtype=np.int8))
     assert len(axes.images) == 1
+
+
+def test_marginals_of_large_images_are_images():
+    fields = np.random.default_rng(0).normal(size=(70, 70))
+    model = pl.IsingModel.from_image(fields, 0.1, 0.1)
+    nodes = np.linspace(0, 1, 4900)
+    found = Marginals(method="by hand", nodes=nodes, edges=np.zeros(model.num_edges))
+    (image,) = pl.plot(model, found).images
+    np.testing.assert_array_equal(image.get_array().ravel(), nodes)
 
 
 def lines_of(axes, colour):
