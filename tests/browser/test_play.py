@@ -352,15 +352,15 @@ def test_log_z_has_curves_over_temperature(play):
     play.look(lambda: "up to 2,500 spins" in play.page.inner_text("#legend"))
 
 
-@pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "shown"),
+    ("kind", "shown", "dark"),
     [
-        ("square", "ground-state"),
-        ("torus", "sample"),
-        ("square", "marginals"),
-        ("triangular", "domain-wall"),
-        ("honeycomb", "log-partition"),
+        ("square", "ground-state", False),
+        ("square", "ground-state", True),
+        ("torus", "sample", False),
+        ("square", "marginals", False),
+        ("triangular", "domain-wall", True),
+        ("honeycomb", "log-partition", True),
     ],
 )
 def test_png_and_svg_are_the_picture(visit, server, kind, shown, dark, tmp_path):
