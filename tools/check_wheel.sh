@@ -7,9 +7,11 @@
 # tests out. DIST=folder keeps the archive and the wheel there, and takes them from there the next time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-python=$(command -v "${PYTHON:-python3}")
+# The program itself, not a shim of pyenv's, which needs more of the PATH than there is below.
+program() { "$1" -c 'import sys; print(sys.executable)'; }
+python=$(program "${PYTHON:-python3}")
 others=()
-for other in ${PYTHONS:-}; do others+=("$(command -v "$other")"); done
+for other in ${PYTHONS:-}; do others+=("$(program "$other")"); done
 work=$(mktemp -d)
 trap "'$(command -v rm)' -rf '$work'" EXIT
 pip() { python -m pip --disable-pip-version-check "$@"; }
