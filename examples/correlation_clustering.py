@@ -46,14 +46,16 @@ def main(
     left.add_collection(LineCollection(list(lines[answers < 0]), colors=BROKEN, linewidths=1.2))
     left.scatter(x, y, c="#dddddd", edgecolors=DOWN, s=14, zorder=3)
     left.set_title('what was answered: "different" is red')
-    shades = LineCollection(list(lines), array=sure, cmap="magma", linewidths=1.2)
+    shades = LineCollection(
+        list(lines), array=sure, cmap="coolwarm_r", linewidths=1.2, clim=(0.5, 1)
+    )
     right.add_collection(shades)
     right.scatter(x, y, c=np.where(spins > 0, UP, DOWN), edgecolors=DOWN, s=20, zorder=3)
     missed = spins != truth
-    right.scatter(x[missed], y[missed], marker="x", c=BROKEN, s=40, zorder=4, label="wrong")
+    right.scatter(x[missed], y[missed], marker="x", c="black", s=40, zorder=4, label="wrong")
     right.set_title("best clusters; edges by certainty")
-    right.legend(loc="lower left")
-    figure.colorbar(shades, ax=right, shrink=0.8)
+    right.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False)
+    figure.colorbar(shades, ax=right, shrink=0.8, label="probability of the more likely relation")
     for axes in (left, right):
         axes.set_aspect("equal")
         axes.set_axis_off()
