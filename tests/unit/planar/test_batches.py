@@ -182,6 +182,13 @@ def test_rows_that_time_does_not_suffice_for_are_intervals(
         plan.marginals(couplings, time_limit=3.0)
 
 
+def test_nothing_is_dissected_once_the_time_is_over() -> None:
+    plan = pl.plan(pl.generate.square_lattice(30))
+    found = plan.log_partition(np.ones(plan.num_edges), time_limit=0.0)
+    assert found.status == "time_limit"
+    assert "elimination" not in vars(plan.evaluator)
+
+
 def test_results_are_a_sequence() -> None:
     plan = pl.plan((2, [(0, 1)]))
     found = plan.log_partition([[0.0], [1.0], [2.0]])

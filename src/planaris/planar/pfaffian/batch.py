@@ -237,22 +237,21 @@ def _as_log_partitions(
     values = rows.log_sum + (rows.constant + log_2)
     errors = SAFETY * rows.error + EPSILON * (rows.size + 8.0 + np.abs(values))
 
-    models = evaluator.models
-    stats: Stats = {"precision": "double"}
-    if models is not None:
-        stats |= {
-            "largest_front": models.largest_front,
-            "multiplications": models.multiplications,
-        }
-
     def make(k: int) -> LogPartition:
         if k in singles:
             return singles[k]
-        route = int(rows.route[k])
+        route, models = int(rows.route[k]), evaluator.models
+        assert models is not None, "they evaluated the row"
+        stats: Stats = {
+            "precision": "double",
+            "largest_front": models.largest_front,
+            "multiplications": models.multiplications,
+            "gauge": GAUGES[route],
+        }
         return evaluator.around(
             float(values[k]),
             float(errors[k]),
-            {**stats, "gauge": GAUGES[route]},
+            stats,
             certificate=evaluator.certificate(couplings[k]),
             excess=float(rows.log_sum[k]) + log_2 if route > 1 else None,
         )
