@@ -125,8 +125,9 @@ class _Search:
         callback: Callback | None,
     ) -> None:
         self.model, self.budget, self.callback = model, budget, callback
-        label = np.empty(model.num_spins, dtype=np.int64)
-        for k, spins in enumerate(clusters):
+        large = [spins for spins in clusters if len(spins) > 1]
+        label = len(large) + np.arange(model.num_spins)  # of spins alone: their own
+        for k, spins in enumerate(large):
             label[spins] = k
         u, v = model.edges[:, 0], model.edges[:, 1]
         inside = label[u] == label[v]
@@ -137,31 +138,24 @@ class _Search:
         self.lower, self.sweeps = -math.inf, 0
         self.means = np.zeros(model.num_spins)
         self.used = model.fields
-        self.singles, self.clusters, self.members = self._split(clusters, label, inside)
+        self.singles, self.clusters, self.members = self._split(large, label, inside)
 
     def _split(
-        self, clusters: list[LongArray], label: LongArray, inside: FloatArray
+        self, large: list[LongArray], label: LongArray, inside: FloatArray
     ) -> tuple[list[LongArray], list[Core], list[LongArray]]:
         """Return the single spins, by colour, the larger cores, and the edges of each."""
         model = self.model
-        owner = np.where(inside, label[model.edges[:, 0]], len(clusters))
+        owner = np.where(inside, label[model.edges[:, 0]], len(large))
         order = np.argsort(owner, kind="stable")
-        ends = np.searchsorted(owner[order], np.arange(len(clusters) + 1))
-        alone = np.zeros(model.num_spins, dtype=bool)
+        ends = np.searchsorted(owner[order], np.arange(len(large) + 1))
         rim = np.asarray(model.fields != 0)
         rim[self.between.ravel()] = True
-        large, edges = [], []
-        for k, spins in enumerate(clusters):
-            if len(spins) == 1:
-                alone[spins] = True
-                continue
-            members = order[ends[k] : ends[k + 1]]
-            large.append(make_core(model, spins, members, rim))
-            edges.append(members)
-        single = np.asarray(alone, dtype=bool)
+        edges = [order[ends[k] : ends[k + 1]] for k in range(len(large))]
+        cores = [make_core(model, *one, rim) for one in zip(large, edges, strict=True)]
+        single = label >= len(large)
         between = single[model.edges[:, 0]] & single[model.edges[:, 1]]
         classes = colour_classes(model.num_spins, model.edges[between])
-        return [members[single[members]] for members in classes], large, edges
+        return [members[single[members]] for members in classes], cores, edges
 
     def pairs(self) -> FloatArray:
         """Return E s_u s_v of all edges in the best distribution."""
@@ -253,6 +247,7 @@ def _starts(
 
 
 def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int) -> list[LongArray]:
+    """Return the clusters; spins in none of them are alone."""
     n = model.num_spins
     if not isinstance(clusters, str):
         given = [np.asarray(c, dtype=np.int64) for c in clusters]
@@ -262,7 +257,7 @@ def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int)
             raise MethodError(msg)
         return given
     if clusters == "spins":
-        return [np.array([v]) for v in range(n)]
+        return []
     if clusters not in ("trees", "width", "planar"):
         msg = f"`clusters` must be 'spins', 'trees', 'width', 'planar' or a list, got {clusters!r}"
         raise MethodError(msg)
