@@ -8,8 +8,8 @@ namespace planaris {
 namespace {
 
 constexpr int32_t kGenerators = 24;
-constexpr int64_t kWork = 4000;  // half-edges looked at per edge, before it is given up
-constexpr int32_t kLongest = 32;
+constexpr int64_t kWork = 8000;  // half-edges looked at per edge, before it is given up
+constexpr int32_t kLongest = 64;
 constexpr int kHoles = 8;  // generators, beside those of edges left out, that may have relations
 
 using Class = std::array<int16_t, kGenerators>;
@@ -178,9 +178,10 @@ class ClassSearch {
     return sum;
   }
 
-  // Half of the faces of a graph on a torus are hardly longer than the mean.
+  // Half of the faces of a graph on a torus are hardly longer than the mean, and holes of diluted
+  // lattices have all lengths, with gaps between the longest.
   bool is_hopeless(int32_t idle) const {
-    return idle > 3 || (length_ >= 8 && 2 * waiting_.size() > outside_.size());
+    return idle > std::max(3, length_ / 4) || (length_ >= 8 && 2 * waiting_.size() > outside_.size());
   }
 
   // An edge gets the class of a path of known edges that closes a short cycle with it.

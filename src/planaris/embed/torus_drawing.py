@@ -97,7 +97,7 @@ def embedding_on_torus(
         if steps is None:
             length += 1
         elif flat is not None:
-            core = _merge(core, ends, flat).reduced(num_vertices)
+            core, length = _merge(core, ends, flat).reduced(num_vertices), 3  # cycles got shorter
         else:
             drawn = _rotate(count, ends, steps, kept, left_out)
             found = _expand(pairs, num_vertices, core, drawn)

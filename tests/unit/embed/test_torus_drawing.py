@@ -61,6 +61,14 @@ def test_diluted_lattices_with_shuffled_numbers(lattice: str, share: float, seed
         assert set(found.face_lengths.tolist()) == {lengths[lattice]}
 
 
+@pytest.mark.parametrize(("side", "seed"), [(24, 6), (40, 1)])
+def test_honeycombs_without_a_quarter_of_their_edges(side: int, seed: int) -> None:
+    # Parts that hang on two vertices make cycles longer than they are without them.
+    found = embedding_on_torus(*diluted(honeycomb(side, side), 0.25, seed))
+    assert found is not None
+    assert found.genus == 1
+
+
 def test_parts_that_hang_on_two_vertices() -> None:
     # A prism over a triangle instead of an edge: not reduced in series and parallel.
     edges, count = torus_lattice(8, 9).edges.tolist(), 72
