@@ -14,6 +14,7 @@ void bind_elimination(nb::module_& m);
 void bind_embedding(nb::module_& m);
 void bind_forest(nb::module_& m);
 void bind_frontier(nb::module_& m);
+void bind_heaviest_forest(nb::module_& m);
 void bind_homology(nb::module_& m);
 void bind_short_faces(nb::module_& m);
 void bind_matching(nb::module_& m);
@@ -53,6 +54,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_embedding(m);
   planaris::bindings::bind_forest(m);
   planaris::bindings::bind_frontier(m);
+  planaris::bindings::bind_heaviest_forest(m);
   planaris::bindings::bind_homology(m);
   planaris::bindings::bind_short_faces(m);
   planaris::bindings::bind_matching(m);

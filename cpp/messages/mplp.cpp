@@ -10,11 +10,15 @@ namespace planaris {
 
 namespace {
 
-std::vector<double> turn(const std::vector<double>& table, int32_t rows, int32_t columns) {
-  std::vector<double> out(table.size());
+void turn(std::span<const double> table, int32_t rows, int32_t columns, std::span<double> out) {
   for (int32_t a = 0; a < rows; ++a) {
     for (int32_t b = 0; b < columns; ++b) out[b * rows + a] = table[a * columns + b];
   }
+}
+
+std::vector<double> turned_table(std::span<const double> table, int32_t rows, int32_t columns) {
+  std::vector<double> out(table.size());
+  turn(table, rows, columns, out);
   return out;
 }
 
@@ -32,7 +36,7 @@ inline void lower_by_row(double* __restrict out, const double* __restrict row, d
 MessagePassing::MessagePassing(std::vector<int32_t> cardinalities,
                                std::span<const double> node_energies,
                                std::span<const int32_t> edges,
-                               std::span<const double> edge_energies)
+                               std::span<const double> edge_energies, Control& control)
     : cards_(std::move(cardinalities)) {
   offsets_.push_back(0);
   for (int32_t k : cards_) {
@@ -47,28 +51,62 @@ MessagePassing::MessagePassing(std::vector<int32_t> cardinalities,
   incident_.resize(cards_.size());
   behind_.resize(cards_.size());
   ahead_.resize(cards_.size());
-  size_t at = 0;
+  std::vector<std::array<int32_t, 2>> degree(cards_.size());
+  int64_t room = 0;
+  size_t entries = 0;
   for (size_t k = 0; k + 1 < edges.size(); k += 2) {
     const int32_t u = edges[k], v = edges[k + 1];
     if (u < 0 || u >= v || v >= num_variables()) throw std::invalid_argument("edges must be u < v");
-    const size_t size = static_cast<size_t>(cards_[u]) * cards_[v];
-    if (at + size > edge_energies.size()) throw std::invalid_argument("edge tables are too short");
-    const auto table = edge_energies.subspan(at, size);
-    const int32_t e = add_edge(u, v, {table.begin(), table.end()});
-    edges_[e].given.assign(table.begin(), table.end());
+    ++degree[u][0];
+    ++degree[v][1];
+    room += room_of(u, v);
+    entries += static_cast<size_t>(cards_[u]) * cards_[v];
+    if (entries > edge_energies.size()) throw std::invalid_argument("edge tables are too short");
+  }
+  if (entries < edge_energies.size()) throw std::invalid_argument("edge tables are too long");
+  for (size_t i = 0; i < cards_.size(); ++i) {
+    control.spend(32);
+    incident_[i].reserve(degree[i][0] + degree[i][1]);
+    ahead_[i].reserve(degree[i][0]);
+    behind_[i].reserve(degree[i][1]);
+  }
+  numbers_.reserve(room);
+  edges_.reserve(edges.size() / 2);
+  size_t at = 0;
+  for (size_t k = 0; k + 1 < edges.size(); k += 2) {
+    const int32_t u = edges[k], v = edges[k + 1];
+    const size_t size = static_cast<size_t>(cards_[u]) * cards_[v], from = numbers_.size();
+    control.spend(static_cast<int64_t>(4 * size) + 32);
+    numbers_.resize(from + room_of(u, v));  // there is room: nothing moves
+    add_edge(u, v, edge_energies.subspan(at, size), std::span(numbers_).subspan(from));
     at += size;
   }
-  if (at != edge_energies.size()) throw std::invalid_argument("edge tables are too long");
   set_alive(std::vector<uint8_t>(num_labels(), 1));
 }
 
-int32_t MessagePassing::add_edge(int32_t u, int32_t v, std::vector<double> table) {
+int64_t MessagePassing::room_of(int32_t u, int32_t v) const {
+  return 3 * static_cast<int64_t>(cards_[u]) * cards_[v] + cards_[u] + cards_[v];
+}
+
+int32_t MessagePassing::add_edge(int32_t u, int32_t v, std::span<const double> energies,
+                                 std::span<double> room) {
+  const size_t rows = cards_[u], columns = cards_[v], size = rows * columns;
   Edge edge;
   edge.ends = {u, v};
-  edge.turned = turn(table, cards_[u], cards_[v]);
-  edge.table = std::move(table);
-  edge.message[0].assign(cards_[u], 0);
-  edge.message[1].assign(cards_[v], 0);
+  if (room.empty()) {
+    edge.own.assign(room_of(u, v), 0.0);
+    room = edge.own;
+  }
+  edge.table = room.subspan(size, size);
+  edge.turned = room.subspan(2 * size, size);
+  edge.message[0] = room.subspan(3 * size, rows);
+  edge.message[1] = room.subspan(3 * size + rows, columns);
+  if (!energies.empty()) {
+    edge.given = room.first(size);
+    std::copy(energies.begin(), energies.end(), edge.given.begin());
+    std::copy(energies.begin(), energies.end(), edge.table.begin());
+    turn(edge.table, cards_[u], cards_[v], edge.turned);
+  }
   const int32_t e = num_edges();
   edges_.push_back(std::move(edge));
   incident_[u].push_back(e);
@@ -150,7 +188,7 @@ void MessagePassing::push(int32_t i, const std::vector<int32_t>& edges, double s
   const double rest = 1 - share * static_cast<double>(edges.size());
   for (int32_t e : edges) {
     Edge& edge = edges_[e];
-    auto& message = edge.message[edge.ends[1] == i];
+    const auto message = edge.message[edge.ends[1] == i];
     for (int32_t a = 0; a < cards_[i]; ++a) {
       if (belief[a] < kInfinity) message[a] -= share * belief[a];
     }
@@ -210,6 +248,11 @@ double MessagePassing::run(int32_t rounds, double tolerance, Control& control) {
     return kInfinity;
   }
   return plain_bound(control);
+}
+
+// To go through all labels of a variable, with its edges.
+int64_t MessagePassing::steps(int32_t variable) const {
+  return 4 + 2 * cards_[variable] * static_cast<int64_t>(incident_[variable].size() + 1);
 }
 
 int64_t MessagePassing::steps(const Triplet& triplet) const {
@@ -276,9 +319,9 @@ void MessagePassing::update_triplet(Triplet& t) {
     fill_residual(edges_[t.edge[k]], own[k]);
     for (size_t p = 0; p < own[k].size(); ++p) own[k][p] -= t.given[k][p];
   }
-  turned[0] = turn(own[0], n[0], n[1]);  // [1][0]
-  turned[1] = turn(own[1], n[0], n[2]);  // [2][0]
-  turned[2] = turn(own[2], n[1], n[2]);  // [2][1]
+  turned[0] = turned_table(own[0], n[0], n[1]);  // [1][0]
+  turned[1] = turned_table(own[1], n[0], n[2]);  // [2][0]
+  turned[2] = turned_table(own[2], n[1], n[2]);  // [2][1]
   for (int k = 0; k < 3; ++k) {
     if (k == 0) min_plus(own[1], turned[2], n[0], n[2], n[1], through);
     if (k == 1) min_plus(own[0], own[2], n[0], n[1], n[2], through);
@@ -322,7 +365,7 @@ bool MessagePassing::add_triplet(int32_t a, int32_t b, int32_t c) {
     const int32_t u = v[kEnds[k][0]], w = v[kEnds[k][1]];
     const size_t size = static_cast<size_t>(cards_[u]) * cards_[w];
     t.edge[k] = find_edge(u, w);
-    if (t.edge[k] < 0) t.edge[k] = add_edge(u, w, std::vector<double>(size, 0.0));
+    if (t.edge[k] < 0) t.edge[k] = add_edge(u, w, {}, {});
     t.given[k].assign(size, 0.0);
   }
   triplets_.push_back(std::move(t));

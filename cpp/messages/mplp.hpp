@@ -10,6 +10,7 @@
 // MPLP block step (Sontag et al. 2008). Every step keeps or raises the bound.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,7 +23,9 @@ class MessagePassing {
  public:
   // edges: pairs u < v, each once; tables: u the slow axis.
   MessagePassing(std::vector<int32_t> cardinalities, std::span<const double> node_energies,
-                 std::span<const int32_t> edges, std::span<const double> edge_energies);
+                 std::span<const int32_t> edges, std::span<const double> edge_energies,
+                 Control& control);
+  MessagePassing(MessagePassing&&) = default;
 
   int32_t num_variables() const { return static_cast<int32_t>(cards_.size()); }
   int32_t num_edges() const { return static_cast<int32_t>(edges_.size()); }
@@ -34,10 +37,10 @@ class MessagePassing {
   double run(int32_t rounds, double tolerance, Control& control);
 
   // The bound with all rounding charged against it: certainly no more than the minimum.
-  double safe_bound() const;
+  double safe_bound(Control& control) const;
 
   // A state: variables in order, each at its best given those before and the messages.
-  std::vector<int32_t> decode() const;
+  std::vector<int32_t> decode(Control& control) const;
 
   // Sets single variables to their best label until none gains; energies as given.
   void improve(std::vector<int32_t>& state, Control& control) const;
@@ -64,17 +67,23 @@ class MessagePassing {
 
  private:
   struct Edge {
-    std::vector<int32_t> ends;           // u, v
-    std::vector<double> given;           // f_e, u slow; empty: zero
-    std::vector<double> table, turned;   // f_e + triplets, u slow and v slow
-    std::vector<double> message[2];      // to u, to v
+    std::array<int32_t, 2> ends;      // u, v
+    std::vector<double> own;          // memory of an edge that came later
+    std::span<double> given;          // f_e, u slow; empty: zero
+    std::span<double> table, turned;  // f_e + triplets, u slow and v slow
+    std::span<double> message[2];     // to u, to v
+    Edge() = default;
+    Edge(Edge&&) = default;
+    Edge& operator=(Edge&&) = default;
   };
   struct Triplet {
     int32_t variable[3], edge[3];        // edges 01, 02, 12
     std::vector<double> given[3];        // l_t->e, shaped like the edges
   };
   int32_t find_edge(int32_t u, int32_t v) const;
-  int32_t add_edge(int32_t u, int32_t v, std::vector<double> table);
+  // Numbers of an edge, the first of them those of its table as given.
+  int64_t room_of(int32_t u, int32_t v) const;
+  int32_t add_edge(int32_t u, int32_t v, std::span<const double> energies, std::span<double> room);
   bool pull(int32_t variable, const std::vector<int32_t>& edges);
   void push(int32_t variable, const std::vector<int32_t>& edges, double share);
   void spread(int32_t variable);
@@ -82,6 +91,7 @@ class MessagePassing {
   void update_triplet(Triplet& triplet);
   double plain_bound(Control& control) const;
   int64_t steps(const Triplet& triplet) const;
+  int64_t steps(int32_t variable) const;
   double edge_minimum(const Edge& edge) const;
   void fill_residual(const Edge& edge, std::vector<double>& out) const;
 
@@ -89,6 +99,7 @@ class MessagePassing {
   std::vector<int64_t> offsets_;
   std::vector<double> energy_, belief_;  // f_i and b_i
   std::vector<uint8_t> alive_;
+  std::vector<double> numbers_;  // of all edges that there were from the beginning
   std::vector<Edge> edges_;
   std::vector<std::vector<int32_t>> incident_, behind_, ahead_;
   std::vector<Triplet> triplets_;

@@ -17,7 +17,7 @@ inline double lowered(double value, double size, int64_t terms) {
 
 }  // namespace
 
-double MessagePassing::safe_bound() const {
+double MessagePassing::safe_bound(Control& control) const {
   if (!feasible_) return kInfinity;
   double total = 0, size = 0;
   int64_t terms = 0;
@@ -27,6 +27,7 @@ double MessagePassing::safe_bound() const {
     ++terms;
   };
   for (int32_t i = 0; i < num_variables(); ++i) {
+    control.spend(steps(i));
     double best = kInfinity;
     for (int32_t a = 0; a < cards_[i]; ++a) {
       if (!alive_[offsets_[i] + a]) continue;
@@ -48,6 +49,7 @@ double MessagePassing::safe_bound() const {
   for (size_t e = 0; e < edges_.size(); ++e) {
     const Edge& edge = edges_[e];
     const int32_t u = edge.ends[0], v = edge.ends[1];
+    control.spend(8 + 2 * static_cast<int64_t>(edge.table.size() * (1 + triplets_of[e].size())));
     double best = kInfinity;
     for (int32_t a = 0; a < cards_[u]; ++a) {
       for (int32_t b = 0; b < cards_[v]; ++b) {
@@ -68,6 +70,7 @@ double MessagePassing::safe_bound() const {
     add(best);
   }
   for (const Triplet& t : triplets_) {
+    control.spend(steps(t));
     const int32_t* v = t.variable;
     const auto open = [&](int k, int64_t p) {
       const auto& given = edges_[t.edge[k]].given;
@@ -94,9 +97,10 @@ double MessagePassing::safe_bound() const {
   return lowered(total, size, terms);
 }
 
-std::vector<int32_t> MessagePassing::decode() const {
+std::vector<int32_t> MessagePassing::decode(Control& control) const {
   std::vector<int32_t> state(cards_.size(), 0);
   for (int32_t i = 0; i < num_variables(); ++i) {
+    control.spend(steps(i));
     double best = kInfinity;
     for (int32_t a = 0; a < cards_[i]; ++a) {
       if (!alive_[offsets_[i] + a]) continue;
@@ -129,8 +133,8 @@ void MessagePassing::improve(std::vector<int32_t>& state, Control& control) cons
   for (int32_t i = 0; i < num_variables(); ++i) queue[i] = num_variables() - 1 - i;
   std::vector<double> energy;
   while (!queue.empty()) {
-    control.poll();
     const int32_t i = queue.back();
+    control.spend(steps(i));
     queue.pop_back();
     queued[i] = 0;
     energy.assign(&energy_[offsets_[i]], &energy_[0] + offsets_[i + 1]);
@@ -173,7 +177,7 @@ int64_t MessagePassing::forbid_beyond(double room) {
 
 std::vector<double> MessagePassing::messages() const {
   std::vector<double> out;
-  const auto add = [&](const std::vector<double>& values) {
+  const auto add = [&](std::span<const double> values) {
     for (double value : values) out.push_back(std::isfinite(value) ? value : 0.0);
   };
   for (const Edge& edge : edges_) {

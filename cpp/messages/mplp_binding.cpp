@@ -8,9 +8,8 @@ namespace {
 class Messages {
  public:
   Messages(In1<int32_t> cardinalities, In1<double> node_energies, In2<int32_t> edges,
-           In1<double> edge_energies)
-      : passing_({cardinalities.data(), cardinalities.data() + cardinalities.size()},
-                 flat(node_energies), flat(edges), flat(edge_energies)) {}
+           In1<double> edge_energies, Progress progress, double seconds)
+      : passing_(make(cardinalities, node_energies, edges, edge_energies, progress, seconds)) {}
 
   // (bound as computed, whether the time was enough)
   std::tuple<double, bool> run(int32_t rounds, double tolerance, Progress progress,
@@ -23,15 +22,28 @@ class Messages {
       return {0.0, false};
     }
   }
-  double safe_bound() const {
+  double safe_bound(Progress progress, double seconds) const {
+    Control control = make_control(progress, seconds);
     nb::gil_scoped_release release;
-    return passing_.safe_bound();
+    return passing_.safe_bound(control);
   }
-  Out1<int32_t> decode() const { return to_numpy(passing_.decode()); }
-  Out1<int32_t> improve(In1<int32_t> state) const {
+  Out1<int32_t> decode(Progress progress, double seconds) const {
+    Control control = make_control(progress, seconds);
+    std::vector<int32_t> labels;
+    {
+      nb::gil_scoped_release release;
+      labels = passing_.decode(control);
+      passing_.improve(labels, control);
+    }
+    return to_numpy(std::move(labels));
+  }
+  Out1<int32_t> improve(In1<int32_t> state, Progress progress, double seconds) const {
     std::vector<int32_t> labels(state.data(), state.data() + state.size());
-    Control control = make_control({});
-    passing_.improve(labels, control);
+    Control control = make_control(progress, seconds);
+    {
+      nb::gil_scoped_release release;
+      passing_.improve(labels, control);
+    }
     return to_numpy(std::move(labels));
   }
   Out1<uint8_t> alive() const { return to_numpy(std::vector<uint8_t>(passing_.alive())); }
@@ -62,6 +74,15 @@ class Messages {
   int32_t num_triplets() const { return passing_.num_triplets(); }
 
  private:
+  static MessagePassing make(In1<int32_t> cardinalities, In1<double> node_energies,
+                             In2<int32_t> edges, In1<double> edge_energies,
+                             const Progress& progress, double seconds) {
+    Control control = make_control(progress, seconds);
+    nb::gil_scoped_release release;
+    return {{cardinalities.data(), cardinalities.data() + cardinalities.size()},
+            flat(node_energies), flat(edges), flat(edge_energies), control};
+  }
+
   MessagePassing passing_;
 };
 
@@ -69,14 +90,16 @@ class Messages {
 
 void bind_mplp(nb::module_& m) {
   nb::class_<Messages>(m, "MessagePassing")
-      .def(nb::init<In1<int32_t>, In1<double>, In2<int32_t>, In1<double>>(),
+      .def(nb::init<In1<int32_t>, In1<double>, In2<int32_t>, In1<double>, Progress, double>(),
            nb::arg("cardinalities").noconvert(), nb::arg("node_energies").noconvert(),
-           nb::arg("edges").noconvert(), nb::arg("edge_energies").noconvert())
+           nb::arg("edges").noconvert(), nb::arg("edge_energies").noconvert(),
+           nb::arg("progress").none(), nb::arg("seconds"))
       .def("run", &Messages::run, nb::arg("rounds"), nb::arg("tolerance"),
            nb::arg("progress").none(), nb::arg("seconds"))
-      .def("safe_bound", &Messages::safe_bound)
-      .def("decode", &Messages::decode)
-      .def("improve", &Messages::improve, nb::arg("state").noconvert())
+      .def("safe_bound", &Messages::safe_bound, nb::arg("progress").none(), nb::arg("seconds"))
+      .def("decode", &Messages::decode, nb::arg("progress").none(), nb::arg("seconds"))
+      .def("improve", &Messages::improve, nb::arg("state").noconvert(),
+           nb::arg("progress").none(), nb::arg("seconds"))
       .def("alive", &Messages::alive)
       .def("set_alive", &Messages::set_alive, nb::arg("alive").noconvert())
       .def("forbid_beyond", &Messages::forbid_beyond, nb::arg("room"))

@@ -20,12 +20,12 @@ TEST_CASE("a chain is solved exactly") {
       for (int b = 0; b < 3; ++b) tables.push_back(std::abs(a - b));
     }
   }
-  MessagePassing passing({3, 3, 3}, nodes, edges, tables);
   Control control;
+  MessagePassing passing({3, 3, 3}, nodes, edges, tables, control);
   CHECK(std::abs(passing.run(20, 1e-12, control) - 2) < 1e-9);
-  CHECK(passing.safe_bound() <= 2);
-  CHECK(passing.safe_bound() > 2 - 1e-9);
-  auto state = passing.decode();
+  CHECK(passing.safe_bound(control) <= 2);
+  CHECK(passing.safe_bound(control) > 2 - 1e-9);
+  auto state = passing.decode(control);
   passing.improve(state, control);
   CHECK(state[0] == 0);
   CHECK(state[2] == 2);
@@ -36,35 +36,54 @@ TEST_CASE("a frustrated triangle needs its triplet") {
   const std::vector<double> differ{1, 0, 0, 1}, nodes(6, 0.0);
   std::vector<double> tables;
   for (int e = 0; e < 3; ++e) tables.insert(tables.end(), differ.begin(), differ.end());
-  MessagePassing passing({2, 2, 2}, nodes, edges, tables);
   Control control;
+  MessagePassing passing({2, 2, 2}, nodes, edges, tables, control);
   CHECK(passing.run(50, 0, control) < 1e-9);
   CHECK(passing.add_triplet(2, 0, 1));
   CHECK(!passing.add_triplet(0, 1, 2));
   passing.run(50, 1e-12, control);
-  CHECK(passing.safe_bound() > 1 - 1e-6);
-  CHECK(passing.safe_bound() <= 1);
+  CHECK(passing.safe_bound(control) > 1 - 1e-6);
+  CHECK(passing.safe_bound(control) <= 1);
 }
 
 TEST_CASE("hard constraints remove labels and states") {
   const std::vector<int32_t> edges{0, 1};
   const std::vector<double> nodes{0, 0, 1, 0}, only_equal{0, kInfinity, kInfinity, 0};
-  MessagePassing passing({2, 2}, nodes, edges, only_equal);
   Control control;
+  MessagePassing passing({2, 2}, nodes, edges, only_equal, control);
   passing.run(10, 1e-12, control);
-  CHECK(passing.decode() == (std::vector<int32_t>{1, 1}));
+  CHECK(passing.decode(control) == (std::vector<int32_t>{1, 1}));
   passing.set_alive(std::vector<uint8_t>{1, 0, 1, 1});
   passing.run(10, 1e-12, control);
   CHECK(passing.alive()[3] == 0);
-  CHECK(passing.safe_bound() > 1 - 1e-9);
-  CHECK(passing.safe_bound() <= 1);
+  CHECK(passing.safe_bound(control) > 1 - 1e-9);
+  CHECK(passing.safe_bound(control) <= 1);
   passing.set_alive(std::vector<uint8_t>{1, 0, 0, 1});
   CHECK(passing.run(10, 1e-12, control) == kInfinity);
-  CHECK(passing.safe_bound() == kInfinity);
+  CHECK(passing.safe_bound(control) == kInfinity);
 }
 
 TEST_CASE("broken arrays are refused") {
+  Control control;
   CHECK_THROWS_AS(MessagePassing({2, 2}, std::vector<double>(4), std::vector<int32_t>{1, 0},
-                                 std::vector<double>(4)),
+                                 std::vector<double>(4), control),
                   std::invalid_argument);
+}
+
+TEST_CASE("messages end where the time does") {
+  const std::vector<double> nodes(6, 0.0), tables(12, 1.0);
+  const std::vector<int32_t> edges{0, 1, 0, 2, 1, 2};
+  int looks = 0;
+  const auto late = [&](double) -> bool { throw DeadlinePassed(); };
+  const auto count = [&](double) { return ++looks > 0; };
+  Control ended(late, kInfinity, {1, 0.0}), watched(count, kInfinity, {1, 0.0}), control;
+  CHECK_THROWS_AS(MessagePassing({2, 2, 2}, nodes, edges, tables, ended), DeadlinePassed);
+  MessagePassing passing({2, 2, 2}, nodes, edges, tables, control);
+  passing.add_triplet(0, 1, 2);
+  CHECK_THROWS_AS(passing.safe_bound(ended), DeadlinePassed);
+  CHECK_THROWS_AS(passing.decode(ended), DeadlinePassed);
+  std::vector<int32_t> state(3, 0);
+  CHECK_THROWS_AS(passing.improve(state, ended), DeadlinePassed);
+  CHECK(passing.safe_bound(watched) <= 3);
+  CHECK(looks == 3 + 3 + 1);  // variables, edges, triplets
 }

@@ -34,8 +34,12 @@ class Compiler {
     place_.assign(n, -1);
   }
 
-  Program run() {
-    for (const int32_t v : order_) enter(v);
+  Program run(Control& control) {
+    for (const int32_t v : order_) {
+      const size_t before = program_.steps.size();
+      enter(v);
+      control.spend(static_cast<int64_t>(16 * (program_.steps.size() - before) + line_.size()));
+    }
     return std::move(program_);
   }
 
@@ -167,13 +171,13 @@ Side centre_after(const Program& program, int64_t at, Direction direction) {
 }  // namespace
 
 Program compile(const NetworkView& network, std::span<const int32_t> order,
-                std::span<const double> heights) {
-  Program drifting = Compiler(network, order, heights, false).run();
+                std::span<const double> heights, Control& control) {
+  Program drifting = Compiler(network, order, heights, false).run(control);
   const int64_t pairs = num_pairs(drifting);
   const bool swaps = std::any_of(drifting.steps.begin(), drifting.steps.end(),
                                  [](const Step& step) { return step.swap; });
   if (!swaps) return drifting;
-  Program kept = Compiler(network, order, heights, true).run();
+  Program kept = Compiler(network, order, heights, true).run(control);
   return num_pairs(kept) < pairs ? kept : drifting;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/control.hpp"
 #include "tensor/chain.hpp"
 
 namespace planaris::tensor {
@@ -50,7 +51,7 @@ struct Program {
 // neighbour; the others are brought next to it by swaps, and back where that takes fewer swaps in
 // all.
 Program compile(const NetworkView& network, std::span<const int32_t> order,
-                std::span<const double> heights);
+                std::span<const double> heights, Control& control);
 
 enum class Direction : uint8_t { kForward, kBackward };
 

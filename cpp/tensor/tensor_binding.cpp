@@ -72,14 +72,18 @@ void bind_tensor(nb::module_& m) {
 
   m.def(
       "sweep_program",
-      [](Ints cardinalities, In2<int32_t> edges, Ints order, In1<double> heights) {
+      [](Ints cardinalities, In2<int32_t> edges, Ints order, In1<double> heights,
+         Progress progress, double seconds) {
         const NetworkView network{{cardinalities.data(), cardinalities.size()}, {}, {},
                                   {edges.data(), edges.size()}, {}, {}};
+        Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return compile(network, {order.data(), order.size()}, {heights.data(), heights.size()});
+        return compile(network, {order.data(), order.size()}, {heights.data(), heights.size()},
+                       control);
       },
       nb::arg("cardinalities").noconvert(), nb::arg("edges").noconvert(),
-      nb::arg("order").noconvert(), nb::arg("heights").noconvert());
+      nb::arg("order").noconvert(), nb::arg("heights").noconvert(), nb::arg("progress").none(),
+      nb::arg("seconds"));
 
   m.def(
       "contract_network",

@@ -32,6 +32,13 @@ def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
     return _core.connected_components(num_vertices, edges)
 
 
+def heaviest_forest(
+    num_vertices: int, edges: IntArray, weights: FloatArray, budget: Budget
+) -> IntArray:
+    """Return the edges of a spanning forest of largest weight, in ascending order."""
+    return _core.heaviest_forest(num_vertices, edges, weights, *control(budget))
+
+
 def embed_drawing(
     num_vertices: int, edges: IntArray, positions: FloatArray
 ) -> tuple[str, tuple[int, int], IntArray, IntArray, IntArray]:

@@ -51,9 +51,12 @@ class Accuracy(NamedTuple):
     relative: float = 0.5
 
 
-def sweep_program(network: NetworkArrays, order: IntArray, heights: FloatArray) -> Program:
+def sweep_program(
+    network: NetworkArrays, order: IntArray, heights: FloatArray, budget: Budget
+) -> Program:
     """Return the steps of a line that passes the variables in this order."""
-    return _core.sweep_program(network.cardinalities, network.edges, order, heights)
+    arrays = (network.cardinalities, network.edges, order, heights)
+    return _core.sweep_program(*arrays, *control(budget))
 
 
 def contract(

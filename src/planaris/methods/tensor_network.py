@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from planaris import tensor
-from planaris.budget import Budget
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
 from planaris.methods.bounds import PATIENCE_SECONDS, interval
 from planaris.methods.registry import Method, Model, Question, Task
@@ -38,20 +38,21 @@ MISFITS = (MethodError, PrecisionError, TooLargeError, TimeLimitError)
 """Why an estimate may fail to come."""
 
 
-def short_sweep(model: Model) -> tensor.Sweep | None:
+def short_sweep(model: Model, budget: Budget = UNLIMITED) -> tensor.Sweep | None:
     """Return a sweep of a short line across a pairwise model, or None."""
     if isinstance(model, MarkovRandomField) and not model.is_pairwise:
         return None
     network = to_network(model)
-    sweep = tensor.plan_sweep(model, network)
+    with budget.required("no line across the model was planned"):
+        sweep = tensor.plan_sweep(model, network, budget)
     return sweep if sweep.width <= SHORT * network.num_variables**0.5 + 8 else None
 
 
 def estimate_value(model: Model, budget: Budget) -> LogPartition | str:
     """Return log Z by a tensor network, or why there is none ("": no short line)."""
-    if (sweep := short_sweep(model)) is None:
-        return ""
     try:
+        if (sweep := short_sweep(model, budget)) is None:
+            return ""
         return tensor.log_partition(model, prove=budget.prove, time_limit=budget, sweep=sweep)
     except MISFITS as reason:
         return f"none: {reason}"
@@ -96,7 +97,7 @@ def estimate_marginals(
 ) -> Marginals | None:
     """Return marginals by a tensor network, or None where it does not fit."""
     try:
-        if (sweep := short_sweep(model)) is not None:
+        if (sweep := short_sweep(model, budget)) is not None:
             return tensor.marginals(
                 model, tolerance=tolerance, prove=budget.prove, time_limit=budget, sweep=sweep
             )

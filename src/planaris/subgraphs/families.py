@@ -9,7 +9,8 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
-from planaris.kernels.graph import maximal_planar
+from planaris.kernels import graph as kernel
+from planaris.kernels.cuts import spins_from_disagreements
 from planaris.subgraphs.bias_model import BiasModel
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
@@ -149,7 +150,9 @@ def planar_family(
     while len(family) < most and (len(family) < least or not count.all()):
         noise = rng.random(bare.num_edges)
         order = np.argsort(turn + count - 0.3 * weight - 0.3 * noise, kind="stable")
-        chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
+        chosen = kernel.maximal_planar(
+            bare.num_spins, bare.edges, order, max_tests=tests, budget=budget
+        )
         budget.check()
         family.append(np.flatnonzero(chosen))
         count += chosen
@@ -162,7 +165,7 @@ def planar_family(
 # -- trees ----------------------------------------------------------------------------------
 
 
-def spanning_forest(bare: BiasModel, weight: FloatArray) -> LongArray:
+def spanning_forest(bare: BiasModel, weight: FloatArray, budget: Budget = UNLIMITED) -> LongArray:
     """Return a spanning forest of largest weight away from the apex, with all apex edges.
 
     >>> from planaris.models import IsingModel
@@ -173,28 +176,24 @@ def spanning_forest(bare: BiasModel, weight: FloatArray) -> LongArray:
     """
     field = bare.at_apex
     rest = np.flatnonzero(~field)
-    forest = rest[heaviest_forest(bare.num_spins, bare.edges[rest], weight[rest])]
+    forest = rest[heaviest_forest(bare.num_spins, bare.edges[rest], weight[rest], budget)]
     return np.sort(np.concatenate([forest, np.flatnonzero(field)]))
 
 
-def heaviest_forest(num_vertices: int, edges: IntArray, weights: FloatArray) -> LongArray:
-    """Return the edges of a spanning forest of largest weight; no two edges are parallel.
+def heaviest_forest(
+    num_vertices: int, edges: ArrayLike, weights: FloatArray, budget: Budget = UNLIMITED
+) -> LongArray:
+    """Return the edges of a spanning forest of largest weight, by Kruskal's algorithm.
+
+    Of edges that weigh the same the first ones are taken. ``TimeoutError`` when the time is over.
 
     >>> triangle = np.array([(0, 1), (1, 2), (0, 2)])
     >>> heaviest_forest(3, triangle, np.array([3.0, 1.0, 2.0])).tolist()
     [0, 2]
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    # csgraph reads zero as no edge, so ranks (from one, heaviest first) serve as costs: the
-    # forest is the same and its costs say which edges it has.
-    by_cost = np.argsort(-weights, kind="stable")
-    cost = np.empty(len(edges))
-    cost[by_cost] = np.arange(1, len(edges) + 1)
-    u, v = edges.reshape(-1, 2).T
-    forest = minimum_spanning_tree(coo_array((cost, (u, v)), shape=(num_vertices,) * 2).tocsr())
-    return np.sort(by_cost[forest.data.astype(np.int64) - 1])
+    pairs = np.ascontiguousarray(edges, dtype=np.int32).reshape(-1, 2)
+    height = np.ascontiguousarray(weights, dtype=np.float64)
+    return kernel.heaviest_forest(num_vertices, pairs, height, budget).astype(np.int64)
 
 
 def tree_family(
@@ -214,7 +213,7 @@ def tree_family(
     scale = np.abs(bare.couplings) / max(float(np.abs(bare.couplings).max(initial=0.0)), 1e-300)
     for _ in range(most):
         budget.check()
-        tree = spanning_forest(bare, -count + 0.5 * scale)
+        tree = spanning_forest(bare, -count + 0.5 * scale, budget)
         family.append(tree)
         count[tree] += 1
         if count[wanted].all():
@@ -268,21 +267,11 @@ def _forest_between(
     label: LongArray, edges: IntArray, inside: BoolArray, weight: FloatArray
 ) -> BoolArray:
     """Return edges of a heaviest spanning forest of the graph of clusters."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
     rest = np.flatnonzero(~inside)
     chosen = np.zeros(len(edges), dtype=bool)
-    if not len(rest):
-        return chosen
-    order = rest[np.argsort(-weight[rest], kind="stable")]
-    pairs = np.sort(label[edges[order]], axis=1)
-    # Of parallel edges the heaviest comes first; np.unique keeps the first.
-    _, first = np.unique(pairs, axis=0, return_index=True)
-    cost = first + 1.0
-    size = int(label.max()) + 1
-    graph = coo_array((cost, (pairs[first, 0], pairs[first, 1])), shape=(size, size)).tocsr()
-    chosen[order[minimum_spanning_tree(graph).data.astype(np.int64) - 1]] = True
+    if len(rest):
+        forest = heaviest_forest(int(label.max()) + 1, label[edges[rest]], weight[rest])
+        chosen[rest[forest]] = True
     return chosen
 
 
@@ -412,17 +401,12 @@ def colour_classes(num_spins: int, edges: IntArray) -> list[LongArray]:
     >>> [c.tolist() for c in colour_classes(4, square)]
     [[0, 2], [1, 3]]
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
+    spins, conflict = spins_from_disagreements(
+        num_spins, np.ascontiguousarray(edges), np.ones(len(edges), dtype=bool)
+    )
+    if conflict < 0:
+        return [found for found in map(np.flatnonzero, (spins > 0, spins < 0)) if len(found)]
     n, (u, v) = num_spins, edges.T.astype(np.int64)
-    # Two copies of every spin, joined crosswise: they meet where a cycle is odd.
-    rows, columns = np.concatenate([u, v]), np.concatenate([v, u]) + n
-    crossed = coo_array((np.ones(len(rows)), (rows, columns)), shape=(2 * n, 2 * n))
-    _, label = connected_components(crossed, directed=False)
-    if not np.any(label[:n] == label[n:]):
-        first = label[:n] < label[n:]
-        return [found for found in map(np.flatnonzero, (first, ~first)) if len(found)]
     classes, left = [], np.ones(n, dtype=bool)
     rng = np.random.default_rng(0)
     while left.any():

@@ -72,7 +72,10 @@ class Run:
         self.budget = budget
         self.model = model
         self.network: Network = to_network(model)
-        self.sweep: Sweep = plan_sweep(model, self.network) if sweep is None else sweep
+        with budget.required("no line across the model was planned"):
+            self.sweep = plan_sweep(model, self.network, budget) if sweep is None else sweep
+            crossing = crossing_sweep(self.network, budget) if self.is_cold() else None
+        self.sweeps = (self.sweep, self.sweep if crossing is None else crossing)
         self.first_level = 0
         self.in_pairs = False  # of doubles
         n = self.network.num_variables
@@ -89,8 +92,6 @@ class Run:
             "raise the limit",
         )
         self.max_bond = int(min(max_bond, math.sqrt(budget.bytes() / per_bond)))
-        crossing = crossing_sweep(self.network) if self.is_cold() else None
-        self.sweeps = (self.sweep, self.sweep if crossing is None else crossing)
 
     # -- contractions -----------------------------------------------------------------------
 

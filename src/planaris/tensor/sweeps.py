@@ -9,6 +9,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import eigsh
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels import tensor
 from planaris.models import IsingModel
 from planaris.tensor.network import Model, Network
@@ -48,11 +49,11 @@ class Sweep:
         return int(self.program.num_pairs)
 
 
-def plan_sweep(model: Model, network: Network) -> Sweep:
+def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sweep:
     """Choose how to sweep a model: along its lattice, its drawing, or orders of its graph.
 
     Every second strip is passed in the other direction, so that the line changes next to where
-    it changed last.
+    it changed last. ``TimeoutError`` when the time is over before.
 
     Examples
     --------
@@ -66,20 +67,23 @@ def plan_sweep(model: Model, network: Network) -> Sweep:
     n, edges = network.num_variables, network.arrays.edges
     lattice = Lattice.of(n, edges)
     if lattice is not None:
-        return lattice.sweep(network)
+        return lattice.sweep(network, budget)
+    budget.check()
     layers, ranks = _layers(n, edges)
-    sweeps = [_by_strips(network, layers, ranks, "layers")]
+    sweeps = [_by_strips(network, layers, ranks, "layers", budget)]
     for width in near_rows(n, edges):
         rows, columns = np.divmod(np.arange(n), width)
-        sweeps.append(_by_strips(network, rows, columns.astype(np.float64), "rows"))
+        sweeps.append(_by_strips(network, rows, columns.astype(np.float64), "rows", budget))
     if isinstance(model, IsingModel) and model.positions is not None:
-        sweeps += _of_drawing(network, model.positions.T.astype(np.float64), "drawing")
+        drawing = model.positions.T.astype(np.float64)
+        sweeps += _of_drawing(network, drawing, "drawing", budget)
+    budget.check()
     if n <= MOST_SPECTRAL:
-        sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral")
+        sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral", budget)
     return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
 
 
-def crossing_sweep(network: Network) -> Sweep | None:
+def crossing_sweep(network: Network, budget: Budget = UNLIMITED) -> Sweep | None:
     """Return the sweep of a lattice in the other direction; None for other graphs.
 
     >>> import planaris as pl
@@ -91,7 +95,7 @@ def crossing_sweep(network: Network) -> Sweep | None:
     lattice = Lattice.of(network.num_variables, network.arrays.edges)
     if lattice is None or min(lattice.shape) < 2:
         return None
-    return lattice.sweep(network, crossing=True)
+    return lattice.sweep(network, budget, crossing=True)
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class Lattice:
                 return cls((rows, columns), (bool(up.max() > 1), bool(across.max() > 1)))
         return None
 
-    def sweep(self, network: Network, *, crossing: bool = False) -> Sweep:
+    def sweep(self, network: Network, budget: Budget, *, crossing: bool = False) -> Sweep:
         """Return the sweep along the longer side, or the one that crosses it.
 
         Rings are folded: the variables of one half stand between those of the other.
@@ -154,7 +158,7 @@ class Lattice:
             heights = 2 * heights + strips % 2
             strips = strips // 2
         kind = "torus" if any(self.wraps) else "grid"
-        return _by_strips(network, strips, heights.astype(np.float64), kind)
+        return _by_strips(network, strips, heights.astype(np.float64), kind, budget)
 
 
 def folded(places: LongArray, length: int) -> LongArray:
@@ -209,24 +213,29 @@ def near_rows(num_variables: int, edges: IntArray) -> list[int]:
     return found
 
 
-def _by_strips(network: Network, strips: LongArray, heights: FloatArray, kind: str) -> Sweep:
+def _by_strips(
+    network: Network, strips: LongArray, heights: FloatArray, kind: str, budget: Budget
+) -> Sweep:
     """Pass strip after strip, up and down in turn."""
     key = np.where(strips % 2 == 0, heights, -heights)
     order = np.lexsort((key, strips)).astype(np.int32)
-    program = tensor.sweep_program(network.arrays, order, np.ascontiguousarray(heights, float))
+    places = np.ascontiguousarray(heights, float)
+    budget.check()
+    program = tensor.sweep_program(network.arrays, order, places, budget)
     return Sweep(program, kind)
 
 
-def _of_drawing(network: Network, drawing: FloatArray, kind: str) -> list[Sweep]:
+def _of_drawing(network: Network, drawing: FloatArray, kind: str, budget: Budget) -> list[Sweep]:
     """Return sweeps across a drawing (2 × variables): by strips, by few variables, by one."""
     found: list[Sweep] = []
     for axis in (0, 1) if drawing.size else ():
         along, across = drawing[axis], drawing[1 - axis]
-        found.append(_by_strips(network, _strips(along, network.arrays.edges), across, kind))
+        strips = _strips(along, network.arrays.edges)
+        found.append(_by_strips(network, strips, across, kind, budget))
         ranks = np.empty(len(along), dtype=np.int64)
         ranks[np.argsort(along, kind="stable")] = np.arange(len(along))
         for upward in (across, -across):
-            found += [_by_strips(network, ranks // few, upward, kind) for few in (1, 5)]
+            found += [_by_strips(network, ranks // few, upward, kind, budget) for few in (1, 5)]
     return found
 
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
+from planaris.budget import UNLIMITED
 from planaris.kernels.graph import (
     biconnected_components,
     connected_components,
     embed_drawing,
     find_kuratowski,
+    heaviest_forest,
     is_planar,
 )
 
@@ -24,6 +27,25 @@ def test_parallel_edges_form_one_block():
     assert count == 2
     assert block[0] == block[1] != block[2]
     assert articulation.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_forest_is_heavier(seed):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 9)), int(rng.integers(0, 20))
+    edges = rng.integers(0, n, (m, 2)).astype(np.int32)  # parallel edges and loops among them
+    weights = rng.integers(-3, 4, m).astype(float) if seed % 2 else rng.normal(size=m)
+    found = heaviest_forest(n, edges, weights, UNLIMITED)
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from(
+        (*ends, w) for ends, w in zip(edges.tolist(), weights, strict=True)
+    )
+    best = nx.maximum_spanning_tree(graph)
+    assert np.all(np.diff(found) > 0)
+    assert len(found) == best.number_of_edges()
+    assert weights[found].sum() == pytest.approx(best.size(weight="weight"))
+    assert nx.is_forest(nx.MultiGraph(edges[found].tolist())) if len(found) else True
 
 
 @pytest.mark.parametrize("n", [1_000_000])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import UNLIMITED, Budget
+from planaris.budget import UNLIMITED, Budget, control
 from planaris.errors import InfeasibleError, MethodError
 from planaris.kernels.relaxations import CycleCuts, MessagePassing, separate_cycles
 from planaris.models import MarkovRandomField
@@ -65,7 +65,7 @@ class LabelRelaxation:
         )
         cost = np.concatenate([nodes, tables[self.finite]])
         self.lp = GrowingLP(cost, np.zeros(count), np.ones(count), groups=groups)
-        self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
+        self.engine = MessagePassing(self.cards, nodes, self.edges, tables, *control(budget))
         self._add_local_rows(owner)
         self.state: LongArray = np.zeros(form.model.num_variables, dtype=np.int64)
         self.lower, self.energy = -np.inf, float(form.model.energy(self.state))
@@ -205,7 +205,7 @@ class LabelRelaxation:
         labels = np.array(
             [int(np.argmax(self.node(i))) for i in range(len(self.cards))], dtype=np.int32
         )
-        state = self.form.lift(self.engine.improve(labels))
+        state = self.form.lift(self.engine.improve(labels, *control(None)))
         energy = float(self.form.model.energy(state))
         if energy < self.energy:
             self.energy, self.state = energy, state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -38,17 +39,20 @@ class MessageSolver:
         self.budget = budget
         self.form = form
         variables, self.cards, nodes, self.edges, tables = form.arrays()
-        # Messages are made, bounded and decoded without a look at the clock.
+        # Not begun if there is no time to make, bound and decode messages.
         budget.reserve(ENTRY_SECONDS * len(tables)).check()
-        self.engine = MessagePassing(self.cards, nodes, self.edges, tables)
+        self.engine = MessagePassing(self.cards, nodes, self.edges, tables, *control(budget))
         self.num_variables = len(variables)
         self.scale = form.magnitude
         self.energy = np.inf
         self.state: LongArray = np.zeros(form.num_variables, dtype=np.int64)
         self.trace: list[dict[str, float]] = []
         self.rounds = 0
-        self.lower = self.bound()
-        self.offer(self.engine.improve(self.engine.decode()))
+        made = budget.seconds()
+        self.lower = self.bound(budget)
+        self.offer(self.engine.decode(*control(budget)))
+        self.answering = budget.seconds() - made
+        """Seconds that a bound and a state take, kept back while messages are passed."""
 
     def offer(self, labels: IntArray) -> None:
         """Take a state of the reduced problem if it is the best so far."""
@@ -57,29 +61,35 @@ class MessageSolver:
         if energy < self.energy:
             self.energy, self.state = energy, state
 
-    def bound(self) -> float:
+    def bound(self, budget: Budget) -> float:
         """Return the safe bound of the present messages and domains."""
-        return sum_below(self.form.base, self.engine.safe_bound(), -self.form.error)
+        safe = self.engine.safe_bound(*control(budget))
+        return sum_below(self.form.base, safe, -self.form.error)
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one."""
         return bool(self.energy - lower <= self.form.resolution(self.energy) or lower == np.inf)
 
     def sweep(self, rounds: int, tolerance: float) -> float:
-        """Pass messages, look for a state, shrink the domains; return the bound."""
-        self.engine.run(rounds, tolerance, *control(self.budget))
+        """Pass messages, look for a state, shrink the domains; return the bound.
+
+        Minus infinity where the time is over before.
+        """
+        self.engine.run(rounds, tolerance, *control(self.budget.reserve(self.answering)))
         self.rounds += rounds
-        bound = self.bound()
-        if bound < np.inf:
-            self.offer(self.engine.improve(self.engine.decode()))
-            bound = self.forbid(bound)
+        bound = -np.inf
+        with suppress(TimeoutError):
+            bound = self.bound(self.budget)
+            if bound < np.inf:
+                self.offer(self.engine.decode(*control(self.budget)))
+                bound = self.forbid(bound)
         return bound
 
     def forbid(self, bound: float) -> float:
         """Shrink the domains: a label that costs more than the gap is in no better state."""
         room = self.energy - bound + self.form.resolution(self.energy)
         if np.isfinite(room) and self.engine.forbid_beyond(room):
-            return max(bound, self.bound())
+            return max(bound, self.bound(self.budget))
         return bound
 
     def ascend(self, bound: float, *, rounds: int = 30, patience: int = 1) -> float:
@@ -149,7 +159,7 @@ class ProvingMessages(MessageSolver):
 
     def proved(self) -> float:
         """Return the bound of the present messages, which the proof holds."""
-        return self.form.lower_end(self.state, self.energy, min(self.lower, self.bound()))
+        return self.form.lower_end(self.state, self.energy, min(self.lower, self.bound(UNLIMITED)))
 
     def proof(self) -> LabelTree:
         """Return the present messages as a tree of one leaf."""

@@ -1,0 +1,99 @@
+"""The longest work between two looks at the clock, of every method on models that take longer.
+
+``python benchmarks/bench_stretches.py [--limit 1] [--repeats 3] [--least 10] [--only TEXT]`` runs
+every method of every verb on the models named in docs/reliability.md, with one thread, and prints
+the places that look at the clock after at least so many milliseconds of processor time.
+Where a stretch is long the call is repeated, and the least counts: other processes disturb.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from planaris import IsingModel, MarkovRandomField
+from planaris.methods import methods
+from planaris.selftest.interruptions.interrupts import cube, lattice
+from planaris.selftest.stretches import longest_stretches
+
+
+def complete(spins: int) -> IsingModel:
+    """Return a complete graph with normal couplings and fields."""
+    rng = np.random.default_rng(0)
+    edges = np.array([(u, v) for u in range(spins) for v in range(u)])
+    return IsingModel(edges, rng.normal(size=len(edges)), 0.1 * rng.normal(size=spins))
+
+
+def labelled(variables: int, labels: int, order: int, factors: int) -> MarkovRandomField:
+    """Return random tables of variables that lie near each other."""
+    rng = np.random.default_rng(1)
+    start = rng.integers(0, variables, factors)[:, None]
+    scopes = (start + np.argsort(rng.random((factors, 50)), axis=1)[:, :order]) % variables
+    tables = rng.normal(size=(factors, *([labels] * order)))
+    made: Any = [(tuple(s), t) for s, t in zip(scopes.tolist(), tables, strict=True)]
+    return MarkovRandomField([labels] * variables, made, log=True)
+
+
+def torus(side: int) -> IsingModel:
+    """Return a ±J torus."""
+    import planaris as pl
+
+    edges = pl.generate.torus(side).edges
+    return IsingModel(edges, np.random.default_rng(0).choice([-1.0, 1.0], len(edges)))
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "plane 400²": lambda: lattice(400),
+    "plane 300²": lambda: lattice(300),
+    "24² with fields": lambda: lattice(24, fields=True),
+    "150² with fields": lambda: lattice(150, fields=True),
+    "12³": lambda: cube(12),
+    "K150": lambda: complete(150),
+    "torus 100²": lambda: torus(100),
+    "14,000 variables": lambda: labelled(14_000, 3, 2, 40_000),
+    "500 variables, third order": lambda: labelled(500, 7, 3, 1_000),
+}
+
+
+def measure(name: str, verb: str, method: str, options: argparse.Namespace) -> dict[str, float]:
+    """Return the stretches of a call that are long in every repeat."""
+    found: dict[str, float] = {}
+    for k in range(options.repeats):
+        once = longest_stretches(MODELS[name](), verb, method, time_limit=options.limit)
+        once = {place: 1e3 * gap for place, gap in once.items() if 1e3 * gap > options.least}
+        found = once if k == 0 else {p: min(g, once[p]) for p, g in found.items() if p in once}
+        if not found:
+            break
+    return found
+
+
+def main() -> None:
+    """Measure, then print all places, the longest stretch first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit", type=float, default=1.0)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--least", type=float, default=10.0, help="milliseconds")
+    parser.add_argument("--only", default="", help="calls whose names contain this")
+    options = parser.parse_args()
+    longest: dict[str, tuple[float, str]] = {}
+    for name in MODELS:
+        for method, made in methods().items():
+            for verb in made.tasks:
+                call = f"{verb} {method} {name}"
+                if options.only not in call:
+                    continue
+                for place, gap in measure(name, verb, method, options).items():
+                    print(f"{gap:6.0f} ms  {place:60} {call}", flush=True)
+                    longest[place] = max(longest.get(place, (0.0, "")), (gap, call))
+    print("\nBy place:")
+    for place, (gap, call) in sorted(longest.items(), key=lambda item: -item[1][0]):
+        print(f"{gap:6.0f} ms  {place:60} {call}")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
