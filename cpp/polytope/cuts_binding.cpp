@@ -69,9 +69,10 @@ auto clique_rows(std::vector<Value> CliqueCuts::* member) {
 
 class Reduction {
  public:
-  Reduction(int32_t num_spins, In2<int32_t> edges, In1<double> couplings, bool keep_zero_edges)
+  Reduction(int32_t num_spins, In2<int32_t> edges, In1<double> couplings, bool keep_zero_edges,
+            Progress progress, double seconds)
       : num_spins_(num_spins), num_edges_(static_cast<int32_t>(couplings.size())) {
-    Control control = make_control({});
+    Control control = make_control(progress, seconds);
     nb::gil_scoped_release release;
     reduction_ = reduce_cut(num_spins, flat(edges), flat(couplings), keep_zero_edges, control);
   }
@@ -154,9 +155,9 @@ void bind_cuts(nb::module_& m) {
   m.def("separate_wheels", &separate_wheels_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"));
   nb::class_<Reduction>(m, "CutReduction")
-      .def(nb::init<int32_t, In2<int32_t>, In1<double>, bool>(), nb::arg("num_spins"),
-           nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),
-           nb::arg("keep_zero_edges"))
+      .def(nb::init<int32_t, In2<int32_t>, In1<double>, bool, Progress, double>(),
+           nb::arg("num_spins"), nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),
+           nb::arg("keep_zero_edges"), nb::arg("progress").none(), nb::arg("seconds"))
       .def_prop_ro("num_spins", &Reduction::num_spins)
       .def_prop_ro("constant", &Reduction::constant)
       .def_prop_ro("constant_rest", &Reduction::constant_rest)

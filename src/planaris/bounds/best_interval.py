@@ -12,6 +12,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.base import exact_sum
 from planaris.result import Bounds, GroundState, HeavyState, LogPartition, LowestEnergy
 from planaris.subgraphs.convex_combination import Callback
 
@@ -105,7 +106,7 @@ def log_num_states(model: IsingModel | MarkovRandomField) -> float:
     if isinstance(model, IsingModel):
         return model.num_spins * LOG2 * (1.0 + 2 * EPSILON)
     logs = np.log(model.cardinalities.astype(np.float64))
-    return math.fsum(logs.tolist()) * (1.0 + 4 * EPSILON)
+    return exact_sum(logs) * (1.0 + 4 * EPSILON)
 
 
 def is_cold(model: IsingModel | MarkovRandomField) -> bool:

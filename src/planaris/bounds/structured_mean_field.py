@@ -91,7 +91,11 @@ def mean_field(
     rng = np.random.default_rng(0) if rng is None else rng
     if clusters == "width" and CLUSTER_SECONDS * model.num_spins > budget.remaining():
         clusters = "spins"  # there is no time for more
-    search = _Search(model, _as_clusters(model, clusters, width), budget, callback)
+    try:
+        chosen = _as_clusters(model, clusters, width, budget)
+    except TimeoutError:
+        chosen = []
+    search = _Search(model, chosen, budget, callback)
     for start in _starts(model, restarts, rng, budget):
         search.climb(start, max_sweeps, tolerance)
         if budget.expired():
@@ -246,7 +250,9 @@ def _starts(
 # -- clusters -------------------------------------------------------------------------------
 
 
-def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int) -> list[LongArray]:
+def _as_clusters(
+    model: IsingModel, clusters: str | list[LongArray], width: int, budget: Budget
+) -> list[LongArray]:
     """Return the clusters; spins in none of them are alone."""
     n = model.num_spins
     if not isinstance(clusters, str):
@@ -270,4 +276,4 @@ def _as_clusters(model: IsingModel, clusters: str | list[LongArray], width: int)
         spin = np.arange(n)
         line = spin % columns if columns >= rows else spin // columns
         return [np.flatnonzero(line // width == k) for k in range(-(-max(shape) // width))]
-    return grow_clusters(n, model.edges, 1 if clusters == "trees" else width)
+    return grow_clusters(n, model.edges, 1 if clusters == "trees" else width, budget=budget)

@@ -153,13 +153,18 @@ def extend_cliques(
 
 
 def reduce_cut(
-    num_spins: int, edges: IntArray, couplings: FloatArray, *, keep_zero_edges: bool
+    num_spins: int,
+    edges: IntArray,
+    couplings: FloatArray,
+    *,
+    keep_zero_edges: bool,
+    budget: Budget | None = None,
 ) -> CutReduction:
     """Shrink a model by contractions and star-triangle moves.
 
     Only a reduction with ``keep_zero_edges`` can lift edge values; without, spins only.
     """
-    return CutReduction(num_spins, edges, couplings, keep_zero_edges)
+    return CutReduction(num_spins, edges, couplings, keep_zero_edges, *control(budget))
 
 
 def round_disagreements(num_spins: int, edges: IntArray, x: FloatArray) -> Int8Array:

@@ -16,6 +16,7 @@ from planaris.budget import Budget
 from planaris.cuts import is_submodular
 from planaris.methods.registry import Method, Question, Task
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.result import LogPartition, Marginals, Pseudomarginals
 from planaris.typing import FloatArray
 
@@ -119,7 +120,7 @@ def bethe_value(model: IsingModel, nodes: FloatArray, both: FloatArray) -> tuple
     slack = 32 * EPSILON * (size + 4.0 * model.num_edges + model.num_spins + abs(model.offset))
     # An entropy is steep at zero: a probability off by ε moves it by at most ε (1 - log ε).
     slack += 64 * EPSILON * 40.0 * (4 * model.num_edges + float(degree.sum()) + model.num_spins)
-    value = math.fsum(x for term in terms for x in term.tolist()) + model.offset
+    value = exact_sum(np.concatenate(terms)) + model.offset
     return value, slack
 
 
@@ -129,7 +130,7 @@ def _entropy(tables: FloatArray) -> FloatArray:
 
 
 def _crude_upper(model: IsingModel) -> float:
-    total = math.fsum([*np.abs(model.couplings).tolist(), *np.abs(model.fields).tolist()])
+    total = exact_sum(np.abs(np.concatenate([model.couplings, model.fields])))
     upper = total + model.num_spins * LOG2 + model.offset
     return upper + 8 * EPSILON * (total + model.num_spins + abs(model.offset))
 

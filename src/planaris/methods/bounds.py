@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -91,16 +92,21 @@ def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:
 
 def _factor_tables(mrf: MarkovRandomField, nodes: Any, pairs: Any) -> list[Any]:
     """Return a table per factor; independent variables have no tables of pairs."""
-    view = mrf.pairwise_view()
+    view, scopes = mrf.pairwise_view(), mrf.scopes.tolist()
+    factors = zip(
+        itertools.pairwise(mrf.scope_offsets.tolist()),
+        view.factor_edge.tolist(),
+        view.factor_swapped.tolist(),
+        strict=True,
+    )
     tables = []
-    for k in range(mrf.num_factors):
-        scope, edge = mrf.scope(k).tolist(), int(view.factor_edge[k])
+    for (first, last), edge, swapped in factors:
         if edge < 0:
-            table = np.asarray(nodes[scope[0]]) if scope else np.ones(())
+            table = np.asarray(nodes[scopes[first]]) if last > first else np.ones(())
         elif pairs is None:
-            table = np.multiply.outer(nodes[scope[0]], nodes[scope[1]])
+            table = nodes[scopes[first]][:, None] * nodes[scopes[first + 1]]
         else:
-            table = pairs[edge].T if view.factor_swapped[k] else pairs[edge]
+            table = pairs[edge].T if swapped else pairs[edge]
         tables.append(table)
     return tables
 

@@ -27,6 +27,9 @@ REMEMBERED = (NotPlanarError, EmbeddingError)
 
 EPS = float(np.finfo(np.float64).eps)
 
+FEW_TERMS = 500
+"""Numbers up to which a sum over a list is faster than sums over slices of an array."""
+
 BITS = 51
 """Partial sums of a slice stay below this many bits, so that none of them rounds."""
 
@@ -277,6 +280,18 @@ def exact_sums(values: FloatArray, add: Callable[[FloatArray], FloatArray]) -> F
     (0.0, 0.25)
     """
     return round_once([np.asarray(add(part)) for part in slices(values)])
+
+
+def exact_sum(values: FloatArray) -> float:
+    """Return the sum of an array, correctly rounded, as :func:`math.fsum` does for a list.
+
+    >>> import numpy as np
+    >>> exact_sum(np.array([1e17, 0.25, -1e17]))
+    0.25
+    """
+    if len(values) <= FEW_TERMS or not np.all(np.isfinite(values)):
+        return math.fsum(values.tolist())
+    return float(exact_sums(values, np.sum))
 
 
 # -- how narrow an interval must be to count as exact (docs/conventions.md) -----------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
@@ -27,13 +26,10 @@ from planaris.models.arrays import (
     number_labels,
     qubo_terms,
 )
-from planaris.models.base import ScaledModel, energy_tolerance, exact_sums
+from planaris.models.base import ScaledModel, energy_tolerance, exact_sum, exact_sums
 from planaris.notebook import facts_html, graph_svg
 from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
-
-FEW_TERMS = 500
-"""Numbers up to which a sum over a list is faster than sums over slices of an array."""
 
 MAX_TOTAL = 4e307
 """Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
@@ -336,9 +332,7 @@ class IsingModel(ScaledModel):
         constants = [self.offset, *more]
         if s.ndim == 1:
             signed = np.concatenate([self.couplings * agree, fields * s[: len(fields)], constants])
-            if len(signed) <= FEW_TERMS:
-                return np.float64(math.fsum(signed.tolist()))  # type: ignore[return-value]
-            return exact_sums(signed, np.sum)[()]
+            return np.float64(exact_sum(signed))  # type: ignore[return-value]
         ones = np.ones((*s.shape[:-1], len(constants)))
         signs = np.concatenate([agree, s[..., : len(fields)], ones], axis=-1, dtype=np.float64)
         numbers = np.concatenate([self.couplings, fields, constants])

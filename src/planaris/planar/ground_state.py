@@ -27,6 +27,7 @@ from planaris.kernels.cuts import (
 )
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.result import GroundState, Proof, TJoinProof
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
@@ -155,9 +156,9 @@ def _bounded(
 def _lower_bound(model: IsingModel, tjoin: TJoin) -> float:
     """Return -Σ |J| + 2 (least Σ |J| of a join) - offset, rounded down."""
     weights = np.abs(model.couplings)
-    least = weights[tjoin.join].tolist() if tjoin.exact else [float(tjoin.lower)]
-    terms = [*(-weights).tolist(), *(2 * w for w in least), -model.offset]
-    return float(np.nextafter(math.fsum(terms), -np.inf))
+    least = weights[tjoin.join] if tjoin.exact else [float(tjoin.lower)]
+    terms = np.concatenate([-weights, 2.0 * np.asarray(least), [-model.offset]])
+    return float(np.nextafter(exact_sum(terms), -np.inf))
 
 
 # -- T-joins of the dual ------------------------------------------------------------------------

@@ -8,6 +8,7 @@ cycle polytope are given there by triangles through the extra spin and by cycles
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from planaris.kernels.relaxations import (
     round_disagreements,
 )
 from planaris.models import IsingModel, fields2bias
+from planaris.models.base import exact_sum
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
 
@@ -91,18 +93,29 @@ class CutForm:
 
     @classmethod
     def from_model(
-        cls, model: IsingModel, *, keep_zero_edges: bool = True, reduce: bool = True
+        cls,
+        model: IsingModel,
+        *,
+        keep_zero_edges: bool = True,
+        reduce: bool = True,
+        budget: Budget | None = None,
     ) -> CutForm:
-        """Add the bias spin and reduce, unless a proof about the model's own edges is wanted."""
+        """Add the bias spin and reduce, unless a proof about the model's own edges is wanted.
+
+        Once the time is over the model stays as it is.
+        """
         edges, couplings = with_bias_spin(model)
         total = model.num_spins + 1
         small: CutReduction | NoReduction = NoReduction(total, edges, couplings)
         if reduce:
-            small = reduce_cut(total, edges, couplings, keep_zero_edges=keep_zero_edges)
+            with suppress(TimeoutError):
+                small = reduce_cut(
+                    total, edges, couplings, keep_zero_edges=keep_zero_edges, budget=budget
+                )
         size = float(np.abs(small.small_model()[1]).sum())
         small_edges, small_couplings = small.small_model()
         constants = small.constant, small.constant_rest, -model.offset
-        base = math.fsum((-small_couplings).tolist())
+        base = exact_sum(-small_couplings)
         rounding = UNIT * abs(base)
         return cls(
             model,

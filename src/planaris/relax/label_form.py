@@ -13,6 +13,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import InfeasibleError
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.base import exact_sum
 from planaris.relax.cut_form import ROUNDING, UNIT, CutForm
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -230,10 +231,10 @@ class LabelForm:
         model = self.model
         varies = np.repeat(np.diff(model.scope_offsets) > 0, np.diff(model.table_offsets))
         logs = model.log_values
-        constant = -math.fsum(logs[~varies].tolist()) if np.all(np.isfinite(logs[~varies])) else 0.0
+        constant = -exact_sum(logs[~varies]) if np.all(np.isfinite(logs[~varies])) else 0.0
         largest = float(np.abs(logs[varies & np.isfinite(logs)]).max(initial=0.0))
         best = np.maximum.reduceat(logs, model.table_offsets[:-1]) if len(logs) else np.zeros(0)
-        return constant, -math.fsum(best[np.isfinite(best)].tolist()), largest
+        return constant, -exact_sum(best[np.isfinite(best)]), largest
 
     @property
     def magnitude(self) -> float:
@@ -349,12 +350,13 @@ class SpinLabels:
     at +1, which the symmetry under a global flip allows.
     """
 
-    def __init__(self, model: IsingModel) -> None:
+    def __init__(self, model: IsingModel, budget: Budget = UNLIMITED) -> None:
         self.model = model
-        self.cut = cut = CutForm.from_model(model, keep_zero_edges=False)
+        self.cut = cut = CutForm.from_model(model, keep_zero_edges=False, budget=budget)
+        budget.check()
         degree = np.bincount(cut.edges.ravel(), minlength=cut.num_spins)
         self.held = int(np.argmax(degree)) if cut.num_spins else 0
-        self.base = cut.base + math.fsum(cut.couplings.tolist())
+        self.base = cut.base + exact_sum(cut.couplings)
         self.error = cut.error + 2 * UNIT * abs(self.base)
         self.magnitude = abs(self.base) + float(np.abs(cut.couplings).max(initial=0.0))
         self.num_variables = model.num_spins

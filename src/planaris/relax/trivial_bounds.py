@@ -8,6 +8,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.base import exact_sum
 from planaris.result import GroundState
 from planaris.typing import LongArray
 
@@ -31,7 +32,7 @@ def trivial_ground_state(
         labels = _best_alone(model)
         first = model.table_offsets[:-1]
         sizes = np.maximum.reduceat(model.log_values, first) if len(first) else np.zeros(0)
-    total = math.fsum(sizes.tolist()) if np.all(sizes > -np.inf) else -math.inf
+    total = exact_sum(sizes) if np.all(sizes > -np.inf) else -math.inf
     lower = math.nextafter(-total, -math.inf) if math.isfinite(total) else math.inf
     state = 2 * labels - 1 if isinstance(model, IsingModel) else labels
     return GroundState.of(

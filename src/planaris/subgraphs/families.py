@@ -326,12 +326,18 @@ def _as_members(bare: BiasModel, k: int, given: ArrayLike) -> LongArray:
 
 
 def grow_clusters(
-    num_spins: int, edges: IntArray, width: int, roots: LongArray | None = None
+    num_spins: int,
+    edges: IntArray,
+    width: int,
+    roots: LongArray | None = None,
+    *,
+    budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Partition the spins into connected sets that the order of growth eliminates in ``width``.
 
     The spin that keeps the frontier (members with free neighbours) smallest joins next, while
     it has at most ``width`` members; that bounds the pathwidth. Width one gives trees.
+    ``TimeoutError`` when the time is over before.
 
     >>> path = np.array([(0, 1), (1, 2), (2, 3)], dtype=np.int32)
     >>> [c.tolist() for c in grow_clusters(4, path, 1)]
@@ -343,13 +349,19 @@ def grow_clusters(
     for root in range(num_spins) if roots is None else roots.tolist():
         if label[root] >= 0:
             continue
-        members = _grow(root, width, heads, begin, label, len(clusters))
+        members = _grow(root, width, heads, begin, label, len(clusters), budget)
         clusters.append(np.array(sorted(members), dtype=np.int64))
     return clusters
 
 
 def _grow(
-    root: int, width: int, heads: IntArray, begin: LongArray, label: LongArray, mark: int
+    root: int,
+    width: int,
+    heads: IntArray,
+    begin: LongArray,
+    label: LongArray,
+    mark: int,
+    budget: Budget,
 ) -> list[int]:
     """Return a cluster that starts at ``root``, and mark it."""
     members: list[int] = []
@@ -366,6 +378,7 @@ def _grow(
         return opened - sum(free[w] == 1 for w in inside)
 
     while waiting:
+        budget.check()
         costs = [cost(v) for v in waiting[:SCAN]]
         best = int(np.argmin(costs))
         room = width if width > 1 else 1

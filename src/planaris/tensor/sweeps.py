@@ -69,7 +69,7 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
     if lattice is not None:
         return lattice.sweep(network, budget)
     budget.check()
-    layers, ranks = _layers(n, edges)
+    layers, ranks = _layers(n, edges, budget)
     sweeps = [_by_strips(network, layers, ranks, "layers", budget)]
     for width in near_rows(n, edges):
         rows, columns = np.divmod(np.arange(n), width)
@@ -249,7 +249,7 @@ def _strips(x: FloatArray, edges: IntArray) -> LongArray:
     return strips
 
 
-def _layers(num_variables: int, edges: IntArray) -> tuple[LongArray, FloatArray]:
+def _layers(num_variables: int, edges: IntArray, budget: Budget) -> tuple[LongArray, FloatArray]:
     """Return the breadth-first layer of every variable and its rank in it.
 
     Layers of one component come after those of the ones before. In a layer, variables are
@@ -270,14 +270,17 @@ def _layers(num_variables: int, edges: IntArray) -> tuple[LongArray, FloatArray]
         for v in order[1:]:
             depth[v] = depth[before[v]] + 1
         first = int(depth[order].max()) + 1
-        _rank(graph, depth, order, ranks)
+        _rank(graph, depth, order, ranks, budget)
     return layers, ranks
 
 
-def _rank(graph: csr_array, depth: LongArray, order: IntArray, ranks: FloatArray) -> None:
+def _rank(
+    graph: csr_array, depth: LongArray, order: IntArray, ranks: FloatArray, budget: Budget
+) -> None:
     """Sort every layer of a component by the mean rank of the neighbours in the one before."""
     starts = np.flatnonzero(np.diff(depth[order], prepend=depth[order[0]] - 1))
     for layer in np.split(order, starts[1:]):
+        budget.check()
         rows = graph[layer].tocoo()
         earlier = depth[rows.coords[1]] < depth[layer[rows.coords[0]]]
         at = rows.coords[0][earlier]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.base import exact_sums, round_once, slices
+from planaris.models.base import exact_sum, exact_sums, round_once, slices
 
 
 def nearest(exact: Fraction) -> float:
@@ -81,3 +81,15 @@ def test_no_spins_and_empty_batches() -> None:
     assert float(IsingModel([], [], num_spins=0, offset=0.5).energy([])) == -0.5
     assert IsingModel([(0, 1)], [1.0]).energy(np.zeros((0, 2), np.int8)).shape == (0,)
     assert float(MarkovRandomField([], []).energy([])) == 0.0
+
+
+@pytest.mark.parametrize("decades", [0, 3, 30, 300])
+@pytest.mark.parametrize("count", [0, 1, 500, 501, 20_000])
+def test_one_sum_is_that_of_a_list(decades: int, count: int) -> None:
+    rng = np.random.default_rng([decades, count])
+    values = rng.normal(size=count) * 10.0 ** rng.uniform(-decades, decades, count)
+    whole = float(sum(map(Fraction, values.tolist()), Fraction(0)))
+    assert exact_sum(values) == whole
+    assert exact_sum(np.concatenate([values, -values, [0.25]])) == 0.25
+    assert exact_sum(np.append(values, -np.inf)) == -np.inf
+    assert exact_sum(np.append(values, np.inf)) == np.inf

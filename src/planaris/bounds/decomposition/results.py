@@ -13,6 +13,7 @@ from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import UNLIMITED, Budget
 from planaris.kernels.graph import is_planar
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.planar.plan import plan
 from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats
 from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, BiasModel
@@ -75,7 +76,7 @@ def _independent_lower(model: IsingModel) -> float:
     means = np.tanh(model.fields)
     logs = size + np.log1p(np.exp(-2.0 * size))
     pairs = model.couplings * means[model.edges[:, 0]] * means[model.edges[:, 1]]
-    bound = math.fsum([*logs.tolist(), *pairs.tolist(), model.offset])
+    bound = exact_sum(np.concatenate([logs, pairs, [model.offset]]))
     total = float(logs.sum() + np.abs(pairs).sum() + np.abs(model.couplings).sum())
     return bound - 8 * EPSILON * (total + abs(model.offset) + 1)
 

@@ -17,7 +17,7 @@ from planaris.budget import Budget
 from planaris.errors import MethodError, ModelError, naming_row
 from planaris.kernels.pfaffian import ModelRows
 from planaris.models.arrays import as_real
-from planaris.models.base import energy_tolerance
+from planaris.models.base import energy_tolerance, exact_sum
 from planaris.models.ising import MAX_TOTAL
 from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
 from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals
@@ -293,7 +293,7 @@ def _single(
 
 def _late(evaluator: PfaffianEvaluator, couplings: FloatArray) -> LogPartition:
     """Return what the state of all spins up says: it needs no elimination."""
-    lower = evaluator.embedding.num_components * math.log(2.0) + math.fsum(couplings.tolist())
+    lower = evaluator.embedding.num_components * math.log(2.0) + exact_sum(couplings)
     return replace(evaluator.bounds(couplings, lower, {}), status="time_limit")
 
 
@@ -386,7 +386,7 @@ def ground_states(
     def make(k: int) -> GroundState:
         u, v = embedding.edges.T
         signed = np.where(spins[k, u] == spins[k, v], couplings[k], -couplings[k])
-        energy = 0.0 - math.fsum(signed.tolist())
+        energy = 0.0 - exact_sum(signed)
         return GroundState(
             spins=spins[k],
             assignment=(spins[k] > 0).astype(np.int32),

@@ -362,7 +362,7 @@ def branch_and_cut(
         return lift_ground_state(search_again(ising), inverse, model)
     if model.offset:
         return with_offset(search_again(model.without_offset()), model)
-    form = CutForm.from_model(model, keep_zero_edges=False, reduce=not budget.prove)
+    form = CutForm.from_model(model, keep_zero_edges=False, reduce=not budget.prove, budget=budget)
     search: BranchAndCut | DenseSearch
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     with budget.watch("branch and cut") as watched:

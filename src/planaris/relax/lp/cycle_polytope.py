@@ -252,7 +252,7 @@ def cycle_lp(
         from planaris.relax.lp.label_polytope import label_relaxation
 
         return label_relaxation(model, projection=projection, budget=budget, max_rounds=max_rounds)
-    form = CutForm.from_model(model, reduce=not budget.prove)
+    form = CutForm.from_model(model, reduce=not budget.prove, budget=budget)
     if "psd" in families:
         form = _completed(form)
     relaxation = CycleRelaxation(form, budget=budget)

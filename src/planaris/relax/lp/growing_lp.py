@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import PlanarisError
+from planaris.models.base import exact_sum
 from planaris.relax.cut_form import UNIT
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
@@ -246,6 +247,6 @@ class GrowingLP:
 
 def _sum_down(terms: FloatArray) -> float:
     """Return a sum of products, certainly not above the true one."""
-    total = math.fsum(terms.tolist())
-    rounding = 2 * UNIT * (math.fsum(np.abs(terms).tolist()) + abs(total))
+    total = exact_sum(terms)
+    rounding = 2 * UNIT * (exact_sum(np.abs(terms)) + abs(total))
     return total - rounding * 1.01

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
+from planaris.models.base import exact_sum
 from planaris.relax.cut_form import UNIT, with_bias_spin
 from planaris.relax.lp.cycle_polytope import INTEGRAL
 from planaris.relax.lp.growing_lp import GrowingLP
@@ -85,7 +85,7 @@ def local_lp(
             np.arange(0, 6 * m + 1, 3), columns.ravel(), values.ravel() * 1.0, sides.ravel()
         )
     status = lp.solve(budget=budget)
-    base = math.fsum([-model.offset, *(-0.5 * cost).tolist()])
+    base = exact_sum(np.concatenate([[-model.offset], -0.5 * cost]))
     lower = base + lp.safe_bound() - 4 * UNIT * abs(base)
     away, apart = lp.x[:n], lp.x[n:]
     spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8))

@@ -33,9 +33,11 @@ def triplets_to_add(
     been found is returned.
     """
     edges = engine.edges()
-    tables = [
-        engine.edge_slacks(e).reshape(cards[u], cards[v]) for e, (u, v) in enumerate(edges.tolist())
-    ]
+    tables = []
+    for e, (u, v) in enumerate(edges.tolist()):
+        if budget.expired():
+            return []
+        tables.append(engine.edge_slacks(e).reshape(cards[u], cards[v]))
     found = _triangles(edges, tables, count, min_gain, budget)
     if len(found) < count and not budget.expired():
         left = count - len(found)

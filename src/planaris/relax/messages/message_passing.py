@@ -227,7 +227,7 @@ def _solver(model: MarkovRandomField | IsingModel, budget: Budget) -> MessageSol
         mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
         return ProvingMessages(LabelForm.from_model(mrf, eliminate=0, budget=budget), budget)
     if isinstance(model, IsingModel):
-        return MessageSolver(SpinLabels(model), budget)
+        return MessageSolver(SpinLabels(model, budget), budget)
     return MessageSolver(LabelForm.from_model(model, budget=budget.share(0.5)), budget)
 
 

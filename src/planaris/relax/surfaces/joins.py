@@ -19,6 +19,7 @@ from planaris.kernels.cuts import spins_from_disagreements
 from planaris.kernels.graph import connected_components
 from planaris.matching.tjoins import CutPacking, TJoin, minimum_tjoin
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.planar.ground_state import frustrated_faces
 from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
 
@@ -86,7 +87,7 @@ class SurfaceJoins:
         self.exponent = max(math.frexp(float(sizes.max(initial=0.0)))[1] - bits, LEAST_EXPONENT)
         self.weights: LongArray = np.rint(np.ldexp(sizes, -self.exponent)).astype(np.int64)
         rounded = np.ldexp(self.weights.astype(np.float64), self.exponent)
-        self.rounding = math.fsum(np.abs(sizes - rounded).tolist())
+        self.rounding = exact_sum(np.abs(sizes - rounded))
         self.negative: BoolArray = np.asarray(model.couplings < 0)
         self.parity = np.zeros(embedding.num_faces, dtype=np.int64)
         self.parity[frustrated_faces(embedding, model.couplings)] = 1
