@@ -2,8 +2,8 @@
 
 ``python benchmarks/bench_stretches.py [--limit 1] [--repeats 3] [--least 10] [--only TEXT]`` runs
 every method of every verb on the models named in docs/reliability.md, with one thread, and prints
-the places that look at the clock after at least so many milliseconds of processor time.
-Where a stretch is long the call is repeated, and the least counts: other processes disturb.
+the stretches that took at least so many milliseconds of processor time. A call with long ones is
+repeated, and the least counts: other processes disturb.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def measure(name: str, verb: str, method: str, options: argparse.Namespace) -> d
     """Return the stretches of a call that are long in every repeat."""
     found: dict[str, float] = {}
     for k in range(options.repeats):
-        once = longest_stretches(MODELS[name](), verb, method, time_limit=options.limit)
+        once = longest_stretches(MODELS[name](), verb, method, time_limit=options.limit, threads=1)
         once = {place: 1e3 * gap for place, gap in once.items() if 1e3 * gap > options.least}
         found = once if k == 0 else {p: min(g, once[p]) for p, g in found.items() if p in once}
         if not found:
@@ -87,11 +87,11 @@ def main() -> None:
                 if options.only not in call:
                     continue
                 for place, gap in measure(name, verb, method, options).items():
-                    print(f"{gap:6.0f} ms  {place:60} {call}", flush=True)
+                    print(f"{gap:6.0f} ms  {place}: {call}", flush=True)
                     longest[place] = max(longest.get(place, (0.0, "")), (gap, call))
     print("\nBy place:")
     for place, (gap, call) in sorted(longest.items(), key=lambda item: -item[1][0]):
-        print(f"{gap:6.0f} ms  {place:60} {call}")
+        print(f"{gap:6.0f} ms  {place}: {call}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The longest work between two looks at the clock, by the place that looks next."""
+"""The longest work between two looks at the clock, by the places that look."""
 
 from __future__ import annotations
 
@@ -15,51 +15,57 @@ from planaris.errors import PlanarisError
 
 
 class GapClock:
-    """The real clock; notes the longest processor time between two looks at it, by place.
+    """The real clock; notes the longest processor time between two looks at it, by both places.
 
     Examples
     --------
     >>> from planaris.budget import Budget
     >>> with use_clock(GapClock()) as clock:
     ...     _ = Budget(1.0).expired()
-    >>> len(clock.longest)
-    1
+    >>> len(clock.longest)  # from the start to the first look, and between both
+    2
     """
 
     stride = KERNEL_STRIDE
 
     def __init__(self) -> None:
         self.longest: dict[str, float] = defaultdict(float)
-        self.last = time.process_time()
+        self.place, self.last = "the start", time.process_time()
 
     def __call__(self) -> float:
         """Return the time, and note what was worked since the last look."""
         gap = time.process_time() - self.last
         place = _place(sys._getframe(1))
-        self.longest[place] = max(self.longest[place], gap)
-        self.last = time.process_time()
+        self.note(place, gap)
+        self.place, self.last = place, time.process_time()
         return time.monotonic()
+
+    def note(self, place: str, gap: float) -> None:
+        """Keep the longest stretch between two places."""
+        stretch = f"{self.place} → {place}"
+        self.longest[stretch] = max(self.longest[stretch], gap)
 
 
 def longest_stretches(
-    model: Any, verb: str, method: str, *, time_limit: float = 1.0
+    model: Any, verb: str, method: str, *, time_limit: float = 1.0, threads: int | None = None
 ) -> dict[str, float]:
-    """Return the longest seconds of processor time between looks at the clock, by place.
+    """Return the longest seconds of processor time between looks at the clock.
 
-    What follows the last look, until the verb returns, is called ``"the end"``.
+    They are named after both places, ``"first → second"``; the verb's return is ``"the end"``.
 
     Examples
     --------
     >>> from planaris.selftest.interruptions.interrupts import cube
-    >>> "the end" in longest_stretches(cube(3), "log_partition", "trw", time_limit=0.1)
-    True
+    >>> found = longest_stretches(cube(3), "log_partition", "trw", time_limit=0.1)
+    >>> sum(name.endswith("→ the end") for name in found)
+    1
     """
     asked = (model, 2, 0, method) if verb == "sample" else (model, method)
     with use_clock(GapClock()) as clock:
         clock.last = time.process_time()
         with suppress(PlanarisError):
-            getattr(infer, verb)(*asked, time_limit=time_limit)
-        clock.longest["the end"] = time.process_time() - clock.last
+            getattr(infer, verb)(*asked, time_limit=time_limit, threads=threads)
+        clock.note("the end", time.process_time() - clock.last)
     return dict(clock.longest)
 
 
