@@ -46,7 +46,7 @@ class LabelRelaxation:
     def __init__(self, form: LabelForm, budget: Budget = UNLIMITED) -> None:
         self.form = form
         self.started = time.monotonic()
-        _, self.cards, nodes, self.edges, tables = form.arrays()
+        _, self.cards, nodes, self.edges, tables = form.arrays(budget)
         # The program is made and given to HiGHS without a look at the clock.
         budget.reserve(ENTRY_SECONDS * len(tables)).check()
         self.node_first = np.concatenate([[0], np.cumsum(self.cards, dtype=np.int64)])

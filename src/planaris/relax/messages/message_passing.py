@@ -12,8 +12,9 @@ from planaris.errors import InfeasibleError
 from planaris.kernels.relaxations import MessagePassing
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import sum_below
-from planaris.relax.label_form import LabelForm, SpinLabels
+from planaris.relax.label_form import LabelForm
 from planaris.relax.messages.cycle_tightening import triplets_to_add
+from planaris.relax.spin_labels import SpinLabels
 from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, LabelTree
 from planaris.typing import IntArray, LongArray
@@ -38,7 +39,7 @@ class MessageSolver:
     def __init__(self, form: LabelForm | SpinLabels, budget: Budget = UNLIMITED) -> None:
         self.budget = budget
         self.form = form
-        variables, self.cards, nodes, self.edges, tables = form.arrays()
+        variables, self.cards, nodes, self.edges, tables = form.arrays(budget)
         # Not begun if there is no time to make, bound and decode messages.
         budget.reserve(ENTRY_SECONDS * len(tables)).check()
         self.engine = MessagePassing(self.cards, nodes, self.edges, tables, *control(budget))
