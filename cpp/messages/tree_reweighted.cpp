@@ -31,22 +31,24 @@ struct Leaving {
   }
 };
 
-// Runs `visit(v, forwards)` over all vertices and back until messages stop changing.
+// Runs `visit(v, forwards)`, which looks at the clock, over all vertices and back until messages
+// stop changing. The change is that of the last sweep that was ended.
 template <typename Visit>
 SweepReport sweep(int32_t n, int32_t max_sweeps, double tolerance, Control& control,
                   Visit visit) {
   SweepReport report;
-  while (report.sweeps < max_sweeps) {
-    report.change = 0.0;
-    for (int32_t v = 0; v < n; ++v) report.change = std::max(report.change, visit(v, true));
-    for (int32_t v = n; v-- > 0;) report.change = std::max(report.change, visit(v, false));
-    ++report.sweeps;
-    if (report.change <= tolerance) break;
-    try {
+  try {
+    while (report.sweeps < max_sweeps) {
+      double change = 0.0;
+      for (int32_t v = 0; v < n; ++v) change = std::max(change, visit(v, true));
+      for (int32_t v = n; v-- > 0;) change = std::max(change, visit(v, false));
+      report.change = change;
+      ++report.sweeps;
+      if (report.change <= tolerance) break;
       control.poll_now();
-    } catch (const DeadlinePassed&) {
-      break;  // any messages will do
     }
+  } catch (const DeadlinePassed&) {  // any messages will do
+    if (report.sweeps == 0) report.change = INFINITY;
   }
   return report;
 }
@@ -92,6 +94,7 @@ SweepReport reweighted_sweeps(int32_t n, std::span<const int32_t> edges,
   }
   const Leaving leaving(n, edges);
   return sweep(n, max_sweeps, tolerance, control, [&](int32_t v, bool forwards) {
+    control.spend(16 * static_cast<int64_t>(leaving.of(v).size()) + 8);
     double belief = fields[v];
     for (const int32_t h : leaving.of(v)) belief += rho[h / 2] * messages[h ^ 1];
     double change = 0.0;
@@ -132,6 +135,11 @@ SweepReport reweighted_sweeps(std::span<const int32_t> edges, const LabelTables&
   std::vector<double> belief, away, fresh, work;
   return sweep(n, max_sweeps, tolerance, control, [&](int32_t v, bool forwards) {
     const int64_t begin = t.node_offsets[v], labels = t.node_offsets[v + 1] - begin;
+    int64_t entries = 1;
+    for (const int32_t h : leaving.of(v)) {
+      entries += t.edge_offsets[h / 2 + 1] - t.edge_offsets[h / 2];
+    }
+    control.spend(8 * entries);
     belief.assign(t.node_logs.begin() + begin, t.node_logs.begin() + begin + labels);
     for (const int32_t h : leaving.of(v)) {
       for (int64_t x = 0; x < labels; ++x) belief[x] += rho[h / 2] * messages[at[h ^ 1] + x];

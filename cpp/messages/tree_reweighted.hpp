@@ -14,7 +14,7 @@ namespace planaris {
 
 struct SweepReport {
   int32_t sweeps = 0;
-  double change = 0.0;  // largest change of a message in the last sweep
+  double change = 0.0;  // largest change of a message in the last sweep; infinite: none was ended
 };
 
 // Ising models: one number per half-edge. The message along half-edge h into vertex w is the

@@ -65,3 +65,22 @@ TEST_CASE("a forest with labels is enumerated") {
   CHECK_THROWS_AS(forest_log_partition(cycle, {node_offsets, nodes, offsets, pairs}),
                   std::invalid_argument);
 }
+
+TEST_CASE("a sweep ends where the time does") {
+  const std::vector<int32_t> edges{0, 1, 1, 2, 2, 0};
+  const std::vector<double> J(3, 0.5), h(3, 0.1), rho(3, 2.0 / 3);
+  std::vector<double> messages(6, 0.0);
+  int looks = 0;
+  const auto stop = [&](double) -> bool {
+    if (++looks > 9) throw DeadlinePassed();
+    return true;
+  };
+  Control control(stop, INFINITY, {1, 0.0});  // six looks within a sweep, one after it
+  SweepReport report = reweighted_sweeps(3, edges, J, rho, h, messages, 5, 0.0, 0.0, control);
+  CHECK(report.sweeps == 1);
+  CHECK(report.change > 0.0);
+  CHECK(std::isfinite(report.change));
+  report = reweighted_sweeps(3, edges, J, rho, h, messages, 5, 0.0, 0.0, control);
+  CHECK(report.sweeps == 0);
+  CHECK(report.change == INFINITY);
+}
