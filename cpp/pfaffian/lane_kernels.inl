@@ -1,8 +1,10 @@
 // Compiled once per instruction set (base/each_instruction_set.inl).
 //
-// One code eliminates either one model, rows side by side in a register, or as many models as a
-// register holds, one per lane. The operations on a number, and their order, are the same in both:
-// results do not depend on which of the two was chosen.
+// One model is eliminated with rows side by side in a register, or as many models as a register
+// holds, one per lane. The operations on a number, and their order, are the same in both: results do
+// not depend on which of the two was chosen.
+
+#include "pfaffian/lane_front.inl"
 
 template <class S, bool Lanes>
 struct ElementOf {
@@ -24,6 +26,9 @@ struct Kernel {
 
   // Room for a register that starts at the last row.
   static int64_t leading(int64_t rows) { return Lanes ? rows : rows + W; }
+
+  // The same of what is left to the parent; in lanes, a row of zeros comes after the last.
+  static int64_t left_leading(int64_t rows) { return Lanes ? rows + 1 : leading(rows); }
 
   SIMD_TARGET static V load(const E* from) { return *reinterpret_cast<const V*>(from); }
   SIMD_TARGET static void store(E* to, V value) { *reinterpret_cast<V*>(to) = value; }
@@ -112,32 +117,30 @@ struct Kernel {
     }
   };
 
-  // Eliminates the front's own rows, pair by pair. `scaled` receives, for every pair (u, v) of
-  // columns, the pivot d at (u + 1, u) and below it -v / d and u / d: K⁻¹ needs them, negated these
-  // are the columns of L. There is room for one panel, or for all of them with `keep`.
-  SIMD_TARGET static void eliminate_front(const Front& f, E* scaled, int64_t scaled_ld, bool keep) {
+  // Eliminates the front's own rows, pair by pair. Of every pair (u, v) of columns, the pivot d at
+  // (u + 1, u) and below it u / d and v stay; `y`, which has room for a panel, receives -v and u / d.
+  SIMD_TARGET static void eliminate_front(const Front& f, E* y) {
     const int64_t panel = f.n > 160 ? 32 : 16, n = f.n, ld = f.ld;
     for (int64_t k0 = 0; k0 < f.own; k0 += panel) {
       const int64_t k1 = std::min(f.own, k0 + panel);
       const E* x = f.own_columns + k0 * ld;
-      E* y = keep ? scaled + k0 * scaled_ld : scaled;
       for (int64_t k = k0; k < k1; k += 2) {
         E *u = f.own_columns + k * ld, *v = u + ld;
         if (k > k0) {
-          product(n - k - 1, 2, k - k0, x + k + 1, ld, y + k, scaled_ld, 1, u + k + 1, ld);
+          product(n - k - 1, 2, k - k0, x + k + 1, ld, y + k, ld, 1, u + k + 1, ld);
         }
-        E *y_u = y + (k - k0) * scaled_ld, *y_v = y_u + scaled_ld;
-        const E d = -u[k + 1], inverse = constant(S(1)) / d, minus = -inverse;
-        u[k + 1] = y_u[k + 1] = d;
+        E *y_u = y + (k - k0) * ld, *y_v = y_u + ld;
+        const E d = -u[k + 1], inverse = constant(S(1)) / d;
+        u[k + 1] = d;
         for (int64_t i = k + 2; i < n; ++i) {
-          y_u[i] = v[i] * minus;
-          y_v[i] = u[i] * inverse;
+          y_u[i] = -v[i];
+          u[i] = y_v[i] = u[i] * inverse;
         }
       }
       for (int64_t j = k1; j < n;) {
         const int64_t end = j < f.own ? f.own : n;
         const int columns = static_cast<int>(std::min<int64_t>(4, end - j));
-        product(n - j - 1, columns, k1 - k0, x + j + 1, ld, y + j, scaled_ld, 1,
+        product(n - j - 1, columns, k1 - k0, x + j + 1, ld, y + j, ld, 1,
                 f.column(j) + j + 1, j < f.own ? ld : f.rest_ld);
         j += columns;
       }
@@ -170,20 +173,13 @@ struct Kernel {
   }
 
   // Fills columns of a front from what one child left; zeros in the rows of the other child.
-  SIMD_TARGET static void fill_from_child(const FrontTree& tree, int32_t child, int32_t other,
-                                          const E* from, int64_t from_ld, const Front& front) {
+  SIMD_TARGET static void fill_from_child(const FrontTree& tree, int32_t child, const E* from,
+                                          int64_t from_ld, const Front& front) {
     const int32_t* place = tree.place.data() + tree.boundary[child];
-    const int32_t* zero = tree.place.data() + tree.boundary[other];
-    const int32_t rows = tree.boundary_rows(child), zeros = tree.boundary_rows(other);
-    int32_t first = 0;
+    const int32_t rows = tree.boundary_rows(child);
     for (int32_t j = 0; j < rows; ++j, from += from_ld) {
       E* column = front.column(place[j]);
-      while (first < zeros && zero[first] < place[j]) ++first;
-      if constexpr (Lanes) {
-        for (int32_t i = first; i < zeros; ++i) column[zero[i]] = E{};
-      } else {
-        for (int64_t i = place[j] + 1; i < front.n; ++i) column[i] = E{};
-      }
+      for (int64_t i = place[j] + 1; i < front.n; ++i) column[i] = E{};
       for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = from[i];
     }
   }
@@ -209,12 +205,14 @@ struct Kernel {
     return code;
   }
 
-  // Fills and eliminates a small front; `scaled` and `keep` as for eliminate_front.
+  // Fills and eliminates a small front: the square that it leaves, then its own columns, `n` rows of
+  // them. `scaled` has room for its own columns twice; `factors`, if not null, receives those of L.
   SIMD_TARGET static void run_program(const FrontProgram& program, const int8_t* signs,
                                       const int32_t* edges, const int32_t* legs, const E* weight,
-                                      const E* children, const Front& f, E* scaled, bool keep) {
+                                      const E* children, const Front& f, E* scaled, E* factors) {
     const E zero = E{};
     E* front = f.rest;
+    E* turned = scaled + f.n * f.own;
     const E* const sources[] = {&zero, children, front};
     for (const auto& [to, i, j] : program.products) {
       front[to] = weight[legs[i] >> 1] * weight[legs[j] >> 1];
@@ -224,7 +222,7 @@ struct Kernel {
     }
     for (int64_t k = 0; k < f.own; k += 2) {
       const uint32_t start = program.pivots[k / 2];
-      f.own_columns[k * f.ld + k + 1] =
+      f.own_columns[k * f.n + k + 1] =
           sources[start >> 28][start & 0x0fffffff] - constant(S(signs[edges[k / 2]]));
     }
     const FrontProgram::Run* const runs = program.runs.data();
@@ -235,22 +233,29 @@ struct Kernel {
       const FrontProgram::Pair& pair = program.pairs[k / 2];
       code = run_entries(runs + done, runs + pair.runs, code, sources, scaled, front);
       done = pair.runs;
-      E& pivot = f.own_columns[k * f.ld + k + 1];
+      E& pivot = f.own_columns[k * f.n + k + 1];
       const E d = -pivot, inverse = constant(S(1)) / d, minus = -inverse;
-      pivot = scaled[k * f.n + k + 1] = d;
+      pivot = d;
       for (; divided < pair.of_u; ++divided, ++scaling) {
-        scaled[scaling->to] = front[scaling->from] * inverse;
+        const E value = front[scaling->from] * inverse;
+        scaled[scaling->to] = value;
+        turned[scaling->to] = -value;
+        if (factors != nullptr) factors[scaling->to] = value;
       }
-      for (; divided < pair.of_v; ++divided, ++scaling) {
-        scaled[scaling->to] = front[scaling->from] * minus;
+      if (factors != nullptr) {
+        factors[k * f.n + k + 1] = d;
+        for (const auto* s = scaling; s < program.scalings.data() + pair.of_v; ++s) {
+          factors[s->to] = front[s->from] * minus;
+        }
       }
+      scaling = program.scalings.data() + (divided = pair.of_v);
     }
     run_entries(runs + done, runs + program.runs.size(), code, sources, scaled, front);
-    if (!keep) return;
-    for (const int32_t place : program.zeros) scaled[place] = E{};
+    if (factors == nullptr) return;
+    for (const int32_t place : program.zeros) factors[place] = E{};
   }
 
-  // Fills a large front, and joins its own edges.
+  // Fills the front of one model, and joins its own edges.
   SIMD_TARGET static void fill(const FrontTree& tree, int32_t node, const int8_t* signs,
                                const int32_t* edges, const E* weight, const E* children,
                                const Front& front) {
@@ -259,53 +264,90 @@ struct Kernel {
     } else {
       const int32_t l = tree.left[node], r = tree.right[node];
       const int64_t l_rows = tree.boundary_rows(l), r_rows = tree.boundary_rows(r);
-      fill_from_child(tree, l, r, children, leading(l_rows), front);
-      fill_from_child(tree, r, l, children + l_rows * leading(l_rows), leading(r_rows), front);
+      fill_from_child(tree, l, children, leading(l_rows), front);
+      fill_from_child(tree, r, children + l_rows * leading(l_rows), leading(r_rows), front);
     }
     for (int64_t k = 0; k < front.own; k += 2) {
       front.own_columns[k * front.ld + k + 1] -= constant(S(signs[edges[k / 2]]));
     }
   }
 
+  // The columns of L, n rows of them, from the eliminated own columns of a front.
+  SIMD_TARGET static void write_factors(const Front& f, E* to) {
+    for (int64_t k = 0; k < f.own; k += 2) {
+      const E *u = f.own_columns + k * f.ld, *v = u + f.ld;
+      E *to_u = to + k * f.n, *to_v = to_u + f.n;
+      const E d = u[k + 1], minus = -(constant(S(1)) / d);
+      to_u[k + 1] = d;
+      for (int64_t i = k + 2; i < f.n; ++i) {
+        to_u[i] = v[i] * minus;
+        to_v[i] = u[i];
+      }
+    }
+  }
+
   // Up the tree. `pivots` receives one number per edge, in the order of the tree, relative to its
-  // join; `factors`, where given, the scaled columns of all fronts, one front after the other.
+  // join; `factors`, where given, the columns of L of all fronts, one front after the other.
   SIMD_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
                               const LaneProgram& program, void* scratch, E* pivots, E* factors,
                               LaneClock& clock) {
     const LaneSizes& sizes = program.sizes;
-    E* scaled = static_cast<E*>(scratch);
-    // What is left to the parent: children lie on one stack, their parent on the other. A front
-    // lies on top, the rest first and then its own columns.
+    // Room for a panel or, in lanes, for the own columns of a front and for the square of a leaf.
+    E* work = static_cast<E*>(scratch);
+    E* leaf = work + sizes.own;
+    // What is left to the parent: children lie on one stack, their parent on the other.
     E* top[2];
-    top[0] = scaled + 32 * leading(sizes.rows);
-    top[1] = top[0] + sizes.up[0] + (Lanes ? 0 : W * sizes.up_columns[0]);
+    top[0] = Lanes ? leaf + sizes.leaf : work + 32 * leading(sizes.rows);
+    top[1] = top[0] + sizes.up[0] + (Lanes ? 1 : W) * sizes.up_columns[0];
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
       const int64_t n = tree.rows(node), own = tree.own_rows(node), b = n - own;
       const int side = program.side[node];
       E* rest = top[side];
-      const Front front{rest + b * leading(b), rest, n, own, leading(n), leading(b)};
+      int64_t child_rows[2] = {n, 0};
       if (!tree.is_leaf(node)) {
-        for (const int32_t child : {tree.left[node], tree.right[node]}) {
-          top[1 - side] -= tree.boundary_rows(child) * leading(tree.boundary_rows(child));
-        }
+        child_rows[0] = tree.boundary_rows(tree.left[node]);
+        child_rows[1] = tree.boundary_rows(tree.right[node]);
+        for (const int64_t rows : child_rows) top[1 - side] -= rows * left_leading(rows);
       }
       const int32_t* edges = tree.edge_order.data() + tree.own[node];
-      E* columns = factors != nullptr ? factors : scaled;
-      if (Lanes && program.front_of[node] >= 0) {
-        const int32_t* legs = tree.face_legs.data() + tree.face_begin[tree.leaf_faces[node]];
-        run_program(program.fronts[program.front_of[node]], signs, edges, legs, weight,
-                    top[1 - side], front, columns, factors != nullptr);
+      E* found = pivots + tree.own[node];
+      if constexpr (Lanes) {
+        const E* children = tree.is_leaf(node) ? leaf : top[1 - side];
+        if (const int32_t small = program.front_of[node]; small >= 0) {
+          const int32_t* legs = tree.face_legs.data() + tree.face_begin[tree.leaf_faces[node]];
+          const Front front{rest + b * (b + 1), rest, n, own, n, b + 1};
+          run_program(program.fronts[small], signs, edges, legs, weight, children, front, work,
+                      factors);
+          for (int64_t k = 0; k < own; k += 2) {
+            found[k / 2] = front.own_columns[k * n + k + 1] * constant(S(signs[edges[k / 2]]));
+          }
+        } else {
+          const int32_t* place = program.place.data() + 2 * program.rows[node];
+          LaneFront<S> front{program.child.data() + program.rows[node],
+                             {place, place + n},
+                             {children, children + child_rows[0] * left_leading(child_rows[0])},
+                             {child_rows[0], child_rows[1]},
+                             n, own, work, rest, signs, edges, found};
+          if (tree.is_leaf(node)) {
+            fill_from_faces(tree, node, weight, {leaf, nullptr, n, n, n + 1, 0});
+          }
+          front.run();
+          if (factors != nullptr) front.write_factors(factors);
+        }
+        for (int64_t j = 0; j < b; ++j) rest[j * (b + 1) + b] = E{};
       } else {
+        // A front lies on top of its stack, the rest first and then its own columns.
+        const Front front{rest + b * leading(b), rest, n, own, leading(n), leading(b)};
         fill(tree, node, signs, edges, weight, top[1 - side], front);
-        eliminate_front(front, columns, factors != nullptr ? n : front.ld, factors != nullptr);
+        eliminate_front(front, work);
+        if (factors != nullptr) write_factors(front, factors);
+        for (int64_t k = 0; k < own; k += 2) {
+          found[k / 2] = front.own_columns[k * front.ld + k + 1] * constant(S(signs[edges[k / 2]]));
+        }
       }
       if (factors != nullptr) factors += n * own;
       clock.spend(n * n * (own + 1) / 2);
-      for (int64_t k = 0; k < own; k += 2) {
-        pivots[tree.own[node] + k / 2] =
-            front.own_columns[k * front.ld + k + 1] * constant(S(signs[edges[k / 2]]));
-      }
-      top[side] += b * front.rest_ld;
+      top[side] += b * left_leading(b);
     }
   }
 

@@ -1,15 +1,20 @@
 #include "pfaffian/lane_program.hpp"
 
 #include <map>
+#include <numeric>
 #include <span>
-#include <tuple>
 #include <utility>
 
 namespace planaris {
 
 namespace {
 
-constexpr int32_t kSmallFront = 24;  // rows; in larger ones few products are zero
+// Rows of fronts that are written out; in larger ones few products are zero.
+constexpr int32_t kSmallLeaf = 24, kSmallFront = 12;
+
+bool is_small(const FrontTree& tree, int32_t node) {
+  return tree.rows(node) <= (tree.is_leaf(node) ? kSmallLeaf : kSmallFront);
+}
 
 std::vector<uint8_t> alternating_sides(const FrontTree& tree) {
   std::vector<uint8_t> side(tree.num_nodes(), 0);
@@ -87,7 +92,7 @@ class FrontWriter {
   Entry& entry(int32_t i, int32_t j) { return entries_[size_t(j) * n_ + i]; }
   int32_t place(int32_t i, int32_t j) const {
     const int32_t b = n_ - own_;
-    return j < own_ ? b * b + j * n_ + i : (j - own_) * b + i - own_;
+    return j < own_ ? b * (b + 1) + j * n_ + i : (j - own_) * (b + 1) + i - own_;
   }
 
   void start_leaf(const FrontTree& tree, int32_t node) {
@@ -114,10 +119,10 @@ class FrontWriter {
       for (uint32_t j = 0; j < count; ++j) {
         for (uint32_t i = j + 1; i < count; ++i) {
           entry(rows[i], rows[j]).start =
-              FrontProgram::start(FrontProgram::kChild, from + j * count + i);
+              FrontProgram::start(FrontProgram::kChild, from + j * (count + 1) + i);
         }
       }
-      from += count * count;
+      from += count * (count + 1);
     }
   }
 
@@ -138,14 +143,15 @@ class FrontWriter {
     }
     append(columns);
     const auto runs = static_cast<int32_t>(program_.runs.size());
+    const int32_t turned = n_ * own_;  // from here on, the same with the other sign
     for (const int32_t i : in_u) program_.scalings.push_back({place(i, k), (k + 1) * n_ + i});
     const auto of_u = static_cast<int32_t>(program_.scalings.size());
     for (const int32_t i : in_v) program_.scalings.push_back({place(i, k + 1), k * n_ + i});
     program_.pairs.push_back({runs, of_u, static_cast<int32_t>(program_.scalings.size())});
-    // Entry (i, j) gets u(i) y_u(j), where y_u = -v / d, and then v(i) y_v(j), where y_v = u / d.
+    // Entry (i, j) gets -(u(i) / d) v(j) and then v(i) (u(j) / d).
     for (const int32_t j : in_v) {
       for (const int32_t i : in_u) {
-        if (i > j) entry(i, j).terms.push_back(packed(place(i, k), k * n_ + j));
+        if (i > j) entry(i, j).terms.push_back(packed(place(j, k + 1), turned + (k + 1) * n_ + i));
       }
     }
     for (const int32_t j : in_u) {
@@ -193,6 +199,8 @@ LaneSizes lane_sizes(const FrontTree& tree) {
     const int at = side[node];
     sizes.rows = std::max(sizes.rows, n);
     sizes.factors += n * own;
+    sizes.own = std::max(sizes.own, is_small(tree, node) ? 2 * n * own : (n + 6) * own);
+    if (tree.is_leaf(node)) sizes.leaf = std::max(sizes.leaf, n * (n + 1));
     push(node, 1);
     sizes.up[at] = std::max(sizes.up[at], numbers[at] + n * own);
     sizes.up_columns[at] = std::max(sizes.up_columns[at], columns[at] + own);
@@ -221,10 +229,34 @@ LaneProgram::LaneProgram(const FrontTree& tree)
     : sizes(lane_sizes(tree)), side(alternating_sides(tree)), front_of(tree.num_nodes(), -1) {
   std::map<std::vector<int32_t>, int32_t> known;
   for (int32_t node = 0; node < tree.num_nodes(); ++node) {
-    if (tree.rows(node) > kSmallFront) continue;
+    if (!is_small(tree, node)) continue;
     const auto [at, fresh] = known.try_emplace(front_key(tree, node), std::ssize(fronts));
     front_of[node] = at->second;
     if (fresh) fronts.push_back(FrontWriter(tree, node).write());
+  }
+  int64_t count = 0;
+  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+    rows.push_back(count);
+    count += tree.rows(node);
+  }
+  child.assign(count, 0);
+  place.resize(2 * count);
+  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+    const int32_t n = tree.rows(node);
+    int32_t* of_row = place.data() + 2 * rows[node];
+    if (tree.is_leaf(node)) {
+      std::iota(of_row, of_row + n, 0);
+      continue;
+    }
+    for (const uint8_t which : {0, 1}) {
+      const int32_t from = which == 0 ? tree.left[node] : tree.right[node];
+      std::fill(of_row + which * n, of_row + (which + 1) * n, tree.boundary_rows(from));
+      const int32_t* to = tree.place.data() + tree.boundary[from];
+      for (int32_t i = 0; i < tree.boundary_rows(from); ++i) {
+        of_row[which * n + to[i]] = i;
+        child[rows[node] + to[i]] = which;
+      }
+    }
   }
 }
 

@@ -13,13 +13,15 @@ namespace planaris {
 // Room that an elimination in the order of the tree takes, in numbers.
 struct LaneSizes {
   int64_t rows = 0, factors = 0;
+  int64_t own = 0, leaf = 0;  // own columns of a front, its rows rounded up; square of a leaf
   // Going up: numbers on each of two stacks, and columns, which are padded where one model is
   // eliminated alone; going down: numbers on the stack.
   int64_t up[2] = {0, 0}, up_columns[2] = {0, 0}, down = 0;
 
   int64_t scratch(bool marginals) const {
     const int64_t widest = rows + 16;
-    const int64_t going_up = 32 * widest + up[0] + up_columns[0] + up[1] + up_columns[1];
+    const int64_t stacks = up[0] + up_columns[0] + up[1] + up_columns[1];
+    const int64_t going_up = std::max(32 * widest, own + leaf) + stacks;
     return marginals ? std::max(going_up, 2 * (rows + 2) * widest + down) : going_up;
   }
 };
@@ -29,8 +31,8 @@ size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool ma
 
 // The elimination of a small front, entry by entry: the two children of a front, and the faces of a
 // leaf, share no entries, so most products within small fronts are zero. An entry is the one of a
-// child, or a product of weights, plus terms x y of earlier pairs of columns, x as they are and y
-// divided by the pivot; all in the order in which columns are eliminated.
+// child, or a product of weights, plus terms x y of earlier pairs (u, v) of columns, x of v and y
+// of u / d, d the pivot, or -u / d; all in the order in which columns are eliminated.
 //
 // Places are counted from the begin of the front: the square that it leaves to its parent, then its
 // own columns. Those of a child are counted from the begin of what the left child left.
@@ -52,8 +54,8 @@ struct FrontProgram {
   struct Scaling {
     int32_t from, to;
   };
-  // Columns u and v: the runs that fill them, then what is divided by the pivot of u, and of v by
-  // minus the pivot. Ends of ranges; the first begin at 0.
+  // Columns u and v: the runs that fill them, then what is divided by the pivot, of u, and of v for
+  // factors only. Ends of ranges; the first begin at 0.
   struct Pair {
     int32_t runs, of_u, of_v;
   };
@@ -61,7 +63,7 @@ struct FrontProgram {
   std::vector<Run> runs;  // those that no pair takes fill the rest
   std::vector<uint32_t> code;
   std::vector<Scaling> scalings;
-  std::vector<int32_t> zeros;  // places in the scaled columns that are zero
+  std::vector<int32_t> zeros;  // places in the factors that are zero
 };
 
 struct LaneProgram {
@@ -71,6 +73,11 @@ struct LaneProgram {
   std::vector<uint8_t> side;      // per node, the stack it lies on: levels of the tree alternate
   std::vector<int32_t> front_of;  // per node: its program; -1: it is large
   std::vector<FrontProgram> fronts;  // many fronts of a lattice are alike
+  std::vector<int64_t> rows;      // per node, where the rows of its front begin
+  // Per row of a front: the child it comes from; per front, the rows of the left child that its rows
+  // come from, then those of the right one, one past the last where it is the other child.
+  std::vector<uint8_t> child;
+  std::vector<int32_t> place;
 };
 
 }  // namespace planaris
