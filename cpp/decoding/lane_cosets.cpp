@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "base/scaled.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr int32_t kLaneLeafFaces = 2;
 constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
 // Multiplications of a small Pfaffian that take as long as one of sparse elimination.
-constexpr double kSmallPerSparse = 1.6;
+constexpr double kSmallPerSparse = 0.8;
 
 }  // namespace
 
@@ -42,6 +43,19 @@ LaneCosets::LaneCosets(const RotationView& rotation, std::span<const double> log
 
 int32_t LaneCosets::worth_from() const {
   return static_cast<int32_t>(std::cbrt(6.0 * kSmallPerSparse * work_) / 2);
+}
+
+LaneMemory LaneCosets::take_memory() const {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return {};
+  LaneMemory memory = std::move(idle_.back());
+  idle_.pop_back();
+  return memory;
+}
+
+void LaneCosets::give_memory(LaneMemory memory) const {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(memory));
 }
 
 void LaneCosets::weigh(std::span<const std::vector<LaneChange>> changes, std::span<Weight> found,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,10 @@ class LaneCosets {
   LaneChange flipped(int32_t edge) const { return {edge, 1.0 / weight_[edge]}; }
   LaneChange erased(int32_t edge) const { return {edge, 1.0}; }
 
+  // Memory of a worker, kept from call to call: pages that were written once are quick to write.
+  LaneMemory take_memory() const;
+  void give_memory(LaneMemory memory) const;
+
   // Groups of up to most() syndromes. `look` may throw.
   void weigh(std::span<const std::vector<LaneChange>> changes, std::span<Weight> found,
              LaneMemory& memory, const std::function<void()>& look) const;
@@ -57,6 +62,8 @@ class LaneCosets {
   std::unique_ptr<const LaneProgram> program_;
   int32_t num_edges_ = 0;
   double work_ = 0.0;
+  mutable std::mutex mutex_;
+  mutable std::vector<LaneMemory> idle_;
 };
 
 }  // namespace planaris

@@ -35,23 +35,30 @@ TJoinWeights rounded_weights(std::span<const double> weight) {
   return result;
 }
 
+// Eight bytes, or the `count` that are left of a row.
+uint64_t word_of(const uint8_t* bytes, int64_t count) {
+  uint64_t word = 0;
+  if (count >= 8) {
+    std::memcpy(&word, bytes, 8);
+  } else {
+    for (int64_t k = 0; k < count; ++k) word |= uint64_t(bytes[k]) << (8 * k);
+  }
+  return word;
+}
+
 template <class Visit>
 void each_bit(const uint8_t* bits, int64_t bytes, Visit&& visit) {
   for (int64_t at = 0; at < bytes; at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bits + at, size_t(std::min<int64_t>(8, bytes - at)));
-    for (; word != 0; word &= word - 1) visit(int32_t(8 * at + std::countr_zero(word)));
+    for (uint64_t word = word_of(bits + at, bytes - at); word != 0; word &= word - 1) {
+      visit(int32_t(8 * at + std::countr_zero(word)));
+    }
   }
 }
 
 bool parity_of(const uint8_t* a, const uint8_t* b, int64_t bytes) {
   uint64_t folded = 0;
   for (int64_t at = 0; at < bytes; at += 8) {
-    uint64_t x = 0, y = 0;
-    const auto size = size_t(std::min<int64_t>(8, bytes - at));
-    std::memcpy(&x, a + at, size);
-    std::memcpy(&y, b + at, size);
-    folded ^= x & y;
+    folded ^= word_of(a + at, bytes - at) & word_of(b + at, bytes - at);
   }
   return std::popcount(folded) & 1;
 }
@@ -273,7 +280,7 @@ class LaneQueue {
     changes_.push_back(std::move(changes));
   }
 
-  bool is_full() const { return int(shots_.size()) >= kernels_.lanes->most(); }
+  bool is_full() const { return int64_t(shots_.size()) >= kGroups * kernels_.lanes->most(); }
 
   void take_over(LaneQueue& other) {
     shots_.insert(shots_.end(), other.shots_.begin(), other.shots_.end());
@@ -301,12 +308,16 @@ class LaneQueue {
     }
   }
 
-  void clear() {
+  void run_all(LaneMemory& memory, const std::function<void()>& look) {
+    for (int64_t group = 0; group < groups(); ++group) run_group(group, memory, look);
     shots_.clear();
     changes_.clear();
   }
 
  private:
+  // Matching and elimination take turns after so many groups: each has a cache to fill.
+  static constexpr int64_t kGroups = 4;
+
   struct Waiting {
     int64_t shot;
     double factor;  // log of what the sum relative to the reference is multiplied by
@@ -350,7 +361,8 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
   if (kernels.inverse != nullptr) updates.assign(workers, CosetUpdate(*kernels.inverse));
   std::vector<LaneQueue> queues(kernels.lanes == nullptr ? 0 : workers,
                                 LaneQueue(edges, coset, kernels, result));
-  std::vector<LaneMemory> memory(workers);
+  std::vector<LaneMemory> memory(kernels.lanes == nullptr ? 0 : workers);
+  for (LaneMemory& each : memory) each = kernels.lanes->take_memory();
   const int32_t most_changes =
       kernels.inverse == nullptr ? -1
       : kernels.lanes == nullptr ? coset.most_changes
@@ -369,10 +381,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
           if (queues.empty()) return -1;
           LaneQueue& queue = queues[number];
           queue.add(shot, worker.join, shots.erased(shot));
-          if (queue.is_full()) {
-            queue.run_group(0, memory[number], worker.look);
-            queue.clear();
-          }
+          if (queue.is_full()) queue.run_all(memory[number], worker.look);
           return -1;
         }
         sort_changes(worker.changes);
@@ -386,6 +395,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
   if (!queues.empty() && result.impossible.shot < 0) {
     run_queues(queues, memory, int(workers), control);
   }
+  for (LaneMemory& each : memory) kernels.lanes->give_memory(std::move(each));
   return result;
 }
 

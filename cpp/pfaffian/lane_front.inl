@@ -6,18 +6,24 @@
 // pair (u, v) of columns with pivot d, u / d and v are kept: entry (i, j) gains
 // v(i) (u(j) / d) - (u(i) / d) v(j). Rows lie in blocks of four, within a block by columns; the first
 // row that is left to the parent begins a new block.
+
+// What the two children of a front left, by columns, and where its rows come from; see LaneProgram.
+template <class S, bool Lanes>
+struct FrontChildren {
+  using E = typename ElementOf<S, Lanes>::E;
+  const uint8_t* side;      // by row of the front
+  const int32_t* place[2];  // by row of the front: in columns of the other child, the row of zeros
+  const E* left[2];
+  int64_t rows[2];
+};
+
 template <class S>
 struct LaneFront {
   using E = typename VectorOf<S>::V;
   static constexpr int64_t kBlock = 4;
   static constexpr int64_t kPanel = 32;  // own columns that other columns gain at a time
 
-  // Per row of the front: the child it comes from, and its row there. In columns of the other child
-  // it is zero: what a child left has a row of zeros below it.
-  const uint8_t* side;
-  const int32_t* place[2];
-  const E* child[2];         // what they left, by columns
-  int64_t child_rows[2];
+  FrontChildren<S, true> children;
   int64_t n, own;
   E *kept, *rest;
   const int8_t* signs;       // of the edges that the front joins
@@ -50,9 +56,9 @@ struct LaneFront {
                                           Tile<I, J>& tile) const {
 #pragma GCC unroll 4
     for (int j = 0; j < J; ++j) {
-      const int at = side[columns.first + j];
-      const int32_t* row = place[at] + rows.first;
-      const E* column = child[at] + place[at][columns.first + j] * (child_rows[at] + 1);
+      const int at = children.side[columns.first + j];
+      const int32_t *place = children.place[at], *row = place + rows.first;
+      const E* column = children.left[at] + place[columns.first + j] * (children.rows[at] + 1);
 #pragma GCC unroll 4
       for (int i = Diagonal ? j + 1 : 0; i < I; ++i) tile.sum[j][i] = column[row[i]];
     }

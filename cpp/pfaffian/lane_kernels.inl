@@ -4,8 +4,6 @@
 // holds, one per lane. The operations on a number, and their order, are the same in both: results do
 // not depend on which of the two was chosen.
 
-#include "pfaffian/lane_front.inl"
-
 template <class S, bool Lanes>
 struct ElementOf {
   typedef S E;
@@ -14,6 +12,8 @@ template <class S>
 struct ElementOf<S, true> {
   typedef typename VectorOf<S>::V E;
 };
+
+#include "pfaffian/lane_front.inl"
 
 // S: double or float. An element E is a vector of models (Lanes) or a number.
 template <class S, bool Lanes>
@@ -27,8 +27,8 @@ struct Kernel {
   // Room for a register that starts at the last row.
   static int64_t leading(int64_t rows) { return Lanes ? rows : rows + W; }
 
-  // The same of what is left to the parent; in lanes, a row of zeros comes after the last.
-  static int64_t left_leading(int64_t rows) { return Lanes ? rows + 1 : leading(rows); }
+  // The same of what is left to the parent, with a row of zeros below it.
+  static int64_t left_leading(int64_t rows) { return Lanes ? rows + 1 : rows + W; }
 
   SIMD_TARGET static V load(const E* from) { return *reinterpret_cast<const V*>(from); }
   SIMD_TARGET static void store(E* to, V value) { *reinterpret_cast<V*>(to) = value; }
@@ -172,15 +172,14 @@ struct Kernel {
     }
   }
 
-  // Fills columns of a front from what one child left; zeros in the rows of the other child.
-  SIMD_TARGET static void fill_from_child(const FrontTree& tree, int32_t child, const E* from,
-                                          int64_t from_ld, const Front& front) {
-    const int32_t* place = tree.place.data() + tree.boundary[child];
-    const int32_t rows = tree.boundary_rows(child);
-    for (int32_t j = 0; j < rows; ++j, from += from_ld) {
-      E* column = front.column(place[j]);
-      for (int64_t i = place[j] + 1; i < front.n; ++i) column[i] = E{};
-      for (int32_t i = j + 1; i < rows; ++i) column[place[i]] = from[i];
+  // Fills the front of one model from its children.
+  SIMD_TARGET static void fill_from_children(const FrontChildren<S, Lanes>& c, const Front& front) {
+    for (int64_t j = 0; j < front.n; ++j) {
+      const int at = c.side[j];
+      const int32_t* place = c.place[at];
+      const E* from = c.left[at] + place[j] * left_leading(c.rows[at]);
+      E* column = front.column(j);
+      for (int64_t i = j + 1; i < front.n; ++i) column[i] = from[place[i]];
     }
   }
 
@@ -255,23 +254,6 @@ struct Kernel {
     for (const int32_t place : program.zeros) factors[place] = E{};
   }
 
-  // Fills the front of one model, and joins its own edges.
-  SIMD_TARGET static void fill(const FrontTree& tree, int32_t node, const int8_t* signs,
-                               const int32_t* edges, const E* weight, const E* children,
-                               const Front& front) {
-    if (tree.is_leaf(node)) {
-      fill_from_faces(tree, node, weight, front);
-    } else {
-      const int32_t l = tree.left[node], r = tree.right[node];
-      const int64_t l_rows = tree.boundary_rows(l), r_rows = tree.boundary_rows(r);
-      fill_from_child(tree, l, children, leading(l_rows), front);
-      fill_from_child(tree, r, children + l_rows * leading(l_rows), leading(r_rows), front);
-    }
-    for (int64_t k = 0; k < front.own; k += 2) {
-      front.own_columns[k * front.ld + k + 1] -= constant(S(signs[edges[k / 2]]));
-    }
-  }
-
   // The columns of L, n rows of them, from the eliminated own columns of a front.
   SIMD_TARGET static void write_factors(const Front& f, E* to) {
     for (int64_t k = 0; k < f.own; k += 2) {
@@ -303,48 +285,53 @@ struct Kernel {
       const int64_t n = tree.rows(node), own = tree.own_rows(node), b = n - own;
       const int side = program.side[node];
       E* rest = top[side];
-      int64_t child_rows[2] = {n, 0};
+      const int32_t* place = program.place.data() + 2 * program.rows[node];
+      FrontChildren<S, Lanes> children{
+          program.child.data() + program.rows[node], {place, place + n}, {leaf, nullptr}, {n, 0}};
       if (!tree.is_leaf(node)) {
-        child_rows[0] = tree.boundary_rows(tree.left[node]);
-        child_rows[1] = tree.boundary_rows(tree.right[node]);
-        for (const int64_t rows : child_rows) top[1 - side] -= rows * left_leading(rows);
+        children.rows[0] = tree.boundary_rows(tree.left[node]);
+        children.rows[1] = tree.boundary_rows(tree.right[node]);
+        for (const int64_t rows : children.rows) top[1 - side] -= rows * left_leading(rows);
+        children.left[0] = top[1 - side];
+        children.left[1] = top[1 - side] + children.rows[0] * left_leading(children.rows[0]);
       }
       const int32_t* edges = tree.edge_order.data() + tree.own[node];
       E* found = pivots + tree.own[node];
+      const int32_t small = program.front_of[node];
       if constexpr (Lanes) {
-        const E* children = tree.is_leaf(node) ? leaf : top[1 - side];
-        if (const int32_t small = program.front_of[node]; small >= 0) {
-          const int32_t* legs = tree.face_legs.data() + tree.face_begin[tree.leaf_faces[node]];
-          const Front front{rest + b * (b + 1), rest, n, own, n, b + 1};
-          run_program(program.fronts[small], signs, edges, legs, weight, children, front, work,
-                      factors);
-          for (int64_t k = 0; k < own; k += 2) {
-            found[k / 2] = front.own_columns[k * n + k + 1] * constant(S(signs[edges[k / 2]]));
-          }
-        } else {
-          const int32_t* place = program.place.data() + 2 * program.rows[node];
-          LaneFront<S> front{program.child.data() + program.rows[node],
-                             {place, place + n},
-                             {children, children + child_rows[0] * left_leading(child_rows[0])},
-                             {child_rows[0], child_rows[1]},
-                             n, own, work, rest, signs, edges, found};
+        if (small < 0) {
           if (tree.is_leaf(node)) {
-            fill_from_faces(tree, node, weight, {leaf, nullptr, n, n, n + 1, 0});
+            fill_from_faces(tree, node, weight, {leaf, nullptr, n, n, left_leading(n), 0});
           }
+          LaneFront<S> front{children, n, own, work, rest, signs, edges, found};
           front.run();
           if (factors != nullptr) front.write_factors(factors);
         }
-        for (int64_t j = 0; j < b; ++j) rest[j * (b + 1) + b] = E{};
-      } else {
-        // A front lies on top of its stack, the rest first and then its own columns.
-        const Front front{rest + b * leading(b), rest, n, own, leading(n), leading(b)};
-        fill(tree, node, signs, edges, weight, top[1 - side], front);
-        eliminate_front(front, work);
-        if (factors != nullptr) write_factors(front, factors);
+      }
+      if (!Lanes || small >= 0) {
+        // The front lies on top of its stack, the rest first and then its own columns.
+        const Front front{rest + b * left_leading(b), rest, n, own, leading(n), left_leading(b)};
+        if constexpr (Lanes) {
+          const int32_t* legs = tree.face_legs.data() + tree.face_begin[tree.leaf_faces[node]];
+          run_program(program.fronts[small], signs, edges, legs, weight, children.left[0], front,
+                      work, factors);
+        } else {
+          if (tree.is_leaf(node)) {
+            fill_from_faces(tree, node, weight, front);
+          } else {
+            fill_from_children(children, front);
+          }
+          for (int64_t k = 0; k < own; k += 2) {
+            front.own_columns[k * front.ld + k + 1] -= constant(S(signs[edges[k / 2]]));
+          }
+          eliminate_front(front, work);
+          if (factors != nullptr) write_factors(front, factors);
+        }
         for (int64_t k = 0; k < own; k += 2) {
           found[k / 2] = front.own_columns[k * front.ld + k + 1] * constant(S(signs[edges[k / 2]]));
         }
       }
+      for (int64_t j = 0; j < b; ++j) rest[j * left_leading(b) + b] = E{};
       if (factors != nullptr) factors += n * own;
       clock.spend(n * n * (own + 1) / 2);
       top[side] += b * left_leading(b);
@@ -680,6 +667,12 @@ SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, 
   }
 }
 
+// Whether lanes take less time than so many models one after the other, about: these fill registers
+// with rows, which large fronts have.
+SIMD_TARGET inline bool worth_lanes(const LaneProblem& p, int live) {
+  return 4 * live > kDoubles && 384 * live > p.program.sizes.rows * kDoubles;
+}
+
 // Eliminates the rows of float_weight in single precision, to see what rounding does; adds up in
 // `apart` how far pivots move, by row.
 SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, bool in_lanes,
@@ -740,7 +733,7 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
     load_half(p, rows, first, live, g);
     DoubleVector total, size, mantissa, exponent, residual = DoubleVector{};
     Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
-    in_lanes[half] = 4 * live > kDoubles;
+    in_lanes[half] = worth_lanes(p, live);
     if (in_lanes[half]) {
       using K = Kernel<double, true>;
       auto* factors = static_cast<DoubleVector*>(g.factors);
@@ -795,7 +788,7 @@ SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMem
   bool in_lanes[2] = {false, false};
   for (int first = 0; first < shots.count; first += kDoubles) {
     const int half = first / kDoubles, live = std::min(kDoubles, shots.count - first);
-    in_lanes[half] = 4 * live > kDoubles;
+    in_lanes[half] = worth_lanes(p, live);
     if (in_lanes[half]) {
       Kernel<double, true>::up(p.tree, p.signs.data(), g.weight[half], p.program, g.scratch,
                                g.pivots[half], nullptr, clock);

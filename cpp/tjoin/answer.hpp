@@ -28,6 +28,18 @@ class BlossomOpener {
   explicit BlossomOpener(const Store<Int>& store)
       : store_(store), parent_(store.region.size(), -1) {}
 
+  // All pairs, by one thread; memory is kept from call to call.
+  void open_all(Pairs& pairs) {
+    pairs.matched.clear();
+    pairs.loose.clear();
+    const size_t count = store_.region.size();
+    parent_.assign(count, -1);
+    find_parents(0, count);
+    for (size_t r = 0; r < count; ++r) {
+      if (store_.is_outermost(r)) open(r, pairs);
+    }
+  }
+
   // Looks for blossoms among the regions [low, high); before open().
   void find_parents(size_t low, size_t high) {
     for (size_t r = low; r < high; ++r) {
@@ -78,18 +90,7 @@ class BlossomOpener {
   std::vector<int32_t> parent_;
 };
 
-template <typename Int>
-Pairs matched_pairs(const Store<Int>& store) {
-  BlossomOpener<Int> opener(store);
-  opener.find_parents(0, store.region.size());
-  Pairs pairs;
-  for (size_t r = 0; r < store.region.size(); ++r) {
-    if (store.is_outermost(r)) opener.open(r, pairs);
-  }
-  return pairs;
-}
-
-// The same, by several threads.
+// By several threads.
 template <typename Int>
 Pairs matched_pairs(const Store<Int>& store, Team& team) {
   BlossomOpener<Int> opener(store);
@@ -117,6 +118,14 @@ class Paths {
       : graph_(&graph),
         label_(static_cast<Label*>(std::calloc(size_t(graph.n) + 1, sizeof(Label)))) {
     if (!label_) throw std::bad_alloc();
+  }
+
+  // For many paths: looks up the lightest edge of every vertex once.
+  void prepare() {
+    lightest_.resize(graph_->n);
+    for (int32_t v = 0; v < graph_->n; ++v) {
+      if (graph_->offsets[v] < graph_->offsets[v + 1]) lightest_[v] = find_lightest(v);
+    }
   }
 
   // Appends the edges of a shortest path from s to t.
@@ -149,6 +158,9 @@ class Paths {
   void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
 
   const Int& lightest(int32_t v) const {
+    return lightest_.empty() ? find_lightest(v) : lightest_[v];
+  }
+  const Int& find_lightest(int32_t v) const {
     const Arc<Int>* best = &graph_->arcs[graph_->offsets[v]];
     for (int32_t a = graph_->offsets[v] + 1; a < graph_->offsets[v + 1]; ++a) {
       if (graph_->arcs[a].weight < best->weight) best = &graph_->arcs[a];
@@ -230,6 +242,7 @@ class Paths {
   const Graph<Int>* graph_;
   std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
   std::vector<Item> heap_;
+  std::vector<Int> lightest_;  // by vertex, or nothing
   uint32_t stamp_ = 0;
 };
 

@@ -111,8 +111,9 @@ class Engine {
   std::vector<int32_t> spare_;
   int32_t low_;
   uint32_t span_;
-  Int now_ = 0, bound_ = 0;
-  bool has_bound_ = false, walled_ = false;
+  Int now_ = 0;
+  bool has_end_ = false, walled_ = false;
+  Event end_;  // the earliest event that ends the search: nothing later happens, if it is there
   uint32_t mark_;
   std::vector<Event> heap_, soon_;
   size_t soon_head_ = 0;

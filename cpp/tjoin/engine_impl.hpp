@@ -5,7 +5,7 @@ namespace planaris::tjoin {
 
 template <typename Int>
 void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t kind) {
-  if (has_bound_ && key >= bound_) return;  // the tree will have been matched by then
+  if (has_end_ && key >= end_.key) return;  // the tree will have been matched by then
   ++count.pushes;
   if (key == now_) {
     soon_.push_back({key, from, to, kind});
@@ -20,7 +20,7 @@ template <typename Poll>
 Outcome Engine<Int>::search(int32_t root, int64_t budget, const Poll& poll) {
   ++count.searches;
   now_ = 0;
-  has_bound_ = walled_ = false;
+  has_end_ = walled_ = false;
   v_ = store_->v.data();
   region_ = store_->region.data();
   const int64_t stop = count.scans + budget;
@@ -34,10 +34,14 @@ Outcome Engine<Int>::search(int32_t root, int64_t budget, const Poll& poll) {
     } else {
       soon_.clear();
       soon_head_ = 0;
-      if (heap_.empty()) throw std::logic_error("T-join: a tree cannot reach the boundary");
-      std::pop_heap(heap_.begin(), heap_.end(), Later{});
-      event = heap_.back();
-      heap_.pop_back();
+      if (has_end_ && (heap_.empty() || heap_.front().key >= end_.key)) {
+        event = end_;
+      } else {
+        if (heap_.empty()) throw std::logic_error("T-join: a tree cannot reach the boundary");
+        std::pop_heap(heap_.begin(), heap_.end(), Later{});
+        event = heap_.back();
+        heap_.pop_back();
+      }
       now_ = event.key;
     }
     ++count.pops;
@@ -61,12 +65,14 @@ void Engine<Int>::enter(int32_t r, int8_t sign) {
   labelled_.push_back(r);
 }
 
-// Schedules an event that ends the search: nothing later than that matters any more.
+// Schedules an event that ends the search, if none does so as early. It cannot become stale: the
+// region it touches stays outside the tree until then.
 template <typename Int>
 void Engine<Int>::end_by(const Int& key, int32_t from, int32_t to, int32_t kind) {
-  push(key, from, to, kind);
-  if (!has_bound_ || key < bound_) bound_ = key;
-  has_bound_ = true;
+  if (has_end_ && key >= end_.key) return;
+  ++count.pushes;
+  end_ = {key, from, to, kind};
+  has_end_ = true;
 }
 
 // Schedules what may happen along the edges of v, a vertex of the outer region `own`.

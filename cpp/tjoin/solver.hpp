@@ -12,11 +12,13 @@ class TypedSolver final : public TJoinSolver {
   TypedSolver(const TJoinProblem& problem, Layout&& layout, Team& team)
       : base_(problem, std::move(layout), team),
         engine_(base_.store_, *base_.graph_, 0, base_.graph_->n, {}, 0),
+        opener_(base_.store_),
         paths_(*base_.graph_),
         flag_(problem.num_vertices, 0),
         parity_(base_.layout_->bounded.size(), 0) {
     num_digits = kBits<Int> / 32;
     exponent = base_.exponent_;
+    paths_.prepare();
   }
 
   int32_t solve(std::span<const int32_t> odd, Control& control, std::vector<int32_t>& join,
@@ -67,7 +69,8 @@ class TypedSolver final : public TJoinSolver {
 
   void read_off(std::vector<int32_t>& join, std::vector<int64_t>& objective) {
     const size_t begin = join.size();
-    for (const auto& [s, t] : matched_pairs(base_.store_).matched) paths_.append(s, t, join);
+    opener_.open_all(pairs_);
+    for (const auto& [s, t] : pairs_.matched) paths_.append(s, t, join);
     // Edges on two paths cancel.
     std::sort(join.begin() + begin, join.end());
     size_t end = begin;
@@ -108,6 +111,8 @@ class TypedSolver final : public TJoinSolver {
 
   TypedState<Int> base_;
   Engine<Int> engine_;
+  BlossomOpener<Int> opener_;
+  Pairs pairs_;
   Paths<Int> paths_;
   std::vector<uint8_t> flag_, parity_;
   std::vector<int32_t> odd_, roots_;

@@ -152,8 +152,12 @@ def test_a_star_with_a_million_leaves():
 
 def test_an_odd_ring_needs_a_blossom():
     edges = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5)]
-    answer = solved(6, edges, [2, 2, 2, 9, 9, 9], range(6))
-    assert answer.objective == 27
+    assert solved(6, edges, [2, 2, 2, 9, 9, 9], range(6)).objective == 27
+    # Balls of one around three vertices pack 3 of 11, and the boundary has no ball: the rest is
+    # the value of the ring as a whole.
+    to_boundary = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)]
+    answer = solved(4, to_boundary, [2, 2, 2, 9, 9, 9], range(3), [3])
+    assert answer.objective == 11
     assert answer.stats["blossoms"] > 0
 
 
