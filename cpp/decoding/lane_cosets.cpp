@@ -62,10 +62,9 @@ void LaneCosets::weigh(std::span<const std::vector<LaneChange>> changes, std::sp
                        LaneMemory& memory, const std::function<void()>& look) const {
   const LaneProblem problem{tree_, {edges_, rotation_, offsets_}, signs_, *program_, num_edges_};
   std::vector<ShotOutcome> outcomes(changes.size());
-  lane_kernels().run_shots(problem,
-                           {static_cast<int>(changes.size()), weight_.data(), changes.data(),
-                            outcomes.data(), &look},
-                           memory);
+  const auto count = static_cast<int>(changes.size());
+  lane_kernels_for(count).run_shots(
+      problem, {count, weight_.data(), changes.data(), outcomes.data(), &look}, memory);
   const double most = 1e-13 * static_cast<double>(weight_.size()) + 1e-12;
   for (size_t k = 0; k < changes.size(); ++k) {
     const ShotOutcome& o = outcomes[k];

@@ -44,4 +44,14 @@ const LaneKernels& lane_kernels() {
   return chosen;
 }
 
+const LaneKernels& lane_kernels_for(int rows) {
+#ifdef PLANARIS_X86
+  static const bool wide =
+      !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;
+  static const LaneKernels half{"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots};
+  if (wide && rows <= avx2::kDoubles && 2 * rows > avx2::kDoubles) return half;
+#endif
+  return lane_kernels();
+}
+
 }  // namespace planaris

@@ -114,6 +114,9 @@ struct LaneKernels {
 };
 // Those of this processor, and all that it can run, plain ones first.
 const LaneKernels& lane_kernels();
+// For a group of so few rows that they fill narrower registers, those with narrower ones. Results are
+// the same bits: products are fused in both, and no operation mixes lanes.
+const LaneKernels& lane_kernels_for(int rows);
 std::vector<LaneKernels> all_lane_kernels();
 
 }  // namespace planaris

@@ -206,3 +206,16 @@ def test_posteriors_of_many_errors_and_erasures(bytes_, threads, monkeypatch):
             here = class_table(other)[1][:, numbers[k]]
             found = decoder.posterior(shots[k : k + 1], erasures=erased)[0, 0]
             assert abs(found - here[1] / here.sum()) <= 1e-12
+
+
+@pytest.mark.parametrize("make", [lambda: surface(15, 0.09), lambda: repetition(21, 60, 0.01)])
+def test_bits_do_not_depend_on_how_shots_are_batched(make, monkeypatch):
+    """Wide and narrow lanes, one shot after the other, fronts of several panels."""
+    monkeypatch.setattr(coset, "INVERSE_BYTES", 0)
+    dem = make()
+    shots, _, _ = dem.compile_sampler(seed=5).sample(33)
+    whole = Decoder(dem, threads=1).posterior(shots)
+    for size in (1, 2, 3, 4, 5, 6, 8, 9, 19):
+        decoder = Decoder(dem, threads=2 if size == 9 else 1)
+        found = [decoder.posterior(shots[k : k + size]) for k in range(0, len(shots), size)]
+        assert np.array_equal(np.concatenate(found), whole)
