@@ -338,7 +338,8 @@ template <class T>
 void ChainOf<T>::push_right(int place) {
   const Tensor& old = *sites_[place];
   const int rows = old.left * old.labels, columns = old.right;
-  skeleton(old.values.data(), rows, columns, columns, kSmallest<T>, Side::kLeft, skeleton_, work_);
+  skeleton(old.values.data(), rows, columns, Cut{columns, kSmallest<T>}, Side::kLeft, skeleton_,
+           work_);
   const int rank = skeleton_.rank;
   std::vector<T> rest(static_cast<size_t>(rank) * columns);
   for (int k = 0; k < rank; ++k) {
@@ -362,7 +363,7 @@ template <class T>
 void ChainOf<T>::push_left(int place) {
   const Tensor& old = *sites_[place];
   const int rows = old.left, columns = old.labels * old.right;
-  skeleton(old.values.data(), rows, columns, rows, kSmallest<T>, Side::kRight, skeleton_, work_);
+  skeleton(old.values.data(), rows, columns, Cut{rows, kSmallest<T>}, Side::kRight, skeleton_, work_);
   const int rank = skeleton_.rank;
   std::vector<T> rest(static_cast<size_t>(rows) * rank);
   for (int a = 0; a < rows; ++a) {
@@ -461,7 +462,7 @@ void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, in
   }
   scale(m.data(), rows, columns, row_scale + rows, column_scale + columns);
   const Side side = centre == Side::kRight ? Side::kLeft : Side::kRight;
-  skeleton(m.data(), rows, columns, options_.max_rank, options_.tolerance, side, skeleton_, work_);
+  skeleton(m.data(), rows, columns, options_.cut, side, skeleton_, work_);
   const int rank = skeleton_.rank;
   if (rank == 0) throw ZeroFunction();
   largest_residual_ = std::max(largest_residual_, skeleton_.residual);
@@ -517,7 +518,7 @@ void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, in
 
 template <class T>
 double log_overlap(const ChainOf<T>& f, const ChainOf<T>& g) {
-  double total = f.log_scale() + g.log_scale();
+  Pair total = f.log_scale() + g.log_scale();
   std::vector<T> environment{T(1.0)}, half, next;
   for (int i = 0; i < f.size(); ++i) {
     const TensorOf<T>& a = f[i];
@@ -549,7 +550,7 @@ double log_overlap(const ChainOf<T>& f, const ChainOf<T>& g) {
     environment.swap(next);
   }
   if (!(nearest(environment[0]) > 0)) throw LostAccuracy();
-  return total + log_of(environment[0]);
+  return nearest(total + Pair(log_of(environment[0])));
 }
 
 template class ChainOf<double>;

@@ -67,9 +67,8 @@ template <class T>
 using HistoryOf = std::vector<ChangeOf<T>>;
 
 struct ChainOptions {
-  int max_rank = 16;
-  double tolerance = 1e-14;  // of pivots, relative to the first
-  double relative = 0.5;     // power of the scales of rows and columns: 0 absolute, 1 relative
+  Cut cut;
+  double relative = 0.5;  // power of the scales of rows and columns: 0 absolute, 1 relative
 };
 
 template <class T>
@@ -86,7 +85,7 @@ class ChainOf {
   int size() const { return static_cast<int>(sites_.size()); }
   const Tensor& operator[](int place) const { return *sites_[place]; }
   const Site& site(int place) const { return sites_[place]; }
-  double log_scale() const { return log_scale_; }
+  Pair log_scale() const { return log_scale_; }
   int largest_bond() const { return largest_bond_; }
   double largest_residual() const { return largest_residual_; }
 
@@ -129,7 +128,7 @@ class ChainOf {
 
   Options options_;
   std::vector<Site> sites_;
-  double log_scale_ = 0;
+  Pair log_scale_;  // a sum of many terms, some of which cancel
   int low_ = 0, high_ = -1;  // sites before low_ and after high_ are in skeleton form
   int fresh_ = -1;           // site that the last operation, a transfer, has set
   int untouched_left_ = 0, untouched_right_ = 0;

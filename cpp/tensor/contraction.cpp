@@ -124,7 +124,7 @@ Contraction contract_any(const NetworkView& network, const Program& program,
 
 Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
                      Control& control) {
-  return settings.chain.tolerance < kSmallestPivot
+  return settings.chain.cut.tolerance < kSmallestPivot
              ? contract_any<Pair>(network, program, settings, control)
              : contract_any<double>(network, program, settings, control);
 }
@@ -423,7 +423,7 @@ NetworkMarginals marginals_any(const NetworkView& network, const Program& progra
 
 NetworkMarginals contract_marginals(const NetworkView& network, const Program& program,
                                     const Settings& settings, Control& control) {
-  return settings.chain.tolerance < kSmallestPivot
+  return settings.chain.cut.tolerance < kSmallestPivot
              ? marginals_any<Pair>(network, program, settings, control)
              : marginals_any<double>(network, program, settings, control);
 }

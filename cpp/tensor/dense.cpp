@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "tensor/lanes.hpp"
-#include "tensor/pivots.hpp"
 
 namespace planaris::tensor {
 
@@ -156,8 +155,8 @@ void right_factor(const Pair* e, int stride, int n, int rank, const int32_t* col
 }
 
 template <class T>
-void skeleton_any(const T* m, int num_rows, int num_columns, int max_rank, double tolerance,
-                  Side side, SkeletonOf<T>& out, std::vector<T>& work) {
+void skeleton_any(const T* m, int num_rows, int num_columns, const Cut& cut, Side side,
+                  SkeletonOf<T>& out, std::vector<T>& work) {
   const int stride = stride_of(m, num_columns);
   const size_t size = static_cast<size_t>(num_rows) * stride;
   work.resize(size + num_columns);
@@ -171,8 +170,8 @@ void skeleton_any(const T* m, int num_rows, int num_columns, int max_rank, doubl
   }
   out.rows.resize(num_rows);
   out.columns.resize(num_columns);
-  out.rank = eliminate(e, num_rows, num_columns, max_rank, tolerance, out.rows.data(),
-                       out.columns.data(), tops.data(), &out.residual);
+  out.rank = eliminate(e, num_rows, num_columns, cut, out.rows.data(), out.columns.data(),
+                       tops.data(), &out.residual);
   if (side == Side::kLeft) {
     out.left.resize(static_cast<size_t>(num_rows) * out.rank);
     left_factor(e, num_rows, stride, out.rank, out.rows.data(), out.left.data());
@@ -208,14 +207,14 @@ void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int c
   product(a, 1, columns_a, b, c, columns_a, depth, columns_b);
 }
 
-void skeleton(const double* m, int num_rows, int num_columns, int max_rank, double tolerance,
-              Side side, Skeleton& out, std::vector<double>& work) {
-  skeleton_any(m, num_rows, num_columns, max_rank, tolerance, side, out, work);
+void skeleton(const double* m, int num_rows, int num_columns, const Cut& cut, Side side,
+              Skeleton& out, std::vector<double>& work) {
+  skeleton_any(m, num_rows, num_columns, cut, side, out, work);
 }
 
-void skeleton(const Pair* m, int num_rows, int num_columns, int max_rank, double tolerance,
-              Side side, SkeletonOf<Pair>& out, std::vector<Pair>& work) {
-  skeleton_any(m, num_rows, num_columns, max_rank, tolerance, side, out, work);
+void skeleton(const Pair* m, int num_rows, int num_columns, const Cut& cut, Side side,
+              SkeletonOf<Pair>& out, std::vector<Pair>& work) {
+  skeleton_any(m, num_rows, num_columns, cut, side, out, work);
 }
 
 }  // namespace planaris::tensor

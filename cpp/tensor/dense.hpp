@@ -6,6 +6,7 @@
 
 #include "base/simd.hpp"
 #include "tensor/pair.hpp"
+#include "tensor/pivots.hpp"
 
 #define PLANARIS_TENSOR_CLONES PLANARIS_CLONES
 
@@ -47,11 +48,10 @@ using Skeleton = SkeletonOf<double>;
 
 enum class Side : uint8_t { kLeft, kRight };
 
-// Stops at `max_rank` pivots, or at the first below `tolerance` times the first. Fills `left` or
-// `right`, as asked. `work` is a buffer that is kept between calls.
-void skeleton(const double* m, int num_rows, int num_columns, int max_rank, double tolerance,
-              Side side, Skeleton& out, std::vector<double>& work);
-void skeleton(const Pair* m, int num_rows, int num_columns, int max_rank, double tolerance,
-              Side side, SkeletonOf<Pair>& out, std::vector<Pair>& work);
+// Fills `left` or `right`, as asked. `work` is a buffer that is kept between calls.
+void skeleton(const double* m, int num_rows, int num_columns, const Cut& cut, Side side,
+              Skeleton& out, std::vector<double>& work);
+void skeleton(const Pair* m, int num_rows, int num_columns, const Cut& cut, Side side,
+              SkeletonOf<Pair>& out, std::vector<Pair>& work);
 
 }  // namespace planaris::tensor

@@ -48,7 +48,7 @@ TEST_CASE("a skeleton of full rank gives the matrix back") {
     multiply(a.data(), b.data(), m.data(), rows, rank, columns);
     for (const Side side : {Side::kLeft, Side::kRight}) {
       Skeleton out;
-      skeleton(m.data(), rows, columns, columns, 1e-12, side, out, work);
+      skeleton(m.data(), rows, columns, {columns, 1e-12}, side, out, work);
       CHECK(out.rank == rank);
       CHECK(out.residual < 1e-13);
       for (int i = 0; i < rows; ++i) {
@@ -92,8 +92,8 @@ TEST_CASE("pivots that are found by blocks leave as little as complete pivoting"
         for (const int max_rank : {5, 17, 100}) {
           Skeleton found;
           SkeletonOf<Pair> complete;
-          skeleton(m.data(), rows, columns, max_rank, tolerance, Side::kLeft, found, work);
-          skeleton(pairs.data(), rows, columns, max_rank, tolerance, Side::kLeft, complete,
+          skeleton(m.data(), rows, columns, {max_rank, tolerance}, Side::kLeft, found, work);
+          skeleton(pairs.data(), rows, columns, {max_rank, tolerance}, Side::kLeft, complete,
                    pair_work);
           CHECK(std::abs(found.rank - complete.rank) <= 2 + complete.rank / 10);
           CHECK(found.rank <= max_rank);
@@ -114,7 +114,7 @@ TEST_CASE("pivots that are found by blocks leave as little as complete pivoting"
           CHECK(left / first == doctest::Approx(found.residual).epsilon(1e-3).scale(1e-10));
           CHECK(largest < 50);
           Skeleton turned;
-          skeleton(m.data(), rows, columns, max_rank, tolerance, Side::kRight, turned, work);
+          skeleton(m.data(), rows, columns, {max_rank, tolerance}, Side::kRight, turned, work);
           double other = 0;
           for (int i = 0; i < rows; ++i) {
             for (int j = 0; j < columns; ++j) {
@@ -140,14 +140,47 @@ TEST_CASE("a block of pivots ends where the other rows have larger ones") {
   }
   std::vector<double> work;
   Skeleton found;
-  skeleton(m.data(), rows, columns, 12, 1e-14, Side::kLeft, found, work);
+  skeleton(m.data(), rows, columns, {12, 1e-14}, Side::kLeft, found, work);
   for (const double x : found.left) CHECK(std::abs(x) < 20);
+}
+
+TEST_CASE("pivots below the tolerance are kept where more are asked for") {
+  // 1, a gap, three of about the same size, another gap, and what doubles do not resolve.
+  const double sizes[] = {1, 3e-7, 2e-7, 1e-7, 1e-12, 1e-18};
+  const int rows = 11, columns = 9;
+  auto a = random_matrix(rows, 6, 31);
+  const auto b = random_matrix(6, columns, 32);
+  for (int i = 0; i < rows; ++i) {
+    for (int k = 0; k < 6; ++k) a[i * 6 + k] *= sizes[k];
+  }
+  std::vector<double> m(rows * columns), work;
+  multiply(a.data(), b.data(), m.data(), rows, 6, columns);
+  const std::vector<Pair> pairs(m.begin(), m.end());
+  std::vector<Pair> pair_work;
+  const auto rank = [&](const Cut& cut) {
+    Skeleton found;
+    SkeletonOf<Pair> complete;
+    skeleton(m.data(), rows, columns, cut, Side::kLeft, found, work);
+    skeleton(pairs.data(), rows, columns, cut, Side::kLeft, complete, pair_work);
+    CHECK(found.rank == complete.rank);
+    return found.rank;
+  };
+  for (const double tolerance : {1e-3, 1e-5}) {
+    CHECK(rank({9, tolerance, 0}) == 1);
+    CHECK(rank({9, tolerance, 1}) == 2);
+    CHECK(rank({9, tolerance, 3}) == 4);
+    CHECK(rank({3, tolerance, 8}) == 3);
+    CHECK(rank({9, tolerance, 8}) == 5);
+  }
+  CHECK(rank({9, 1e-9, 0}) == 4);
+  CHECK(rank({9, 1e-9, 1}) == 5);
+  CHECK(rank({9, 1e-9, 4}) == 5);
 }
 
 TEST_CASE("a zero matrix has no skeleton") {
   std::vector<double> zero(12, 0.0), work;
   Skeleton out;
-  skeleton(zero.data(), 3, 4, 3, 1e-14, Side::kLeft, out, work);
+  skeleton(zero.data(), 3, 4, {3, 1e-14}, Side::kLeft, out, work);
   CHECK(out.rank == 0);
   CHECK(out.residual == 0);
 }
@@ -180,7 +213,7 @@ TEST_CASE("skeletons of pairs resolve pivots that doubles drown") {
   }
   for (const Side side : {Side::kLeft, Side::kRight}) {
     SkeletonOf<Pair> found;
-    skeleton(m.data(), 6, 5, 5, 1e-27, side, found, work);
+    skeleton(m.data(), 6, 5, {5, 1e-27}, side, found, work);
     REQUIRE(found.rank == 2);
     std::vector<Pair> rows(10), columns(12);
     for (int k = 0; k < 2; ++k) {

@@ -13,6 +13,30 @@ namespace {
 
 constexpr int kPanel = 16;      // most rows among which the pivots of a block are looked for
 constexpr double kClose = 0.1;  // smallest pivot of a block, relative to its first
+constexpr double kResolved = 1e-14;  // smallest pivot that is told from rounding, relative to the first
+
+// Where an elimination ends.
+class End {
+ public:
+  End(const Cut& cut, int rows, int columns)
+      : most_(std::min({cut.max_rank, rows, columns})), more_(cut.more), least_(cut.tolerance) {}
+
+  // After k pivots, the largest entry that is left being `top` times the first pivot.
+  bool reached(int k, double top) {
+    if (k < most_ && !(top > least_) && more_ > 0 && top > kResolved) {
+      most_ = std::min(most_, k + more_);
+      least_ = kResolved;
+      more_ = 0;
+    }
+    return k >= most_ || !(top > least_);
+  }
+  int most() const { return most_; }
+  double least() const { return least_; }
+
+ private:
+  int most_, more_;
+  double least_;
+};
 
 // The largest |entry| from column `begin` on.
 PLANARIS_INLINE double row_top(const double* row, int begin, int columns) {
@@ -163,24 +187,24 @@ PLANARIS_INLINE void eliminate_rows(const Matrix& m, int at, int first, int coun
 }  // namespace
 
 PLANARIS_CLONES
-int eliminate(double* e, int rows, int columns, int max_rank, double tolerance, int32_t* row_of,
+int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
               int32_t* column_of, double* tops, double* residual) {
   const Matrix m{e, rows, columns, stride_of(e, columns), row_of, column_of, tops};
   std::iota(row_of, row_of + rows, 0);
   std::iota(column_of, column_of + columns, 0);
   for (int i = 0; i < rows; ++i) tops[i] = row_top(m.row(i), 0, columns);
-  const int last = std::min({max_rank, rows, columns});
+  End end(cut, rows, columns);
   double first = 0;
   for (int k = 0;;) {
     const double top = k < rows ? *std::max_element(tops + k, tops + rows) : 0.0;
     if (k == 0) first = top;
     *residual = first > 0 ? top / first : 0.0;
-    if (k >= last || !(top > tolerance * first)) return k;
-    const double least = std::max(kClose * top, tolerance * first);
+    if (end.reached(k, *residual)) return k;
+    const double least = std::max(kClose * top, end.least() * first);
     const int near = gather(m, k, least);
     int32_t swapped[kPanel];
     const int found =
-        eliminate_panel(m, k, near, std::min(near, last - k), least, swapped);
+        eliminate_panel(m, k, near, std::min(near, end.most() - k), least, swapped);
     for (int i = 0; i < k; ++i) swap_columns(m.row(i), k, found, swapped);
     double inverse[kPanel][kPanel];
     invert(m, k, found, inverse);
@@ -192,7 +216,7 @@ int eliminate(double* e, int rows, int columns, int max_rank, double tolerance, 
 }
 
 PLANARIS_CLONES
-int eliminate(Pair* e, int rows, int columns, int max_rank, double tolerance, int32_t* row_of,
+int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
               int32_t* column_of, double* tops, double* residual) {
   const auto row_at = [=](int i) { return e + static_cast<size_t>(i) * columns; };
   std::iota(row_of, row_of + rows, 0);
@@ -201,14 +225,14 @@ int eliminate(Pair* e, int rows, int columns, int max_rank, double tolerance, in
     tops[i] = 0;
     for (int j = 0; j < columns; ++j) tops[i] = std::max(tops[i], size_of(row_at(i)[j]));
   }
-  const int last = std::min({max_rank, rows, columns});
+  End end(cut, rows, columns);
   double first = 0;
   for (int k = 0;; ++k) {
     const double* largest = k < rows ? std::max_element(tops + k, tops + rows) : nullptr;
     const double top = largest == nullptr ? 0.0 : *largest;
     if (k == 0) first = top;
     *residual = first > 0 ? top / first : 0.0;
-    if (k >= last || !(top > tolerance * first)) return k;
+    if (end.reached(k, *residual)) return k;
     if (const int at = static_cast<int>(largest - tops); at != k) {
       std::swap_ranges(row_at(at), row_at(at + 1), row_at(k));
       std::swap(row_of[at], row_of[k]);

@@ -33,10 +33,10 @@ NetworkView view_of(const Ints& cardinalities, const Logs& node_logs, const Long
           {edge_offsets.data(), edge_offsets.size()}};
 }
 
-Settings settings_of(int max_rank, double tolerance, double relative, int threads,
+Settings settings_of(int max_rank, double tolerance, double relative, int more, int threads,
                      double history_bytes) {
   if (max_rank < 1 || threads < 1) throw std::invalid_argument("max_rank and threads must be >= 1");
-  return {{max_rank, tolerance, relative}, threads, history_bytes};
+  return {{{max_rank, tolerance, more}, relative}, threads, history_bytes};
 }
 
 using Plane = In2<double>;
@@ -88,24 +88,27 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "contract_network",
       [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
-         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative, int threads,
+         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative,
+         int more, int threads,
          Progress progress, double seconds) {
         const auto network =
             view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return contract(network, program, settings_of(max_rank, tolerance, relative, threads, 0), control);
+        return contract(network, program, settings_of(max_rank, tolerance, relative, more, threads, 0), control);
       },
       nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
       nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
       nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
-      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"), nb::arg("threads"), nb::arg("progress").none(),
+      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
+      nb::arg("more"), nb::arg("threads"), nb::arg("progress").none(),
       nb::arg("seconds"));
 
   m.def(
       "contract_network_marginals",
       [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
-         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative, int threads,
+         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative,
+         int more, int threads,
          double history_bytes, Progress progress,
          double seconds) -> std::tuple<Contraction, Out1<double>, Out1<double>> {
         const auto network =
@@ -115,7 +118,7 @@ void bind_tensor(nb::module_& m) {
         {
           nb::gil_scoped_release release;
           found = contract_marginals(
-              network, program, settings_of(max_rank, tolerance, relative, threads, history_bytes), control);
+              network, program, settings_of(max_rank, tolerance, relative, more, threads, history_bytes), control);
         }
         return {found.contraction, to_numpy(std::move(found.nodes)),
                 to_numpy(std::move(found.edges))};
@@ -123,14 +126,16 @@ void bind_tensor(nb::module_& m) {
       nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
       nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
       nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
-      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"), nb::arg("threads"), nb::arg("history_bytes"),
+      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
+      nb::arg("more"), nb::arg("threads"), nb::arg("history_bytes"),
       nb::arg("progress").none(), nb::arg("seconds"));
 
   m.def(
       "sample_network",
       [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
          Longs edge_offsets, const Program& program, int64_t num_samples, uint64_t seed,
-         int max_rank, double tolerance, double relative, int threads, double history_bytes, Progress progress,
+         int max_rank, double tolerance, double relative, int more, int threads, double history_bytes,
+         Progress progress,
          double seconds) -> std::tuple<Out2<int32_t>, Out1<double>, int64_t> {
         const auto network =
             view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
@@ -138,7 +143,7 @@ void bind_tensor(nb::module_& m) {
         NetworkSamples found;
         {
           nb::gil_scoped_release release;
-          found = draw(network, program, settings_of(max_rank, tolerance, relative, threads, history_bytes),
+          found = draw(network, program, settings_of(max_rank, tolerance, relative, more, threads, history_bytes),
                        num_samples, seed, control);
         }
         const size_t rows = found.log_probabilities.size();
@@ -149,7 +154,7 @@ void bind_tensor(nb::module_& m) {
       nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
       nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
       nb::arg("num_samples"), nb::arg("seed"), nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
-      nb::arg("threads"), nb::arg("history_bytes"), nb::arg("progress").none(),
+      nb::arg("more"), nb::arg("threads"), nb::arg("history_bytes"), nb::arg("progress").none(),
       nb::arg("seconds"));
 
   nb::class_<Terms>(m, "ProofTerms")

@@ -44,11 +44,14 @@ class Accuracy(NamedTuple):
     relative : float
         Power of the scales of rows and columns by which values are divided first: 0 bounds
         absolute errors, 1 relative ones.
+    more : int
+        How many smaller pivots are kept as well, as far as doubles resolve them.
     """
 
     max_rank: int
     tolerance: float = 1e-14
     relative: float = 0.5
+    more: int = 0
 
 
 def sweep_program(

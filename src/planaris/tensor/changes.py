@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planaris.kernels.tensor import Accuracy, Contraction
+from planaris.kernels.tensor import Accuracy, Contraction, Program
 from planaris.typing import FloatArray
 
 NONE: FloatArray = np.zeros(0)
@@ -19,6 +19,7 @@ class Value(NamedTuple):
 
     accuracy: Accuracy
     found: Contraction
+    program: Program
     nodes: FloatArray = NONE
     edges: FloatArray = NONE
 

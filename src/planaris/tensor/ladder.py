@@ -32,10 +32,12 @@ def in_doubles(max_bond: int, first: int = 0) -> Iterator[Accuracy]:
     """Yield accuracies, from the one of number ``first`` on.
 
     Bonds are as large as their pivots ask for: where the model is weak, they stay small. The
-    largest dimension grows as well, so that first contractions are quick for every model.
+    largest dimension grows as well, so that first contractions are quick for every model. Every
+    contraction keeps one more of the pivots below its tolerance than the one before: where pivots
+    have a gap, both would cut the same otherwise, and their change would say nothing of it.
 
-    >>> [(x.max_rank, x.tolerance) for x, _ in zip(in_doubles(48), range(4))]
-    [(16, 0.0001), (32, 1e-06), (48, 1e-08), (48, 1e-10)]
+    >>> [(x.max_rank, x.tolerance, x.more) for x, _ in zip(in_doubles(48), range(4))]
+    [(16, 0.0001, 0), (32, 1e-06, 1), (48, 1e-08, 2), (48, 1e-10, 3)]
     """
     level = first
     while True:
@@ -43,6 +45,7 @@ def in_doubles(max_bond: int, first: int = 0) -> Iterator[Accuracy]:
             min(FIRST_BOND << min(level, 24), max_bond),
             max(float(f"{FIRST_PIVOT * PIVOT_STEP**level:.0e}"), LAST_PIVOT),
             _RELATIVE[False][level % 2],
+            level,
         )
         level += 1
 

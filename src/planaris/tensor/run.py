@@ -13,7 +13,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError, PrecisionError, TimeLimitError
 from planaris.kernels import tensor
-from planaris.kernels.tensor import Accuracy, Contraction, ProvedGrid
+from planaris.kernels.tensor import Accuracy, Contraction, Program, ProvedGrid
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Proof, Stats
 from planaris.tensor import ladder
@@ -21,7 +21,6 @@ from planaris.tensor.changes import Value, change_of, is_stuck, moved
 from planaris.tensor.network import (
     Model,
     Network,
-    edge_ranges,
     edge_tables,
     node_tables,
     to_network,
@@ -35,7 +34,7 @@ from planaris.tensor.proof import (
     prove_marginals,
 )
 from planaris.tensor.rejection import Accepted, draw_exactly
-from planaris.tensor.sweeps import Sweep, crossing_sweep, plan_sweep
+from planaris.tensor.sweeps import Sweep, plan_sweep
 from planaris.typing import Array, FloatArray
 
 METHOD = "tensor-network"
@@ -52,8 +51,8 @@ LARGEST_CHANGE = (0.1, 1e-6)
 MARGINAL_TOLERANCE = 1e-9
 """Largest change of a probability at which bonds have grown enough."""
 
-COLD = 8.0
-"""Log weights of an edge further apart than this: grids are swept in either direction in turn."""
+LEAST_LEVELS = 3
+"""Contractions of the first levels are too coarse to be believed where they agree."""
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -74,8 +73,6 @@ class Run:
         self.network: Network = to_network(model)
         with budget.required("no line across the model was planned"):
             self.sweep = plan_sweep(model, self.network, budget) if sweep is None else sweep
-            crossing = crossing_sweep(self.network, budget) if self.is_cold() else None
-        self.sweeps = (self.sweep, self.sweep if crossing is None else crossing)
         self.first_level = 0
         self.in_pairs = False  # of doubles
         n = self.network.num_variables
@@ -85,7 +82,7 @@ class Run:
             msg = f"`tolerance` must be >= 0 and `max_bond` >= 1, got {tolerance} and {max_bond}"
             raise MethodError(msg)
         labels = int(self.network.arrays.cardinalities.max(initial=1))
-        per_bond = 2 * max(self.sweep.width, 1) * labels * 8.0  # times the bond squared: a state
+        per_bond = 2 * max(self.sweep.longest, 1) * labels * 8.0  # times the bond squared: a state
         budget.check_memory(
             per_bond * min(ladder.FIRST_BOND, max_bond) ** 2,
             "the state on the line",
@@ -95,44 +92,45 @@ class Run:
 
     # -- contractions -----------------------------------------------------------------------
 
-    def contract(
-        self, accuracy: Accuracy, budget: Budget, sweep: Sweep | None = None
-    ) -> Contraction:
+    def contract(self, accuracy: Accuracy, budget: Budget, program: Program) -> Contraction:
         """Return log Z without the constant."""
         return tensor.contract(
             self.network.arrays,
-            (self.sweep if sweep is None else sweep).program,
+            program,
             accuracy,
             threads=budget.workers(),
             budget=budget,
         )
 
-    def turns(self) -> Iterator[tuple[Accuracy, Sweep]]:
-        """Yield the accuracy and the sweep of one contraction after the other.
+    def turns(self) -> Iterator[tuple[Accuracy, Program]]:
+        """Yield the accuracy and the steps of one contraction after the other.
 
-        Cold grids are crossed in either direction in turn: at low temperatures weights get lost
-        that doubles cannot hold side by side, at any accuracy. Which ones depends on the direction.
+        Lattices are crossed in either direction in turn: at low temperatures and in strong fields
+        weights get lost that doubles cannot hold side by side, at any accuracy. Which ones depends
+        on the direction.
         """
         in_pairs, in_doubles = ladder.in_pairs, ladder.in_doubles
         bond = self.max_bond
         accuracies = in_pairs(bond) if self.in_pairs else in_doubles(bond, self.first_level)
-        return zip(accuracies, itertools.cycle(self.sweeps), strict=False)
+        return zip(accuracies, itertools.cycle(self.sweep.programs), strict=False)
 
     def converge(self, budget: Budget) -> list[Value]:
         """Contract ever more accurately until log Z changes by less than the tolerance."""
 
-        def contract(accuracy: Accuracy, sweep: Sweep) -> Value:
-            return Value(accuracy, self.contract(accuracy, budget, sweep))
+        def contract(accuracy: Accuracy, program: Program) -> Value:
+            return Value(accuracy, self.contract(accuracy, budget, program), program)
 
         return self._with_digits(lambda: self._grow(contract, change_of), change_of)
 
     def _grow(
-        self, contract: Callable[[Accuracy, Sweep], Value], change: Callable[[list[Value]], float]
+        self,
+        contract: Callable[[Accuracy, Program], Value],
+        change: Callable[[list[Value]], float],
     ) -> list[Value]:
         values: list[Value] = []
-        for accuracy, sweep in self.turns():
+        for accuracy, program in self.turns():
             try:
-                values = [*values, contract(accuracy, sweep)]
+                values = [*values, contract(accuracy, program)]
             except TimeoutError:
                 if len(values) >= 2 and values[-1].found.log_partition > -math.inf:
                     break
@@ -148,7 +146,7 @@ class Run:
         """Contract in doubles, and again in pairs of them where digits and not bonds are short."""
         values = grow()
         off = max(change(values), change_of(values))
-        if self.is_cold() and off > self.tolerance and self._lacks_digits(values, off):
+        if off > self.tolerance and self._lacks_digits(values, off):
             self.in_pairs = True
             with contextlib.suppress(TimeoutError, TimeLimitError):
                 values = grow()
@@ -158,17 +156,15 @@ class Run:
         """Return whether contractions are off by more than what was cut accounts for."""
         return off > values[-1].found.largest_residual * self.network.num_variables
 
-    def is_cold(self) -> bool:
-        """Return whether weights of an edge are far apart."""
-        return bool(edge_ranges(self.network.arrays).max(initial=0.0) > COLD)
-
     def done(self, values: list[Value], change: float) -> bool:
         """Return whether the last change is small enough, or nothing finer can be done."""
         last = ladder.is_last(values[-1], self.max_bond)
         if values[-1].found.log_partition == -math.inf:  # what was cut may have been all there is
             return last
         at_limit = is_stuck(values) and values[-1].accuracy.max_rank == self.max_bond
-        return len(values) >= 2 and (change <= self.tolerance or at_limit or last)
+        levels = LEAST_LEVELS if self.in_pairs else self.first_level + len(values)
+        small = change <= self.tolerance and levels >= LEAST_LEVELS
+        return len(values) >= 2 and (small or at_limit or last)
 
     def checked(self, values: list[Value]) -> list[Value]:
         """Refuse sums that lost their sign, and zeros that no weight accounts for."""
@@ -198,16 +194,16 @@ class Run:
     def converge_marginals(self, budget: Budget) -> list[Value]:
         """Contract ever more accurately until no probability changes by more than the tolerance."""
 
-        def contract(accuracy: Accuracy, sweep: Sweep) -> Value:
+        def contract(accuracy: Accuracy, program: Program) -> Value:
             found = tensor.contract_marginals(
                 self.network.arrays,
-                sweep.program,
+                program,
                 accuracy,
                 threads=budget.workers(),
                 history_bytes=0.5 * budget.bytes(),
                 budget=budget,
             )
-            return Value(accuracy, *found)
+            return Value(accuracy, found[0], program, *found[1:])
 
         return self._with_digits(lambda: self._grow(contract, moved), moved)
 
@@ -245,7 +241,7 @@ class Run:
     def log_partition(self, values: list[Value]) -> LogPartition:
         """Return the last value, with the change since the one before as its error."""
         value = values[-1].found.log_partition + self.network.constant
-        rounding = EPS * (abs(value) + 8 * self.network.num_variables)
+        rounding = 4 * EPS * (abs(value) + 8 * self.network.num_variables)
         change = change_of(values)
         error = 0.0 if value == -math.inf else SAFETY * change + rounding
         return LogPartition.around(

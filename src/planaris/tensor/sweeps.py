@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
@@ -21,6 +21,9 @@ DENSE = 300
 MOST_SPECTRAL = 5000
 """Most variables of a graph that is drawn by eigenvectors."""
 
+THIN = 16
+"""Lattices that are so many times longer than wide are swept along their longer side only."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -33,15 +36,28 @@ class Sweep:
     kind : str
         What the order came from: ``"grid"``, ``"torus"``, ``"rows"``, ``"drawing"``, ``"layers"``
         or ``"spectral"``.
+    crossing : planaris.kernels.tensor.Program or None
+        Of a lattice, the steps in the other direction.
     """
 
     program: tensor.Program
     kind: str
+    crossing: tensor.Program | None = None
+
+    @property
+    def programs(self) -> tuple[tensor.Program, tensor.Program]:
+        """The steps, and those in the other direction where there is one."""
+        return self.program, self.program if self.crossing is None else self.crossing
 
     @property
     def width(self) -> int:
         """Most variables on the line at once."""
         return int(self.program.width)
+
+    @property
+    def longest(self) -> int:
+        """The same, of the longer line of both directions."""
+        return max(int(program.width) for program in self.programs)
 
     @property
     def cost(self) -> int:
@@ -61,8 +77,8 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
     >>> from planaris.tensor.network import to_network
     >>> model = pl.IsingModel.from_image(np.zeros((4, 7)), 1.0, 1.0)
     >>> sweep = plan_sweep(model, to_network(model))
-    >>> sweep.kind, sweep.width
-    ('grid', 4)
+    >>> sweep.kind, sweep.width, sweep.crossing.width
+    ('grid', 4, 7)
     """
     n, edges = network.num_variables, network.arrays.edges
     lattice = Lattice.of(n, edges)
@@ -81,21 +97,6 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
     if n <= MOST_SPECTRAL:
         sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral", budget)
     return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
-
-
-def crossing_sweep(network: Network, budget: Budget = UNLIMITED) -> Sweep | None:
-    """Return the sweep of a lattice in the other direction; None for other graphs.
-
-    >>> import planaris as pl
-    >>> from planaris.tensor.network import to_network
-    >>> model = pl.IsingModel.from_image(np.zeros((4, 7)), 1.0, 1.0)
-    >>> crossing_sweep(to_network(model)).width
-    7
-    """
-    lattice = Lattice.of(network.num_variables, network.arrays.edges)
-    if lattice is None or min(lattice.shape) < 2:
-        return None
-    return lattice.sweep(network, budget, crossing=True)
 
 
 @dataclass(frozen=True)
@@ -140,16 +141,21 @@ class Lattice:
                 return cls((rows, columns), (bool(up.max() > 1), bool(across.max() > 1)))
         return None
 
-    def sweep(self, network: Network, budget: Budget, *, crossing: bool = False) -> Sweep:
-        """Return the sweep along the longer side, or the one that crosses it.
+    def sweep(self, network: Network, budget: Budget) -> Sweep:
+        """Return the sweep along the longer side, and the one that crosses it."""
+        rows, columns = self.shape
+        along = 0 if columns * (1 + self.wraps[0]) <= rows * (1 + self.wraps[1]) else 1
+        found = self._along(along, network, budget)
+        if min(self.shape) < 2 or max(self.shape) > THIN * min(self.shape):
+            return found
+        return replace(found, crossing=self._along(1 - along, network, budget).program)
+
+    def _along(self, along: int, network: Network, budget: Budget) -> Sweep:
+        """Return the sweep along one side.
 
         Rings are folded: the variables of one half stand between those of the other.
         """
         places = np.divmod(np.arange(network.num_variables), self.shape[1])
-        along = (
-            0 if (self.shape[1] * (1 + self.wraps[0]) <= self.shape[0] * (1 + self.wraps[1])) else 1
-        )
-        along = 1 - along if crossing else along
         strips, heights = (
             folded(places[k], self.shape[k]) if self.wraps[k] else places[k]
             for k in (along, 1 - along)

@@ -78,7 +78,8 @@ class TemperatureSweep:
             logs = [values[-1].found.log_partition]
             for step in (STEP, -STEP, 2 * STEP, -2 * STEP):
                 near = self.warm.run_of(self.model.at(beta * (1.0 + step)), budget)
-                logs.append(near.contract(values[-1].accuracy, budget).log_partition)
+                found = near.contract(values[-1].accuracy, budget, values[-1].program)
+                logs.append(found.log_partition)
             heat, error = _second_difference(logs, log_z.upper - log_z.value)
         return Estimate(log_z, run.marginals(values), heat, error)
 

@@ -227,8 +227,8 @@ def test_stated_errors_hold_after_every_contraction(kind):
         exact = pl.log_partition(model, "treewidth").value
         run = Run(model, None, MAX_BOND, Budget.of(None, threads=1))
         values = []
-        for accuracy, sweep in itertools.islice(run.turns(), 5):
-            values.append(Value(accuracy, run.contract(accuracy, run.budget, sweep)))
+        for accuracy, program in itertools.islice(run.turns(), 5):
+            values.append(Value(accuracy, run.contract(accuracy, run.budget, program), program))
             if len(values) > 1:
                 found = run.log_partition(values)
                 assert found.lower - 1e-11 <= exact <= found.upper + 1e-11
@@ -239,8 +239,8 @@ def test_zeros_of_coarse_contractions_are_not_believed():
     run = Run(model, None, MAX_BOND, Budget.of(None, threads=1))
     zero = SimpleNamespace(log_partition=-np.inf, largest_bond=1, largest_residual=0.0)
     values = []
-    for accuracy, _ in itertools.islice(run.turns(), 6):
-        values.append(Value(accuracy, zero))
+    for accuracy, program in itertools.islice(run.turns(), 6):
+        values.append(Value(accuracy, zero, program))
         assert run.done(values, change_of(values)) == (accuracy.tolerance <= 1e-14)
     assert change_of(values) == 0.0
 
@@ -375,7 +375,7 @@ def test_lattices_with_diagonals_are_swept_by_rows():
 def test_bonds_at_their_limit_do_not_hide_the_last_change():
     def values(*found):
         return [
-            Value(Accuracy(rank), SimpleNamespace(log_partition=log, largest_bond=rank))
+            Value(Accuracy(rank), SimpleNamespace(log_partition=log, largest_bond=rank), None)
             for rank, log in found
         ]
 

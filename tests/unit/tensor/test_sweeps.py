@@ -7,7 +7,7 @@ import planaris as pl
 from helpers.planar_graphs import delaunay
 from planaris import tensor
 from planaris.tensor.network import to_network
-from planaris.tensor.sweeps import Lattice, crossing_sweep, plan_sweep, spectral_drawing
+from planaris.tensor.sweeps import Lattice, Sweep, plan_sweep, spectral_drawing
 
 
 def lattice_edges(rows: int, columns: int, wraps: tuple[bool, bool]) -> np.ndarray:
@@ -32,10 +32,20 @@ def test_tori_and_cylinders_are_recognised_and_agree_with_elimination(shape, wra
     model = random_model(lattice_edges(*shape, wraps), shape[0] * shape[1], rng)
     assert Lattice.of(model.num_spins, model.edges) == Lattice(shape, wraps)
     network = to_network(model)
-    assert plan_sweep(model, network).kind == ("torus" if any(wraps) else "grid")
+    planned = plan_sweep(model, network)
+    assert planned.kind == ("torus" if any(wraps) else "grid")
     exact = pl.log_partition(model, "treewidth").value
-    for sweep in (plan_sweep(model, network), crossing_sweep(network)):
+    for program in planned.programs:
+        sweep = Sweep(program, planned.kind)
         assert tensor.log_partition(model, sweep=sweep).value == pytest.approx(exact, abs=1e-10)
+
+
+def test_thin_lattices_are_swept_in_one_direction():
+    for rows, columns, widths in ((4, 7, {4, 7}), (2, 32, {2, 32}), (2, 34, {2}), (1, 9, {1})):
+        model = pl.IsingModel.from_image(np.zeros((rows, columns)), 1.0, 1.0)
+        sweep = plan_sweep(model, to_network(model))
+        assert {program.width for program in sweep.programs} == widths
+        assert sweep.longest == max(widths)
 
 
 def test_graphs_that_are_no_lattices():

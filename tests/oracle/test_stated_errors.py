@@ -1,0 +1,108 @@
+"""Stated errors of tensor networks against elimination, on ordinary and adversarial models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from helpers.grid_models import KINDS, random_grid
+from helpers.trials import trials
+from planaris import tensor
+from planaris.errors import PrecisionError
+
+LABELLED = ("tiny", "random", "potts", "mixed", "diagonals", "torus", "zeros")
+WIDEST = {2: 9, 3: 6, 4: 5, 5: 4}
+
+
+def phases(rows: int, columns: int, rng: np.random.Generator):
+    """A ferromagnet, parts of which are drawn to either phase: a state is swept from one part into
+    the other, where weights matter that were small before."""
+    strength = rng.choice([0.02, 0.05, 0.1, 0.2, 0.4, 1.0])
+    fields = np.full((rows, columns), strength)
+    part = rng.integers(4)
+    if part == 0:
+        fields[rng.integers(1, rows) :] *= -1
+    elif part == 1:
+        fields[:, rng.integers(1, columns) :] *= -1
+    elif part == 2:
+        fields[rows // 2 :] *= -1
+        fields[:, columns // 2 :] *= -1
+    else:
+        fields *= rng.choice([-1, 1], fields.shape)
+    coupling = rng.choice([0.5, 1.0, 2.0, 3.0, 4.5])
+    return fields, np.full((rows, columns - 1), coupling), np.full((rows - 1, columns), coupling)
+
+
+def grid_of(kind: str, rng: np.random.Generator, rows: int, columns: int) -> pl.IsingModel:
+    arrays = (phases if kind == "phases" else lambda *a: random_grid(kind, *a))(rows, columns, rng)
+    return pl.IsingModel.from_image(*arrays)
+
+
+def label_grid(kind: str, rng: np.random.Generator) -> pl.MarkovRandomField:
+    labels = int(rng.integers(2, 6))
+    most = WIDEST[labels] - (kind in ("torus", "diagonals"))
+    rows, columns = int(rng.integers(3, 7)), int(rng.integers(3, max(most, 3) + 1))
+    index = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [(index[:, :-1], index[:, 1:]), (index[1:], index[:-1])]
+    if kind == "diagonals":
+        pairs.append((index[:-1, :-1], index[1:, 1:]))
+    if kind == "torus":
+        pairs += [(index[-1], index[0]), (index[:, -1], index[:, 0])]
+    sizes = [1e-9, 1e-7, 1e-6, 1e-5, 1e-4] if kind == "tiny" else [1e-6, 1e-3, 0.1, 1.0, 3.0]
+    size, fields = rng.choice(sizes), rng.choice([0.0, 0.1, 1.0, 10.0])
+    factors = [((int(v),), np.exp(fields * rng.normal(size=labels))) for v in index.ravel()]
+    for u, v in zip(*(np.concatenate([p[k].ravel() for p in pairs]) for k in (0, 1)), strict=True):
+        table = rng.normal(size=(labels, labels))
+        if kind == "potts":
+            table = table[0, 0] * np.eye(labels)
+        weights = np.exp((1e-7 if kind == "mixed" and rng.random() < 0.5 else size) * table)
+        if kind == "zeros":
+            weights *= rng.random(weights.shape) > 0.15
+        factors.append(((int(u), int(v)), weights))
+    return pl.MarkovRandomField(np.full(rows * columns, labels), factors)
+
+
+def holds(model, found: pl.LogPartition) -> bool:
+    sure = pl.log_partition(model, "treewidth")
+    return found.lower <= sure.upper and sure.lower <= found.upper
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "phases"])
+def test_errors_of_spins_hold(kind):
+    rng = np.random.default_rng(5)
+    for _ in range(trials(20, 200)):
+        model = grid_of(kind, rng, int(rng.integers(3, 19)), int(rng.integers(3, 15)))
+        assert holds(model, tensor.log_partition(model, threads=1))
+
+
+@pytest.mark.parametrize("kind", LABELLED)
+def test_errors_of_labels_hold(kind):
+    rng = np.random.default_rng(6)
+    for _ in range(trials(12, 100)):
+        model = label_grid(kind, rng)
+        try:
+            found = tensor.log_partition(model, threads=1)
+        except PrecisionError:
+            continue
+        assert holds(model, found)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "phases"])
+def test_errors_of_marginals_hold(kind):
+    rng = np.random.default_rng(7)
+    for _ in range(trials(8, 60)):
+        model = grid_of(kind, rng, int(rng.integers(3, 13)), int(rng.integers(3, 11)))
+        exact = pl.marginals(model, "treewidth")
+        found = tensor.marginals(model, threads=1)
+        assert np.abs(found.nodes - exact.nodes).max() <= found.error + 1e-13
+        assert np.abs(found.edges - exact.edges).max() <= found.error + 1e-13
+
+
+def test_contractions_that_cut_the_same_are_not_believed():
+    """All pivots but the first of a bond are below the tolerance of three contractions."""
+    model = pl.IsingModel.from_image(np.zeros((16, 12)), 1e-9, 1e-9)
+    found = tensor.log_partition(model, tolerance=1e-13)
+    assert holds(model, found)
+    assert [bond for bond, _ in found.stats["contractions"]][:3] == [16, 32, 64]
+    assert found.stats["bond"] > 1
