@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planaris.kernels.tensor import Accuracy
@@ -22,7 +23,7 @@ LAST_PIVOT = 1e-14
 PAIR_PIVOT = 1e-29
 """Smallest pivot of contractions in pairs of doubles, which kernels use for pivots below 1e-17."""
 
-_RELATIVE = {False: (0.5, 0.75), True: (0.75, 0.9)}
+_RELATIVE = {False: (0.5, 0.75), True: (0.8, 0.7)}
 # Contractions in turn scale by these powers, in doubles and in pairs of them: an error that does
 # not depend on the pivots (weights out of the reach of doubles, at low temperatures) shows in the
 # change, too.
@@ -63,8 +64,10 @@ def in_pairs(max_bond: int) -> Iterator[Accuracy]:
 
 
 def is_last(value: Value, max_bond: int) -> bool:
-    """Return whether no later contraction cuts bonds less than this one did."""
-    accuracy, bond = value.accuracy, value.found.largest_bond
-    return accuracy.tolerance <= LAST_PIVOT and (
-        accuracy.max_rank >= max_bond or bond < accuracy.max_rank
-    )
+    """Return whether no later contraction cuts bonds less than this one did.
+
+    Of one that lost its digits the bonds are not known.
+    """
+    accuracy, found = value.accuracy, value.found
+    uncut = found.largest_bond < accuracy.max_rank and not math.isnan(found.log_partition)
+    return accuracy.tolerance <= LAST_PIVOT and (accuracy.max_rank >= max_bond or uncut)

@@ -19,6 +19,7 @@ from planaris.kernels.tensor import Accuracy
 from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
 from planaris.tensor.changes import Value, change_of
+from planaris.tensor.ladder import is_last
 from planaris.tensor.network import to_network
 from planaris.tensor.run import MAX_BOND, Run
 from planaris.tensor.sweeps import grid_shape, plan_sweep
@@ -243,6 +244,17 @@ def test_zeros_of_coarse_contractions_are_not_believed():
         values.append(Value(accuracy, zero, program))
         assert run.done(values, change_of(values)) == (accuracy.tolerance <= 1e-14)
     assert change_of(values) == 0.0
+
+
+def test_lost_digits_are_not_taken_for_small_bonds():
+    def value(rank, log):
+        return Value(
+            Accuracy(rank, 1e-29), SimpleNamespace(log_partition=log, largest_bond=1), None
+        )
+
+    assert is_last(value(32, 1.0), 128)
+    assert not is_last(value(32, np.nan), 128)
+    assert is_last(value(128, np.nan), 128)
 
 
 def test_bonds_double_until_nothing_changes():
