@@ -134,20 +134,16 @@ Contraction contract(const NetworkView& network, const Program& program, const S
 namespace {
 
 template <class T>
-void slice(const TensorOf<T>& tensor, int label, std::vector<T>& out) {
-  out.resize(static_cast<size_t>(tensor.left) * tensor.right);
-  for (int a = 0; a < tensor.left; ++a) {
-    const T* from =
-        tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + label) * tensor.right;
-    std::copy(from, from + tensor.right, out.data() + static_cast<size_t>(a) * tensor.right);
+T inner(const T* a, const T* b, size_t count) {
+  constexpr size_t kSums = 8;
+  T sums[kSums] = {}, sum(0.0);
+  size_t k = 0;
+  for (; k + kSums <= count; k += kSums) {
+    for (size_t l = 0; l < kSums; ++l) sums[l] += a[k + l] * b[k + l];
   }
-}
-
-template <class T>
-double dot(const T* a, const T* b, size_t count) {
-  T sum(0.0);
-  for (size_t k = 0; k < count; ++k) sum += a[k] * b[k];
-  return nearest(sum);
+  for (; k < count; ++k) sum += a[k] * b[k];
+  for (const T& x : sums) sum += x;
+  return sum;
 }
 
 // Contracts the first sites of two chains, and the last.
@@ -199,7 +195,7 @@ class Environments {
     for (int s = 0; s < a.labels; ++s) {
       for (int t = 0; t < b.labels; ++t) {
         weights[s * b.labels + t] =
-            dot(first_[s].data(), blocks_[t].data(), first_[s].size());
+            nearest(inner(first_[s].data(), blocks_[t].data(), first_[s].size()));
         logs[s * b.labels + t] = a.logs[s] + c.logs[s] + b.logs[t] + d.logs[t];
       }
     }
@@ -214,16 +210,21 @@ class Environments {
     const size_t count = diagonal ? a.labels : static_cast<size_t>(a.labels) * b.labels;
     std::vector<double> logs(count);
     weights.assign(count, 0.0);
-    half_.resize(static_cast<size_t>(a.left) * b.right);
-    std::vector<T> both(static_cast<size_t>(b.left) * b.right);
+    half_.resize(static_cast<size_t>(a.left) * a.labels * b.right);
+    both_.resize(static_cast<size_t>(b.left) * b.right);
+    multiply(a.values.data(), r.data(), half_.data(), a.left * a.labels, a.right, b.right);
     for (int u = 0; u < a.labels; ++u) {
-      slice(a, u, one_);
-      multiply(one_.data(), r.data(), half_.data(), a.left, a.right, b.right);
-      multiply_transposed(l.data(), half_.data(), both.data(), a.left, b.left, b.right);
+      multiply_parts(l.data(), 1, b.left, half_.data() + static_cast<size_t>(u) * b.right,
+                     a.labels * b.right, both_.data(), b.left, a.left, b.right);
       for (int v = diagonal ? u : 0; v < (diagonal ? u + 1 : b.labels); ++v) {
-        slice(b, v, other_);
+        T sum(0.0);
+        for (int k = 0; k < b.left; ++k) {
+          sum += inner(both_.data() + static_cast<size_t>(k) * b.right,
+                       b.values.data() + (static_cast<size_t>(k) * b.labels + v) * b.right,
+                       static_cast<size_t>(b.right));
+        }
         const size_t at = diagonal ? u : static_cast<size_t>(u) * b.labels + v;
-        weights[at] = dot(both.data(), other_.data(), both.size());
+        weights[at] = nearest(sum);
         logs[at] = a.logs[u] + b.logs[v] + extra(u, v);
       }
     }
@@ -234,27 +235,28 @@ class Environments {
   // blocks_[s](b, b') = Σ a(α, s, b) e(α, α') c(α', s, b')
   void blocks_left(const std::vector<T>& e, const Tensor& a, const Tensor& c) {
     blocks_.resize(a.labels);
-    half_.resize(static_cast<size_t>(a.left) * c.right);
+    const int wide = c.labels * c.right;
+    half_.resize(static_cast<size_t>(a.left) * wide);
+    multiply(e.data(), c.values.data(), half_.data(), a.left, c.left, wide);
     for (int s = 0; s < a.labels; ++s) {
-      slice(a, s, one_);
-      slice(c, s, other_);
       blocks_[s].resize(static_cast<size_t>(a.right) * c.right);
-      multiply(e.data(), other_.data(), half_.data(), a.left, c.left, c.right);
-      multiply_transposed(one_.data(), half_.data(), blocks_[s].data(), a.left, a.right, c.right);
+      multiply_parts(a.values.data() + static_cast<size_t>(s) * a.right, 1, a.labels * a.right,
+                     half_.data() + static_cast<size_t>(s) * c.right, wide, blocks_[s].data(),
+                     a.right, a.left, c.right);
     }
   }
   // blocks_[s](α, α') = Σ a(α, s, b) e(b, b') c(α', s, b')
   void blocks_right(const std::vector<T>& e, const Tensor& a, const Tensor& c) {
     blocks_.resize(a.labels);
-    half_.resize(static_cast<size_t>(a.left) * c.right);
-    turned_.resize(static_cast<size_t>(c.left) * c.right);
+    half_.resize(static_cast<size_t>(a.left) * a.labels * c.right);
+    turned_.resize(c.values.size());
+    multiply(a.values.data(), e.data(), half_.data(), a.left * a.labels, a.right, c.right);
+    transpose(c.values.data(), turned_.data(), c.left, c.labels * c.right);
     for (int s = 0; s < a.labels; ++s) {
-      slice(a, s, one_);
-      slice(c, s, other_);
       blocks_[s].resize(static_cast<size_t>(a.left) * c.left);
-      multiply(one_.data(), e.data(), half_.data(), a.left, a.right, c.right);
-      transpose(other_.data(), turned_.data(), c.left, c.right);
-      multiply(half_.data(), turned_.data(), blocks_[s].data(), a.left, c.right, c.left);
+      multiply_parts(half_.data() + static_cast<size_t>(s) * c.right, a.labels * c.right, 1,
+                     turned_.data() + static_cast<size_t>(s) * c.right * c.left, c.left,
+                     blocks_[s].data(), a.left, c.right, c.left);
     }
   }
   void add_up(const Tensor& a, const Tensor& c, std::vector<T>& out) {
@@ -286,7 +288,7 @@ class Environments {
 
   std::vector<std::vector<T>> left_, right_, blocks_, first_;
   int valid_left_ = 0, valid_right_ = 0;
-  std::vector<T> one_, other_, half_, turned_;
+  std::vector<T> half_, turned_, both_;
 };
 
 template <class T>
@@ -305,7 +307,6 @@ class Meeting {
     const bool forward = direction == Direction::kForward;
     const auto total = static_cast<double>(program_.steps.size());
     std::vector<double> weights;
-    std::vector<T> l, r;
     while (running.time() != until) {
       const Step& step = program_.steps[forward ? running.time() : running.time() - 1];
       Chain &f = running.chain(), &g = other.chain();
@@ -317,16 +318,17 @@ class Meeting {
       } else if (step.kind == Kind::kInsert && !forward) {
         lone(f, g, step, weights);
       }
+      const std::vector<T>*l = nullptr, *r = nullptr;
       SiteOf<T> before;
       if (step.kind == Kind::kTransfer) {
-        l = environments_.left(f, g, step.place);
-        r = environments_.right(f, g, f.size() - 1 - step.place);
+        l = &environments_.left(f, g, step.place);
+        r = &environments_.right(f, g, f.size() - 1 - step.place);
         before = f.site(step.place);
       }
       running.step(false);
       other.step_back();
       if (step.kind == Kind::kTransfer) {
-        transferred(l, r, *before, g[step.place], step, forward, weights);
+        transferred(*l, *r, *before, g[step.place], step, forward, weights);
       } else if (step.kind == Kind::kInsert && forward) {
         environments_.update(f, g);
         lone(f, g, step, weights);

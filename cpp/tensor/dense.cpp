@@ -14,11 +14,11 @@ namespace {
 // `width` entries.
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void tile(const double* a, int a_row, int a_step,
-                                                const double* b, double* c, int depth,
+                                                const double* b, int b_step, double* c, int depth,
                                                 int columns, int width) {
   Lanes sum[kRows][kVectors] = {};
   const auto step = [&](int k, int entries) {
-    const double* row = b + static_cast<size_t>(k) * columns;
+    const double* row = b + static_cast<size_t>(k) * b_step;
     Lanes y[kVectors];
     for (int j = 0; j < kVectors; ++j) {
       y[j] = load(row + j * kLanes, j + 1 == kVectors ? entries : kLanes);
@@ -29,7 +29,7 @@ inline __attribute__((always_inline)) void tile(const double* a, int a_row, int 
     }
   };
   // But for the last rows of b, a whole vector may be read: what is behind the row is not used.
-  const int beyond = (kLanes - width + columns - 1) / columns;
+  const int beyond = (kLanes - width + b_step - 1) / b_step;
   int k = 0;
   for (; k < depth - beyond; ++k) step(k, kLanes);
   for (; k < depth; ++k) step(k, width);
@@ -44,43 +44,45 @@ inline __attribute__((always_inline)) void tile(const double* a, int a_row, int 
 
 template <int kVectors>
 inline __attribute__((always_inline)) void strip(const double* a, int a_row, int a_step,
-                                                 const double* b, double* c, int rows, int depth,
-                                                 int columns, int width) {
+                                                 const double* b, int b_step, double* c, int rows,
+                                                 int depth, int columns, int width) {
   int i = 0;
   for (; i + 4 <= rows; i += 4) {
-    tile<4, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b,
+    tile<4, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
                       c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
   for (; i < rows; ++i) {
-    tile<1, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b,
+    tile<1, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
                       c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
 }
 
 inline __attribute__((always_inline)) void product(const double* a, int a_row, int a_step,
-                                                   const double* b, double* c, int rows,
+                                                   const double* b, int b_step, double* c, int rows,
                                                    int depth, int columns) {
   int j = 0;
   for (; j + 2 * kLanes <= columns; j += 2 * kLanes) {
-    strip<2>(a, a_row, a_step, b + j, c + j, rows, depth, columns, kLanes);
+    strip<2>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, kLanes);
   }
   for (; j + kLanes <= columns; j += kLanes) {
-    strip<1>(a, a_row, a_step, b + j, c + j, rows, depth, columns, kLanes);
+    strip<1>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, kLanes);
   }
-  if (j < columns) strip<1>(a, a_row, a_step, b + j, c + j, rows, depth, columns, columns - j);
+  if (j < columns) {
+    strip<1>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, columns - j);
+  }
 }
 
 // The same for pairs: classical, row by row.
 inline __attribute__((always_inline)) void product(const Pair* a, int a_row, int a_step,
-                                                   const Pair* b, Pair* c, int rows, int depth,
-                                                   int columns) {
+                                                   const Pair* b, int b_step, Pair* c, int rows,
+                                                   int depth, int columns) {
   std::fill(c, c + static_cast<size_t>(rows) * columns, Pair());
   for (int i = 0; i < rows; ++i) {
     Pair* out = c + static_cast<size_t>(i) * columns;
     for (int k = 0; k < depth; ++k) {
       const Pair x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
       if (x.high == 0) continue;
-      const Pair* row = b + static_cast<size_t>(k) * columns;
+      const Pair* row = b + static_cast<size_t>(k) * b_step;
       for (int j = 0; j < columns; ++j) out[j] += x * row[j];
     }
   }
@@ -187,24 +189,36 @@ void skeleton_any(const T* m, int num_rows, int num_columns, const Cut& cut, Sid
 
 PLANARIS_TENSOR_CLONES
 void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns) {
-  product(a, depth, 1, b, c, rows, depth, columns);
+  product(a, depth, 1, b, columns, c, rows, depth, columns);
 }
 
 PLANARIS_TENSOR_CLONES
 void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
                          int columns_b) {
-  product(a, 1, columns_a, b, c, columns_a, depth, columns_b);
+  product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
 }
 
 PLANARIS_TENSOR_CLONES
 void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int columns) {
-  product(a, depth, 1, b, c, rows, depth, columns);
+  product(a, depth, 1, b, columns, c, rows, depth, columns);
 }
 
 PLANARIS_TENSOR_CLONES
 void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
                          int columns_b) {
-  product(a, 1, columns_a, b, c, columns_a, depth, columns_b);
+  product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
+}
+
+PLANARIS_TENSOR_CLONES
+void multiply_parts(const double* a, int a_row, int a_step, const double* b, int b_step, double* c,
+                    int rows, int depth, int columns) {
+  product(a, a_row, a_step, b, b_step, c, rows, depth, columns);
+}
+
+PLANARIS_TENSOR_CLONES
+void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_step, Pair* c,
+                    int rows, int depth, int columns) {
+  product(a, a_row, a_step, b, b_step, c, rows, depth, columns);
 }
 
 void skeleton(const double* m, int num_rows, int num_columns, const Cut& cut, Side side,

@@ -25,6 +25,13 @@ void multiply_transposed(const double* a, const double* b, double* c, int depth,
 void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
                          int columns_b);
 
+// c (rows × columns, contiguous) = a b for parts of larger matrices: a(i, k) = a[i · a_row + k · a_step]
+// and b(k, j) = b[k · b_step + j].
+void multiply_parts(const double* a, int a_row, int a_step, const double* b, int b_step, double* c,
+                    int rows, int depth, int columns);
+void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_step, Pair* c,
+                    int rows, int depth, int columns);
+
 // to (columns × rows) = fromᵀ.
 template <class T>
 void transpose(const T* from, T* to, int rows, int columns) {

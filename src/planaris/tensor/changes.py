@@ -60,7 +60,7 @@ def moved(values: list[Value]) -> float:
 
 
 def _moved(before: Value, last: Value) -> float:
-    if math.isnan(before.found.log_partition):
+    if math.isnan(before.found.log_partition) or len(before.nodes) < len(last.nodes):
         return math.inf
     changes = (np.abs(last.nodes - before.nodes), np.abs(last.edges - before.edges))
     return max(float(x.max(initial=0.0)) for x in changes)

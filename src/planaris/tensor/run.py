@@ -54,6 +54,13 @@ MARGINAL_TOLERANCE = 1e-9
 LEAST_LEVELS = 3
 """Contractions of the first levels are too coarse to be believed where they agree."""
 
+COARSE = 300.0
+"""Probabilities still change after the next level if log Z, divided by the square root of the
+number of variables, has changed by so many times their tolerance."""
+
+HISTORY = 0.9
+"""Part of the memory for what is kept of a contraction on the way back."""
+
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -120,15 +127,15 @@ class Run:
         def contract(accuracy: Accuracy, program: Program) -> Value:
             return Value(accuracy, self.contract(accuracy, budget, program), program)
 
-        return self._with_digits(lambda: self._grow(contract, change_of), change_of)
+        return self._with_digits(lambda: self._grow(contract, change_of, []), change_of)
 
     def _grow(
         self,
         contract: Callable[[Accuracy, Program], Value],
         change: Callable[[list[Value]], float],
+        values: list[Value],
     ) -> list[Value]:
-        values: list[Value] = []
-        for accuracy, program in self.turns():
+        for accuracy, program in itertools.islice(self.turns(), len(values), None):
             try:
                 values = [*values, contract(accuracy, program)]
             except TimeoutError:
@@ -200,12 +207,25 @@ class Run:
                 program,
                 accuracy,
                 threads=budget.workers(),
-                history_bytes=0.5 * budget.bytes(),
+                history_bytes=HISTORY * budget.bytes(),
                 budget=budget,
             )
             return Value(accuracy, found[0], program, *found[1:])
 
-        return self._with_digits(lambda: self._grow(contract, moved), moved)
+        return self._with_digits(lambda: self._grow(contract, moved, self._coarse(budget)), moved)
+
+    def _coarse(self, budget: Budget) -> list[Value]:
+        """Contract the first levels for log Z only, as far as their marginals are not needed.
+
+        Those of the last two levels are. With a time limit all have them: any may be the last.
+        """
+        if self.in_pairs or self.first_level > 0 or budget.remaining() < math.inf:
+            return []
+        found = []
+        for accuracy, program in itertools.islice(self.turns(), LEAST_LEVELS - 1):
+            found.append(Value(accuracy, self.contract(accuracy, budget, program), program))
+        local = change_of(found) / math.sqrt(max(self.network.num_variables, 1))
+        return found if local > COARSE * self.tolerance else found[:-1]
 
     def draw(
         self, count: int, seed: int, accuracy: Accuracy, budget: Budget
@@ -219,7 +239,7 @@ class Run:
                 seed,
                 accuracy,
                 threads=budget.workers(),
-                history_bytes=0.5 * budget.bytes(),
+                history_bytes=HISTORY * budget.bytes(),
                 budget=budget,
             )
         if len(labels) < count:
