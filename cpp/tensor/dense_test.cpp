@@ -39,6 +39,39 @@ TEST_CASE("products of every shape agree with plain loops") {
   }
 }
 
+TEST_CASE("products of parts of matrices agree with plain loops") {
+  for (int rows : {1, 4, 6}) {
+    for (int depth : {1, 5}) {
+      for (int columns : {1, 7, 8, 19}) {
+        for (int apart : {1, 2, 3}) {  // labels, of which the last is multiplied
+          const auto a = random_matrix(rows, apart * depth, 3);
+          const auto b = random_matrix(depth, apart * columns, 4);
+          const double* first = a.data() + static_cast<size_t>(apart - 1) * depth;
+          // No entry behind the last row, for sanitizers to see what is read.
+          const std::vector<double> last(b.begin() + static_cast<size_t>(apart - 1) * columns, b.end());
+          std::vector<double> c(rows * columns);
+          multiply_parts(first, apart * depth, 1, last.data(), apart * columns, c.data(), rows,
+                         depth, columns);
+          const std::vector<Pair> pairs_a(a.begin(), a.end()), pairs_b(last.begin(), last.end());
+          std::vector<Pair> pairs_c(rows * columns);
+          multiply_parts(pairs_a.data() + static_cast<size_t>(apart - 1) * depth, apart * depth, 1,
+                         pairs_b.data(), apart * columns, pairs_c.data(), rows, depth, columns);
+          for (int i = 0; i < rows; ++i) {
+            for (int j = 0; j < columns; ++j) {
+              double sum = 0;
+              for (int k = 0; k < depth; ++k) {
+                sum += first[i * apart * depth + k] * last[k * apart * columns + j];
+              }
+              CHECK(c[i * columns + j] == sum);
+              CHECK(std::abs(pairs_c[i * columns + j].high - sum) < 1e-14);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a skeleton of full rank gives the matrix back") {
   std::vector<double> work;
   for (int rank : {1, 3, 6}) {

@@ -58,8 +58,8 @@ COARSE = 300.0
 """Probabilities still change after the next level if log Z, divided by the square root of the
 number of variables, has changed by so many times their tolerance."""
 
-HISTORY = 0.9
-"""Part of the memory for what is kept of a contraction on the way back."""
+HISTORY = 0.6
+"""Part of the memory for the tensors of a contraction that are kept for the way back."""
 
 EPS = float(np.finfo(np.float64).eps)
 

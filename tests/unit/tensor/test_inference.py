@@ -198,6 +198,22 @@ def test_memory_for_the_way_back_does_not_change_anything():
     np.testing.assert_allclose(logs, others, atol=1e-10)
 
 
+def test_coarse_contractions_need_no_marginals():
+    rng = np.random.default_rng(16)
+    for a, coarse in ((1e-9, 1), (1.5, 2)):
+        model = random_grid(12, 11, rng, a, 0.4)
+        run = Run(model, None, MAX_BOND, Budget.of(None, threads=1))
+        run.tolerance = 1e-9
+        values = run.converge_marginals(run.budget)
+        assert [len(value.nodes) > 0 for value in values[:3]] == [k >= coarse for k in range(3)]
+        assert all(len(value.nodes) for value in values[-2:])
+        exact = pl.marginals(model, "treewidth")
+        found = run.marginals(values)
+        assert np.abs(found.nodes - exact.nodes).max() <= found.error < 1e-8
+        limited = tensor.marginals(model, threads=1, time_limit=3600.0)
+        np.testing.assert_allclose(found.nodes, limited.nodes, atol=1e-12)
+
+
 def test_every_time_limit_leaves_an_error_that_holds():
     model = random_label_grid(8, 7, 3, np.random.default_rng(2))
     exact = pl.log_partition(model, "treewidth").value
