@@ -1,23 +1,26 @@
-"""Estimates and proofs by tensor networks: errors, stated errors, proved widths, processor time.
+"""Estimates and proofs by tensor networks: errors, stated errors, proved widths, time.
 
-    python benchmarks/bench_tensor_network.py [--large] [--proofs] [--only TEXT] [--growth]
+    python benchmarks/bench_tensor_network.py [--only TEXT] [--large] [--proofs] [--peers]
+    python benchmarks/bench_tensor_network.py --growth | --threads
 
-Everything runs on one thread. Times are of the processor, so that a busy machine does not matter;
-the time on the clock stands behind them. Where elimination fits it gives the truth, elsewhere a
-contraction with twice the bond does. quimb, where it is installed (``pip install quimb``),
-contracts the same lattices at the same bond dimension in the same run.
+Makes the tables of docs/theory/tensor-network.md: every line is a call with default settings. Times
+are of the processor (all threads together), then on the clock: on a busy machine the first holds.
+Where elimination fits it gives the truth, elsewhere a contraction with twice the bond and pivots
+down to 1e-14 does. ``--peers`` contracts the same lattices once at one bond dimension, and so does
+quimb, where it is installed (``pip install quimb``). ``--threads`` tells what a second thread gains
+from the time that each of two has worked.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import resource
 import time
 
 import numpy as np
 
 import planaris as pl
-from planaris import tensor
 from planaris.budget import Budget
 from planaris.kernels.tensor import Accuracy
 from planaris.tensor.run import Run
@@ -89,7 +92,8 @@ def timed(call):
 def contract(model, bond: int) -> float:
     """Return log Z of a single contraction."""
     run = Run(model, None, bond, Budget.of(None, threads=1))
-    return run.contract(Accuracy(bond), run.budget).log_partition + run.network.constant
+    found = run.contract(Accuracy(bond), run.budget, run.sweep.program)
+    return found.log_partition + run.network.constant
 
 
 def quimb_log_partition(model: pl.IsingModel, shape: tuple[int, int], bond: int):
@@ -119,33 +123,65 @@ def quimb_log_partition(model: pl.IsingModel, shape: tuple[int, int], bond: int)
     return float(np.log(abs(mantissa)) + exponent * np.log(10))
 
 
-def show(name: str, model, proofs: bool) -> None:
-    ising = isinstance(model, pl.IsingModel)
-    n = model.num_spins if ising else model.num_variables
+def estimate(model) -> str:
+    """Return the columns of the estimate: its error, its stated error, the bond and the time."""
+    n = num_variables(model)
     try:
-        found, seconds, clock = timed(lambda: tensor.log_partition(model, threads=1))
+        found, seconds, clock = timed(lambda: pl.log_partition(model, "tensor-network"))
     except pl.PlanarisError as error:
-        print(f"| {name} | refused: {error} |", flush=True)
-        return
+        return f" refused: {error} | – | – | – |"
     bond = found.stats["bond"]
-    if ising and n <= 400:
-        truth = pl.log_partition(model, "treewidth").value
-    else:
-        truth = contract(model, 2 * bond)
-    line = f"| {name} | {abs(found.value - truth) / n:.0e} | {found.gap / 2 / n:.0e} | {bond} "
-    line += f"| {seconds:.2f} ({clock:.2f}) |"
-    if n > 50_000:
-        got, spent, waited = timed(lambda: tensor.marginals(model, threads=1))
-        line += f" marginals: stated {got.error:.0e}, {spent:.0f} ({waited:.0f}) |"
-    if ising and (size := round(n**0.5)) ** 2 == n and n <= 10_000:
-        for peer in (contract, lambda model, bond: quimb_log_partition(model, (size, size), bond)):
-            other, spent, _ = timed(lambda peer=peer: peer(model, PEER_BOND))
-            line += " – |" if other is None else f" {abs(other - truth) / n:.0e}, {spent:.2f} |"
-    if proofs and ising:
-        sure, spent, _ = timed(lambda: tensor.log_partition(model, prove=True, threads=1))
-        width = f"{sure.gap / 2:.1e}" if sure.proved else sure.status
-        line += f" {width} | {spent:.1f} |"
-    print(line, flush=True)
+    error = abs(found.value - truth_of(model, bond)) / n
+    return f" {error:.0e} | {found.gap / 2 / n:.0e} | {bond} | {seconds:.2f} ({clock:.2f}) |"
+
+
+def proof(model) -> str:
+    """Return the columns of the proof: half of the width, and the time."""
+    sure, seconds, clock = timed(lambda: pl.log_partition(model, "tensor-network", prove=True))
+    width = f"{sure.gap / 2:.1e}" if sure.proved else sure.status
+    return f" {width} | {seconds:.1f} ({clock:.1f}) |"
+
+
+def peers(model) -> str:
+    """Return error and time of a contraction at one bond dimension, and of quimb's."""
+    n, line = num_variables(model), ""
+    size = round(n**0.5)
+    exact = truth_of(model, 2 * PEER_BOND)
+    for peer in (contract, lambda model, bond: quimb_log_partition(model, (size, size), bond)):
+        other, spent, _ = timed(lambda peer=peer: peer(model, PEER_BOND))
+        line += " – |" if other is None else f" {abs(other - exact) / n:.0e}, {spent:.2f} |"
+    return line
+
+
+def all_marginals(model) -> str:
+    """Return the stated error of all marginals, and the time."""
+    found, seconds, clock = timed(lambda: pl.marginals(model, "tensor-network"))
+    return f" marginals: {found.error:.0e} (stated), {seconds:.1f} ({clock:.1f}) |"
+
+
+@functools.cache
+def truth_of(model, bond: int) -> float:
+    """Return log Z by elimination, or by a contraction with twice the bond."""
+    if isinstance(model, pl.IsingModel) and model.num_spins <= 400:
+        return pl.log_partition(model, "treewidth").value
+    return contract(model, 2 * bond)
+
+
+def num_variables(model) -> int:
+    return model.num_spins if isinstance(model, pl.IsingModel) else model.num_variables
+
+
+def show(name: str, model, options: argparse.Namespace) -> None:
+    """Print the line of a model."""
+    spins = isinstance(model, pl.IsingModel)
+    print(f"| {name} |{estimate(model)}", end="", flush=True)
+    if num_variables(model) > 200_000:
+        print(all_marginals(model), end="", flush=True)
+    if options.peers and spins and num_variables(model) <= 10_000:
+        print(peers(model), end="", flush=True)
+    if options.proofs and spins:
+        print(proof(model), end="", flush=True)
+    print(flush=True)
 
 
 def growth() -> None:
@@ -165,23 +201,54 @@ def growth() -> None:
         print(f"| {rows} | {columns} | {seconds:.2f} | {grown:.1f} |", flush=True)
 
 
+def share_of_threads() -> None:
+    """Print how long the busier of two threads works, relative to one thread that does it all."""
+    print("| model | task | one thread, s | two: all, s | two: the caller's, s |")
+    print("| --- | --- | --- | --- | --- |")
+    for name in ("100², U(1), U(.3)", "100², U(1.5), U(.5)", "50², U(2), U(.5)"):
+        model = WIDE[name]()
+        for prove in (False, True):
+            line = f"| {name} | {'proof' if prove else 'estimate'} |"
+            for threads in (1, 2):
+                own = time.thread_time()
+                _, seconds, _ = timed(
+                    lambda model=model, prove=prove, threads=threads: pl.log_partition(
+                        model, "tensor-network", prove=prove, threads=threads
+                    )
+                )
+                line += f" {seconds:.2f} |"
+            print(f"{line} {time.thread_time() - own:.2f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="rows whose name has this text")
     parser.add_argument("--large", action="store_true", help="lattices of 10^5 spins, too")
     parser.add_argument("--proofs", action="store_true", help="proved widths, too")
+    parser.add_argument("--peers", action="store_true", help="one bond dimension, and quimb")
     parser.add_argument("--growth", action="store_true", help="cost over rows and columns only")
-    parser.add_argument("--only", default="", help="rows whose name has this text")
+    parser.add_argument("--threads", action="store_true", help="gain of a second thread only")
     options = parser.parse_args()
     if options.growth:
         growth()
         return
-    quimb_log_partition(uniform(3, 0.5, 0.5), (3, 3), 4)  # imports and compiles
-    peers = f"χ={PEER_BOND}: error, s | quimb, χ={PEER_BOND}: error, s"
-    print(f"| model | error per spin | stated | bond | s (clock) | {peers} | proved ± | s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    if options.threads:
+        share_of_threads()
+        return
+    small = uniform(3, 0.5, 0.5)
+    pl.log_partition(small, "tensor-network")  # imports
+    if options.peers:
+        quimb_log_partition(small, (3, 3), 4)  # imports and compiles
+    head = "| model | error per spin | stated | bond | s (clock) |"
+    if options.peers:
+        head += f" χ={PEER_BOND}: error, s | quimb, χ={PEER_BOND}: error, s |"
+    if options.proofs:
+        head += " proved ± | s (clock) |"
+    print(head)
+    print("|" + " --- |" * (head.count("|") - 1))
     for name, make in {**SMALL, **WIDE, **(LARGE if options.large else {})}.items():
         if options.only in name:
-            show(name, make(), options.proofs)
+            show(name, make(), options)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,13 @@ BONDS = (1, 2, 3, 4, 8, 32)
 EFFORTS = ([(1, 2)], [(1, 6)], [(1, 30)], [(2, 6)], [(4, 14)], [(8, 60)])
 
 
-def attack(count: int, seed: int, *, inject: bool = False, **factors: float) -> Iterator[bool]:
+def attack(
+    count: int, seed: int, *, inject: bool = False, widest: int = 6, **factors: float
+) -> Iterator[bool]:
     """Yield for finite bounds whether they are violated, with factors of terms changed."""
     rng = np.random.default_rng(seed)
     for k in range(count):
-        rows, columns = int(rng.integers(2, 6)), int(rng.integers(1, 7))
+        rows, columns = int(rng.integers(2, 6)), int(rng.integers(1, widest + 1))
         arrays = random_grid(KINDS[k % len(KINDS)], rows, columns, rng)
         terms = ProofTerms()
         terms.inject = float(rng.choice([1e-5, 1e-4, 1e-3, 1e-2])) if inject else 0.0
@@ -56,6 +58,7 @@ def test_no_bound_is_violated_in_thousands_of_models(seed):
     assert not any(attack(200, seed, turn=1e-4))
     assert not any(attack(200, seed, coarse=1e-3))
     assert not any(attack(200, seed, blur=1e-3))
+    assert not any(attack(100, seed, widest=12))
 
 
 @pytest.mark.parametrize(
