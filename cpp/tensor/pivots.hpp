@@ -20,8 +20,9 @@ struct Cut {
   int more = 0;
 };
 
-// LU in place of a matrix with stride_of(e, columns) entries per row; returns the rank. `row_of` and `column_of` get the order of rows and columns, `tops` is scratch (one per row),
-// `residual` the largest entry that is left, relative to the first pivot.
+// LU in place of a matrix with stride_of(e, columns) entries per row; returns the rank. `row_of`
+// and `column_of` get the order of rows and columns, `tops` is scratch (one per row), `residual` the
+// largest entry that is left, relative to the first pivot.
 //
 // Pivots of doubles are found by blocks. The first of a block is the largest entry of all that is
 // left, the others are the largest of the rows that had the largest entries then, as long as they
