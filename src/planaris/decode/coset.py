@@ -45,7 +45,7 @@ EXPECTED_PER_WORTH = 1.3
 """Expected number of errors, over the number of changes from which sparse elimination is faster,
 beyond which it takes all shots."""
 
-QUIET, VERY_QUIET = 1e-3, 1e-4
+QUIET, VERY_QUIET = 1e-3, 3e-4
 """Probability of a mechanism below which elimination is done twice, in two orders: for ratios,
 and where only probabilities are asked for."""
 
