@@ -170,6 +170,14 @@ def test_images_that_do_not_fit_are_refused_before_they_are_decoded(readers, tmp
     assert "not an image" in refusal(readers["image"], png(5, 5)[:-20])
 
 
+def test_lengths_that_images_announce_take_no_memory(readers):
+    whole = next(seed for seed in readers["image"].seeds if b"IDAT" in seed)
+    at = whole.index(b"IDAT") - 4
+    for length in (2**28, 2**31 - 1):
+        damaged = whole[:at] + struct.pack(">I", length) + whole[at + 4 :]
+        assert try_reader(readers["image"], damaged) is None
+
+
 @pytest.mark.parametrize(
     ("kind", "field"),
     [("decomposition", "piece_offsets"), ("decomposition", "edges"), ("not planar", "edges")],

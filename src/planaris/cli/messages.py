@@ -17,6 +17,7 @@ OPTIONS = {
     "prove": "--prove",
     "threads": "--threads",
     "drop": "--drop",
+    "port": "--port",
 }
 """Options that stand for Python arguments."""
 

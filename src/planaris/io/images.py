@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,9 +95,12 @@ def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:
 def _open(path: str | os.PathLike[str]) -> Any:
     image_module = _pillow()
     try:
+        check_memory(os.path.getsize(path), f"{path}: the file", "make it smaller first")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is too large or broken is said below
-            with image_module.open(path, formats=FORMATS) as image:
+            # From memory: a file would make room for as many bytes as a damaged length says.
+            data = io.BytesIO(Path(path).read_bytes())
+            with image_module.open(data, formats=FORMATS) as image:
                 _check_size(path, image)
                 image.load()
                 if image.mode == "P":

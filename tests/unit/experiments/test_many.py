@@ -151,7 +151,7 @@ def test_commands_take_folders(folder, tmp_path):
     assert [row["name"] for row in csv.DictReader(out.splitlines())] == [str(f) for f in files]
     for option in (["--genus", "1"], ["--certificate", "r.json"], ["--prove"], ["--json"]):
         said = planaris("pr", *files, *option, code=1)[1]
-        assert f"`{option[0]}` is for one file" in said
+        assert f"'{option[0]}' is for one file" in said
     (tmp_path / "empty").mkdir()
     assert "no model files" in planaris("mar", tmp_path / "empty", code=1)[1]
 

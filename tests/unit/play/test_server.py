@@ -187,7 +187,7 @@ def test_a_port_that_is_taken_is_refused_and_nothing_is_left_behind():
         done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith(f"planaris: `port` {port}")
+    assert done.stderr.startswith(f"planaris: '--port' {port}")
     assert done.stderr.count("\n") == 1
 
 
