@@ -95,7 +95,7 @@ def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:
 def _open(path: str | os.PathLike[str]) -> Any:
     image_module = _pillow()
     try:
-        check_memory(os.path.getsize(path), f"{path}: the file", "make it smaller first")
+        check_memory(Path(path).stat().st_size, f"{path}: the file", "make it smaller first")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is too large or broken is said below
             # From memory: a file would make room for as many bytes as a damaged length says.
