@@ -123,12 +123,18 @@ def test_rounds_go_on_while_there_is_time_and_something_to_try():
         assert section.details == {f"round {k}": 6 for k in range(rounds)}
 
 
-def test_rounds_of_files_differ(monkeypatch):
+@pytest.fixture
+def seen(monkeypatch):
+    """What a toy reader, the only one there is, was given."""
+    found = []
+    toy = Reader("toy", found.append, (b"1 2 3 4 5 6 7 8 9",))
     monkeypatch.setattr(hostile, "MAX_SECONDS", math.inf)
-    monkeypatch.setattr(sections, "FILES_PER_TASK", 2)
-    seen = []
-    toy = Reader("toy", seen.append, (b"1 2 3 4 5 6 7 8 9",))
     monkeypatch.setattr(hostile, "make_readers", lambda _: [toy])
+    return found
+
+
+def test_rounds_of_files_differ(monkeypatch, seen):
+    monkeypatch.setattr(sections, "FILES_PER_TASK", 2)
 
     def two_rounds(section, make_round, *_):
         for _, task in [*make_round(0), *make_round(1)]:
@@ -140,12 +146,8 @@ def test_rounds_of_files_differ(monkeypatch):
     assert not set(seen[:5]) & set(seen[5:])
 
 
-def test_files_are_damaged_in_parts_that_differ(monkeypatch):
-    monkeypatch.setattr(hostile, "MAX_SECONDS", math.inf)
+def test_files_are_damaged_in_parts_that_differ(monkeypatch, seen):
     monkeypatch.setattr(sections, "FILES_PER_TASK", 3)
-    seen = []
-    toy = Reader("toy", seen.append, (b"1 2 3 4 5 6 7 8 9",))
-    monkeypatch.setattr(hostile, "make_readers", lambda _: [toy])
     assert sections.readers(8, 5, jobs=1, tell=quiet).tried == len(seen) == 8
     assert not set(seen[:3]) & set(seen[3:6])
 

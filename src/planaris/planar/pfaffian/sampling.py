@@ -67,6 +67,12 @@ def _width(evaluator: PfaffianEvaluator) -> int:
     return evaluator.split.num_edges + evaluator.embedding.num_components
 
 
+def _turns(evaluator: PfaffianEvaluator, numbers: FloatArray) -> Int8Array:
+    """Return ±1 for every spin: the last numbers of a row decide for whole components."""
+    signs = np.where(numbers[:, evaluator.split.num_edges :] < 0.5, 1, -1).astype(np.int8)
+    return signs[:, evaluator.embedding.component_of]
+
+
 def _draw_models(
     evaluator: PfaffianEvaluator,
     couplings: FloatArray,
@@ -100,8 +106,7 @@ def _draw_models(
             drawers = _Kept(_drawers(evaluator, rows[k], budget=budget))
             _draw_chunk(evaluator, drawers, uniform[again], redrawn)
         spins[again] = redrawn
-    signs = np.where(numbers[:, num_edges:] < 0.5, 1, -1).astype(np.int8)
-    spins = spins * signs[:, evaluator.embedding.component_of]
+    spins = spins * _turns(evaluator, numbers)
     result[:] = spins.reshape(result.shape)
 
 
@@ -115,14 +120,13 @@ def _draw_model(
     """Return samples of one row: surfaces, large models, and samples too many for one call."""
     drawers = _Kept(_drawers(evaluator, couplings, budget=budget))
     result = np.empty((size, evaluator.num_spins), dtype=np.int8)
-    component, num_edges = evaluator.embedding.component_of, evaluator.split.num_edges
-    width = _width(evaluator)
+    num_edges, width = evaluator.split.num_edges, _width(evaluator)
     rows = max(1, CHUNK // max(width, 1))
     for first in range(0, size, rows):
         chunk = result[first : first + rows]
         uniform = rng.random((len(chunk), width))  # the first samples do not depend on `size`
         _draw_chunk(evaluator, drawers, np.ascontiguousarray(uniform[:, :num_edges]), chunk)
-        chunk *= np.where(uniform[:, num_edges:] < 0.5, 1, -1).astype(np.int8)[:, component]
+        chunk *= _turns(evaluator, uniform)
     return result
 
 
