@@ -36,6 +36,7 @@ __all__ = [
     "readable",
     "team",
     "use_clock",
+    "use_threads",
     "watch",
 ]
 
@@ -87,6 +88,26 @@ def use_clock(clock: AnyClock) -> Iterator[AnyClock]:
         yield clock
     finally:
         _clock.reset(token)
+
+
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@contextmanager
+def use_threads(threads: int) -> Iterator[None]:
+    """Let kernels inside that are told no number of threads take this many.
+
+    For processes that share the processors, such as the workers of many trials.
+
+    >>> with use_threads(1):
+    ...     Budget().workers(), Budget(threads=3).workers()
+    (1, 3)
+    """
+    token = _threads.set(threads)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +303,7 @@ class Budget:
         """
         if self.threads is not None:
             return self.threads
-        return processors() if self.clock is time.monotonic else 1  # see `use_clock`
+        return _default_threads() if self.clock is time.monotonic else 1  # see `use_clock`
 
 
 def _check(
@@ -324,7 +345,11 @@ def team(budget: Budget | None) -> tuple[int, ProgressCallback | None, float]:
     >>> team(Budget(threads=2))
     (2, None, inf)
     """
-    return (processors() if budget is None else budget.workers(), *control(budget))
+    return (_default_threads() if budget is None else budget.workers(), *control(budget))
+
+
+def _default_threads() -> int:
+    return _threads.get() or processors()
 
 
 class _Poll:

@@ -12,6 +12,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
+from planaris.budget import use_threads
 from planaris.errors import MethodError, missing_extra
 from planaris.experiments.engine import engine, same_sources
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings
@@ -188,7 +189,7 @@ def run_trial(
     started = perf_counter()
     try:
         # Sums are rounded as the number of threads has it, so that number is fixed.
-        with _thread_pools(len(sys.modules)).limit(limits=1):
+        with use_threads(1), _thread_pools(len(sys.modules)).limit(limits=1):
             record = run(params)
     except Exception as error:  # the other trials go on
         return index, None, f"{type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ import pytest
 
 from helpers.processes import ENVIRONMENT, started, wait_until
 from helpers.toy_figure import FIGURE, close_gate, runs
+from planaris.budget import UNLIMITED, team, use_threads
 from planaris.errors import MethodError, MissingExtraError
 from planaris.experiments.engine import engine
 from planaris.experiments.figure import Settings, file_params, stable
@@ -93,10 +94,11 @@ def test_trials_run_on_one_thread():
     from threadpoolctl import threadpool_info, threadpool_limits
 
     def threads(params):
-        return {"threads": [pool["num_threads"] for pool in threadpool_info()]}
+        libraries = [pool["num_threads"] for pool in threadpool_info()]
+        return {"threads": [*libraries, UNLIMITED.workers(), team(None)[0]]}
 
-    with threadpool_limits(2):
-        assert 2 in threads({})["threads"]
+    with threadpool_limits(2), use_threads(2):
+        assert {2} == set(threads({})["threads"])
         _, record, _ = run_trial(threads, {})
     assert record is not None
     assert set(record["threads"]) <= {1}
