@@ -8,11 +8,18 @@ import pytest
 
 from planaris.experiments import FIGURES, load_figure
 from planaris.experiments.figure import Result, Settings, stable
-from planaris.experiments.figures import boundary, cutting_planes, marginal_accuracy, pdc
+from planaris.experiments.figures import (
+    boundary,
+    cutting_planes,
+    label_bounds,
+    marginal_accuracy,
+    pdc,
+)
 from planaris.experiments.runner import run_trial
 from planaris.experiments.store import plain, trial_key
 from planaris.report.page import render_page
 from planaris.report.parts import Section
+from planaris.treewidth import plan_elimination
 
 SMALLER = {"recovery": {"size": 6}, "side-chains": {"residues": 15}}
 """Trials like those of the figure, of models that take less time."""
@@ -61,3 +68,10 @@ def _run(figure, params):
     _, record, error = run_trial(figure.run, params)
     assert record is not None, error
     return plain(record)
+
+
+def test_the_truth_of_every_label_bound_fits_into_a_gibibyte():
+    trials = label_bounds.trials(Settings())
+    for params in [trial for trial in trials if trial["kind"] == "side-chain"] + trials[:1]:
+        plan = plan_elimination(label_bounds.make_model(**params))
+        assert plan.bytes <= 2**30, params

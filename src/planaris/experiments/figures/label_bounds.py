@@ -20,6 +20,9 @@ from planaris.report.pictures import new_figure
 SIDE, LABELS = 6, 4
 STRENGTHS = (1.0, 2.0, 3.0, 4.0)
 RESIDUES = 12
+ROOM_FOR_TRUTH = 2**30
+"""Bytes of the elimination that gives the truth; side chains that need more are drawn again."""
+
 KINDS = {"grid": f"{SIDE}×{SIDE} grids of {LABELS} labels", "side-chain": "side chains"}
 WAYS: dict[str, dict[str, Any]] = {
     "LOCAL": {"polytope": "local"},
@@ -53,10 +56,13 @@ def trials(settings: Settings) -> list[Params]:
 
 
 def make_model(kind: str, strength: float, seed: int) -> MarkovRandomField:
-    """Return a grid with log potentials U[-α, α] of pairs, or side chains."""
+    """Return a grid with log potentials U[-α, α] of pairs, or side chains of small width."""
     rng = np.random.default_rng([seed, round(1000 * strength), list(KINDS).index(kind)])
     if kind == "side-chain":
-        return side_chain_model(RESIDUES, rng)
+        model = side_chain_model(RESIDUES, rng)
+        while treewidth.plan_elimination(model).bytes > ROOM_FOR_TRUTH:
+            model = side_chain_model(RESIDUES, rng)
+        return model
     spins = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
     right = np.column_stack([spins[:, :-1].ravel(), spins[:, 1:].ravel()])
     down = np.column_stack([spins[:-1].ravel(), spins[1:].ravel()])
