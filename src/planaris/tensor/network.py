@@ -20,8 +20,8 @@ Model = IsingModel | MarkovRandomField
 MAX_RANGE = 700.0
 """Largest difference of two finite log weights of an edge, so that their ratio is a double."""
 
-NEVER = 745.0
-"""A weight that is smaller than others by a factor of exp(745) is zero beside them."""
+NEVER = 60.0
+"""A weight that is smaller than another by a factor of exp(60) is nothing beside it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -232,3 +232,13 @@ def test_the_rounding_of_merged_factors_is_charged() -> None:
     for found in (label_trees_bound(model, trees), mini_bucket_bound(model, buckets)):
         assert found is not None
         assert found.value + found.slack >= truth
+
+
+def test_marginals_beside_penalties_are_not_held_against_rounded_couplings() -> None:
+    # As couplings, half differences of 1e17 and 0.3, the labels would say nothing of 0.3.
+    tables = [((2, 0), [[-1e17, 0.3], [-1e17, 0.0]]), ((0, 2), [[-1.0, -1.0], [1.0, -1.0]])]
+    tables += [((1, 2), [[1.0, -1.0], [-1.0, 1.0]]), ((1, 2), [[0.0, 0.0], [-1.0, -1.0]])]
+    model = pl.MarkovRandomField([2, 2, 2], tables, log=True)
+    found = pl.marginals(model, "brute-force")
+    assert found.exact
+    assert check_result(model, found)
