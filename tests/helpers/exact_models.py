@@ -66,8 +66,17 @@ def random_mrf(rng: np.random.Generator) -> MarkovRandomField:
     x = random_numbers(rng, sum(sizes))
     if rng.random() < 0.15:
         x[rng.random(len(x)) < 0.1] = -np.inf
-    tables = np.split(x, np.cumsum(sizes)[:-1])
-    return MarkovRandomField(cards, list(zip(scopes, tables, strict=True)), log=True)
+    factors = list(zip(scopes, np.split(x, np.cumsum(sizes)[:-1]), strict=True))
+    if rng.random() < 0.25:
+        factors = [part for factor in factors for part in split_factor(rng, *factor)]
+    return MarkovRandomField(cards, factors, log=True)
+
+
+def split_factor(rng: np.random.Generator, scope: list[int], table: np.ndarray) -> list[Any]:
+    """Return a factor beside two others that cancel, and are much larger."""
+    large = np.round(3 * rng.normal(size=table.shape)) * 10.0 ** rng.integers(8, 18)
+    parts = [(scope, large), (scope, table), (scope, -large)]
+    return [parts[k] for k in rng.permutation(3)]
 
 
 def random_model(seed: int) -> IsingModel | MarkovRandomField:

@@ -13,10 +13,12 @@ from helpers.exact_models import (
     random_model,
     rational_log,
     rational_logs,
+    split_factor,
 )
 from helpers.trials import seeds
 from planaris import IsingModel, MarkovRandomField
 from planaris.errors import PlanarisError
+from planaris.verify import check_result
 
 GROUND_STATES = (
     "auto",
@@ -144,6 +146,53 @@ def test_relaxations_beside_huge_numbers_are_not_wrongly_exact(seed: int, method
         assert found.lower <= nearest(least)
         if found.exact:
             assert exact_energy(mrf, found) - least <= found.tolerance
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_factors_that_cancel_hide_nothing(seed: int, labels: int) -> None:
+    # Factors on the same variables add up to what is small only if no partial sum is rounded.
+    rng = np.random.default_rng(seed)
+    scopes = [[], *([v] for v in range(3)), *([u, v] for u in range(3) for v in range(u))]
+    factors = [
+        part
+        for scope in scopes
+        for part in split_factor(rng, scope, rng.normal(size=(labels,) * len(scope)))
+    ]
+    mrf = MarkovRandomField([labels] * 3, factors, log=True)
+    logs = rational_logs(mrf)
+    least, truth = -max(logs), ball_log_partition(logs)
+    for method in GROUND_STATES:
+        for prove in (False, True):
+            try:
+                found = pl.ground_state(mrf, method, prove=prove, time_limit=5.0)
+            except PlanarisError:
+                continue
+            assert found.lower <= nearest(least), method
+            assert not found.exact or exact_energy(mrf, found) - least <= found.tolerance, method
+            assert check_result(mrf, found)
+    for method in (*SUMS, "tensor-network"):
+        try:
+            z = pl.log_partition(mrf, method, time_limit=0.3)
+        except PlanarisError:
+            continue
+        assert flint.arb(z.lower) <= truth <= flint.arb(z.upper), method
+        assert check_result(mrf, z)
+
+
+@pytest.mark.parametrize("method", ["local-lp", "cycle-lp", "mplp", "branch-and-cut", "auto"])
+def test_no_state_found_is_not_no_state_allowed(method: str) -> None:
+    # Graphs that have a colouring: one of forbidden weight is no ground state.
+    unlike = np.where(np.eye(3) > 0, 0.0, 1.0)
+    rng = np.random.default_rng(144)
+    for _ in range(20):
+        order = rng.permutation(7)
+        colour = rng.integers(0, 3, 7)
+        pairs = [(u, v) for u in order for v in order if u < v and colour[u] != colour[v]]
+        mrf = MarkovRandomField([3] * 7, [(pair, unlike) for pair in pairs])
+        found = pl.ground_state(mrf, method)
+        assert found.lower <= 0.0
+        assert found.energy == 0.0 or not found.exact
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -160,8 +160,9 @@ class FromIsing:
         """By how much log weights may differ: couplings are sums of logarithms, which round."""
         mrf = self.original
         degree = int(np.bincount(mrf.scopes, minlength=1).max(initial=1))
-        most = max(degree, mrf.num_factors - int(np.count_nonzero(np.diff(mrf.scope_offsets))))
-        return (most + 40) * 2.0**-53 * float(np.abs(mrf.log_values).sum())
+        alone = np.repeat(np.diff(mrf.scope_offsets) == 0, np.diff(mrf.table_offsets))
+        size = float(np.abs(mrf.log_values[~alone]).sum())
+        return 2.0**-53 * ((degree + 40) * size + 4 * abs(self.view.constant))
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels: 0 for spin -1, 1 for spin +1."""
@@ -172,7 +173,10 @@ class FromIsing:
         up, equal = np.asarray(marginals.nodes), np.asarray(marginals.edges)
         u, v = self.view.edges[:, 0], self.view.edges[:, 1]
         both = (equal + up[u] + up[v] - 1) / 2  # P(s_u = s_v = +1)
-        joint = np.stack([equal - both, up[v] - both, up[u] - both, both], axis=1)
+        # Estimates need not fit together: tables are those of spins, as near as can be.
+        fitting = np.clip(both, np.maximum(up[u] + up[v] - 1, 0.0), np.minimum(up[u], up[v]))
+        neither = np.where(fitting == both, equal - both, fitting - (up[u] + up[v] - 1))
+        joint = np.stack([neither, up[v] - fitting, up[u] - fitting, fitting], axis=1)
         joint = np.clip(joint, 0.0, 1.0).reshape(-1, 2, 2)
         nodes = list(np.stack([1 - up, up], axis=1))
         tables: list[FloatArray] = []

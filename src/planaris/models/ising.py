@@ -359,6 +359,11 @@ class IsingModel(ScaledModel):
         fields = self.fields if self.has_fields else self.fields[:0]
         return energy_tolerance(np.abs(np.concatenate([self.couplings, fields])))
 
+    @property
+    def has_one_energy(self) -> bool:
+        """Whether no parameter makes a difference: all states have the same energy."""
+        return not (self.couplings.any() or self.has_fields)
+
     def spins_and_labels(self, state: ArrayLike) -> tuple[Int8Array, IntArray]:
         """Return a state of spins as spins and as labels: -1 is label 0, +1 is label 1.
 

@@ -281,6 +281,15 @@ class MarkovRandomField(ScaledModel):
         """
         return _energy_tolerance(self)
 
+    @property
+    def has_one_energy(self) -> bool:
+        """Whether no parameter makes a difference: all states that are allowed have one energy.
+
+        >>> MarkovRandomField([2], [((0,), [3.0, 0.0])]).has_one_energy
+        True
+        """
+        return self.energy_tolerance == 0.0 and not np.any(_ranges(self) > 0)
+
     def spins_and_labels(self, state: ArrayLike) -> tuple[Int8Array, IntArray]:
         """Return an assignment as spins (none with more than two labels) and as labels.
 
@@ -365,11 +374,11 @@ def _offsets(sizes: LongArray) -> LongArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-@once_per_model
-def _energy_tolerance(mrf: MarkovRandomField) -> float:
+def _ranges(mrf: MarkovRandomField) -> FloatArray:
+    """Return by how much the finite entries of each table differ, where there are any."""
     starts = mrf.table_offsets[:-1][np.diff(mrf.table_offsets) > 0]
     if not len(starts):
-        return 0.0
+        return np.zeros(0)
     logs = mrf.log_values
     finite = np.isfinite(logs)
     if finite.all():
@@ -377,9 +386,14 @@ def _energy_tolerance(mrf: MarkovRandomField) -> float:
     else:
         largest = np.maximum.reduceat(np.where(finite, logs, -np.inf), starts)
         least = np.minimum.reduceat(np.where(finite, logs, np.inf), starts)
+    return np.asarray((largest - least)[least <= largest])
 
+
+@once_per_model
+def _energy_tolerance(mrf: MarkovRandomField) -> float:
     def smallest() -> float:
+        finite = np.isfinite(mrf.log_values)
         table = np.repeat(np.arange(mrf.num_factors), np.diff(mrf.table_offsets))
-        return smallest_step(logs[finite], table[finite])
+        return smallest_step(mrf.log_values[finite], table[finite])
 
-    return energy_tolerance((largest - least)[least <= largest], smallest)
+    return energy_tolerance(_ranges(mrf), smallest)

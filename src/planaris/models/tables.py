@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
+from planaris.models.base import exact_sum, exact_sums
 from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -255,15 +256,16 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     node_offsets = np.concatenate([[0], np.cumsum(cards)])
     edge_offsets = np.concatenate([[0], np.cumsum(edge_sizes)])
 
-    nodes, tables = np.zeros(node_offsets[-1]), np.zeros(edge_offsets[-1])
     owner, rank, values = _entries(mrf, lone)
-    np.add.at(nodes, node_offsets[mrf.scopes[first[lone]]][owner] + rank, values)
+    at = node_offsets[mrf.scopes[first[lone]]][owner] + rank
+    nodes = _added_up(at, values, int(node_offsets[-1]))
     swapped = ends[:, 0] > ends[:, 1]
     owner, rank, values = _entries(mrf, pair)
     row, column = np.divmod(rank, cards[ends[:, 1]][owner])
     turned = column * cards[ends[:, 0]][owner] + row
     place = np.where(swapped[owner], turned, rank)
-    np.add.at(tables, edge_offsets[edge_of_pair][owner] + place, values)
+    at = edge_offsets[edge_of_pair][owner] + place
+    tables = _added_up(at, values, int(edge_offsets[-1]))
 
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)
     factor_edge[pair] = edge_of_pair
@@ -276,10 +278,21 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
         edges=edges.astype(np.int32),
         edge_logs=tables,
         edge_offsets=edge_offsets,
-        constant=float(mrf.log_values[mrf.table_offsets[:-1][arity == 0]].sum()),
+        constant=exact_sum(mrf.log_values[mrf.table_offsets[:-1][arity == 0]]),
         factor_edge=factor_edge,
         factor_swapped=factor_swapped,
     )
+
+
+def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
+    """Return an array of sums of the values with the same place, each rounded once."""
+    if not len(places):
+        return np.zeros(length)
+    if np.bincount(places, minlength=length).max(initial=0) <= 1:
+        total = np.zeros(length)
+        total[places] = values
+        return total
+    return exact_sums(values, lambda x: np.bincount(places, x, length))
 
 
 def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, LongArray, FloatArray]:

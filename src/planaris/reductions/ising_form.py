@@ -100,9 +100,9 @@ class IsingForm:
         log_z = None if found.log_partition is None else self.lift(found.log_partition)
         lifted = replace(self.inverse.lift_marginals(found), log_partition=log_z)
         # Weights are off by the rounding of couplings, and tables are halves of sums of three.
-        rounding = math.expm1(2 * self.inverse.error) + 2.0**-50
-        if found.proved and found.error > 0:
-            lifted = replace(lifted, error=1.5 * found.error + rounding)
+        off = self.inverse.error
+        rounding = math.expm1(2 * off) + 2.0**-50 if off < 0.5 else math.inf
+        lifted = replace(lifted, error=1.5 * found.error + rounding)
         if found.nodes_lower is None or found.nodes_upper is None:
             return lifted
         ends: list[Any] = [

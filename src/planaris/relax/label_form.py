@@ -14,7 +14,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import InfeasibleError
 from planaris.models import MarkovRandomField
-from planaris.models.base import exact_sum
+from planaris.models.base import exact_sum, round_once
 from planaris.relax.cut_form import ROUNDING, UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -72,7 +72,10 @@ class LabelForm:
         its own labels. ``TimeoutError`` if the time is over before the model is pairwise;
         reductions just end then.
         """
-        cards, nodes, tables, constant = _pairwise_logs(model, budget)
+        cards, nodes, tables, constant, error = _pairwise_logs(model, budget)
+        if constant == -math.inf:
+            msg = "no state has positive weight: a factor without variables is zero"
+            raise InfeasibleError(msg)
         count = len(cards)
         form = cls(
             model,
@@ -82,6 +85,7 @@ class LabelForm:
             [np.arange(k) for k in cards],
             [set() for _ in range(count)],
             -constant,
+            error,
             kept=set(range(count)),
         )
         for k, ((u, v), logs) in enumerate(tables.items()):
@@ -304,12 +308,15 @@ class LabelForm:
 
 def _pairwise_logs(
     mrf: MarkovRandomField, budget: Budget
-) -> tuple[list[int], list[FloatArray], dict[tuple[int, int], FloatArray], float]:
-    """Return labels, log potentials of variables and of pairs, and the constant."""
+) -> tuple[list[int], list[FloatArray], dict[tuple[int, int], FloatArray], float, float]:
+    """Return labels, log potentials of variables and of pairs, the constant, and its rounding.
+
+    Sums are rounded once; no state has another energy by more than the last number.
+    """
     cards: list[int] = mrf.cardinalities.tolist()
-    nodes = [np.zeros(k) for k in cards]
-    tables: dict[tuple[int, int], FloatArray] = {}
-    constant, entries, seen = 0.0, 0, 0
+    nodes: list[list[FloatArray]] = [[] for _ in cards]
+    tables: dict[tuple[int, int], list[FloatArray]] = {}
+    constants, entries, seen = [0.0], 0, 0
     for k in range(mrf.num_factors):
         scope, logs = mrf.scope(k).tolist(), mrf.log_table(k)
         entries += logs.size * (1 if len(scope) < 3 else 1 + sum(logs.shape))
@@ -318,22 +325,31 @@ def _pairwise_logs(
             budget.check_memory(8 * entries, "the pairwise form", "use a smaller model")
             seen = entries
         if len(scope) == 0:
-            constant += float(logs)
+            constants.append(float(logs))
         elif len(scope) == 1:
-            nodes[scope[0]] += logs.ravel()
+            nodes[scope[0]].append(logs.ravel())
         elif len(scope) == 2:
             u, v = sorted(scope)
-            table = logs if scope == [u, v] else logs.T
-            tables[u, v] = tables[u, v] + table if (u, v) in tables else table
+            tables.setdefault((u, v), []).append(logs if scope == [u, v] else logs.T)
         else:
             _add_cluster(cards, nodes, tables, scope, logs)
-    return cards, nodes, tables, constant
+    constant = math.fsum(constants)
+    error = UNIT * abs(constant) if math.isfinite(constant) and len(constants) > 2 else 0.0
+    sums = [(v, round_once(some)) for v, some in enumerate(nodes) if len(some) > 1]
+    pairs = [(pair, round_once(some)) for pair, some in tables.items() if len(some) > 1]
+    for _, logs in (*sums, *pairs):
+        error += UNIT * float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+    singles = [some[0] if some else np.zeros(k) for some, k in zip(nodes, cards, strict=True)]
+    for v, logs in sums:
+        singles[v] = logs
+    whole = {pair: some[0] for pair, some in tables.items()} | dict(pairs)
+    return cards, singles, whole, constant, error
 
 
 def _add_cluster(
     cards: list[int],
-    nodes: list[FloatArray],
-    tables: dict[tuple[int, int], FloatArray],
+    nodes: list[list[FloatArray]],
+    tables: dict[tuple[int, int], list[FloatArray]],
     scope: list[int],
     logs: FloatArray,
 ) -> None:
@@ -342,7 +358,7 @@ def _add_cluster(
     states = states if states.size else np.zeros(1, dtype=np.int64)  # all zero: so is Z
     cluster = len(cards)
     cards.append(len(states))
-    nodes.append(logs.ravel()[states])
+    nodes.append([logs.ravel()[states]])
     for v, label in zip(scope, np.unravel_index(states, logs.shape), strict=True):
         agree = np.arange(cards[v])[:, None] == label
-        tables[v, cluster] = np.where(agree, 0.0, -np.inf)
+        tables[v, cluster] = [np.where(agree, 0.0, -np.inf)]

@@ -152,6 +152,8 @@ class _Master:
         unit = float(np.abs(self.bare.couplings[np.flatnonzero(self.bare.couplings)]).mean())
         state, last = None, math.inf
         for beta in COOLING if len(self.family) > 1 else ():
+            if not math.isfinite(beta / unit):  # subnormal couplings
+                return
             cold = replace(self.bare, couplings=self.bare.couplings * (beta / unit))
             try:
                 fresh = Decomposition(cold, self.family, budget=budget)

@@ -60,6 +60,10 @@ class Labelled(Protocol):
     def energy_tolerance(self) -> float:
         """Widest interval around the minimum energy that counts as exact."""
 
+    @property
+    def has_one_energy(self) -> bool:
+        """Whether all states that are allowed have the same energy."""
+
     def energy(self, states: Any, /) -> FloatArray:
         """Return the energy of a state."""
 
@@ -280,7 +284,7 @@ def _stated(model: Labelled, state: Array, lower: float) -> dict[str, Any]:
     """Return the fields of a ground state that follow from the model."""
     spins, labels = model.spins_and_labels(state)
     energy, tolerance = float(model.energy(state)), model.energy_tolerance
-    if tolerance == 0.0:  # no parameter makes a difference: allowed states have one energy
+    if tolerance == 0.0 and math.isfinite(energy) and model.has_one_energy:
         lower = energy
     return {
         "spins": spins,

@@ -243,7 +243,7 @@ def sample(
         run.require_weight(values, "samples")
         labels, logs = run.draw(num_samples, seed, values[-1].accuracy, watched)
     states = (2 * labels - 1).astype(np.int8) if isinstance(model, IsingModel) else labels
-    value = values[-1].found.log_partition + run.network.constant
+    value = run.network.log_partition(values[-1].found.log_partition)
     error = float(np.abs(model.log_weight(states) - value - logs).max(initial=0.0))
     return Draws(states, logs, error, run.stats(values))
 

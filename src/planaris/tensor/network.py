@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from planaris.errors import PrecisionError
 from planaris.kernels.tensor import NetworkArrays
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.base import EPS, exact_sum
 from planaris.models.tables import PairwiseView
-from planaris.typing import FloatArray, IntArray
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 Model = IsingModel | MarkovRandomField
 
 MAX_RANGE = 700.0
 """Largest difference of two finite log weights of an edge, so that their ratio is a double."""
+
+NEVER = 60.0
+"""A weight that is smaller than another by a factor of exp(60) is nothing beside it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +31,29 @@ class Network:
     Attributes
     ----------
     arrays : NetworkArrays
-        Tables of variables and edges.
+        Tables of variables and edges, the largest log weight of each zero: beside 1e17, kernels
+        could not add up those of neighbours.
     constant : float
-        Added to every log weight.
+        Constant of the model.
+    taken : float
+        What was taken off the tables, in all.
     view : PairwiseView or None
         Where the factors of a Markov random field went.
     """
 
     arrays: NetworkArrays
     constant: float
+    taken: float
     view: PairwiseView | None
+
+    def log_partition(self, log_sum: float) -> float:
+        """Return log Z of the model for that of the tables."""
+        return math.fsum([log_sum, self.constant, self.taken])
+
+    def rounding(self, log_sum: float) -> float:
+        """Return what rounding makes of log Z at the least."""
+        sizes = abs(log_sum) + abs(self.constant) + abs(self.taken)
+        return 4 * EPS * (sizes + 8 * self.num_variables) if math.isfinite(sizes) else 0.0
 
     @property
     def num_variables(self) -> int:
@@ -55,10 +74,12 @@ def to_network(model: Model) -> Network:
     --------
     >>> network = to_network(IsingModel([(0, 1)], [2.0], [0.5, 0.0]))
     >>> network.arrays.node_logs.tolist(), network.arrays.edge_logs.tolist()
-    ([-0.5, 0.5, -0.0, 0.0], [2.0, -2.0, -2.0, 2.0])
+    ([-1.0, 0.0, -0.0, 0.0], [0.0, -4.0, -4.0, 0.0])
+    >>> network.taken
+    2.5
     """
     if isinstance(model, IsingModel):
-        network = _of_ising(model)
+        arrays, constant, view = _of_ising(model), model.offset, None
     else:
         view = model.pairwise_view()
         arrays = NetworkArrays(
@@ -69,14 +90,30 @@ def to_network(model: Model) -> Network:
             view.edge_logs,
             view.edge_offsets,
         )
-        network = Network(arrays, view.constant, view)
-    _refuse_strong(network.arrays)
-    return network
+        constant = view.constant
+    levelled, taken = _levelled(arrays)
+    _refuse_strong(levelled)
+    return Network(levelled, constant, taken, view)
 
 
-def _of_ising(model: IsingModel) -> Network:
+def _levelled(arrays: NetworkArrays) -> tuple[NetworkArrays, float]:
+    """Take the largest log weight off every table; return their sum as well."""
+    nodes, top = _less_largest(arrays.node_logs, arrays.node_offsets)
+    edges, tops = _less_largest(arrays.edge_logs, arrays.edge_offsets)
+    return arrays._replace(node_logs=nodes, edge_logs=edges), exact_sum(np.append(top, tops))
+
+
+def _less_largest(logs: FloatArray, offsets: LongArray) -> tuple[FloatArray, FloatArray]:
+    if len(offsets) <= 1:
+        return logs, np.zeros(0)
+    top = np.maximum.reduceat(logs, offsets[:-1])
+    top = np.where(np.isfinite(top), top, 0.0)
+    return logs - np.repeat(top, np.diff(offsets)), top
+
+
+def _of_ising(model: IsingModel) -> NetworkArrays:
     n, m = model.num_spins, model.num_edges
-    arrays = NetworkArrays(
+    return NetworkArrays(
         np.full(n, 2, dtype=np.int32),
         np.multiply.outer(model.fields, [-1.0, 1.0]).ravel(),
         2 * np.arange(n + 1, dtype=np.int64),
@@ -84,7 +121,6 @@ def _of_ising(model: IsingModel) -> Network:
         np.multiply.outer(model.couplings, [1.0, -1.0, -1.0, 1.0]).ravel(),
         4 * np.arange(m + 1, dtype=np.int64),
     )
-    return Network(arrays, model.offset, None)
 
 
 def edge_ranges(arrays: NetworkArrays) -> FloatArray:
@@ -101,18 +137,42 @@ def edge_ranges(arrays: NetworkArrays) -> FloatArray:
 
 
 def _refuse_strong(arrays: NetworkArrays) -> None:
-    """Refuse edges whose weights differ by more than the range of doubles."""
+    """Refuse tables whose weights differ by more than the range of doubles.
+
+    A label that falls behind by more than all edges around it can make up for counts for
+    nothing, and may.
+    """
     ranges = edge_ranges(arrays)
-    if not len(ranges):
-        return
-    worst = int(np.argmax(ranges))
-    if ranges[worst] > MAX_RANGE:
-        msg = (
-            f"a tensor network needs log weights of an edge within {MAX_RANGE:g} of each other, "
-            f"but those of edge {worst} differ by {ranges[worst]:g}; raise the temperature or use "
-            '`method="treewidth"` or `method="interval"`'
-        )
-        raise PrecisionError(msg, edge=worst)
+    worst = int(np.argmax(ranges)) if len(ranges) else -1
+    if worst >= 0 and ranges[worst] > MAX_RANGE:
+        _refuse("an edge", "edge", worst, float(ranges[worst]))
+    decided = np.where(_has_zeros(arrays), np.inf, ranges)
+    most = np.zeros(len(arrays.cardinalities))
+    np.add.at(most, arrays.edges, decided[:, None])
+    behind = 0.0 - arrays.node_logs
+    room = np.repeat(most + NEVER, np.diff(arrays.node_offsets))
+    open_ones = np.isfinite(behind) & (behind > MAX_RANGE) & (behind < room)
+    if open_ones.any():
+        at = int(np.argmax(np.where(open_ones, behind, 0.0)))
+        variable = int(np.searchsorted(arrays.node_offsets, at, side="right")) - 1
+        _refuse("a variable", "variable", variable, float(behind[at]))
+
+
+def _has_zeros(arrays: NetworkArrays) -> BoolArray:
+    """Return, per edge, whether it has a weight that is zero."""
+    begin = arrays.edge_offsets[:-1]
+    if not len(begin):
+        return np.zeros(0, dtype=bool)
+    return np.logical_or.reduceat(np.isneginf(arrays.edge_logs), begin)
+
+
+def _refuse(what: str, name: str, number: int, by: float) -> NoReturn:
+    msg = (
+        f"a tensor network needs log weights of {what} within {MAX_RANGE:g} of each other, "
+        f"but those of {name} {number} differ by {by:g}; raise the temperature or use "
+        '`method="treewidth"` or `method="interval"`'
+    )
+    raise PrecisionError(msg, **{name: number})
 
 
 def node_tables(network: Network, nodes: FloatArray) -> FloatArray | list[FloatArray]:

@@ -255,13 +255,16 @@ class Run:
             "sweep": self.sweep.kind,
             "width": self.sweep.width,
             "bond": values[-1].found.largest_bond,
-            "contractions": [(v.accuracy.max_rank, v.found.log_partition) for v in values],
+            "contractions": [
+                (v.accuracy.max_rank, self.network.log_partition(v.found.log_partition))
+                for v in values
+            ],
         }
 
     def log_partition(self, values: list[Value]) -> LogPartition:
         """Return the last value, with the change since the one before as its error."""
-        value = values[-1].found.log_partition + self.network.constant
-        rounding = 4 * EPS * (abs(value) + 8 * self.network.num_variables)
+        value = self.network.log_partition(values[-1].found.log_partition)
+        rounding = self.network.rounding(values[-1].found.log_partition)
         change = change_of(values)
         error = 0.0 if value == -math.inf else SAFETY * change + rounding
         return LogPartition.around(

@@ -56,12 +56,21 @@ class Total:
         return math.fsum([*self.terms, self.error])
 
 
-def bracket(arrays: FactorArrays) -> tuple[list[float], FactorArrays, FactorArrays]:
-    """Return constants and two models of smaller numbers with log Z between theirs.
+def bracket(arrays: FactorArrays) -> tuple[list[float], FactorArrays, FactorArrays, float]:
+    """Return constants, two models of smaller numbers with log Z between theirs, and an error.
 
-    Of tables with huge entries the largest one is taken out as a constant, which is exact for
-    all entries not far below it. The others are raised in the first model, which makes Z larger,
-    and have weight zero in the second, which makes it smaller.
+    Of tables with huge entries the largest one is taken out as a constant. Entries far below it
+    are raised in the first model, which makes Z larger, and have weight zero in the second, which
+    makes it smaller. Differences of others round: no log weight is off by more than the error.
+
+    Examples
+    --------
+    >>> offsets = np.array([0, 1]), np.array([0, 2])
+    >>> logs = np.array([2.9e17, 3e15 + 0.5])
+    >>> arrays = FactorArrays(np.array([2]), np.array([0]), offsets[0], logs, offsets[1])
+    >>> constants, above, below, error = bracket(arrays)
+    >>> constants, above.log_values.tolist(), round(error, 9)
+    ([2.9e+17], [0.0, -2.87e+17], 0.5)
     """
     most = LARGEST_LOG / (4 * max(len(arrays.table_offsets) - 1, 1))
     starts = arrays.table_offsets[:-1]
@@ -73,8 +82,19 @@ def bracket(arrays: FactorArrays) -> tuple[list[float], FactorArrays, FactorArra
     tops = np.where(huge, tops, 0.0)
     logs = arrays.log_values - np.repeat(tops, lengths)
     far = np.repeat(huge, lengths) & (logs < -most) & finite
+    with np.errstate(invalid="ignore"):
+        lost = np.abs(_rounding_of_difference(arrays.log_values, np.repeat(tops, lengths), logs))
+    lost = np.where(finite & ~far, lost, 0.0)
+    error = float(np.maximum.reduceat(lost, starts)[huge].sum()) * (1.0 + EPS * len(starts))
     above, below = (np.where(far, value, logs) for value in (-most, -np.inf))
-    return tops[huge].tolist(), *(arrays._replace(log_values=x) for x in (above, below))
+    constants: list[float] = tops[huge].tolist()
+    return constants, *(arrays._replace(log_values=x) for x in (above, below)), error
+
+
+def _rounding_of_difference(a: FloatArray, b: FloatArray, difference: FloatArray) -> FloatArray:
+    """Return (a - b) - fl(a - b), which is a double (Knuth)."""
+    other = difference - a
+    return np.asarray((a - (difference - other)) - (b + other))
 
 
 def shaken(model: Model) -> Model:

@@ -96,14 +96,14 @@ class Run:
 
     def _sum_huge(self, budget: Budget, marginals: bool) -> tuple[Total, FloatArray, FloatArray]:
         """Return log Z and marginals where products of weights exceed all exponents."""
-        constants, above, below = bracket(self.plan.arrays)
+        constants, above, below, rounding = bracket(self.plan.arrays)
         high, nodes, factors = self._sum_clusters(above, budget, marginals)
         low, _, _ = self._sum_clusters(below, budget, False)
         best = self._bound_by_maximum(budget)
         if low.value == -math.inf:
             return best, nodes, factors
         apart = max(math.fsum([*high.terms, *(-x for x in low.terms)]), 0.0) * (1.0 + EPS)
-        error = high.error + low.error + apart
+        error = high.error + low.error + apart + 2 * rounding
         near = Total((*high.terms, *constants), error)
         return (near if error <= best.error else best), nodes, factors
 

@@ -84,8 +84,8 @@ class _SpinTables:
     """Tables of single labels and of pairs, merged and one by one."""
 
     def __init__(self, count: int) -> None:
-        self.nodes = np.zeros((count, 2))
-        self.pairs: dict[tuple[int, int], FloatArray] = {}
+        self.nodes: list[list[FloatArray]] = [[] for _ in range(count)]
+        self.pairs: dict[tuple[int, int], list[FloatArray]] = {}
         # Numbers that add up to each field, coupling and to the constant exactly.
         self.field_terms: list[list[float]] = [[] for _ in range(count)]
         self.coupling_terms: dict[tuple[int, int], list[float]] = {}
@@ -96,11 +96,11 @@ class _SpinTables:
             scope, table = scope[::-1], table.T
         self.constant += (table / table.size).ravel().tolist()
         if len(scope) == 1:
-            self.nodes[scope[0]] += table
+            self.nodes[scope[0]].append(table)
             self.field_terms[scope[0]] += [table[1] / 2, -table[0] / 2]
         elif scope:
             key = scope[0], scope[1]
-            self.pairs[key] = self.pairs.get(key, np.zeros((2, 2))) + table
+            self.pairs.setdefault(key, []).append(table)
             (a, b), (c, d) = (table / 4).tolist()
             self.coupling_terms.setdefault(key, []).extend([a, -b, -c, d])
             self.field_terms[key[0]] += [-a, -b, c, d]
@@ -109,10 +109,11 @@ class _SpinTables:
     def as_spins(self) -> AsSpins:
         """Add up; every sum is held against the exact one."""
         edges = np.array(list(self.pairs), dtype=np.int64).reshape(-1, 2)
-        t = np.array(list(self.pairs.values())).reshape(-1, 2, 2)
+        t = np.array([_added_up(some, (2, 2)) for some in self.pairs.values()]).reshape(-1, 2, 2)
+        nodes = np.array([_added_up(some, (2,)) for some in self.nodes]).reshape(-1, 2)
         couplings = ((t[:, 0, 0] + t[:, 1, 1]) - (t[:, 0, 1] + t[:, 1, 0])) / 4
         tilt, swap = t[:, 1, 1] - t[:, 0, 0], t[:, 1, 0] - t[:, 0, 1]
-        fields = (self.nodes[:, 1] - self.nodes[:, 0]) / 2
+        fields = (nodes[:, 1] - nodes[:, 0]) / 2
         np.add.at(fields, edges[:, 0], (tilt + swap) / 4)
         np.add.at(fields, edges[:, 1], (tilt - swap) / 4)
         offset = math.fsum(self.constant)
@@ -124,6 +125,14 @@ class _SpinTables:
         missed = math.fsum(abs(math.fsum([*terms, -found])) for found, terms in sums)
         model = IsingModel(edges, couplings, fields, num_spins=len(fields), offset=offset)
         return AsSpins(model, math.nextafter(missed, math.inf) if missed else 0.0)
+
+
+def _added_up(tables: list[FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """Return the sum of some tables, every entry rounded once."""
+    if len(tables) <= 2:
+        return np.asarray(sum(tables, np.zeros(shape)))
+    entries = zip(*(table.ravel().tolist() for table in tables), strict=True)
+    return np.array([math.fsum(some) for some in entries]).reshape(shape)
 
 
 def as_pairwise(mrf: MarkovRandomField) -> MarkovRandomField:

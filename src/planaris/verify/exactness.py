@@ -36,6 +36,17 @@ def energy_tolerance(model: IsingModel | MarkovRandomField) -> float:
     return 1e-10 * math.fsum(min(size, scale) for size in sizes)
 
 
+def makes_difference(model: IsingModel | MarkovRandomField) -> bool:
+    """Return whether any two states that are allowed can differ in energy.
+
+    The tolerance does not tell: of couplings below 1e-313 it is rounded to zero.
+
+    >>> makes_difference(IsingModel([(0, 1)], [1e-320])), makes_difference(IsingModel([], []))
+    (True, False)
+    """
+    return any(size > 0 for size in _ranges(model))
+
+
 def log_partition_tolerance(model: IsingModel | MarkovRandomField) -> float:
     """Return the widest interval around log Z that counts as exact: 1e-6, or 1e-9 per variable."""
     count = model.num_spins if isinstance(model, IsingModel) else model.num_variables

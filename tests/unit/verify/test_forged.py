@@ -16,10 +16,13 @@ import planaris as pl
 from helpers.claims import claimed_state
 from helpers.trials import trials
 from planaris.errors import VerificationError
-from planaris.result import Bounds, CutTree, LogPartition, MeanField
+from planaris.result import Bounds, CutTree, LabelTrees, LogPartition, MeanField, MiniBuckets
 from planaris.result.files import _decode, save_result
 from planaris.selftest.tampering.corruption import KINDS, _places, solve_kind
 from planaris.verify import check_certificate, check_result
+from planaris.verify.proofs.energy.ground_state import require_lower
+from planaris.verify.proofs.log_partition.label_sums import label_trees_bound
+from planaris.verify.proofs.log_partition.mini_buckets import mini_bucket_bound
 from planaris.verify.proofs.log_partition.partition_bounds import check_interval
 from planaris.verify.recompute.elimination import recompute
 from planaris.verify.results import _check_bound
@@ -158,3 +161,84 @@ def test_a_unit_out_of_range_takes_no_memory() -> None:
     forged = replace(part, proof=replace(part.proof.as_proof(), exponent=-544669384685))
     with pytest.raises(VerificationError, match="out of range"):
         check_certificate(model, replace(honest, certificate=[forged]))
+
+
+# -- claims that an elimination must refuse ---------------------------------------------------------
+
+
+def test_differences_below_the_range_of_tolerances_count() -> None:
+    model = pl.IsingModel([(0, 1), (1, 2)], [1e-316, -1e-318], fields=[0.0, 1e-317, 0.0])
+    honest = pl.ground_state(model)
+    assert honest.tolerance == 0.0
+    assert check_result(model, honest).proved
+    energy = float(model.energy([1, -1, -1]))
+    worse = claimed_state([1, -1, -1], energy, energy, energy, True, "by hand")
+    with pytest.raises(VerificationError, match="a gap of"):
+        check_result(model, worse)
+
+
+def test_a_state_that_is_forbidden_is_no_minimum_of_a_model_that_allows_others() -> None:
+    # Both labels differ in nothing but that one has no weight.
+    model = pl.MarkovRandomField([2], [((0,), [1.0, 0.0])])
+    assert check_result(model, pl.ground_state(model)).proved
+    never = claimed_state([1], np.inf, np.inf, np.inf, False, "by hand")
+    assert never.exact
+    with pytest.raises(VerificationError, match="a state has energy 0"):
+        check_result(model, never)
+
+
+def test_a_proof_that_nothing_is_allowed_does_not_go_with_a_state() -> None:
+    model = pl.MarkovRandomField([2], [((0,), [1.0, 2.0])])
+    state = claimed_state([-1], 0.0, 0.0, 0.0, True, "by hand")
+    with pytest.raises(VerificationError, match="infinite is proved"):
+        require_lower(model, state, -np.inf, -np.inf, "infinite is proved")
+
+
+def constants_that_cancel() -> pl.MarkovRandomField:
+    factors = [((), 1e17), ((), 1.0), ((), -1e17), ((0, 1), [[1.0, 2.0], [3.0, 5.0]])]
+    return pl.MarkovRandomField([2, 2], factors, log=True)
+
+
+@pytest.mark.parametrize("verb", [pl.ground_state, pl.log_partition])
+def test_constants_that_cancel_are_added_up_exactly(verb: Any) -> None:
+    model = constants_that_cancel()
+    honest = verb(model)
+    assert check_result(model, honest).proved
+    off = 1.0 if verb is pl.ground_state else -1.0
+    ends = {"lower": honest.lower + off, "upper": honest.upper + off, "certificate": None}
+    name = "energy" if verb is pl.ground_state else "value"
+    with pytest.raises(VerificationError):
+        check_result(model, replace(honest, **ends, **{name: getattr(honest, name) + off}))
+
+
+def test_the_rounding_of_merged_factors_is_charged() -> None:
+    # Three tables of one variable add up to (1, 0), but (1e17 + 1) - 1e17 is 0 in doubles.
+    model = pl.MarkovRandomField(
+        [2, 2],
+        [((0,), [1e17, 0]), ((0,), [1.0, 0]), ((0,), [-1e17, 0]), ((0, 1), np.zeros((2, 2)))],
+        log=True,
+    )
+    truth = np.log(2 * (np.e + 1))
+    trees = LabelTrees(
+        edges=np.array([[0, 1]]),
+        weights=np.array([1.0]),
+        tree_offsets=np.array([0, 1]),
+        tree_edges=np.array([0]),
+        messages=np.zeros(4),
+    )
+    buckets = MiniBuckets(
+        order=np.array([0, 1]), group_offsets=np.array([0, 4, 5]), groups=np.zeros(5, dtype=int)
+    )
+    for found in (label_trees_bound(model, trees), mini_bucket_bound(model, buckets)):
+        assert found is not None
+        assert found.value + found.slack >= truth
+
+
+def test_marginals_beside_penalties_are_not_held_against_rounded_couplings() -> None:
+    # As couplings, half differences of 1e17 and 0.3, the labels would say nothing of 0.3.
+    tables = [((2, 0), [[-1e17, 0.3], [-1e17, 0.0]]), ((0, 2), [[-1.0, -1.0], [1.0, -1.0]])]
+    tables += [((1, 2), [[1.0, -1.0], [-1.0, 1.0]]), ((1, 2), [[0.0, 0.0], [-1.0, -1.0]])]
+    model = pl.MarkovRandomField([2, 2, 2], tables, log=True)
+    found = pl.marginals(model, "brute-force")
+    assert found.exact
+    assert check_result(model, found)

@@ -288,7 +288,7 @@ def _linear(mrf: MarkovRandomField, tables: LabelTables) -> tuple[FloatArray, fl
         logs = edge_logs[view.edge_offsets[e] : view.edge_offsets[e + 1]]
         theta = theta + tables.pairs[rows].T @ logs
         constant += float(tables.pairs_at_0[rows] @ logs)
-    size = float(np.abs(node_logs).sum() + np.abs(edge_logs).sum())
+    size = float(np.abs(node_logs).sum() + np.abs(edge_logs).sum() + abs(view.constant))
     return theta, constant + view.constant + 16 * EPSILON * (len(view.edges) + 8) * size
 
 

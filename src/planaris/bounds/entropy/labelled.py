@@ -46,7 +46,8 @@ def label_entropy_bound(
     used = projection if polytope == "cycle" else None
     options = {"tolerance": tolerance, "max_rounds": max_rounds, "budget": budget}
     if entropy == "log-det":
-        return label_logdet(mrf, used, **options)  # type: ignore[arg-type]
+        with np.errstate(all="ignore"):
+            return label_logdet(mrf, used, **options)  # type: ignore[arg-type]
     try:
         program = LabelTreeProgram(mrf, tolerance=tolerance, budget=budget)
         program.set_rho(rho)

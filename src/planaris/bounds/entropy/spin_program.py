@@ -45,6 +45,9 @@ from planaris.typing import FloatArray, IntArray
 EPSILON = float(np.finfo(np.float64).eps)
 MAX_MARGINAL_SPINS = 14
 MAX_LOG_DET_SPINS = 60
+INSIDE = 1e-14
+"""Four times the least probability at a point that a proof speaks of."""
+
 STATE_SECONDS = 0.1
 """For a state to bound log Z from below."""
 
@@ -261,6 +264,8 @@ class EntropyProgram:
         lacks_trees = self.kind == "trw" and self.trees is None
         if self.evidence is None or lacks_trees or not self.only_cycles:
             return None
+        if not _is_inside(self.model.num_spins, self.pairs, self.evidence.z):
+            return None
         m, at = len(self.pairs), self.local_rows
         rows, duals = self.evidence.rows[at:], self.evidence.duals[at:]
         shared = {
@@ -280,6 +285,17 @@ class EntropyProgram:
         return TreeEntropyBound(
             **shared, tree_weights=weights, tree_offsets=offsets, tree_edges=members
         )
+
+
+def _is_inside(n: int, pairs: IntArray, z: FloatArray) -> bool:
+    """Return whether no probability is so small that rounding decides about its logarithm.
+
+    >>> _is_inside(2, np.array([[0, 1]]), np.array([0.0, 0.0, 1.0]))
+    False
+    """
+    (u, v), both = z[pairs].T, z[n:]
+    four = [1 + u + v + both, 1 + u - v - both, 1 - u + v - both, 1 - u - v + both, 1 - abs(z)]
+    return all(float(p.min(initial=1.0)) > INSIDE for p in four)
 
 
 def _check_size(n: int, *, full: bool, marginal: bool) -> None:

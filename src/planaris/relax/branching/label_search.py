@@ -49,7 +49,8 @@ class LabelSearcher:
     def __init__(self, model: MarkovRandomField, *, gap: float = 0.0, budget: Budget) -> None:
         self.model, self.budget, self.status = model, budget, "time_limit"
         self.tightened: GroundState | None = None
-        self.constant = _constant(model)
+        self.constants = _constants(model)
+        self.constant = math.fsum(self.constants)
         if self.constant == math.inf:
             raise InfeasibleError(NO_STATE)
         self.search = LabelSearch(
@@ -127,7 +128,7 @@ class LabelSearcher:
 
     def _lower_end(self, state: LongArray) -> float:
         """Return the lower end; where energies are coarser than a gap that counts, it is open."""
-        lower = sum_below(self.constant, self.search.lower)
+        lower = sum_below(*self.constants, self.search.lower)
         energy = float(self.model.energy(state))
         if math.isfinite(energy) and math.ulp(energy) > self.model.energy_tolerance:
             return min(lower, math.nextafter(energy, -math.inf))
@@ -150,10 +151,11 @@ class LabelSearcher:
         return LabelSteps(**arrays)
 
 
-def _constant(model: MarkovRandomField) -> float:
-    """Return the energy of the factors without variables."""
+def _constants(model: MarkovRandomField) -> list[float]:
+    """Return the energies of the factors without variables."""
     alone = model.table_offsets[:-1][np.diff(model.scope_offsets) == 0]
-    return math.fsum((0.0 - model.log_values[alone]).tolist())
+    energies: list[float] = (0.0 - model.log_values[alone]).tolist()
+    return energies
 
 
 def label_search(model: MarkovRandomField, *, gap: float = 0.0, budget: Budget) -> GroundState:

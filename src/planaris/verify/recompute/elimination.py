@@ -91,20 +91,21 @@ def recompute(
 def eliminate(
     cards: list[int],
     factors: list[Factor],
-    constant: float,
+    constants: list[float],
     *,
     task: str,
     marginals: bool = False,
     max_entries: int = MAX_ENTRIES,
 ) -> Recomputed | None:
-    """Do what :func:`recompute` does, for tables of logarithms over variables."""
+    """Do what :func:`recompute` does, for tables of logarithms over variables and for none."""
     order = _order(cards, factors, max_entries)
     if order is None:
         return None
     at: list[list[Factor]] = [[] for _ in cards]
     rank = np.empty(len(cards), dtype=np.int64)
     rank[order] = np.arange(len(cards))
-    terms, magnitude, depth = [constant], abs(constant), 4
+    terms, depth = list(constants), 4
+    magnitude = abs(math.fsum(terms)) if all(map(math.isfinite, terms)) else 0.0
     for scope, table in factors:
         _file(at, rank, terms, scope, table)
         magnitude += float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
@@ -147,11 +148,11 @@ def least_energy(
     >>> least_energy(model, 1e-9) + 10**17
     Fraction(-3, 2)
     """
-    cards, factors, constant = _factors(model)
+    cards, factors, constants = _factors(model)
     for v, label in (held or {}).items():
         other = np.arange(cards[v]) != label
         factors.append(((v,), np.where(other, -math.inf, 0.0)))
-    found = eliminate(cards, factors, constant, task="max")
+    found = eliminate(cards, factors, constants, task="max")
     if found is None or not math.isfinite(found.value):
         return None if found is None else -found.value
     if found.slack <= allowed / 2:
@@ -159,9 +160,9 @@ def least_energy(
     order = _order(cards, factors, MAX_EXACT_ENTRIES)
     if order is None:
         return None
-    entries = [constant, *(x for _, table in factors for x in table.ravel().tolist())]
+    entries = [*constants, *(x for _, table in factors for x in table.ravel().tolist())]
     finite = [Fraction(x) for x in entries if math.isfinite(x)]
-    unit = max(x.denominator for x in finite)
+    unit = max((x.denominator for x in finite), default=1)
     never = -(2 * sum(abs(int(x * unit)) for x in finite) + 1)  # less than any state may have
 
     def whole(x: float) -> int:
@@ -170,7 +171,7 @@ def least_energy(
     at: list[list[Factor]] = [[] for _ in cards]
     rank = np.empty(len(cards), dtype=np.int64)
     rank[order] = np.arange(len(cards))
-    total = whole(constant)
+    total = sum(map(whole, constants))
     for scope, table in factors:
         numbers = np.array([whole(x) for x in table.ravel().tolist()], dtype=object)
         at[min(scope, key=lambda u: int(rank[u]))].append((scope, numbers.reshape(table.shape)))
@@ -241,7 +242,7 @@ def _spread(scope: tuple[int, ...], table: FloatArray, whole: tuple[int, ...]) -
     return turned.reshape(shape)
 
 
-def _factors(model: Any) -> tuple[list[int], list[Factor], float]:
+def _factors(model: Any) -> tuple[list[int], list[Factor], list[float]]:
     if isinstance(model, IsingModel):
         pairs = np.array([[1.0, -1.0], [-1.0, 1.0]])
         factors: list[Factor] = [
@@ -253,18 +254,18 @@ def _factors(model: Any) -> tuple[list[int], list[Factor], float]:
             for v, field in enumerate(model.fields.tolist())
             if field
         ]
-        return [2] * model.num_spins, factors, float(model.offset)
+        return [2] * model.num_spins, factors, [float(model.offset)]
     cards = [int(k) for k in model.cardinalities]
     found: list[Factor] = []
-    constant = 0.0
+    constants: list[float] = []
     for k in range(model.num_factors):
         scope = tuple(int(v) for v in model.scope(k))
         table = np.asarray(model.log_table(k), dtype=np.float64)
         if scope:
             found.append((scope, table))
         else:
-            constant += float(table)
-    return cards, found, constant
+            constants.append(float(table))
+    return cards, found, constants
 
 
 def _order(cards: list[int], factors: list[Factor], max_entries: int) -> list[int] | None:

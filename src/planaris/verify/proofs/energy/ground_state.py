@@ -13,7 +13,7 @@ from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import GroundState, PartProof, SplitProof
 from planaris.typing import Array
 from planaris.verify.conversions import BareModel
-from planaris.verify.exactness import energy_tolerance
+from planaris.verify.exactness import energy_tolerance, makes_difference
 from planaris.verify.proof_arrays import require, whole_numbers
 from planaris.verify.proofs.energy.energy_bounds import EnergyBound, energy_bound
 from planaris.verify.proofs.energy.splits import split_bound
@@ -90,10 +90,13 @@ def require_lower(
     tight : bool
         Whether no tolerance is granted.
     """
-    tolerance = energy_tolerance(model)
-    if tolerance == 0.0 and result.lower <= result.energy:
-        return  # no parameter makes a difference: all states that are allowed have one energy
-    tolerance = 0.0 if tight else tolerance
+    if gap == -math.inf:
+        require(result.energy == math.inf, f"{found}, and the energy is {result.energy}")
+        return  # no state is allowed, and nothing is claimed to be more than infinite
+    allowed = result.energy < math.inf
+    if allowed and result.lower <= result.energy and not makes_difference(model):
+        return  # all states that are allowed have one energy
+    tolerance = 0.0 if tight else energy_tolerance(model)
     closed = gap < quantum or gap <= 2 * tolerance  # no energy lies between
     below = excess <= gap + math.ulp(result.lower)  # `lower` is no more than the state's energy
     if closed and below and result.lower <= result.energy:

@@ -176,6 +176,8 @@ class _Tables:
         self.tables = [np.zeros(shape, dtype=kind) for shape in shapes]
         self.table_size = [np.zeros(shape, dtype=kind) for shape in shapes]
         self.open_tables = [np.ones(shape, dtype=bool) for shape in shapes]
+        self.node_terms = np.full(count, 8)
+        self.table_terms = np.full(len(self.edges), 8)
         for k in range(mrf.num_factors):
             self._add(tuple(map(int, mrf.scope(k))), -np.asarray(mrf.log_table(k)))
         self.largest = float(np.abs(mrf.log_values[np.isfinite(mrf.log_values)]).max(initial=0))
@@ -202,11 +204,13 @@ class _Tables:
         allowing: list[Any]
         if len(scope) == 1:
             at, values, sizes, allowing = scope[0], self.nodes, self.node_size, self.open_nodes
+            self.node_terms[at] += 1
         else:
             pair = min(scope), max(scope)
             require(pair in self.place, "every pair with a table has an edge")
             at, values, sizes = self.place[pair], self.tables, self.table_size
             allowing = self.open_tables
+            self.table_terms[at] += 1
             if scope != pair:
                 numbers, allowed = numbers.T, allowed.T
         values[at] = values[at] + numbers
@@ -311,8 +315,8 @@ class _Parts:
         self.tables = [np.array(table) for table in problem.tables]
         self.node_size = [np.array(size) for size in problem.node_size]
         self.table_size = [np.array(size) for size in problem.table_size]
-        self.degree = np.full(len(self.nodes), 8)
-        self.shares = np.full(len(self.tables), 8)
+        self.degree = problem.node_terms.copy()
+        self.shares = problem.table_terms.copy()
         self.given: list[list[FloatArray]] = []
 
     def move_to_node(self, e: int, axis: int, i: int, message: FloatArray) -> None:

@@ -99,7 +99,7 @@ def _mixture_bound(model: MarkovRandomField, tables: _Tables, proof: LabelTrees)
     require(bool(np.all(rho > 1e-9)), "every edge is in some forest")
     values, slacks = tables.log_partitions(trees.members, rho)
     used = weights > 0
-    value = math.fsum([*(weights * values)[used].tolist(), tables.constant])
+    value = math.fsum([*(weights * values)[used].tolist(), *tables.constants])
     slack = float(weights @ slacks) + tables.slack(rho, len(weights))
     return Recomputed(value, slack + (8 * _UNIT * abs(value) if math.isfinite(value) else 0.0))
 
@@ -118,12 +118,15 @@ class _Tables:
         self.real = np.arange(k) < self.cards[:, None]
         self.nodes = np.where(self.real, 0.0, -np.inf)
         self.tables = np.zeros((len(pairs), k, k))
-        self.constant = 0.0
+        self.constants: list[float] = []
+        self.merged = 0.0  # sizes of all factors: those on the same variables may cancel
         for f in range(model.num_factors):
             scope, logs = [int(v) for v in model.scope(f)], np.asarray(model.log_table(f))
             if not scope:
-                self.constant += float(logs)
-            elif len(scope) == 1:
+                self.constants.append(float(logs))
+                continue
+            self.merged += float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
+            if len(scope) == 1:
                 self.nodes[scope[0], : len(logs)] += logs
             else:
                 u, v = sorted(scope)
@@ -173,7 +176,7 @@ class _Tables:
             for logs, axes in ((self.nodes, 1), (self.tables, (1, 2)), (self.messages, (1, 2)))
         ]
         degree = int(np.bincount(self.edges.ravel(), minlength=1).max())
-        return 8 * _UNIT * (forests + degree + 8) * float(sum(sizes) + len(rho) + 1)
+        return 8 * _UNIT * (forests + degree + 8) * float(sum(sizes) + self.merged + len(rho) + 1)
 
 
 def label_field_bound(model: MarkovRandomField, proof: LabelField) -> Recomputed | None:
@@ -235,7 +238,7 @@ def _conditioned(model: MarkovRandomField, fixed: Array, labels: Array) -> Recom
     which = model.num_variables  # one label per assignment
     cards = [1 if v in column else int(k) for v, k in enumerate(model.cardinalities)]
     factors: list[Factor] = [((which,), np.zeros(len(labels)))]
-    constant = 0.0
+    constants: list[float] = []
     for f in range(model.num_factors):
         scope, logs = [int(v) for v in model.scope(f)], np.asarray(model.log_table(f))
         free = [v for v in scope if v not in column]
@@ -243,10 +246,10 @@ def _conditioned(model: MarkovRandomField, fixed: Array, labels: Array) -> Recom
             if scope:
                 factors.append((tuple(scope), logs))
             else:
-                constant += float(logs)
+                constants.append(float(logs))
             continue
         held = [k for k, v in enumerate(scope) if v in column]
         moved = np.moveaxis(logs, held, range(len(held)))
         table = moved[tuple(labels[:, column[scope[k]]] for k in held)]
         factors.append(((which, *free), table))
-    return eliminate([*cards, len(labels)], factors, constant, task="sum")
+    return eliminate([*cards, len(labels)], factors, constants, task="sum")

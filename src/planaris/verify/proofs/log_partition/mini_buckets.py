@@ -41,21 +41,25 @@ def mini_bucket_bound(model: MarkovRandomField, proof: MiniBuckets) -> Recompute
         if not tables:
             terms.append(math.log(model.cardinalities[v]))
             continue
+        before = sum(_size(logs) for _, logs in tables)  # what is added up may cancel
         parts = _joined(tables, named)
         if parts is None:
             return None
         at[place] = []
         _balance(parts)
         for scope, logs in parts:
-            finite = np.abs(logs[np.isfinite(logs)])
-            # Every entry is off by some roundings of sums of numbers of its size.
-            size = float(finite.max(initial=0.0)) + 1.0
+            # Every entry is off by some roundings of sums of numbers of these sizes.
+            size = before + _size(logs) + 1.0
             error += 4 * _UNIT * (len(tables) + logs.shape[scope.index(v)] + 8) * size
             rest = tuple(u for u in scope if u != v)
             message = _power_sum(logs, scope.index(v), len(parts))
             _file(at, rank, terms, (rest, message))
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else float(sum(terms))
     return Recomputed(value, error + 4 * _UNIT * (abs(value) + len(terms)))
+
+
+def _size(logs: FloatArray) -> float:
+    return float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
 
 
 def _sorted(model: MarkovRandomField, f: int) -> Table:
