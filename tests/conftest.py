@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 # One thread for each library of numbers, here and in all processes that tests start: several
@@ -27,6 +28,13 @@ from helpers.trials import choose_all
 from planaris.budget import use_clock
 from planaris.errors import PlanarisError
 from planaris.gpu.device import find_device
+
+# There is no torch for Intel Macs.
+collect_ignore = (
+    ["unit/gpu", "unit/interop/test_torch.py", "unit/decode/test_on_device.py"]
+    if find_spec("torch") is None
+    else []
+)
 
 threadpool_limits(1)  # those that a plugin has loaded before
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <utility>
 
 namespace planaris {
 
@@ -26,8 +28,11 @@ struct Clique {
 void normalise(Clique& clique, int32_t size) {
   std::array<int32_t, kMaxSize> order{};
   std::iota(order.begin(), order.begin() + size, 0);
-  std::sort(order.begin(), order.begin() + size,
-            [&](int32_t a, int32_t b) { return clique.spins[a] < clique.spins[b]; });
+  for (int32_t k = 1; k < size; ++k) {  // by insertion: there are few
+    for (int32_t i = k; i > 0 && clique.spins[order[i]] < clique.spins[order[i - 1]]; --i) {
+      std::swap(order[i], order[i - 1]);
+    }
+  }
   const Clique old = clique;
   const int8_t turn = old.signs[order[0]];
   for (int32_t k = 0; k < size; ++k) {
@@ -69,10 +74,9 @@ void add_best_pair(int32_t n, const double* x, Clique& clique, int32_t size,
                    std::span<double> pull) {
   double best = std::numeric_limits<double>::infinity();
   int32_t at_l = -1, at_m = -1;
-  std::array<int32_t, kMaxSize> members = clique.spins;
-  std::sort(members.begin(), members.begin() + size);
+  const auto members = std::span(clique.spins).first(size);
   const auto inside = [&](int32_t v) {
-    return std::find(members.begin(), members.begin() + size, v) != members.begin() + size;
+    return std::find(members.begin(), members.end(), v) != members.end();
   };
   for (int32_t l = 1; l < n; ++l) {
     if (inside(l)) continue;

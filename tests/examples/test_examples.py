@@ -74,6 +74,7 @@ def test_segmentation(tmp_path):
 
 
 def test_torch_front_end(tmp_path):
+    pytest.importorskip("torch")
     answers = run("torch_front_end", tmp_path)
     assert answers["after"] < answers["before"] / 2
 
