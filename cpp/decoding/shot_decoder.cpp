@@ -16,25 +16,6 @@ namespace {
 
 constexpr int64_t kChunk = 64;  // shots of a task
 
-// Rounds to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest weight
-// or less, for graphs of up to a million edges.
-TJoinWeights rounded_weights(std::span<const double> weight) {
-  double largest = 0.0;
-  for (const double w : weight) {
-    if (!(w >= 0.0) || std::isinf(w)) throw std::invalid_argument("weights must be finite and >= 0");
-    largest = std::max(largest, w);
-  }
-  const int bits = 59 - int(std::bit_width(weight.size()));
-  TJoinWeights result;
-  result.mantissas.resize(weight.size(), 0);
-  if (largest == 0.0) return result;
-  result.exponent = std::ilogb(largest) + 1 - bits;
-  for (size_t e = 0; e < weight.size(); ++e) {
-    result.mantissas[e] = std::llround(std::ldexp(weight[e], -result.exponent));
-  }
-  return result;
-}
-
 // Eight bytes, or the `count` that are left of a row.
 uint64_t word_of(const uint8_t* bytes, int64_t count) {
   uint64_t word = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "base/intrinsics.hpp"
 
@@ -26,13 +27,13 @@ double last_digit(uint64_t edge, uint64_t draw) {
 }  // namespace
 
 std::vector<LaneKernels> all_lane_kernels() {
-  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots}};
+  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots, &plain::run_ordered}};
 #ifdef PLANARIS_X86
   if (processor_instructions() >= InstructionSet::kAvx2) {
-    found.push_back({"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots});
+    found.push_back({"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots, &avx2::run_ordered});
   }
   if (processor_instructions() >= InstructionSet::kAvx512) {
-    found.push_back({"avx512", avx512::kFloats, &avx512::run_group, &avx512::run_shots});
+    found.push_back({"avx512", avx512::kFloats, &avx512::run_group, &avx512::run_shots, &avx512::run_ordered});
   }
 #endif
   return found;
@@ -48,7 +49,7 @@ const LaneKernels& lane_kernels_for(int rows) {
 #ifdef PLANARIS_X86
   static const bool wide =
       !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;
-  static const LaneKernels half{"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots};
+  static const LaneKernels half{"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots, &avx2::run_ordered};
   if (wide && rows <= avx2::kDoubles && 2 * rows > avx2::kDoubles) return half;
 #endif
   return lane_kernels();

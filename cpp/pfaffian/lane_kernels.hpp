@@ -15,6 +15,7 @@
 
 #include "embedding/embedding.hpp"
 #include "fronts/front_tree.hpp"
+#include "pfaffian/lane_order.hpp"
 #include "pfaffian/lane_program.hpp"
 
 namespace planaris {
@@ -111,6 +112,9 @@ struct LaneKernels {
   int most;  // rows of a group
   void (*run)(const LaneProblem& problem, const LaneRows& rows, LaneMemory& memory);
   void (*run_shots)(const LaneProblem& problem, const LaneShots& shots, LaneMemory& memory);
+  // log Z of rows with gauge states, each in its own order.
+  void (*run_ordered)(const LaneProblem& problem, const LaneRows& rows, const LaneOrder& order,
+                      LaneMemory& memory);
 };
 // Those of this processor, and all that it can run, plain ones first.
 const LaneKernels& lane_kernels();

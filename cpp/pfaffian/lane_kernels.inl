@@ -603,7 +603,13 @@ struct Group {
   float *one_float_weight, *one_float_pivots;
   void *scratch, *factors;
 
-  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, bool marginals) {
+  // In the order of the tree.
+  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, bool marginals)
+      : Group(p, memory, p.program.sizes.scratch(marginals), p.signs.size(),
+              marginals ? p.program.sizes.factors : 0) {}
+
+  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, int64_t scratch_numbers,
+                    int64_t num_pivots, int64_t num_factors = 0) {
     const int64_t m = p.signs.size();
     Cut cut{memory, 0};
     for (int pass = 0; pass < 2; ++pass) {  // count, then hand out
@@ -613,18 +619,18 @@ struct Group {
       field = cut.take<V>(p.graph.num_vertices());
       for (int half = 0; half < 2; ++half) {
         weight[half] = cut.take<V>(m);
-        pivots[half] = cut.take<V>(m);
+        pivots[half] = cut.take<V>(num_pivots);
       }
       uncut = cut.take<V>(m);
       float_weight = cut.take<FloatVector>(m);
-      float_pivots = cut.take<FloatVector>(m);
+      float_pivots = cut.take<FloatVector>(num_pivots);
       one_weight = cut.take<double>(m);
-      one_pivots = cut.take<double>(m);
+      one_pivots = cut.take<double>(num_pivots);
       one_uncut = cut.take<double>(m);
       one_float_weight = cut.take<float>(m);
-      one_float_pivots = cut.take<float>(m);
-      scratch = cut.take<V>(p.program.sizes.scratch(marginals));
-      factors = marginals ? cut.take<V>(p.program.sizes.factors) : nullptr;
+      one_float_pivots = cut.take<float>(num_pivots);
+      scratch = cut.take<V>(scratch_numbers);
+      factors = num_factors > 0 ? cut.take<V>(num_factors) : nullptr;
       if (pass == 0) memory.reserve(cut.used);
     }
   }
@@ -697,21 +703,26 @@ SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group
   }
 }
 
-// The same elimination in single precision; the largest deviation counts.
-SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
-                                  bool in_lanes, int draw) {
+// Weights in single precision; after the first draw moved by their last digit.
+SIMD_TARGET inline void narrow_weights(const LaneProblem& p, const LaneRows& rows, Group& g, int draw) {
   const auto m = static_cast<int32_t>(p.signs.size());
-  const std::function<void()> look = [&rows] {
-    [[maybe_unused]] const PlainArithmetic others;
-    (*rows.look)();
-  };
-  LaneClock clock(rows.look == nullptr ? nullptr : &look);
   for (int32_t e = 0; e < m; ++e) {
     const double moved = draw == 0 ? 1.0 : 1.0 + last_digit(e, draw) * 0x1p-23;
     auto* to = reinterpret_cast<float*>(g.float_weight + e);
     narrow(g.weight[0][e] * moved, to);
     narrow(g.weight[rows.count <= kDoubles ? 0 : 1][e] * moved, to + kDoubles);
   }
+}
+
+// The same elimination in single precision; the largest deviation counts.
+SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
+                                  bool in_lanes, int draw) {
+  const std::function<void()> look = [&rows] {
+    [[maybe_unused]] const PlainArithmetic others;
+    (*rows.look)();
+  };
+  LaneClock clock(rows.look == nullptr ? nullptr : &look);
+  narrow_weights(p, rows, g, draw);
   double apart[kFloats];
   eliminate_singles(p, rows.count, g, in_lanes, clock, apart);
   for (int k = 0; k < rows.count; ++k) {
@@ -819,3 +830,5 @@ SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMem
   eliminate_singles(p, shots.count, g, in_lanes[0], single_clock, apart);
   for (int k = 0; k < shots.count; ++k) shots.found[k].deviation = apart[k];
 }
+
+#include "pfaffian/lane_ordered.inl"

@@ -7,17 +7,6 @@ namespace planaris {
 
 namespace {
 
-// Leaf of the tree that holds each face.
-std::vector<int32_t> leaves_of_faces(const FrontTree& tree, const Faces& faces) {
-  std::vector<int32_t> leaf(faces.offsets.size() - 1, 0);
-  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
-    for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
-      leaf[faces.face_of[tree.face_legs[tree.face_begin[f]]]] = node;
-    }
-  }
-  return leaf;
-}
-
 struct Range {
   int32_t first = INT32_MAX, last = -1;
   void add(const Range& r) {
@@ -39,13 +28,10 @@ void check(const Moats& moats, size_t num_faces) {
 
 class Order {
  public:
-  Order(const FrontTree& tree, const Faces& faces, const Moats& moats)
-      : tree_(tree), faces_(faces), moats_(moats), leaf_(leaves_of_faces(tree, faces)),
-        position_(leaf_.size(), -1), innermost_(leaf_.size(), -1), depth_(leaf_.size(), 0.0),
-        range_(moats.start.size()), has_bridge_(leaf_.size(), false) {
-    for (int32_t leg = 0; leg < static_cast<int32_t>(faces.face_of.size()); leg += 2) {
-      if (face(leg) == face(leg + 1)) has_bridge_[face(leg)] = true;
-    }
+  Order(const MoatPlaces& places, const Moats& moats)
+      : places_(places), tree_(places.tree), faces_(places.faces), moats_(moats), leaf_(places.leaf),
+        has_bridge_(places.has_bridge), position_(leaf_.size(), -1), innermost_(leaf_.size(), -1),
+        depth_(leaf_.size(), 0.0), range_(moats.start.size()) {
     for (size_t k = 0; k < moats.order.size(); ++k) {
       position_[moats.order[k]] = static_cast<int32_t>(k);
     }
@@ -77,16 +63,19 @@ class Order {
       result.scale[2 * e] = gauged[e] + depth_[face(2 * e)];
       result.scale[2 * e + 1] = gauged[e] + depth_[face(2 * e + 1)];
       Range range;
+      for (const int32_t leg : {2 * e, 2 * e + 1}) range.add({leaf_[face(leg)], leaf_[face(leg)]});
+      int32_t joined = range.first;
+      while (joined < range.last) joined = tree_.parent[joined];
       for (const int32_t leg : {2 * e, 2 * e + 1}) {
         const int32_t here = face(leg), there = face(leg ^ 1);
-        range.add({leaf_[here], leaf_[here]});
         const int32_t set = outermost(here, there, slack);
+        result.growth = std::max(result.growth, growth(here, there, joined));
         if (set < 0) continue;
         range.add(range_[set]);
         result.rank[e] = std::max(result.rank[e], moats_.stop[set] - moats_.start[set]);
       }
-      int32_t node = range.first;
-      while (node < range.last) node = tree_.parent[node];
+      int32_t node = joined;
+      while (node < range.last || places_.first[node] > range.first) node = tree_.parent[node];
       result.earliest[e] = node;
     }
     for (const double depth : depth_) result.deepest = std::max(result.deepest, depth);
@@ -99,6 +88,15 @@ class Order {
   bool holds(int32_t set, int32_t face) const {
     const int32_t at = position_[face];
     return at >= moats_.start[set] && at < moats_.stop[set];
+  }
+
+  // 2 Σ z over the sets around `here` but not `there` that reach out of the subtree of a node.
+  double growth(int32_t here, int32_t there, int32_t node) const {
+    double sum = 0.0;
+    for (int32_t k = innermost_[here]; k >= 0 && !holds(k, there); k = moats_.parent[k]) {
+      if (range_[k].last > node || range_[k].first < places_.first[node]) sum += 2 * moats_.value[k];
+    }
+    return sum;
   }
 
   // The largest set around `here` but not `there`, less those that `slack` allows to ignore. A
@@ -120,23 +118,39 @@ class Order {
     return -1;
   }
 
+  const MoatPlaces& places_;
   const FrontTree& tree_;
   const Faces& faces_;
   const Moats& moats_;
-  std::vector<int32_t> leaf_, position_, innermost_;
+  const std::vector<int32_t>& leaf_;
+  const std::vector<uint8_t>& has_bridge_;
+  std::vector<int32_t> position_, innermost_;
   std::vector<double> depth_;
   std::vector<Range> range_;
-  std::vector<bool> has_bridge_;
   mutable std::vector<int32_t> chain_;
 };
 
 }  // namespace
 
-MoatOrder moat_order(const FrontTree& tree, const Faces& faces, const Moats& moats,
-                     std::span<const double> gauged, std::span<const int32_t> unsatisfied,
-                     double slack) {
-  check(moats, faces.offsets.size() - 1);
-  if (2 * gauged.size() != faces.walk.size()) {
+MoatPlaces::MoatPlaces(const FrontTree& tree, const Faces& faces)
+    : tree(tree), faces(faces), leaf(faces.offsets.size() - 1, 0), has_bridge(leaf.size(), 0) {
+  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+    for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
+      leaf[faces.face_of[tree.face_legs[tree.face_begin[f]]]] = node;
+    }
+  }
+  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+    first.push_back(tree.is_leaf(node) ? node : first[tree.left[node]]);
+  }
+  for (size_t leg = 0; leg < faces.face_of.size(); leg += 2) {
+    if (faces.face_of[leg] == faces.face_of[leg + 1]) has_bridge[faces.face_of[leg]] = 1;
+  }
+}
+
+MoatOrder moat_order(const MoatPlaces& places, const Moats& moats, std::span<const double> gauged,
+                     std::span<const int32_t> unsatisfied, double slack) {
+  check(moats, places.leaf.size());
+  if (2 * gauged.size() != places.faces.walk.size()) {
     throw std::invalid_argument("gauged must hold one coupling per edge of the plan");
   }
   for (const int32_t e : unsatisfied) {
@@ -144,7 +158,7 @@ MoatOrder moat_order(const FrontTree& tree, const Faces& faces, const Moats& moa
       throw std::invalid_argument("unsatisfied must hold edges of the plan");
     }
   }
-  return Order(tree, faces, moats).run(gauged, unsatisfied, slack);
+  return Order(places, moats).run(gauged, unsatisfied, slack);
 }
 
 }  // namespace planaris

@@ -4,15 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "base/scaled.hpp"
 #include "base/team.hpp"
-#include "graph/spins.hpp"
+#include "pfaffian/ground_states.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/pfaffian.hpp"
 #include "pfaffian/sweep.hpp"
-#include "tjoin/matching.hpp"
 
 namespace planaris {
 
@@ -24,44 +24,11 @@ constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot,
 constexpr int kDraws = 4;      // eliminations in single precision of what is not as calm
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
-constexpr double kMoatSlack = 1.0;
+constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
+constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
 constexpr double kOrderedLoss = 1e-6;
 constexpr double kMarginalError = 1e-9;
-
-struct GaugeState {
-  TJoinSolution tjoin;
-  std::vector<int8_t> spins;
-};
-
-GaugeState solve_ground_state(const PlaneGraph& plane, std::span<const double> couplings) {
-  const int32_t m = plane.num_couplings();
-  std::vector<double> weights(m);
-  std::vector<uint8_t> differ(m), parity(plane.num_faces, 0);
-  for (int32_t e = 0; e < m; ++e) {
-    weights[e] = std::fabs(couplings[e]);
-    differ[e] = couplings[e] < 0.0;
-    parity[plane.dual_edges[2 * e]] ^= differ[e];
-    parity[plane.dual_edges[2 * e + 1]] ^= differ[e];
-  }
-  for (const int32_t face : plane.absorbing) parity[face] = 0;
-  std::vector<int32_t> odd;
-  for (int32_t f = 0; f < plane.num_faces; ++f) {
-    if (parity[f]) odd.push_back(f);
-  }
-  const TJoinWeights exact = dyadic_weights(weights);
-  Control quiet;
-  GaugeState found;
-  found.tjoin = minimum_tjoin({plane.num_faces, plane.dual_edges, &exact, odd, plane.absorbing},
-                              nullptr, quiet);
-  found.tjoin.state.reset();
-  if (found.tjoin.infeasible >= 0) throw std::logic_error("a component of the dual has odd parity");
-  for (const int32_t e : found.tjoin.join) differ[e] ^= 1;
-  found.spins = spins_from_disagreements(plane.num_vertices(),
-                                         plane.graph.edges.first(2 * size_t(m)), differ)
-                    .spins;
-  return found;
-}
 
 std::vector<double> moat_values(const TJoinSolution& s) {
   std::vector<double> values(s.start.size(), 0.0);
@@ -75,21 +42,31 @@ std::vector<double> moat_values(const TJoinSolution& s) {
   return values;
 }
 
-// A packing of faces as one of the pieces that chords split them into.
-struct PieceMoats {
-  std::vector<int32_t> order, start, stop;
+// The pieces that chords split faces into, by face.
+struct FacePieces {
+  std::vector<int32_t> begin, pieces;
 
-  PieceMoats(const PlaneGraph& plane, const TJoinSolution& s) {
-    std::vector<int32_t> begin(plane.num_faces + 1, 0);
+  explicit FacePieces(const PlaneGraph& plane)
+      : begin(plane.num_faces + 1, 0), pieces(plane.face_of_piece.size()) {
     for (const int32_t f : plane.face_of_piece) ++begin[f + 1];
     for (int32_t f = 0; f < plane.num_faces; ++f) begin[f + 1] += begin[f];
-    std::vector<int32_t> pieces(plane.face_of_piece.size()), next(begin.begin(), begin.end() - 1);
+    std::vector<int32_t> next(begin.begin(), begin.end() - 1);
     for (size_t k = 0; k < pieces.size(); ++k) {
       pieces[next[plane.face_of_piece[k]]++] = static_cast<int32_t>(k);
     }
+  }
+};
+
+// A packing of faces as one of their pieces.
+struct PieceMoats {
+  std::vector<int32_t> order, start, stop;
+
+  PieceMoats(const FacePieces& of, const TJoinSolution& s) {
     std::vector<int32_t> place{0};
+    place.reserve(s.order.size() + 1);
+    order.reserve(of.pieces.size());
     for (const int32_t f : s.order) {
-      order.insert(order.end(), pieces.begin() + begin[f], pieces.begin() + begin[f + 1]);
+      order.insert(order.end(), of.pieces.begin() + of.begin[f], of.pieces.begin() + of.begin[f + 1]);
       place.push_back(static_cast<int32_t>(order.size()));
     }
     for (const int32_t at : s.start) start.push_back(place[at]);
@@ -116,6 +93,22 @@ double exact_sum(std::span<const double> terms) {
   return sum + lost;
 }
 
+// Groups of rows in equal shares: no thread waits for another that has a full group.
+struct Shares {
+  Shares(size_t rows, size_t threads, size_t most_rows) : rows(rows) {
+    const auto round_up = [](size_t a, size_t b) { return (a + b - 1) / b; };
+    const size_t rounds = std::max<size_t>(round_up(rows, threads * most_rows), 1);
+    most = std::max<size_t>(1, round_up(rows, threads * rounds));
+    groups = round_up(rows, most);
+  }
+  // The first row of a group, and how many there are.
+  std::pair<size_t, size_t> group(size_t k) const {
+    return {k * most, std::min(most, rows - k * most)};
+  }
+
+  size_t rows, most, groups;
+};
+
 class Batch {
  public:
   Batch(const PlaneGraph& plane, std::span<const double> couplings, const BatchOptions& options,
@@ -124,7 +117,8 @@ class Batch {
         program_(plane.program != nullptr ? nullptr : new LaneProgram(plane.tree)),
         lanes_{plane.tree, plane.graph, plane.signs, program_ ? *program_ : *plane.program,
                plane.num_couplings()},
-        team_(options.threads, control), m_(plane.num_couplings()) {}
+        team_(options.threads, control), m_(plane.num_couplings()), pieces_(plane),
+        places_(plane.tree, plane.faces) {}
 
   ModelBatch run(size_t count) {
     const double none = std::numeric_limits<double>::quiet_NaN();
@@ -134,6 +128,7 @@ class Batch {
     }
     if (options_.marginals) result_.equal.assign(count * m_, none);
     memory_.resize(team_.threads());
+    finders_.resize(team_.threads());
     gauges_.resize(count);
     try {
       climb(count);
@@ -153,14 +148,25 @@ class Batch {
     rows = open([](double most) { return most <= kMostInLanes; });
     team_.work(rows.size(), [&](int worker, int task) {
       team_.check(worker, double(task) / double(rows.size()));
-      gauges_[rows[task]] = solve_ground_state(plane_, row(rows[task]));
+      finder(worker).find_gauge(row(rows[task]), gauges_[rows[task]]);
     });
-    run_lanes(rows, Route::ground);
+    if (options_.marginals) {
+      run_lanes(rows, Route::ground);
+    } else {
+      std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
+      run_lanes(rows, Route::ground);
+      run_in_orders(open([](double most) { return most <= kMostInLanes; }));
+    }
     rows = open([](double most) { return most < 5e17; });
     team_.work(rows.size(), [&](int worker, int task) {
       team_.check(worker, double(task) / double(rows.size()));
-      run_in_order(rows[task]);
+      run_in_order(worker, rows[task]);
     });
+  }
+
+  GroundStateFinder& finder(int worker) {
+    if (!finders_[worker]) finders_[worker].emplace(plane_);
+    return *finders_[worker];
   }
 
   std::span<const double> row(int64_t k) const { return couplings_.subspan(k * m_, m_); }
@@ -169,6 +175,14 @@ class Batch {
     double most = 0.0;
     for (const double x : row(k)) most = std::max(most, std::fabs(x));
     return most;
+  }
+
+  // Whether the order of the tree will hardly do: measured on square lattices, where about 5e-6 c² of
+  // the edges spoil it, c the mean size of a coupling.
+  bool is_cold(int64_t k) const {
+    double sum = 0.0;
+    for (const double x : row(k)) sum += std::fabs(x);
+    return sum * sum > kCold * static_cast<double>(m_);
   }
 
   // Rows without an answer so far.
@@ -202,16 +216,11 @@ class Batch {
 
   std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
     const LaneKernels& kernels = lane_kernels();
-    // Equal shares: no thread waits for another that has a full group.
-    const auto round_up = [](size_t a, size_t b) { return (a + b - 1) / b; };
-    const auto threads = static_cast<size_t>(team_.threads());
-    const size_t rounds = round_up(rows.size(), threads * kernels.most);
-    const size_t most = std::max<size_t>(1, round_up(rows.size(), threads * std::max<size_t>(rounds, 1)));
-    const size_t groups = round_up(rows.size(), most);
+    const Shares shares(rows.size(), team_.threads(), kernels.most);
     std::vector<LaneOutcome> found(rows.size());
-    team_.work(groups, [&](int worker, int task) {
-      team_.check(worker, double(task) / double(groups));
-      const size_t first = task * most, count = std::min(most, rows.size() - first);
+    team_.work(shares.groups, [&](int worker, int task) {
+      team_.check(worker, double(task) / double(shares.groups));
+      const auto [first, count] = shares.group(task);
       const std::function<void()> look = [this, worker] { team_.check(worker); };
       std::vector<const double*> couplings;
       std::vector<const int8_t*> spins;
@@ -228,6 +237,14 @@ class Batch {
                   memory_[worker]);
     });
     return found;
+  }
+
+  // Rows of a group in orders of their own: one, where that is faster than a few in lanes.
+  size_t most_in_order(size_t rows) const {
+    const auto most = static_cast<size_t>(lane_kernels().most), lanes = most / 2;
+    const size_t live = std::min({rows / team_.threads(), lanes});
+    const bool worth = 4 * live > lanes && 384 * live > size_t(lanes_.program.sizes.rows) * lanes;
+    return worth ? most : 1;
   }
 
   // One rounding per pivot.
@@ -257,11 +274,42 @@ class Batch {
     result_.error[k] = error;
   }
 
-  void run_in_order(int64_t k) {
-    GaugeState& gauge = gauges_[k];
-    if (gauge.spins.empty() && plane_.num_vertices() > 0) {
-      gauge = solve_ground_state(plane_, row(k));
-    }
+  // Rows with ground states in lanes, each in its own order.
+  void run_in_orders(const std::vector<int64_t>& rows) {
+    const LaneKernels& kernels = lane_kernels();
+    const Shares shares(rows.size(), team_.threads(), most_in_order(rows.size()));
+    std::vector<LaneOutcome> found(rows.size());
+    team_.work(shares.groups, [&](int worker, int task) {
+      team_.check(worker, double(task) / double(shares.groups));
+      const auto [first, count] = shares.group(task);
+      const std::function<void()> look = [this, worker] { team_.check(worker); };
+      std::vector<const double*> couplings;
+      std::vector<const int8_t*> spins;
+      std::vector<MoatOrder> orders;
+      std::vector<RowOrder> views;
+      for (size_t k = first; k < first + count; ++k) {
+        couplings.push_back(row(rows[k]).data());
+        spins.push_back(gauges_[rows[k]].spins.data());
+        orders.push_back(order_of(rows[k], kLaneSlack).order);
+      }
+      for (const MoatOrder& order : orders) views.push_back({order.earliest, order.rank});
+      const LaneOrder order(plane_.tree, views);
+      kernels.run_ordered(lanes_,
+                          {static_cast<int>(count), couplings.data(), spins.data(),
+                           found.data() + first, nullptr, 1, &look},
+                          order, memory_[worker]);
+    });
+    for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], Route::moats);
+  }
+
+  // Couplings relative to the ground state, and the order of elimination that its proof tells.
+  struct GaugedOrder {
+    std::vector<double> gauged;
+    MoatOrder order;
+  };
+
+  GaugedOrder order_of(int64_t k, double slack) const {
+    const GaugeState& gauge = gauges_[k];
     const size_t edges = plane_.signs.size();
     std::vector<double> gauged(edges, 0.0);
     std::vector<int32_t> unsatisfied = gauge.tjoin.join;
@@ -273,12 +321,21 @@ class Batch {
     for (size_t e = m_; e < edges; ++e) {
       if (!agree(e)) unsatisfied.push_back(static_cast<int32_t>(e));
     }
-    const PieceMoats pieces(plane_, gauge.tjoin);
+    const PieceMoats pieces(pieces_, gauge.tjoin);
     const std::vector<double> values = moat_values(gauge.tjoin);
-    const MoatOrder order =
-        moat_order(plane_.tree, plane_.faces,
+    MoatOrder order =
+        moat_order(places_,
                    {pieces.order, pieces.start, pieces.stop, gauge.tjoin.parent, values}, gauged,
-                   unsatisfied, kMoatSlack);
+                   unsatisfied, slack);
+    return {std::move(gauged), std::move(order)};
+  }
+
+  void run_in_order(int worker, int64_t k) {
+    if (gauges_[k].spins.empty() && plane_.num_vertices() > 0) {
+      finder(worker).find_gauge(row(k), gauges_[k]);
+    }
+    const size_t edges = plane_.signs.size();
+    const auto [gauged, order] = order_of(k, kMoatSlack);
     double pivots = 2 * order.deepest;
     for (size_t e = 0; e < edges; ++e) {
       pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
@@ -342,8 +399,11 @@ class Batch {
   LaneProblem lanes_;
   Team team_;
   int64_t m_;
+  FacePieces pieces_;
+  MoatPlaces places_;
   ModelBatch result_;
   std::vector<LaneMemory> memory_;
+  std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
   std::vector<GaugeState> gauges_;
 };
 
@@ -416,12 +476,21 @@ GroundStateBatch ground_state_batch(const PlaneGraph& plane, std::span<const dou
   result.spins.resize(rows * n);
   result.energy.resize(rows);
   Team team(threads, control);
+  struct Worker {
+    explicit Worker(const PlaneGraph& plane) : finder(plane) {}
+    GroundStateFinder finder;
+    GaugeState found;
+    std::vector<double> terms;
+  };
+  std::vector<std::optional<Worker>> workers(team.threads());
   team.work(rows, [&](int worker, int task) {
     team.check(worker, double(task) / double(rows));
+    if (!workers[worker]) workers[worker].emplace(plane);
+    auto& [finder, found, terms] = *workers[worker];
     const std::span<const double> row = couplings.subspan(size_t(task) * m, m);
-    const GaugeState found = solve_ground_state(plane, row);
+    finder.find_exactly(row, found);
     std::copy(found.spins.begin(), found.spins.end(), result.spins.begin() + size_t(task) * n);
-    std::vector<double> terms(m);
+    terms.resize(m);
     for (size_t e = 0; e < m; ++e) {
       const bool agree =
           found.spins[plane.graph.edges[2 * e]] == found.spins[plane.graph.edges[2 * e + 1]];

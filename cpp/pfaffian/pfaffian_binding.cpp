@@ -59,7 +59,7 @@ MoatOrder order_by_moats(const PfaffianPlan& plan, In1<int32_t> order, In1<int32
                          In1<double> gauged, In1<int32_t> unsatisfied, double slack) {
   const Moats moats{flat(order), flat(start), flat(stop), flat(parent), flat(value)};
   nb::gil_scoped_release release;
-  return moat_order(plan.tree, plan.faces, moats, flat(gauged), flat(unsatisfied), slack);
+  return moat_order({plan.tree, plan.faces}, moats, flat(gauged), flat(unsatisfied), slack);
 }
 
 // `earliest` and `rank` are both empty or of one entry per edge.

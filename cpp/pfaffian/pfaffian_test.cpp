@@ -210,7 +210,7 @@ TEST_CASE("moats give an order") {
     Control dissecting;
     const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
     const Moats moats{order, start, stop, parent, value};
-    const MoatOrder found = moat_order(tree, faces, moats, g, unsatisfied, 0.0);
+    const MoatOrder found = moat_order({tree, faces}, moats, g, unsatisfied, 0.0);
     CHECK(found.deepest == value[1]);
     for (int i = 0; i < 10; ++i) {  // no face entry exceeds what the two depths allow
       const double depth = faces.face_of[i] == left ? value[0] : faces.face_of[i] == right ? value[1] : 0;
@@ -239,7 +239,7 @@ TEST_CASE("moats give an order") {
   const std::vector<int32_t> none, wrong{7}, zero{0}, one{1}, top{-1};
   const std::vector<double> g(5, 0.0), value{1.0};
   Control dissecting;
-  CHECK_THROWS_AS(moat_order(dissect_faces(faces, {}, 1, dissecting), faces,
-                             {wrong, zero, one, top, value}, g, none, 0.0),
+  const FrontTree tree = dissect_faces(faces, {}, 1, dissecting);
+  CHECK_THROWS_AS(moat_order({tree, faces}, {wrong, zero, one, top, value}, g, none, 0.0),
                   std::invalid_argument);
 }

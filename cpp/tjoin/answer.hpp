@@ -128,13 +128,14 @@ class Paths {
     }
   }
 
-  // Appends the edges of a shortest path from s to t.
-  void append(int32_t s, int32_t t, std::vector<int32_t>& edges) {
-    if (const Arc<Int>* arc = only_edge(s, t)) {
+  // Appends the edges of a shortest path from s to t. `length` is known to be its length, if not null.
+  void append(int32_t s, int32_t t, std::vector<int32_t>& edges, const Int* length = nullptr) {
+    if (const Arc<Int>* arc = length ? edge_of(s, t, *length) : only_edge(s, t)) {
       edges.push_back(arc->edge);
       return;
     }
     start();
+    if (length != nullptr) return append_within(s, t, *length, edges);
     reach(s, Int(0), -1, -1);
     while (pop() != t) {
     }
@@ -152,6 +153,34 @@ class Paths {
   }
 
  private:
+  // As `append`; nothing farther away than `length` is looked at.
+  void append_within(int32_t s, int32_t t, const Int& length, std::vector<int32_t>& edges) {
+    reach(s, Int(0), -1, -1);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      const Item item = heap_.back();
+      heap_.pop_back();
+      const int32_t v = item.vertex;
+      if (v == t) break;
+      if (item.distance != label_[v].distance || v == graph_->n) continue;
+      for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+        const Arc<Int>& arc = graph_->arcs[a];
+        const Int distance = item.distance + arc.weight;
+        if (distance <= length) reach(arc.to, distance, arc.edge, v);
+      }
+    }
+    trace(t, edges);
+  }
+  // The edge between two neighbours if it is as long as this, else null.
+  const Arc<Int>* edge_of(int32_t s, int32_t t, const Int& length) const {
+    if (s == graph_->n) return nullptr;
+    for (int32_t a = graph_->offsets[s]; a < graph_->offsets[s + 1]; ++a) {
+      const Arc<Int>& arc = graph_->arcs[a];
+      if (arc.to == t && arc.weight == length) return &arc;
+    }
+    return nullptr;
+  }
+
   // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
   void append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
   // Along a lightest tree of shortest paths between them (Mehlhorn 1988).

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -29,6 +30,25 @@ TJoinWeights dyadic_weights(std::span<const double> weights) {
   result.exponent = lowest == INT32_MAX ? 0 : lowest;
   for (size_t e = 0; e < weights.size(); ++e) {
     result.shifts[e] = result.mantissas[e] == 0 ? 0 : result.shifts[e] - result.exponent;
+  }
+  return result;
+}
+
+TJoinWeights rounded_weights(std::span<const double> weights) {
+  double largest = 0.0;
+  for (const double w : weights) {
+    if (!(w >= 0.0) || std::isinf(w)) throw std::invalid_argument("weights must be finite and >= 0");
+    largest = std::max(largest, w);
+  }
+  const int bits = 63 - tjoin::kSpareBits - int(std::bit_width(weights.size()));
+  TJoinWeights result;
+  result.mantissas.resize(weights.size(), 0);
+  if (largest == 0.0) return result;
+  result.exponent = std::ilogb(largest) + 1 - bits;
+  const double unit = std::ldexp(1.0, -result.exponent);
+  for (size_t e = 0; e < weights.size(); ++e) {
+    result.mantissas[e] = std::llround(std::isnormal(unit) ? weights[e] * unit
+                                                           : std::ldexp(weights[e], -result.exponent));
   }
   return result;
 }
@@ -166,18 +186,20 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
 }
 
 int bits_needed(const TJoinProblem& problem) {
-  const TJoinWeights& w = *problem.weights;
+  return bits_needed(*problem.weights, problem.perfect ? problem.num_vertices : 0);
+}
+
+int bits_needed(const TJoinWeights& w, int32_t perfect_vertices) {
   int bits = 1;
   for (size_t e = 0; e < w.mantissas.size(); ++e) {
     const int64_t m = w.mantissas[e];
-    if (m < 0 && !problem.perfect) throw std::invalid_argument("weights must not be negative");
+    if (m < 0 && perfect_vertices == 0) throw std::invalid_argument("weights must not be negative");
     const uint64_t size = m < 0 ? -uint64_t(m) : uint64_t(m);
     bits = std::max(bits, int(std::bit_width(size)) + (w.shifts.empty() ? 0 : w.shifts[e]));
   }
-  // Doubled weights, a sum over all edges, a factor of four to spare, and the sign.
   const int sum = int(std::bit_width(w.mantissas.size()));
-  const int offset = problem.perfect ? int(std::bit_width(uint32_t(problem.num_vertices))) + 2 : 0;
-  return bits + offset + sum + 4;
+  const int offset = perfect_vertices > 0 ? int(std::bit_width(uint32_t(perfect_vertices))) + 2 : 0;
+  return bits + offset + sum + kSpareBits;
 }
 
 }  // namespace tjoin

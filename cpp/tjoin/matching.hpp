@@ -19,6 +19,9 @@ struct TJoinWeights {
 
 // Writes finite doubles as integers times one power of two, without loss.
 TJoinWeights dyadic_weights(std::span<const double> weights);
+// Weights >= 0 rounded to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest
+// weight or less, for graphs of up to a million edges.
+TJoinWeights rounded_weights(std::span<const double> weights);
 
 struct TJoinProblem {
   int32_t num_vertices = 0;
@@ -69,14 +72,18 @@ struct TJoinSolution {
 TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start,
                             Control& control);
 
-// Joins many sets of odd vertices on one graph.
+// Joins many sets of odd vertices on one graph. What is found does not depend on what was found before.
 class TJoinSolver {
  public:
   virtual ~TJoinSolver() = default;
+  // False when the numbers of this solver are too narrow for these weights, or wider than they need
+  // be; nothing changes then.
+  virtual bool set_weights(const TJoinWeights& weights) = 0;
   // Appends the edges of a lightest join, ascending, and num_digits digits, base 2^32, of its
   // weight. Returns -1, or a vertex of a component with an odd number of odd vertices.
-  virtual int32_t solve(std::span<const int32_t> odd, Control& control,
-                        std::vector<int32_t>& join, std::vector<int64_t>& objective) = 0;
+  // `proof`, if not null, receives the packing of cuts.
+  virtual int32_t solve(std::span<const int32_t> odd, Control& control, std::vector<int32_t>& join,
+                        std::vector<int64_t>& objective, TJoinSolution* proof = nullptr) = 0;
   int32_t num_digits = 0, exponent = 0;  // weights count units of 2^exponent
 };
 

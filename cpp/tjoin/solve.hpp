@@ -36,6 +36,7 @@ class TypedState final : public TJoinState {
   bool fits(const TJoinProblem& problem) const;
   bool change_parity(const TJoinProblem& problem);
   void change_weights(const TJoinWeights& weights);
+  void replace_weights(const TJoinWeights& weights);
   std::vector<int32_t> join_of(const Pairs& pairs, Team& team);
 
   // Shared with states that started from this one, until a weight changes.
@@ -209,6 +210,17 @@ void TypedState<Int>::change_weights(const TJoinWeights& w) {
       }
     }
   }
+}
+
+// Of a store without regions.
+template <typename Int>
+void TypedState<Int>::replace_weights(const TJoinWeights& w) {
+  exponent_ = w.exponent;
+  std::vector<Int>& weight = *weight_;
+  for (size_t e = 0; e < weight.size(); ++e) {
+    weight[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
+  }
+  for (Arc<Int>& arc : graph_->arcs) arc.weight = weight[arc.edge] + weight[arc.edge];
 }
 
 // False when the new odd vertices cannot be joined.

@@ -21,8 +21,19 @@ class TypedSolver final : public TJoinSolver {
     paths_.prepare();
   }
 
+  bool set_weights(const TJoinWeights& weights) override {
+    if (weights.mantissas.size() != base_.weight_->size() ||
+        width_for(bits_needed(weights, 0)) != kBits<Int>) {
+      return false;
+    }
+    base_.replace_weights(weights);
+    exponent = base_.exponent_;
+    paths_.prepare();
+    return true;
+  }
+
   int32_t solve(std::span<const int32_t> odd, Control& control, std::vector<int32_t>& join,
-                std::vector<int64_t>& objective) override {
+                std::vector<int64_t>& objective, TJoinSolution* proof) override {
     for (const int32_t v : odd) {
       if (v < 0 || size_t(v) >= flag_.size()) {
         throw std::invalid_argument("odd names a vertex that does not exist");
@@ -34,6 +45,7 @@ class TypedSolver final : public TJoinSolver {
         roots_ = odd_;
         match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); });
         read_off(join, objective);
+        if (proof != nullptr) write_proof(*proof);
       }
     } catch (...) {
       clear();
@@ -70,7 +82,18 @@ class TypedSolver final : public TJoinSolver {
   void read_off(std::vector<int32_t>& join, std::vector<int64_t>& objective) {
     const size_t begin = join.size();
     opener_.open_all(pairs_);
-    for (const auto& [s, t] : pairs_.matched) paths_.append(s, t, join);
+    const Store<Int>& store = base_.store_;
+    const auto dual = [&](int32_t v) -> Int {
+      return store.v[v].height + store.region[store.v[v].top].y;
+    };
+    for (const auto& [s, t] : pairs_.matched) {
+      if (store.v[s].top == store.v[t].top) {
+        paths_.append(s, t, join);
+      } else {  // no set holds both: their duals add up to the distance
+        const Int length = dual(s) + dual(t);
+        paths_.append(s, t, join, &length);
+      }
+    }
     // Edges on two paths cancel.
     std::sort(join.begin() + begin, join.end());
     size_t end = begin;
@@ -88,6 +111,19 @@ class TypedSolver final : public TJoinSolver {
       throw std::logic_error("T-join: primal and dual differ");
     }
     append_digits(total, num_digits, objective);
+  }
+
+  void write_proof(TJoinSolution& out) {
+    const Store<Int>& store = base_.store_;
+    for (auto* list : {&out.order, &out.start, &out.stop, &out.parent}) list->clear();
+    out.values.clear();
+    out.exponent = exponent;
+    out.num_digits = CertificateWriter<Int>::kPlain ? 0 : num_digits;
+    place_.resize(store.n);
+    CertificateWriter<Int> writer(store, base_.layout_->order, place_, out);
+    for (size_t r = 0; r < store.region.size(); ++r) {
+      if (store.is_outermost(r)) writer.append(r);
+    }
   }
 
   void clear() {
@@ -115,7 +151,7 @@ class TypedSolver final : public TJoinSolver {
   Pairs pairs_;
   Paths<Int> paths_;
   std::vector<uint8_t> flag_, parity_;
-  std::vector<int32_t> odd_, roots_;
+  std::vector<int32_t> odd_, roots_, place_;
 };
 
 template <typename Int>

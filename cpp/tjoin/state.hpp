@@ -27,6 +27,18 @@ Layout lay_out(const TJoinProblem& problem, Team& team);
 
 // Bits that hold every number the engine meets: see docs/theory/matching.md, "No overflow".
 int bits_needed(const TJoinProblem& problem);
+int bits_needed(const TJoinWeights& weights, int32_t perfect_vertices);
+// Of them: doubled weights, a factor of four to spare, and the sign.
+constexpr int kSpareBits = 4;
+// Widths of the number types, narrowest first.
+constexpr int kWidths[] = {64, 128, 256, 2240};
+// The narrowest that will do.
+inline int width_for(int bits) {
+  for (const int width : kWidths) {
+    if (bits <= width) return width;
+  }
+  return kWidths[3];
+}
 
 // Instantiated for two number types each in narrow_weights.cpp and wide_weights.cpp.
 template <typename Int>

@@ -1,0 +1,80 @@
+#include "pfaffian/ground_states.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace planaris {
+
+GroundStateFinder::GroundStateFinder(const PlaneGraph& plane) : plane_(plane) {
+  const int32_t n = plane.num_vertices(), m = plane.num_couplings();
+  std::vector<uint8_t> seen(n, 0);
+  for (int32_t root = 0; root < n; ++root) {
+    if (seen[root]) continue;
+    seen[root] = 1;
+    forest_.push_back({root, -1, -1});
+    for (size_t k = forest_.size() - 1; k < forest_.size(); ++k) {
+      const int32_t v = forest_[k].vertex;
+      for (int32_t at = plane.graph.offsets[v]; at < plane.graph.offsets[v + 1]; ++at) {
+        const int32_t h = plane.graph.rotation[at], w = plane.graph.head(h);
+        if (h >> 1 >= m || seen[w]) continue;
+        seen[w] = 1;
+        forest_.push_back({w, v, h >> 1});
+      }
+    }
+  }
+}
+
+GroundStateFinder::~GroundStateFinder() = default;
+GroundStateFinder::GroundStateFinder(GroundStateFinder&&) noexcept = default;
+
+TJoinSolver& GroundStateFinder::solver_for(const TJoinWeights& weights) {
+  for (const auto& solver : solvers_) {
+    if (solver->set_weights(weights)) return *solver;
+  }
+  solvers_.push_back(prepare_tjoins(
+      {plane_.num_faces, plane_.dual_edges, &weights, {}, plane_.absorbing}));
+  return *solvers_.back();
+}
+
+void GroundStateFinder::find(const TJoinWeights& weights, std::span<const double> couplings,
+                             bool prove, GaugeState& found) {
+  const int32_t m = plane_.num_couplings();
+  differ_.resize(m);
+  parity_.assign(plane_.num_faces, 0);
+  for (int32_t e = 0; e < m; ++e) {
+    differ_[e] = couplings[e] < 0.0;
+    parity_[plane_.dual_edges[2 * e]] ^= differ_[e];
+    parity_[plane_.dual_edges[2 * e + 1]] ^= differ_[e];
+  }
+  for (const int32_t face : plane_.absorbing) parity_[face] = 0;
+  odd_.clear();
+  for (int32_t f = 0; f < plane_.num_faces; ++f) {
+    if (parity_[f]) odd_.push_back(f);
+  }
+  found.tjoin.join.clear();
+  objective_.clear();
+  Control quiet;
+  const int32_t infeasible = solver_for(weights).solve(odd_, quiet, found.tjoin.join, objective_,
+                                                       prove ? &found.tjoin : nullptr);
+  if (infeasible >= 0) throw std::logic_error("a component of the dual has odd parity");
+  for (const int32_t e : found.tjoin.join) differ_[e] ^= 1;
+  found.spins.resize(plane_.num_vertices());
+  for (const auto& [vertex, parent, edge] : forest_) {
+    const int8_t above = parent < 0 ? int8_t{1} : found.spins[parent];
+    found.spins[vertex] = edge >= 0 && differ_[edge] ? static_cast<int8_t>(-above) : above;
+  }
+}
+
+void GroundStateFinder::find_exactly(std::span<const double> couplings, GaugeState& found) {
+  sizes_.resize(couplings.size());
+  for (size_t e = 0; e < couplings.size(); ++e) sizes_[e] = std::fabs(couplings[e]);
+  find(dyadic_weights(sizes_), couplings, false, found);
+}
+
+void GroundStateFinder::find_gauge(std::span<const double> couplings, GaugeState& found) {
+  sizes_.resize(couplings.size());
+  for (size_t e = 0; e < couplings.size(); ++e) sizes_[e] = std::fabs(couplings[e]);
+  find(rounded_weights(sizes_), couplings, true, found);
+}
+
+}  // namespace planaris

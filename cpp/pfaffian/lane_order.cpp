@@ -1,0 +1,181 @@
+#include "pfaffian/lane_order.hpp"
+
+#include <algorithm>
+
+namespace planaris {
+
+namespace {
+
+// What one model would eliminate at a node: edges in order, and where their pairs stand.
+struct Ranked {
+  int32_t rank, pair, edge;
+};
+
+class Writer {
+ public:
+  Writer(const FrontTree& tree, std::span<const RowOrder> orders, LaneOrder& order)
+      : tree_(tree), orders_(orders), order_(order), listed_(orders.size()), waiting_(orders.size()),
+        empty_(orders.size()), special_(tree.num_nodes() * orders.size(), 0) {
+    for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+      for (int32_t k = tree.own[node]; k < tree.own[node + 1]; ++k) {
+        const int32_t e = tree.edge_order[k];
+        for (size_t model = 0; model < orders.size(); ++model) {
+          special_[node * orders.size() + model] |=
+              orders[model].earliest[e] > node || orders[model].rank[e] > 0;
+        }
+      }
+    }
+  }
+
+  void add(int32_t node) {
+    LaneOrder::Front& front = order_.fronts[node];
+    front.begin = pairs_;
+    const int32_t own = tree_.own_rows(node) / 2;
+    int32_t slots = 0;
+    if (!tree_.is_leaf(node)) {
+      slots = order_.fronts[tree_.left[node]].kept + order_.fronts[tree_.right[node]].kept;
+    }
+    for (size_t model = 0; model < orders_.size(); ++model) {
+      // A model has something to sort where one of its edges does not take its turn.
+      uint8_t& special = special_[node * orders_.size() + model];
+      if (!tree_.is_leaf(node)) {
+        special |= handed(tree_.left[node], model) || handed(tree_.right[node], model);
+      }
+      list(node, model);
+    }
+    for (const auto& waiting : waiting_) {
+      front.kept = std::max(front.kept, static_cast<int32_t>(waiting.size()));
+    }
+    for (size_t model = 0; model < orders_.size(); ++model) {
+      const auto found = static_cast<int32_t>(waiting_[model].size() + empty_[model].size());
+      front.fresh = std::max(front.fresh, front.kept - found);
+    }
+    front.pairs = own + slots + front.fresh;
+    pairs_ += front.pairs;
+    order_.source.resize(pairs_ * orders_.size());
+    order_.edge.resize(pairs_ * orders_.size());
+    for (size_t model = 0; model < orders_.size(); ++model) write(node, model, own + slots);
+    order_.pivots += front.eliminated();
+  }
+
+ private:
+  // Whether an edge is handed on, not only empty pairs.
+  bool handed(int32_t child, size_t model) const {
+    const LaneOrder::Front& front = order_.fronts[child];
+    return front.kept > 0 &&
+           order_.edge[order_.at(child, front.pairs - 1, static_cast<int32_t>(model))] >= 0;
+  }
+
+  // The edges that wait for nothing, then by rank the others that may be eliminated here; those that
+  // have to wait further; slots that are empty.
+  void list(int32_t node, size_t model) {
+    auto &ready = listed_[model], &waiting = waiting_[model];
+    auto& empty = empty_[model];
+    ready.clear();
+    waiting.clear();
+    empty.clear();
+    ranked_.clear();
+    const RowOrder& order = orders_[model];
+    const int32_t own = tree_.own_rows(node) / 2;
+    if (!special_[node * orders_.size() + model]) {
+      for (int32_t k = 0; k < own; ++k) {
+        ready.push_back({0, k, tree_.edge_order[tree_.own[node] + k]});
+      }
+      int32_t slots = 0;
+      if (!tree_.is_leaf(node)) {
+        slots = order_.fronts[tree_.left[node]].kept + order_.fronts[tree_.right[node]].kept;
+      }
+      for (int32_t k = 0; k < slots; ++k) empty.push_back(own + k);
+      return;
+    }
+    for (int32_t k = 0; k < own; ++k) {
+      const int32_t e = tree_.edge_order[tree_.own[node] + k];
+      if (order.earliest[e] > node) {
+        waiting.push_back({0, k, e});
+      } else if (order.rank[e] == 0) {
+        ready.push_back({0, k, e});
+      } else {
+        ranked_.push_back({order.rank[e], k, e});
+      }
+    }
+    int32_t pair = own;
+    if (!tree_.is_leaf(node)) {
+      for (const int32_t child : {tree_.left[node], tree_.right[node]}) {
+        const LaneOrder::Front& front = order_.fronts[child];
+        for (int32_t k = front.eliminated(); k < front.pairs; ++k, ++pair) {
+          const int32_t e = order_.edge[order_.at(child, k, static_cast<int32_t>(model))];
+          if (e < 0) {
+            empty.push_back(pair);
+          } else if (order.earliest[e] > node) {
+            waiting.push_back({0, pair, e});
+          } else {
+            ranked_.push_back({order.rank[e], pair, e});
+          }
+        }
+      }
+    }
+    std::stable_sort(ranked_.begin(), ranked_.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
+    ready.insert(ready.end(), ranked_.begin(), ranked_.end());
+  }
+
+  // Few pairs should move: empty ones take the places of those that are held back.
+  void write(int32_t node, size_t model, int32_t first_fresh) {
+    const LaneOrder::Front& front = order_.fronts[node];
+    const auto& ready = listed_[model];
+    auto& empty = empty_[model];
+    for (int32_t k = 0; k < front.fresh; ++k) empty.push_back(first_fresh + k);
+    const auto waiting = static_cast<int32_t>(waiting_[model].size());
+    const int32_t kept_empty = front.kept - waiting;  // these are handed on, the last ones
+    const auto spare = static_cast<int32_t>(empty.size()) - kept_empty;
+    size_t next = 0;
+    int32_t to = 0, used = 0;
+    const auto put = [&](int32_t pair, int32_t edge) {
+      const int64_t at = order_.at(node, to, static_cast<int32_t>(model));
+      order_.source[at] = pair;
+      order_.edge[at] = edge;
+      if (pair != to) order_.moved[node * orders_.size() + model] = 1;
+      ++to;
+    };
+    while (to < front.eliminated()) {
+      const bool here = next < ready.size() && ready[next].pair <= to;
+      if (next < ready.size() && (here || used == spare)) {
+        put(ready[next].pair, ready[next].edge);
+        ++next;
+      } else {
+        put(empty[used++], -1);
+      }
+    }
+    for (int32_t k = 0; k < kept_empty; ++k) put(empty[spare + k], -1);
+    for (const Ranked& pair : waiting_[model]) put(pair.pair, pair.edge);
+  }
+
+  const FrontTree& tree_;
+  std::span<const RowOrder> orders_;
+  LaneOrder& order_;
+  int64_t pairs_ = 0;
+  std::vector<std::vector<Ranked>> listed_, waiting_;  // by model
+  std::vector<std::vector<int32_t>> empty_;
+  std::vector<uint8_t> special_;  // by node and model
+  std::vector<Ranked> ranked_;
+};
+
+}  // namespace
+
+LaneOrder::LaneOrder(const FrontTree& tree, std::span<const RowOrder> orders)
+    : models(static_cast<int32_t>(orders.size())), fronts(tree.num_nodes()),
+      moved(tree.num_nodes() * orders.size(), 0) {
+  Writer writer(tree, orders, *this);
+  int64_t waiting = 0;
+  const auto size = [&](int32_t node) { return int64_t(left(tree, node)) * left(tree, node); };
+  for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+    writer.add(node);
+    most_rows = std::max(most_rows, rows(tree, node));
+    most_pairs = std::max(most_pairs, fronts[node].pairs);
+    if (!tree.is_leaf(node)) waiting -= size(tree.left[node]) + size(tree.right[node]);
+    waiting += size(node);
+    stack = std::max(stack, waiting);
+  }
+}
+
+}  // namespace planaris

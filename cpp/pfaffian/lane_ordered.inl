@@ -1,0 +1,274 @@
+// Compiled once per instruction set (base/each_instruction_set.inl): elimination in orders that
+// differ from model to model, see LaneOrder. One model, or one per lane: same digits.
+
+template <class S, bool Lanes>
+struct OrderedKernel {
+  using K = Kernel<S, Lanes>;
+  using E = typename K::E;
+  static constexpr int64_t kModels = Lanes ? K::W : 1;  // numbers of an element
+
+  const FrontTree& tree;
+  const int8_t* signs;
+  const E* weight;  // by edge
+  const LaneOrder& order;
+  int32_t first, live;  // models of the order in these lanes
+  E* scratch;
+  E* pivots;  // receives them, relative to their joins
+
+  E *matrix = nullptr, *panel = nullptr, *aside = nullptr, *top = nullptr;
+  int64_t n = 0, ld = 0;
+
+  E& entry(int64_t i, int64_t j) const { return matrix[j * ld + i]; }
+
+  SIMD_TARGET void run(LaneClock& clock) {
+    const int64_t widest = order.most_rows + 16;
+    matrix = scratch;
+    panel = matrix + order.most_rows * widest;
+    aside = panel + 32 * widest;
+    top = aside + (2 * order.most_pairs + 4) * widest + 16;
+    E* found = pivots;
+    for (int32_t node = 0; node < tree.num_nodes(); ++node) {
+      const LaneOrder::Front& front = order.fronts[node];
+      const int64_t eliminated = 2 * front.eliminated();
+      n = order.rows(tree, node);
+      ld = K::leading(n);
+      for (int64_t j = 0; j < n; ++j) {
+        std::memset(static_cast<void*>(matrix + j * ld + j + 1), 0, (n - j - 1) * sizeof(E));
+      }
+      fill(node, front);
+      for (int32_t k = 0; k < live; ++k) {
+        if (!order.moved[size_t(node) * order.models + first + k]) continue;
+        if (tree.is_leaf(node)) {
+          refill(node, front, k);
+        } else {
+          permute(node, front, k);
+        }
+      }
+      K::eliminate_front({matrix, matrix + eliminated * ld + eliminated, n, eliminated, ld, ld},
+                         panel);
+      for (int64_t k = 0; k < eliminated; k += 2) {
+        *found++ = entry(k + 1, k) * signs_of(node, static_cast<int32_t>(k / 2));
+      }
+      const int64_t left = n - eliminated;
+      for (int64_t j = 0; j < left; ++j) {
+        const E* column = matrix + (eliminated + j) * ld + eliminated;
+        std::memcpy(static_cast<void*>(top + j * left + j + 1), column + j + 1,
+                    (left - j - 1) * sizeof(E));
+      }
+      top += left * left;
+      clock.spend(n * n * (eliminated + 1) / 2);
+    }
+  }
+
+ private:
+  // Signs of the joins of a pair, by model.
+  SIMD_TARGET E signs_of(int32_t node, int32_t pair) const {
+    const int32_t* edge = order.edge.data() + order.at(node, pair, first);
+    E found = K::constant(S(1));
+    for (int32_t k = 0; k < live; ++k) {
+      if (edge[k] >= 0) reinterpret_cast<S*>(&found)[k] = S(signs[edge[k]]);
+    }
+    return found;
+  }
+
+  SIMD_TARGET void put(int64_t i, int64_t j, E value) const {
+    if (i > j) {
+      entry(i, j) = value;
+    } else {
+      entry(j, i) = -value;
+    }
+  }
+
+  SIMD_TARGET void fill(int32_t node, const LaneOrder::Front& front) {
+    const int64_t own = tree.own_rows(node), shift = 2 * front.pairs - own;
+    const auto row = [&](int64_t r) { return r < own ? r : r + shift; };
+    if (tree.is_leaf(node)) {
+      for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
+        const int64_t end = tree.face_begin[f + 1];
+        for (int64_t i = tree.face_begin[f]; i < end; ++i) {
+          for (int64_t j = i + 1; j < end; ++j) {
+            put(row(tree.face_rows[i]), row(tree.face_rows[j]),
+                weight[tree.face_legs[i] >> 1] * weight[tree.face_legs[j] >> 1]);
+          }
+        }
+      }
+    } else {
+      const int32_t left = tree.left[node], right = tree.right[node];
+      const int64_t slots = own + 2 * order.fronts[left].kept;
+      take(right, slots, own, shift);
+      take(left, own, own, shift);
+    }
+    for (int64_t k = 0; k < own; k += 2) {
+      entry(k + 1, k) -= K::constant(S(signs[tree.edge_order[tree.own[node] + k / 2]]));
+    }
+    for (int64_t k = front.pairs - front.fresh; k < front.pairs; ++k) {
+      entry(2 * k + 1, 2 * k) = K::constant(S(-1));
+    }
+  }
+
+  // What a child left: first the rows that it handed on, then its boundary, which keeps its order. The
+  // last that came is the first to go.
+  SIMD_TARGET void take(int32_t child, int64_t slots, int64_t own, int64_t shift) {
+    const int64_t handed = 2 * order.fronts[child].kept, rows = order.left(tree, child);
+    const int32_t* place = tree.place.data() + tree.boundary[child];
+    top -= rows * rows;
+    const E* const from = top;
+    E* const to = matrix;
+    const int64_t ld = this->ld, boundary = rows - handed;
+    int64_t inner = 0;  // rows of the boundary that come before the slots
+    while (inner < boundary && place[inner] < own) ++inner;
+    for (int64_t j = 0; j < handed; ++j) {
+      const E* column = from + j * rows;
+      E* filled = to + (slots + j) * ld;
+      for (int64_t i = j + 1; i < handed; ++i) filled[slots + i] = column[i];
+      for (int64_t i = 0; i < inner; ++i) to[place[i] * ld + slots + j] = -column[handed + i];
+      for (int64_t i = inner; i < boundary; ++i) filled[place[i] + shift] = column[handed + i];
+    }
+    for (int64_t j = 0; j < boundary; ++j) {
+      const E* column = from + (handed + j) * rows + handed;
+      E* filled = to + (j < inner ? place[j] : place[j] + shift) * ld;
+      for (int64_t i = j + 1; i < inner; ++i) filled[place[i]] = column[i];
+      for (int64_t i = std::max(inner, j + 1); i < boundary; ++i) filled[place[i] + shift] = column[i];
+    }
+  }
+
+  // Fills the leaf of one model anew, in order: it has few entries.
+  SIMD_TARGET void refill(int32_t node, const LaneOrder::Front& front, int32_t lane) {
+    const int32_t *source = order.source.data() + order.at(node, 0, first + lane),
+                  *edge = order.edge.data() + order.at(node, 0, first + lane);
+    const int64_t ld = this->ld, models = order.models, own = tree.own_rows(node);
+    const int64_t shift = 2 * front.pairs - own;
+    S* numbers = reinterpret_cast<S*>(matrix) + lane;
+    const S* weights = reinterpret_cast<const S*>(weight) + lane;
+    const auto at = [=](int64_t i, int64_t j) { return numbers + (j * ld + i) * kModels; };
+    auto* place = reinterpret_cast<int64_t*>(aside);  // by pair, where it goes
+    for (int64_t pair = 0; pair < front.pairs; ++pair) place[source[pair * models]] = pair;
+    const auto each = [&](auto&& visit) {
+      for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
+        const int64_t end = tree.face_begin[f + 1];
+        for (int64_t i = tree.face_begin[f]; i < end; ++i) {
+          for (int64_t j = i + 1; j < end; ++j) visit(i, j);
+        }
+      }
+    };
+    each([&](int64_t i, int64_t j) {
+      const int64_t a = tree.face_rows[i], b = tree.face_rows[j];
+      const int64_t low = std::min(a, b), high = std::max(a, b);
+      if (low < own) *at(high < own ? high : high + shift, low) = S(0);
+    });
+    for (int64_t pair = 0; pair < front.pairs; ++pair) *at(2 * pair + 1, 2 * pair) = S(0);
+    each([&](int64_t i, int64_t j) {
+      const auto row = [&](int64_t r) { return r < own ? 2 * place[r / 2] + (r & 1) : r + shift; };
+      const int64_t a = row(tree.face_rows[i]), b = row(tree.face_rows[j]);
+      const S value = weights[(tree.face_legs[i] >> 1) * kModels] *
+                      weights[(tree.face_legs[j] >> 1) * kModels];
+      *at(std::max(a, b), std::min(a, b)) = a > b ? value : -value;
+    });
+    for (int64_t pair = 0; pair < front.pairs; ++pair) {
+      const int32_t e = edge[pair * models];
+      *at(2 * pair + 1, 2 * pair) -= e < 0 ? S(1) : S(signs[e]);
+    }
+  }
+
+  // Brings the pairs of one model in order: copies the rows that move, and writes them where they go.
+  // Rows of empty pairs are known.
+  SIMD_TARGET void permute(int32_t node, const LaneOrder::Front& front, int32_t lane) {
+    const int32_t *source = order.source.data() + order.at(node, 0, first + lane),
+                  *edge = order.edge.data() + order.at(node, 0, first + lane);
+    const int64_t n = this->n, step = ld * kModels, models = order.models;
+    S *numbers = reinterpret_cast<S*>(matrix) + lane, *copy = reinterpret_cast<S*>(aside);
+    S* to = copy;
+    for (int64_t pair = 0; pair < front.pairs; ++pair) {
+      const int64_t from = source[pair * models];
+      if (from == pair || edge[pair * models] < 0) continue;
+      for (int64_t r = 2 * from; r < 2 * from + 2; ++r, to += n) {
+        const S *row = numbers + r * kModels, *column = numbers + r * step;
+        for (int64_t i = 0; i < r; ++i, row += step) to[i] = -*row;
+        for (int64_t i = r + 1; i < n; ++i) to[i] = column[i * kModels];
+      }
+    }
+    auto* before = reinterpret_cast<int64_t*>(to);  // by row, where it stood
+    before = reinterpret_cast<int64_t*>((reinterpret_cast<uintptr_t>(before) + 7) & ~uintptr_t{7});
+    for (int64_t i = 0; i < n; ++i) {
+      before[i] = i < 2 * front.pairs ? 2 * int64_t{source[i / 2 * models]} + (i & 1) : i;
+    }
+    const S* line = copy;  // entries (i, r) of a row r
+    for (int64_t pair = 0; pair < front.pairs; ++pair) {
+      if (source[pair * models] == pair) continue;
+      const bool empty = edge[pair * models] < 0;
+      for (int64_t r = 2 * pair; r < 2 * pair + 2; ++r) {
+        S *row = numbers + r * kModels, *column = numbers + r * step;
+        if (empty) {
+          for (int64_t i = 0; i < r; ++i, row += step) *row = S(0);
+          for (int64_t i = r + 1; i < n; ++i) column[i * kModels] = S(0);
+        } else {
+          for (int64_t i = 0; i < r; ++i, row += step) *row = -line[before[i]];
+          for (int64_t i = r + 1; i < n; ++i) column[i * kModels] = line[before[i]];
+          line += n;
+        }
+      }
+      if (empty) numbers[2 * pair * step + (2 * pair + 1) * kModels] = S(-1);
+    }
+  }
+};
+
+// Eliminates up to kFloats rows in their orders, then the same in single precision. One row alone
+// fills registers with rows of the matrix.
+SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
+                             LaneMemory& memory) {
+  Group g(p, memory, order.scratch(), std::max<int64_t>(order.pivots, p.signs.size()));
+  LaneClock clock(rows.look);
+  const auto m = static_cast<int32_t>(p.signs.size());
+  const bool in_lanes = rows.count > 1;
+  for (int first = 0; first < rows.count; first += kDoubles) {
+    const int half = first / kDoubles, live = std::min(kDoubles, rows.count - first);
+    load_half(p, rows, first, live, g);
+    DoubleVector total, size, mantissa, exponent;
+    Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
+    if (in_lanes) {
+      OrderedKernel<double, true>{p.tree, p.signs.data(), g.weight[half], order, first, live,
+                                  static_cast<DoubleVector*>(g.scratch), g.pivots[half]}
+          .run(clock);
+    } else {
+      for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][0];
+      OrderedKernel<double, false>{p.tree, p.signs.data(), g.one_weight, order, 0, 1,
+                                   static_cast<double*>(g.scratch), g.one_pivots}
+          .run(clock);
+      for (int64_t k = 0; k < order.pivots; ++k) g.pivots[half][k] = spread(g.one_pivots[k]);
+    }
+    const auto sound = Rows::multiply(order.pivots, g.pivots[half], kLeastPivot, mantissa, exponent);
+    for (int k = 0; k < live; ++k) {
+      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], 0.0, 0.0, sound[k] != 0};
+    }
+  }
+  [[maybe_unused]] const FlushToZero flush;
+  const std::function<void()> look = [&rows] {
+    [[maybe_unused]] const PlainArithmetic others;
+    (*rows.look)();
+  };
+  LaneClock single_clock(rows.look == nullptr ? nullptr : &look);
+  for (int draw = 0; draw < rows.draws; ++draw) {
+    narrow_weights(p, rows, g, draw);
+    if (in_lanes) {
+      OrderedKernel<float, true>{p.tree, p.signs.data(), g.float_weight, order, 0, rows.count,
+                                 static_cast<FloatVector*>(g.scratch), g.float_pivots}
+          .run(single_clock);
+    } else {
+      for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][0];
+      OrderedKernel<float, false>{p.tree, p.signs.data(), g.one_float_weight, order, 0, 1,
+                                  static_cast<float*>(g.scratch), g.one_float_pivots}
+          .run(single_clock);
+      for (int64_t k = 0; k < order.pivots; ++k) {
+        g.float_pivots[k] = FloatVector{} + g.one_float_pivots[k];
+      }
+    }
+    for (int k = 0; k < rows.count; k += kDoubles) {
+      const DoubleVector moved =
+          Rows::deviation(order.pivots, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
+      for (int lane = 0; lane < std::min(kDoubles, rows.count - k); ++lane) {
+        double& largest = rows.found[k + lane].deviation;
+        if (!(moved[lane] <= largest)) largest = moved[lane];
+      }
+    }
+  }
+}
