@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
-from planaris.models.base import exact_sum, exact_sums
+from planaris.models.base import exact_sum, exact_sums, once_per_model
 from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ class PairwiseView:
         return self.edge_logs[self.edge_offsets[edge] : self.edge_offsets[edge + 1]].reshape(shape)
 
 
+@once_per_model
 def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     """Merge the factors of a pairwise model into one table per variable and per edge.
 
@@ -271,7 +272,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     factor_edge[pair] = edge_of_pair
     factor_swapped = np.zeros(mrf.num_factors, dtype=bool)
     factor_swapped[pair] = swapped
-    return PairwiseView(
+    view = PairwiseView(
         cardinalities=mrf.cardinalities,
         node_logs=nodes,
         node_offsets=node_offsets,
@@ -282,6 +283,10 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
         factor_edge=factor_edge,
         factor_swapped=factor_swapped,
     )
+    for array in vars(view).values():
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)  # every caller has the same one
+    return view
 
 
 def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:

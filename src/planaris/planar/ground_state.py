@@ -108,13 +108,16 @@ def ground_state(
     started = perf_counter()
     embedding = embed(model) if embedding is None else embedding
     embedded = perf_counter()
-    with budget.watch("matching") as watched:
-        tjoin = least_unsatisfied(
-            embedding,
-            model.couplings,
-            start=None if start is None else start.tjoin,
-            time_limit=watched,
-        )
+    try:
+        with budget.watch("matching") as watched:
+            tjoin = least_unsatisfied(
+                embedding,
+                model.couplings,
+                start=None if start is None else start.tjoin,
+                time_limit=watched,
+            )
+    except TimeoutError:
+        return _late(model, budget)
     differ = model.couplings < 0
     differ[tjoin.join] ^= True
     spins, conflict = spins_from_disagreements(model.num_spins, model.edges, differ)
@@ -134,6 +137,22 @@ def ground_state(
     if conflict >= 0:
         return _bounded(model, embedding, tjoin, result)
     return result if tjoin.exact else _improved(model, tjoin, result)
+
+
+def _late(model: IsingModel, budget: Budget) -> GroundState:
+    """Return what holds without a T-join: a state, and all couplings satisfied."""
+    nothing = np.zeros(model.num_spins, dtype=bool)
+    start = np.ones(model.num_spins, dtype=np.int8)
+    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, start, sweeps=2)
+    lower = exact_sum(np.concatenate([-np.abs(model.couplings), [-model.offset]]))
+    return GroundState.of(
+        model,
+        spins,
+        math.nextafter(lower, -math.inf),
+        method="planar",
+        status="time_limit",
+        seconds=budget.seconds(),
+    )
 
 
 def _improved(model: IsingModel, tjoin: TJoin, found: GroundState) -> GroundState:
@@ -191,7 +210,8 @@ def least_unsatisfied(
     """Return edges of least total ``|J|`` that are unsatisfied consistently on every face.
 
     ``start`` is an earlier answer on the same embedding, for a warm start. After ``time_limit``
-    seconds the edges are consistent, but only proved to be least up to ``TJoin.lower``.
+    seconds the edges are consistent, but only proved to be least up to ``TJoin.lower``; where that
+    leaves no time for a search, ``TimeoutError`` is raised.
     """
     outer = embedding.outer_faces
     absorbing = outer[outer >= 0]
@@ -205,6 +225,7 @@ def least_unsatisfied(
         absorbing,
         start=start,
         budget=Budget.of(time_limit),
+        give_up=True,
     )
 
 

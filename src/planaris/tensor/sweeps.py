@@ -81,6 +81,7 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
     ('grid', 4, 7)
     """
     n, edges = network.num_variables, network.arrays.edges
+    budget.check()
     lattice = Lattice.of(n, edges)
     if lattice is not None:
         return lattice.sweep(network, budget)
@@ -126,7 +127,8 @@ class Lattice:
         shape = grid_shape(num_variables, edges)
         if shape is not None:
             return cls(shape, (False, False))
-        steps = np.unique(np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])) if len(edges) else ()
+        apart = np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])
+        steps = np.flatnonzero(np.bincount(apart))
         if len(steps) > 4:
             return None
         for columns in sorted({int(x) for step in steps for x in (step, step + 1)}):
@@ -188,7 +190,7 @@ def grid_shape(num_variables: int, edges: IntArray) -> tuple[int, int] | None:
     if not len(edges):
         return (num_variables, 1) if num_variables else None
     steps = np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])
-    kinds = np.unique(steps)
+    kinds = np.flatnonzero(np.bincount(steps))
     if len(kinds) == 1 and kinds[0] == 1:
         return (1, num_variables)
     columns = int(kinds[-1])
