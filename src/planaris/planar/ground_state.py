@@ -121,10 +121,15 @@ def ground_state(
     differ = model.couplings < 0
     differ[tjoin.join] ^= True
     spins, conflict = spins_from_disagreements(model.num_spins, model.edges, differ)
+    lower = math.inf  # no lower than its energy
+    if conflict >= 0 or not tjoin.exact:
+        nothing = np.zeros(model.num_spins, dtype=bool)
+        spins = descend_energy(model.edges, model.couplings, model.fields, nothing, spins)
+        lower = _lower_bound(model, tjoin)
     result = GroundState.of(
         model,
         spins,
-        math.inf,  # no lower than its energy, unless something below says so
+        lower,
         method="planar",
         seconds=perf_counter() - started,
         stats={
@@ -134,9 +139,7 @@ def ground_state(
         },
         certificate=PlanarCertificate(embedding, tjoin),
     )
-    if conflict >= 0:
-        return _bounded(model, embedding, tjoin, result)
-    return result if tjoin.exact else _improved(model, tjoin, result)
+    return result if conflict < 0 else _bounded(model, embedding, tjoin, result)
 
 
 def _late(model: IsingModel, budget: Budget) -> GroundState:
@@ -155,18 +158,10 @@ def _late(model: IsingModel, budget: Budget) -> GroundState:
     )
 
 
-def _improved(model: IsingModel, tjoin: TJoin, found: GroundState) -> GroundState:
-    """Flip single spins while that helps, and state what the T-join proves."""
-    nothing = np.zeros(model.num_spins, dtype=bool)
-    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, found.spins)
-    return found.restated(model, spins, _lower_bound(model, tjoin))
-
-
 def _bounded(
     model: IsingModel, embedding: Embedding, tjoin: TJoin, found: GroundState
 ) -> GroundState:
     """Return what holds on a surface where the least unsatisfied edges are no state."""
-    found = _improved(model, tjoin, found)
     certain = _certain_edges(model, embedding.dual_edges, tjoin, found.energy)
     spins = _certain_spins(model, certain)
     return replace(found, certain=spins, stats={**found.stats, "certain_edges": certain})

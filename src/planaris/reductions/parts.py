@@ -30,6 +30,7 @@ from planaris.models import (
     bias2fields,
     fields2bias,
 )
+from planaris.models.arrays import compact
 from planaris.models.base import memo_of, once_per_model
 from planaris.models.convert import WithoutBias
 from planaris.planar import Plan
@@ -260,8 +261,8 @@ def _whole(model: IsingModel, embedding: Embedding) -> Part:
 def _restrict(
     model: IsingModel, members: LongArray, bias: int, positions: FloatArray | None
 ) -> Part:
-    spins, renumbered = np.unique(model.edges[members], return_inverse=True)
-    part = IsingModel(renumbered.reshape(-1, 2), model.couplings[members], num_spins=len(spins))
+    spins, edges = compact(model.edges[members], model.num_spins)
+    part = IsingModel(edges, model.couplings[members], num_spins=len(spins))
     at = np.flatnonzero(spins == bias)
     return Part(
         part,

@@ -24,6 +24,7 @@ from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.kernels.graph import is_planar
 from planaris.models import IsingModel
+from planaris.models.arrays import compact
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.planar_messages import exchange_messages
 from planaris.result import GroundState, SplitProof
@@ -300,9 +301,7 @@ class _Master:
 
 def _state_solver(bare: BiasModel, members: LongArray, budget: Budget) -> Any:
     """Return a function from couplings to (largest weight, s_u s_v of a best state, it, proof)."""
-    ends = bare.edges[members]
-    spins, renumbered = np.unique(ends, return_inverse=True)
-    edges = renumbered.reshape(-1, 2).astype(np.int32)
+    spins, edges = compact(bare.edges[members], bare.num_spins)
 
     @cache
     def plane() -> Embedding | None:
