@@ -14,6 +14,7 @@ from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.methods.registry import Method, Model, Question, Takes, Task, methods
 from planaris.models import MarkovRandomField
+from planaris.models.tables import alike
 from planaris.result import LogPartition, Marginals
 from planaris.typing import LongArray
 
@@ -117,9 +118,7 @@ def _fill_products(
     cards = mrf.cardinalities.astype(np.int64)
     start = np.cumsum(cards) - cards
     ends = mrf.scopes[mrf.scope_offsets[factors][:, None] + np.arange(2)]
-    shapes = cards[ends]
-    for a, b in np.unique(shapes, axis=0).tolist():
-        at = np.flatnonzero((shapes == (a, b)).all(1))
+    for a, b, at in alike(cards[ends]):
         left = flat[start[ends[at, 0]][:, None] + np.arange(a)]
         right = flat[start[ends[at, 1]][:, None] + np.arange(b)]
         products = left[:, :, None] * right[:, None, :]

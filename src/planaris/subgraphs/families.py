@@ -407,9 +407,7 @@ def neighbours(num_spins: int, edges: IntArray) -> tuple[IntArray, LongArray]:
     return heads[order], np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
 
 
-def colour_classes(
-    num_spins: int, edges: IntArray, budget: Budget = UNLIMITED
-) -> list[LongArray]:
+def colour_classes(num_spins: int, edges: IntArray, budget: Budget = UNLIMITED) -> list[LongArray]:
     """Partition the spins into sets without edges among them: two where two are enough.
 
     ``TimeoutError`` when the time is over before.

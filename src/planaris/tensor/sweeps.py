@@ -21,6 +21,9 @@ DENSE = 300
 MOST_SPECTRAL = 5000
 """Most variables of a graph that is drawn by eigenvectors."""
 
+SPECTRAL_SECONDS = 4e-5
+"""Per variable, for the eigenvectors of a graph."""
+
 THIN = 16
 """Lattices that are so many times longer than wide are swept along their longer side only."""
 
@@ -95,7 +98,7 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
         drawing = model.positions.T.astype(np.float64)
         sweeps += _of_drawing(network, drawing, "drawing", budget)
     budget.check()
-    if n <= MOST_SPECTRAL:
+    if n <= MOST_SPECTRAL and SPECTRAL_SECONDS * n < budget.remaining():
         sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral", budget)
     return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
 

@@ -176,6 +176,7 @@ def test_a_cluster_survives_a_lost_worker(tmp_path):
         threads_per_worker=1,
         processes=True,
         dashboard_address=":0",
+        memory_limit=0,
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as cluster:
         taken: list[int] = []
@@ -208,7 +209,11 @@ def test_models_are_solved_on_a_cluster():
     from distributed import LocalCluster
 
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        memory_limit=0,
     ) as c:
         rows = pl.solve_many(glasses(12), "log_partition", cluster=c.scheduler_address)
     alone = pl.solve_many(glasses(12), "log_partition", jobs=1)

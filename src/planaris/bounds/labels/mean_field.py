@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -53,8 +54,9 @@ def label_mean_field(
             if lower - last < tolerance * (1 + abs(lower)) or budget.expired():
                 break
             last = lower
-    cards = mrf.cardinalities.tolist()
-    tables = [np.array(row[:k]) for row, k in zip(nodes, cards, strict=True)]
+    flat = nodes[product.real]
+    ends = [0, *np.cumsum(mrf.cardinalities).tolist()]
+    tables = [flat[begin:end] for begin, end in itertools.pairwise(ends)]
     return LogPartition.between(
         best,
         math.inf,
@@ -63,7 +65,7 @@ def label_mean_field(
         pseudomarginals=Pseudomarginals(tables, None),
         rounds=sweeps,
         seconds=time.monotonic() - started,
-        certificate=Bounds(LabelField(np.concatenate([np.zeros(0), *tables])), None),
+        certificate=Bounds(LabelField(flat), None),
     )
 
 

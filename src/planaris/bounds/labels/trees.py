@@ -18,7 +18,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.relaxations import LabelTables, forest_log_partition, sweep_labels
 from planaris.models import MarkovRandomField
-from planaris.models.tables import PairwiseView
+from planaris.models.tables import PairwiseView, alike
 from planaris.result import Bounds, LabelTrees, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.subgraphs.convex_combination import Callback
@@ -135,9 +135,7 @@ class LabelMixture:
 
     def _alike(self) -> Iterator[tuple[LongArray, int, int]]:
         """Yield edges to work on at once, and the numbers of labels of their ends."""
-        shapes = np.diff(self.node_offsets)[self.edges]
-        for a, b in np.unique(shapes, axis=0).tolist():
-            members = np.flatnonzero((shapes == (a, b)).all(1))
+        for a, b, members in alike(np.diff(self.node_offsets)[self.edges]):
             step = max(ENTRIES_AT_ONCE // (a * b), 1)
             for first in range(0, len(members), step):
                 yield members[first : first + step], a, b
