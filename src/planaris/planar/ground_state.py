@@ -117,7 +117,7 @@ def ground_state(
                 time_limit=watched,
             )
     except TimeoutError:
-        return _late(model, budget)
+        return _late(model, embedding, budget)
     differ = model.couplings < 0
     differ[tjoin.join] ^= True
     spins, conflict = spins_from_disagreements(model.num_spins, model.edges, differ)
@@ -142,8 +142,8 @@ def ground_state(
     return result if conflict < 0 else _bounded(model, embedding, tjoin, result)
 
 
-def _late(model: IsingModel, budget: Budget) -> GroundState:
-    """Return what holds without a T-join: a state, and all couplings satisfied."""
+def _late(model: IsingModel, embedding: Embedding, budget: Budget) -> GroundState:
+    """Return what holds without a T-join: a state, and a bound that satisfies all couplings."""
     nothing = np.zeros(model.num_spins, dtype=bool)
     start = np.ones(model.num_spins, dtype=np.int8)
     spins = descend_energy(model.edges, model.couplings, model.fields, nothing, start, sweeps=2)
@@ -155,7 +155,15 @@ def _late(model: IsingModel, budget: Budget) -> GroundState:
         method="planar",
         status="time_limit",
         seconds=budget.seconds(),
+        certificate=PlanarCertificate(embedding, _no_tjoin()),
     )
+
+
+def _no_tjoin() -> TJoin:
+    """Return what is known of a T-join before any search: it weighs no less than nothing."""
+    none = np.zeros(0, dtype=np.int32)
+    packing = CutPacking(none, none, none, none, np.zeros(0, dtype=np.int64), 0)
+    return TJoin(none, math.inf, 0, 0, 0.0, exact=False, certificate=packing)
 
 
 def _bounded(
