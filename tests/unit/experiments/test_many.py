@@ -161,8 +161,7 @@ def wait_for_file(params):
     gate = Path(params["gate"])
     with (gate / "workers").open("a") as file:
         file.write(f"{os.getpid()}\n")
-    while not (gate / "go").exists():
-        pass
+    wait_until((gate / "go").exists)
     return {"name": params["name"]}
 
 
