@@ -13,6 +13,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before BLAS is loaded: its threads spin
+
 import numpy as np
 
 from planaris import IsingModel, MarkovRandomField
@@ -95,5 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     main()

@@ -30,7 +30,7 @@ struct Adjacency {
   std::vector<int32_t> neighbors;
 };
 
-Adjacency factor_adjacency(const FactorGraphView& graph);
+Adjacency factor_adjacency(const FactorGraphView& graph, Control& control);
 
 enum class OrderRule { kMinDegree, kMinFill };
 
@@ -65,7 +65,8 @@ struct EliminationTree {
 // Throws std::invalid_argument if `order` is no permutation, std::length_error if a table
 // has more than 2^max_bits entries.
 EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& adjacency,
-                                 std::span<const int32_t> order, double max_bits);
+                                 std::span<const int32_t> order, double max_bits,
+                                 Control& control);
 
 struct SumResult {
   double log_partition = 0;      // -inf when every state has weight zero

@@ -22,7 +22,7 @@ std::tuple<Out1<int32_t>, double, double> order_of(
   EliminationOrder result;
   {
     nb::gil_scoped_release release;
-    result = greedy_order(graph, factor_adjacency(graph),
+    result = greedy_order(graph, factor_adjacency(graph, control),
                           min_fill ? OrderRule::kMinFill : OrderRule::kMinDegree, seed, max_bits,
                           control);
   }
@@ -30,10 +30,13 @@ std::tuple<Out1<int32_t>, double, double> order_of(
 }
 
 EliminationTree tree_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
-                        In1<int64_t> scope_offsets, In1<int32_t> order, double max_bits) {
+                        In1<int64_t> scope_offsets, In1<int32_t> order, double max_bits,
+                        Progress progress, double seconds) {
   const FactorGraphView graph{flat(cardinalities), flat(scopes), flat(scope_offsets), {}, {}};
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
-  return elimination_tree(graph, factor_adjacency(graph), flat(order), max_bits);
+  return elimination_tree(graph, factor_adjacency(graph, control), flat(order), max_bits,
+                          control);
 }
 
 SumResult sum_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
@@ -42,7 +45,8 @@ SumResult sum_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> s
   const auto graph = view_of(cardinalities, scopes, scope_offsets, log_values, table_offsets);
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
-  const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
+  const auto tree = elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0,
+                                     control);
   return eliminate_sum(graph, tree, marginals, control);
 }
 
@@ -55,7 +59,8 @@ std::tuple<Out1<int32_t>, double, double, double> max_of(
   MaxResult result;
   {
     nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
+    const auto tree = elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0,
+                                     control);
     result = eliminate_max(graph, tree, wide, control);
   }
   return {to_numpy(std::move(result.assignment)), result.value, result.rest, result.error};
@@ -70,7 +75,8 @@ Out1<int32_t> sample_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
   std::vector<int32_t> states;
   {
     nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph), flat(order), 62.0);
+    const auto tree = elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0,
+                                     control);
     states = eliminate_sample(graph, tree, num_samples, seed, control);
   }
   return to_numpy(std::move(states));
@@ -97,7 +103,8 @@ void bind_elimination(nb::module_& m) {
         nb::arg("seed"), nb::arg("max_bits"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("elimination_tree", &tree_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("max_bits"));
+        nb::arg("order").noconvert(), nb::arg("max_bits"), nb::arg("progress").none(),
+        nb::arg("seconds"));
   m.def("eliminate_sum", &sum_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(),
         nb::arg("log_values").noconvert(), nb::arg("table_offsets").noconvert(),

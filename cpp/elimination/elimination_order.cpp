@@ -10,13 +10,14 @@
 
 namespace planaris {
 
-Adjacency factor_adjacency(const FactorGraphView& graph) {
+Adjacency factor_adjacency(const FactorGraphView& graph, Control& control) {
   const int32_t n = graph.num_variables();
   Adjacency result;
   std::vector<int64_t> fill(static_cast<size_t>(n) + 1, 0);
   const auto each_pair = [&](auto&& visit) {
     for (int64_t f = 0; f < graph.num_factors(); ++f) {
       const int64_t begin = graph.scope_offsets[f], end = graph.scope_offsets[f + 1];
+      control.spend((end - begin) * (end - begin));
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t j = begin; j < end; ++j) {
           if (i != j) visit(graph.scopes[i], graph.scopes[j]);
@@ -32,6 +33,7 @@ Adjacency factor_adjacency(const FactorGraphView& graph) {
   result.offsets.assign(static_cast<size_t>(n) + 1, 0);
   result.neighbors.reserve(raw.size());
   for (int32_t v = 0; v < n; ++v) {
+    control.spend(8 * (fill[v + 1] - fill[v]));
     std::sort(raw.begin() + fill[v], raw.begin() + fill[v + 1]);
     const auto end = std::unique(raw.begin() + fill[v], raw.begin() + fill[v + 1]);
     result.neighbors.insert(result.neighbors.end(), raw.begin() + fill[v], end);
@@ -49,10 +51,11 @@ constexpr size_t kManyNeighbors = 256;
 class EliminationGraph {
  public:
   EliminationGraph(const Adjacency& adjacency, const std::vector<double>& bits,
-                   const std::vector<char>& gone)
+                   const std::vector<char>& gone, Control& control)
       : bits_(bits), table_bits_(bits), neighbors_(bits.size()), mark_(bits.size(), 0) {
     for (size_t v = 0; v < bits.size(); ++v) {
       if (gone[v]) continue;
+      control.spend(8 * (adjacency.offsets[v + 1] - adjacency.offsets[v]));
       for (int64_t i = adjacency.offsets[v]; i < adjacency.offsets[v + 1]; ++i) {
         const int32_t u = adjacency.neighbors[i];
         if (!gone[u]) insert(static_cast<int32_t>(v), u);
@@ -187,7 +190,7 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   for (int32_t v = 0; v < n; ++v) bits[v] = std::log2(static_cast<double>(graph.cardinalities[v]));
   take_leaves(adjacency, bits, gone, result, control);
   if (static_cast<int32_t>(result.order.size()) == n) return result;
-  EliminationGraph shrinking(adjacency, bits, gone);
+  EliminationGraph shrinking(adjacency, bits, gone, control);
   std::mt19937_64 random(seed);
 
   // (key, second key, tie, vertex, version): stale entries are skipped when they surface.
@@ -196,7 +199,7 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   std::vector<int32_t> version(n, 0);
   const auto push = [&](int32_t v) {
     const auto degree = static_cast<int64_t>(shrinking.neighbors(v).size());
-    control.spend(rule == OrderRule::kMinFill ? degree * degree : 1);
+    control.spend(rule == OrderRule::kMinFill ? degree * degree + 16 : 16);
     const double table = shrinking.table_bits(v);
     const uint64_t tie = seed ? random() : static_cast<uint64_t>(v);
     if (rule == OrderRule::kMinFill) {
@@ -284,7 +287,8 @@ struct Structure {
 
 Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& adjacency,
                                std::span<const int32_t> order,
-                               const std::vector<int32_t>& position, double max_bits) {
+                               const std::vector<int32_t>& position, double max_bits,
+                               Control& control) {
   const int32_t n = graph.num_variables();
   Structure s;
   s.parent.assign(n, -1);
@@ -304,6 +308,7 @@ Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& ad
     for (int32_t c = first_child[p]; c >= 0; c = next_child[c]) {
       for (int64_t i = s.offsets[c]; i < s.offsets[c + 1]; ++i) meet(s.later[i]);
     }
+    control.spend(16 + 8 * (static_cast<int64_t>(s.later.size()) - begin));
     std::sort(s.later.begin() + begin, s.later.end(), std::greater<>());
     s.offsets.push_back(static_cast<int64_t>(s.later.size()));
     double bits = std::log2(static_cast<double>(graph.cardinalities[v]));
@@ -324,7 +329,8 @@ Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& ad
 }  // namespace
 
 EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& adjacency,
-                                 std::span<const int32_t> order, double max_bits) {
+                                 std::span<const int32_t> order, double max_bits,
+                                 Control& control) {
   const int32_t n = graph.num_variables();
   if (static_cast<int32_t>(order.size()) != n) throw std::invalid_argument("order: wrong length");
   std::vector<int32_t> position(n, -1);
@@ -334,7 +340,7 @@ EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& 
     }
     position[order[p]] = p;
   }
-  const Structure s = symbolic_elimination(graph, adjacency, order, position, max_bits);
+  const Structure s = symbolic_elimination(graph, adjacency, order, position, max_bits, control);
   const std::vector<int32_t> post = postorder(s.parent);
   std::vector<int32_t> rank(n);
   for (int32_t k = 0; k < n; ++k) rank[post[k]] = k;
@@ -345,6 +351,7 @@ EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& 
   int64_t alive = 0;
   for (int32_t k = 0; k < n; ++k) {
     const int32_t p = post[k];
+    control.spend(16 + 4 * (s.offsets[p + 1] - s.offsets[p]));
     int64_t message = 1;
     // Ancestors keep their order in a postorder, so `later` stays sorted.
     for (int64_t i = s.offsets[p]; i < s.offsets[p + 1]; ++i) {

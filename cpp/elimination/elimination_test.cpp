@@ -53,10 +53,10 @@ TEST_CASE("a cycle agrees with its states") {
   });
   Control control;
   const auto graph = cycle.view();
-  const auto adjacency = factor_adjacency(graph);
+  const auto adjacency = factor_adjacency(graph, control);
   for (const auto rule : {OrderRule::kMinDegree, OrderRule::kMinFill}) {
     const auto order = greedy_order(graph, adjacency, rule, 1, 40, control);
-    const auto tree = elimination_tree(graph, adjacency, order.order, 40);
+    const auto tree = elimination_tree(graph, adjacency, order.order, 40, control);
     CHECK(tree.width == 2);
     const auto sum = eliminate_sum(graph, tree, true, control);
     CHECK(std::abs(sum.log_partition - std::log(z)) < 1e-13);
@@ -74,14 +74,17 @@ TEST_CASE("wide tables are refused") {
   const Cycle cycle;
   const auto graph = cycle.view();
   const std::vector<int32_t> order{0, 1, 2, 3};
-  CHECK_THROWS_AS(elimination_tree(graph, factor_adjacency(graph), order, 2.0), std::length_error);
+  Control control;
+  CHECK_THROWS_AS(elimination_tree(graph, factor_adjacency(graph, control), order, 2.0, control),
+                  std::length_error);
 }
 
 TEST_CASE("a broken order is refused") {
   const Cycle cycle;
   const auto graph = cycle.view();
   const std::vector<int32_t> order{0, 1, 1, 3};
-  CHECK_THROWS_AS(elimination_tree(graph, factor_adjacency(graph), order, 40),
+  Control control;
+  CHECK_THROWS_AS(elimination_tree(graph, factor_adjacency(graph, control), order, 40, control),
                   std::invalid_argument);
 }
 

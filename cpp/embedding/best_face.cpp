@@ -51,7 +51,8 @@ std::vector<int32_t> clockwise_in_block(const RotationView& r, BlockFaces& faces
 
 BlockFaces trace_block_faces(const RotationView& r) {
   BlockFaces faces;
-  faces.blocks = biconnected_components(r.num_vertices(), r.edges);
+  Control control;
+  faces.blocks = biconnected_components(r.num_vertices(), r.edges, control);
   const std::vector<int32_t> clockwise = clockwise_in_block(r, faces);
   faces.face_of.assign(r.num_half_edges(), -1);
   faces.offsets.push_back(0);

@@ -21,11 +21,13 @@ class Splitter {
         previous_[next_[h]] = h;
       }
     }
+    control_.spend(8 * static_cast<int64_t>(num_given_));
   }
 
   Split run() {
     Split split;
     for (size_t f = 0; f + 1 < faces_.offsets.size(); ++f) {
+      control_.spend(4);
       ring_.assign(faces_.walk.begin() + faces_.offsets[f],
                    faces_.walk.begin() + faces_.offsets[f + 1]);
       while (static_cast<int32_t>(ring_.size()) > max_length_ && shorten()) {
@@ -58,7 +60,7 @@ class Splitter {
     const size_t before = ring_.size();
     auto excess = static_cast<int64_t>(before) - max_length_;
     for (size_t at = 0; at < before;) {
-      control_.poll();
+      control_.spend(4);
       const auto wanted = static_cast<size_t>(
           std::min<int64_t>(max_length_ - 1, std::max<int64_t>(excess, 0) + 1));
       const size_t length = wanted < 2 ? 1 : run_length(at, wanted);

@@ -36,7 +36,7 @@ class Sweep {
     if (find_coincident() || !sort_fans()) return std::move(drawing_);
     lay_out_rotation();
     for (int32_t v = 0; v < n_; ++v) {
-      control_.poll();
+      control_.spend(8);
       if (degree(v) > 0 && !pass(v)) {
         drawing_.rotation.clear();
         return std::move(drawing_);
@@ -55,7 +55,10 @@ class Sweep {
     std::vector<Item> items(n_);
     for (int32_t v = 0; v < n_; ++v) items[v] = {{positions[2 * v], positions[2 * v + 1]}, v};
     std::sort(items.begin(), items.end(),
-              [](const Item& a, const Item& b) { return a.point < b.point; });
+              [this](const Item& a, const Item& b) {
+                control_.spend(8);
+                return a.point < b.point;
+              });
     rank_.resize(n_);
     points_.reserve(n_);
     vertex_.reserve(n_);
@@ -95,6 +98,7 @@ class Sweep {
     first_.assign(n_ + 1, 0);
     incoming_.assign(n_, 0);
     for (size_t e = 0; e < num_edges; ++e) {
+      control_.spend(8);
       const int32_t a = rank_[edges_[2 * e]], b = rank_[edges_[2 * e + 1]];
       const auto h = static_cast<int32_t>(2 * e);
       given[e] = a < b ? Segment{a, b, h} : Segment{b, a, h + 1};
@@ -110,7 +114,7 @@ class Sweep {
   // Sorts the segments leaving each vertex, bottom to top; false if two of them overlap.
   bool sort_fans() {
     for (int32_t v = 0; v < n_; ++v) {
-      control_.poll();
+      control_.spend(8);
       if (!sort_fan(v)) return false;
     }
     return true;
@@ -228,6 +232,7 @@ class Sweep {
       return v;
     };
     for (const Segment& s : segments_) {
+      control_.spend(8);
       const int32_t a = find(s.left), b = find(s.right);
       if (a < b) parent[b] = a; else parent[a] = b;
     }

@@ -23,7 +23,9 @@ class PathGraph {
 
   bool is_planar_with_only(const std::vector<int32_t>& kept) const {
     std::vector<int32_t> ends;
+    ends.reserve(2 * kept.size());
     for (const int32_t e : kept) ends.insert(ends.end(), {ends_[2 * e], ends_[2 * e + 1]});
+    control_->spend(4 * static_cast<int64_t>(kept.size()));
     return LeftRight(n_, ends, *control_).test();
   }
 
@@ -39,6 +41,7 @@ class PathGraph {
       ends.insert(ends.end(), {ends_[2 * e], ends_[2 * e + 1]});
       pieces.push_back(pieces_[e]);
     }
+    control_->spend(4 * static_cast<int64_t>(kept.size()));
     ends_ = std::move(ends);
     pieces_ = std::move(pieces);
   }
@@ -78,6 +81,7 @@ class PathGraph {
     };
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
       const auto key_a = key(a), key_b = key(b);
+      control_->spend(4);
       return std::pair(key_a.first, key_a.second) < std::pair(key_b.first, key_b.second);
     });
     std::vector<int32_t> kept;
@@ -104,12 +108,14 @@ class PathGraph {
       place[h] = next[ends_[h]]++;
       around[place[h]] = static_cast<int32_t>(h >> 1);
     }
+    control_->spend(8 * static_cast<int64_t>(ends_.size()));
     std::vector<char> dead(pieces_.size(), 0);
     std::vector<int32_t> work;
     for (int32_t v = 0; v < n_; ++v) {
       if (degree[v] == 1 || degree[v] == 2) work.push_back(v);
     }
     while (!work.empty()) {
+      control_->spend(4);
       const int32_t v = work.back();
       work.pop_back();
       if (degree[v] == 0 || degree[v] > 2) continue;

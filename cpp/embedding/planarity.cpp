@@ -27,8 +27,11 @@ void LeftRight::build_adjacency(std::span<const int32_t> edges) {
   std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
   std::vector<int32_t> place(offsets_.begin(), offsets_.end() - 1);
   arcs_.resize(edges.size());
-  for (size_t h = 0; h < edges.size(); ++h) {
-    arcs_[place[edges[h]]++] = {edges[h ^ 1], static_cast<int32_t>(h)};
+  for (size_t e = 0; e < edges.size() / 2; ++e) {
+    control_.spend(4);
+    for (const size_t h : {2 * e, 2 * e + 1}) {
+      arcs_[place[edges[h]]++] = {edges[h ^ 1], static_cast<int32_t>(h)};
+    }
   }
 }
 
@@ -70,7 +73,7 @@ void LeftRight::number_vertices() {
   for (int32_t root = 0; root < n_; ++root) {
     if (number_[root] >= 0) continue;
     for (int32_t v = reach(root); v >= 0;) {
-      control_.poll();
+      control_.spend(4);
       if (untried[v].next == untried[v].end) {
         v = parent_[v];
         continue;
@@ -99,6 +102,7 @@ void LeftRight::list_out_edges() {
   for (size_t k = 0; k < tail_.size(); ++k) {
     out_[cursor_[tail_[k]]++] = n_ + static_cast<int32_t>(k);
   }
+  control_.spend(4 * static_cast<int64_t>(tail_.size()));
   for (int32_t w = 0; w < n_; ++w) {
     if (parent_[w] >= 0) out_[cursor_[parent_[w]]++] = w;
   }
@@ -113,6 +117,7 @@ void LeftRight::find_low_points() {
   nesting_.resize(num_edges);
   for (int32_t v = 0; v < n_; ++v) low_[v] = low2_[v] = parent_[v] < 0 ? v : parent_[v];
   for (int32_t v = n_ - 1; v >= 0; --v) {
+    control_.spend(4);
     int32_t low = low_[v], low2 = low2_[v];
     for (int32_t k = first_out_[v]; k < first_out_[v + 1]; ++k) {
       const int32_t e = out_[k];
@@ -133,6 +138,7 @@ void LeftRight::find_low_points() {
 void LeftRight::sort_out_edges() {
   const auto before = [this](int32_t a, int32_t b) { return nesting_[a] < nesting_[b]; };
   for (int32_t v = 0; v < n_; ++v) {
+    control_.spend(4);
     const auto begin = out_.begin() + first_out_[v], end = out_.begin() + first_out_[v + 1];
     if (end - begin > 12) {
       std::sort(begin, end, before);
@@ -161,7 +167,7 @@ bool LeftRight::test(bool keep_links) {
 bool LeftRight::test_component(int32_t root) {
   stack_.clear();
   for (int32_t v = root;;) {
-    control_.poll();
+    control_.spend(4);
     if (cursor_[v] < first_out_[v + 1]) {
       const int32_t e = out_[cursor_[v]];
       bottom_[e] = static_cast<int32_t>(stack_.size());
@@ -303,7 +309,7 @@ void LeftRight::place_back_edges(std::vector<int32_t>& next, std::vector<int32_t
   for (int32_t root = 0; root < n_; ++root) {
     if (parent_[root] >= 0) continue;
     for (int32_t v = root; v >= 0;) {
-      control_.poll();
+      control_.spend(4);
       if (cursor_[v] == first_out_[v + 1]) {
         v = parent_[v];
         continue;
@@ -324,6 +330,7 @@ void LeftRight::place_back_edges(std::vector<int32_t>& next, std::vector<int32_t
 
 std::vector<int32_t> LeftRight::rotation() {
   for (size_t e = 0; e < half_edge_.size(); ++e) {
+    control_.spend(4);
     resolve_side(static_cast<int32_t>(e));
     nesting_[e] *= side_[e];
   }
@@ -332,6 +339,7 @@ std::vector<int32_t> LeftRight::rotation() {
   place_back_edges(next, leftmost);
   std::vector<int32_t> result(2 * out_.size());
   for (int32_t v = 0; v < n_; ++v) {
+    control_.spend(4);
     int32_t* slot = result.data() + offsets_[order_[v]];
     if (parent_[v] >= 0) *slot++ = half_edge_[v] ^ 1;
     for (int32_t k = first_out_[v]; k < first_out_[v + 1]; ++k) {

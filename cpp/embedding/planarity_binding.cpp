@@ -11,15 +11,18 @@ namespace planaris::bindings {
 
 namespace {
 
-Drawing embed_drawing_of(int32_t num_vertices, In2<int32_t> edges, In2<double> positions) {
-  Control control = make_control({});
+Drawing embed_drawing_of(int32_t num_vertices, In2<int32_t> edges, In2<double> positions,
+                         Progress progress, double seconds) {
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return embed_drawing(num_vertices, flat(edges), flat(positions), control);
 }
 
 std::tuple<bool, Out1<int32_t>, Out1<int32_t>> embed_planar_of(int32_t num_vertices,
-                                                               In2<int32_t> edges) {
-  Control control = make_control({});
+                                                               In2<int32_t> edges,
+                                                               Progress progress,
+                                                               double seconds) {
+  Control control = make_control(progress, seconds);
   std::vector<int32_t> rotation, offsets;
   bool planar = false;
   {
@@ -34,8 +37,8 @@ std::tuple<bool, Out1<int32_t>, Out1<int32_t>> embed_planar_of(int32_t num_verti
   return {planar, to_numpy(std::move(rotation)), to_numpy(std::move(offsets))};
 }
 
-bool is_planar_of(int32_t num_vertices, In2<int32_t> edges) {
-  Control control = make_control({});
+bool is_planar_of(int32_t num_vertices, In2<int32_t> edges, Progress progress, double seconds) {
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return LeftRight(num_vertices, flat(edges), control).test();
 }
@@ -55,8 +58,9 @@ Out1<uint8_t> maximal_planar_of(int32_t num_vertices, In2<int32_t> edges, In1<in
   return to_numpy(std::move(chosen));
 }
 
-std::tuple<bool, Out1<int32_t>> find_kuratowski_of(int32_t num_vertices, In2<int32_t> edges) {
-  Control control = make_control({});
+std::tuple<bool, Out1<int32_t>> find_kuratowski_of(int32_t num_vertices, In2<int32_t> edges,
+                                                   Progress progress, double seconds) {
+  Control control = make_control(progress, seconds);
   Kuratowski found;
   {
     nb::gil_scoped_release release;
@@ -66,18 +70,21 @@ std::tuple<bool, Out1<int32_t>> find_kuratowski_of(int32_t num_vertices, In2<int
 }
 
 Split split_faces_of(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
-                     int32_t max_length) {
-  Control control = make_control({});
+                     int32_t max_length, Progress progress, double seconds) {
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return split_faces({flat(edges), flat(rotation), flat(offsets)}, max_length, control);
 }
 
 std::tuple<int32_t, Out1<int32_t>, Out1<uint8_t>> biconnected_of(int32_t num_vertices,
-                                                                 In2<int32_t> edges) {
+                                                                 In2<int32_t> edges,
+                                                                 Progress progress,
+                                                                 double seconds) {
+  Control control = make_control(progress, seconds);
   Blocks blocks;
   {
     nb::gil_scoped_release release;
-    blocks = biconnected_components(num_vertices, flat(edges));
+    blocks = biconnected_components(num_vertices, flat(edges), control);
   }
   return {blocks.count, to_numpy(std::move(blocks.component_of)),
           to_numpy(std::move(blocks.is_cut))};
@@ -111,21 +118,24 @@ void bind_planarity(nb::module_& m) {
       .def_prop_ro("offsets", array_of(&Split::offsets))
       .def_prop_ro("centre", array_of(&Split::centre));
   m.def("embed_drawing", &embed_drawing_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
-        nb::arg("positions").noconvert());
-  m.def("embed_planar", &embed_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert());
-  m.def("is_planar", &is_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert());
+        nb::arg("positions").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("embed_planar", &embed_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+        nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("is_planar", &is_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+        nb::arg("progress").none(), nb::arg("seconds"));
   m.def("maximal_planar", &maximal_planar_of, nb::arg("num_vertices"),
         nb::arg("edges").noconvert(), nb::arg("order").noconvert(), nb::arg("max_tests"),
         nb::arg("progress").none(), nb::arg("seconds"));
   m.def("find_kuratowski", &find_kuratowski_of, nb::arg("num_vertices"),
-        nb::arg("edges").noconvert());
+        nb::arg("edges").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("split_faces", &split_faces_of, nb::arg("edges").noconvert(),
-        nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert(), nb::arg("max_length"));
+        nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert(), nb::arg("max_length"),
+        nb::arg("progress").none(), nb::arg("seconds"));
   m.def("find_best_faces", &find_best_faces_of, nb::arg("edges").noconvert(),
         nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert(),
         nb::arg("weights").noconvert());
   m.def("biconnected_components", &biconnected_of, nb::arg("num_vertices"),
-        nb::arg("edges").noconvert());
+        nb::arg("edges").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

@@ -116,5 +116,6 @@ TEST_CASE("a long path needs no stack") {
   std::vector<int32_t> edges;
   for (int32_t v = 0; v < 200000; ++v) edges.insert(edges.end(), {v, v + 1});
   CHECK(num_faces(200001, edges) == 1);
-  CHECK(biconnected_components(200001, edges).count == 200000);
+  Control control;
+  CHECK(biconnected_components(200001, edges, control).count == 200000);
 }

@@ -10,8 +10,8 @@ namespace {
 
 class Reduction {
  public:
-  Reduction(int32_t num_vertices, std::span<const int32_t> edges)
-      : num_edges_(edges.size() / 2),
+  Reduction(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
+      : control_(control), num_edges_(edges.size() / 2),
         ends_(edges.begin(), edges.end()),
         parent_(edges.size() / 2),
         alive_(edges.size() / 2, 1),
@@ -19,7 +19,10 @@ class Reduction {
         degree_(num_vertices, 0) {
     std::iota(parent_.begin(), parent_.end(), 0);
     between_.reserve(edges.size());
-    for (int32_t e = 0; e < static_cast<int32_t>(parent_.size()); ++e) attach(e);
+    for (int32_t e = 0; e < static_cast<int32_t>(parent_.size()); ++e) {
+      control_.spend(16);
+      attach(e);
+    }
     for (int32_t v = 0; v < num_vertices; ++v) {
       if (degree_[v] <= 2) queue_.push_back(v);
     }
@@ -27,6 +30,7 @@ class Reduction {
 
   SeriesParallelCore run() {
     while (!queue_.empty()) {
+      control_.spend(16);
       const int32_t v = queue_.back();
       queue_.pop_back();
       if (degree_[v] == 1 || degree_[v] == 2) reduce(v);
@@ -35,6 +39,7 @@ class Reduction {
   }
 
  private:
+  Control& control_;
   size_t num_edges_;
   std::vector<int32_t> ends_, parent_;  // of edges, and of those that replace two in series
   std::vector<int8_t> alive_;
@@ -116,8 +121,9 @@ class Reduction {
 
 }  // namespace
 
-SeriesParallelCore reduce_series_parallel(int32_t num_vertices, std::span<const int32_t> edges) {
-  return Reduction(num_vertices, edges).run();
+SeriesParallelCore reduce_series_parallel(int32_t num_vertices, std::span<const int32_t> edges,
+                                          Control& control) {
+  return Reduction(num_vertices, edges, control).run();
 }
 
 }  // namespace planaris

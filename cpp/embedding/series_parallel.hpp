@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/control.hpp"
+
 namespace planaris {
 
 struct SeriesParallelCore {
@@ -16,6 +18,7 @@ struct SeriesParallelCore {
 };
 
 // Edges without loops; parallel ones are allowed.
-SeriesParallelCore reduce_series_parallel(int32_t num_vertices, std::span<const int32_t> edges);
+SeriesParallelCore reduce_series_parallel(int32_t num_vertices, std::span<const int32_t> edges,
+                                          Control& control);
 
 }  // namespace planaris

@@ -56,6 +56,7 @@ class FaceSearch {
     mark_.assign(n_, -1);
     int64_t work = 0;
     for (int32_t v = 0; v < n_; ++v) {
+      control_.spend(8);
       bool simple = true;
       for_each(v, [&](int32_t h) {
         simple = simple && head(h) != v && mark_[head(h)] < 0;
@@ -79,7 +80,7 @@ class FaceSearch {
     at_edge_.assign(num_edges(), {});
     std::vector<int32_t> hop(n_, -1);  // half-edge from b to its neighbours
     for (int32_t u = 0; u < n_; ++u) {
-      if ((u & 1023) == 0) control_.poll();
+      control_.spend(8);
       for_each(u, [&](int32_t h) { mark_[head(h)] = h; });
       for (int32_t k = begin_[u]; k < begin_[u + 1]; ++k) {
         const int32_t first = around_[k], a = head(first);
@@ -138,6 +139,7 @@ class FaceSearch {
     // Edges with two cycles go first; one cycle alone may be a false one at a hole.
     std::stable_partition(queue.begin(), queue.end(), [&](int32_t e) { return left[e] < 2; });
     while (!queue.empty()) {
+      control_.spend(8);
       const int32_t e = queue.back();
       queue.pop_back();
       for (const int32_t c : at_edge_[e]) {
@@ -162,6 +164,7 @@ class FaceSearch {
       turned_[start] = 0;
       stack.push_back(start);
       while (!stack.empty()) {
+        control_.spend(8);
         const int32_t c = stack.back();
         stack.pop_back();
         for (int32_t k = 0; k < cycles_[c].length; ++k) {
@@ -189,6 +192,7 @@ class FaceSearch {
   bool join(ShortFaces& result) {
     std::vector<int32_t> next(edges_.size(), -1), before(edges_.size(), -1);
     for (size_t c = 0; c < cycles_.size(); ++c) {
+      control_.spend(8);
       if (chosen_[c] != 1) continue;
       const Cycle& cycle = cycles_[c];
       for (int32_t k = 0; k < cycle.length; ++k) {
@@ -207,6 +211,7 @@ class FaceSearch {
     std::vector<int8_t> closed(n_, 0), out(num_edges(), 0), seen(edges_.size(), 0);
     // A cycle of corners closes up its vertex: other edges there have no place.
     for (int32_t v = 0; v < n_; ++v) {
+      control_.spend(8);
       for (int32_t k = begin_[v]; k < begin_[v + 1]; ++k) {
         if (seen[around_[k]] || before[around_[k]] < 0) continue;
         int32_t h = around_[k];
@@ -224,6 +229,7 @@ class FaceSearch {
     result.offsets.assign(1, 0);
     std::fill(seen.begin(), seen.end(), 0);
     for (int32_t v = 0; v < n_; ++v) {
+      control_.spend(8);
       const size_t first = result.rotation.size();
       size_t kept = 0;
       const auto walk = [&](int32_t h) {

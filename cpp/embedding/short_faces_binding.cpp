@@ -5,8 +5,9 @@ namespace planaris::bindings {
 
 namespace {
 
-ShortFaces embed_by_short_faces_of(int32_t num_vertices, In2<int32_t> edges) {
-  Control control = make_control({});
+ShortFaces embed_by_short_faces_of(int32_t num_vertices, In2<int32_t> edges, Progress progress,
+                                   double seconds) {
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return embed_by_short_faces(num_vertices, flat(edges), control);
 }
@@ -20,7 +21,7 @@ void bind_short_faces(nb::module_& m) {
       .def_prop_ro("offsets", array_of(&ShortFaces::offsets))
       .def_prop_ro("left_out", array_of(&ShortFaces::left_out));
   m.def("embed_by_short_faces", &embed_by_short_faces_of, nb::arg("num_vertices"),
-        nb::arg("edges").noconvert());
+        nb::arg("edges").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

@@ -133,6 +133,7 @@ class ClassSearch {
     here_.start(0);
     in_tree_.assign(m_, 0);
     for (size_t k = 0; k < here_.order.size(); ++k) {
+      control_.spend(8);
       const int32_t v = here_.order[k];
       for (int32_t j = begin_[v]; j < begin_[v + 1]; ++j) {
         const int32_t h = around_[j];

@@ -85,7 +85,8 @@ TEST_CASE("other surfaces have other classes") {
 TEST_CASE("series and parallel edges become one") {
   // K4, one of its edges subdivided and doubled, and a tail.
   const std::vector<int32_t> edges{0, 4, 4, 1, 0, 1, 0, 2, 0, 3, 1, 2, 1, 3, 2, 3, 3, 5, 5, 6};
-  const auto core = reduce_series_parallel(7, edges);
+  Control control;
+  const auto core = reduce_series_parallel(7, edges, control);
   CHECK(core.edges.size() == 12);
   CHECK(core.group_of[0] == core.group_of[1]);
   CHECK(core.group_of[0] == core.group_of[2]);
@@ -93,5 +94,5 @@ TEST_CASE("series and parallel edges become one") {
   CHECK(core.group_of[9] == -1);
   CHECK(std::unordered_set<int32_t>(core.group_of.begin(), core.group_of.end()).size() == 7);
   const std::vector<int32_t> ring{0, 1, 1, 2, 2, 3, 3, 0};
-  CHECK(reduce_series_parallel(4, ring).edges.empty());
+  CHECK(reduce_series_parallel(4, ring, control).edges.empty());
 }

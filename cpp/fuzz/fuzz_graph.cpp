@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (what == 2) joins(in, n, edges, control);
     if (what == 3) embed_drawing(n, edges, in.numbers(2 * static_cast<size_t>(n)), control);
     if (what == 4) cuts(in, n, edges, control);
-    if (what == 5) biconnected_components(n, edges);
+    if (what == 5) biconnected_components(n, edges, control);
   } catch (const std::invalid_argument&) {
   } catch (const std::length_error&) {
   }

@@ -15,12 +15,12 @@ void eliminate(const UaiModel& model) {
                               model.table_offsets};
   if (graph.num_variables() > 64) return;
   Control control;
-  const Adjacency adjacency = factor_adjacency(graph);
+  const Adjacency adjacency = factor_adjacency(graph, control);
   const EliminationOrder order =
       greedy_order(graph, adjacency, OrderRule::kMinFill, 1, 12.0, control);
   if (order.log2_largest > 12.0) return;
   try {
-    const EliminationTree tree = elimination_tree(graph, adjacency, order.order, 12.0);
+    const EliminationTree tree = elimination_tree(graph, adjacency, order.order, 12.0, control);
     eliminate_sum(graph, tree, true, control);
     eliminate_max(graph, tree, false, control);
     eliminate_sample(graph, tree, 1, 1, control);

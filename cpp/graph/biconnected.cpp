@@ -16,7 +16,7 @@ void require_vertices(int32_t num_vertices, std::span<const int32_t> edges) {
   }
 }
 
-Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
+Blocks biconnected_components(int32_t n, std::span<const int32_t> edges, Control& control) {
   require_vertices(n, edges);
   struct Arc {
     int32_t head, half_edge;
@@ -29,6 +29,7 @@ Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
   for (size_t h = 0; h < edges.size(); ++h) {
     around[next[edges[h]]++] = {edges[h ^ 1], static_cast<int32_t>(h)};
   }
+  control.spend(4 * static_cast<int64_t>(edges.size()));
 
   Blocks blocks;
   blocks.component_of.assign(edges.size() / 2, -1);
@@ -41,6 +42,7 @@ Blocks biconnected_components(int32_t n, std::span<const int32_t> edges) {
     number[root] = low[root] = count++;
     int32_t root_blocks = 0;
     for (int32_t v = root;;) {
+      control.spend(4);
       if (next[v] < first[v + 1]) {
         const auto [w, h] = around[next[v]++];
         if ((h ^ 1) == entered[v]) continue;

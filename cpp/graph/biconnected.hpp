@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/control.hpp"
+
 namespace planaris {
 
 struct Blocks {
@@ -19,6 +21,7 @@ void require_vertices(int32_t num_vertices, std::span<const int32_t> edges);
 
 // Hopcroft and Tarjan (1973), linear time; parallel edges lie in one component. Components are
 // numbered from the leaves up: those hanging at a vertex come before the one it hangs in.
-Blocks biconnected_components(int32_t num_vertices, std::span<const int32_t> edges);
+Blocks biconnected_components(int32_t num_vertices, std::span<const int32_t> edges,
+                              Control& control);
 
 }  // namespace planaris

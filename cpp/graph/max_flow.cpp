@@ -20,13 +20,17 @@ namespace {
 template <class Capacity>
 class TwoTrees {
  public:
-  TwoTrees(int32_t n, std::span<const int32_t> edges)
+  TwoTrees(int32_t n, std::span<const int32_t> edges, Control& control)
       : vertices_(static_cast<size_t>(n) + 1), arcs_(edges.size()), arc_of_(edges.size() / 2) {
-    for (const int32_t v : edges) ++vertices_[v + 1].first;
+    for (const int32_t v : edges) {
+      control.spend(2);
+      ++vertices_[v + 1].first;
+    }
     for (int32_t v = 0; v < n; ++v) vertices_[v + 1].first += vertices_[v].first;
     std::vector<int32_t> at(n);
     for (int32_t v = 0; v < n; ++v) at[v] = vertices_[v].first;
     for (size_t e = 0; e < edges.size() / 2; ++e) {
+      control.spend(8);
       const int32_t u = edges[2 * e], v = edges[2 * e + 1];
       const int32_t a = at[u]++, b = at[v]++;
       arcs_[a] = {0, v, b};
@@ -69,6 +73,7 @@ class TwoTrees {
       }
       augment(bridge);
       while (!orphans_.empty()) {
+        control.poll();
         const int32_t orphan = orphans_.front();
         orphans_.pop_front();
         vertices_[orphan].in_sink ? adopt<true>(orphan) : adopt<false>(orphan);
@@ -268,7 +273,7 @@ CutResult cut_with(std::span<const int32_t> edges, std::span<const double> capac
   const auto n = static_cast<int32_t>(terminals.size());
   CutResult result;
   result.bits = 8 * sizeof(Integer);
-  TwoTrees<Integer> trees(n, edges);
+  TwoTrees<Integer> trees(n, edges, control);
   const auto convert = [&](double x) {
     if (x == 0.0) return Integer{0};
     const auto whole = to_units<Integer>(x, unit);
@@ -277,15 +282,20 @@ CutResult cut_with(std::span<const int32_t> edges, std::span<const double> capac
   };
   std::vector<Integer> whole(capacities.size());
   for (size_t e = 0; e < capacities.size(); ++e) {
+    control.spend(8);
     whole[e] = convert(capacities[e]);
     trees.set_capacity(e, whole[e]);
   }
-  for (int32_t v = 0; v < n; ++v) trees.set_terminal(v, convert(terminals[v]));
+  for (int32_t v = 0; v < n; ++v) {
+    control.spend(8);
+    trees.set_terminal(v, convert(terminals[v]));
+  }
   trees.run(control);
   result.source_side.resize(n);
   for (int32_t v = 0; v < n; ++v) result.source_side[v] = trees.on_source_side(v);
   result.flow.resize(capacities.size());
   for (size_t e = 0; e < capacities.size(); ++e) {
+    control.spend(8);
     result.flow[e] = std::ldexp(as_double(whole[e] - trees.room(e)), unit);
   }
   return result;
@@ -298,6 +308,7 @@ CutResult minimum_cut(std::span<const int32_t> edges, std::span<const double> ca
   if (edges.size() != 2 * capacities.size()) throw std::invalid_argument("edges: wrong length");
   BitRange range;
   for (const double x : capacities) {
+    control.spend(8);
     if (!(x >= 0.0)) throw std::invalid_argument("capacities: must not be negative");
     range.include(x);
   }
@@ -353,15 +364,14 @@ SignedForest balance_signs(int32_t n, std::span<const int32_t> edges,
 
 void descend_energy(std::span<const int32_t> edges, std::span<const double> couplings,
                     std::span<const double> fields, std::span<const uint8_t> fixed,
-                    std::vector<int8_t>& spins, Control& control) {
+                    std::vector<int8_t>& spins, int sweeps, Control& control) {
   const auto n = static_cast<int32_t>(fields.size());
   std::vector<int32_t> first(static_cast<size_t>(n) + 1, 0), arcs(edges.size());
   for (const int32_t v : edges) ++first[v + 1];
   for (int32_t v = 0; v < n; ++v) first[v + 1] += first[v];
   std::vector<int32_t> at(first.begin(), first.end() - 1);
   for (size_t i = 0; i < edges.size(); ++i) arcs[at[edges[i]]++] = static_cast<int32_t>(i);
-  constexpr int kSweeps = 200;
-  for (int sweep = 0, flips = 1; sweep < kSweeps && flips > 0; ++sweep) {
+  for (int sweep = 0, flips = 1; sweep < sweeps && flips > 0; ++sweep) {
     flips = 0;
     for (int32_t v = 0; v < n; ++v) {
       control.poll();

@@ -31,9 +31,10 @@ struct SignedForest {
 SignedForest balance_signs(int32_t num_vertices, std::span<const int32_t> edges,
                            std::span<const double> couplings);
 
-// Flips spins one by one, `free` ones only, while the energy -sum J s s - sum h s falls.
+// Flips spins one by one, `free` ones only, while the energy -sum J s s - sum h s falls; tries each
+// of them `sweeps` times at most.
 void descend_energy(std::span<const int32_t> edges, std::span<const double> couplings,
                     std::span<const double> fields, std::span<const uint8_t> fixed,
-                    std::vector<int8_t>& spins, Control& control);
+                    std::vector<int8_t>& spins, int sweeps, Control& control);
 
 }  // namespace planaris

@@ -30,12 +30,14 @@ std::tuple<Out1<int8_t>, Out1<int32_t>> balance_of(int32_t num_vertices, In2<int
 }
 
 Out1<int8_t> descend_of(In2<int32_t> edges, In1<double> couplings, In1<double> fields,
-                        In1<uint8_t> fixed, In1<int8_t> start, Progress progress, double seconds) {
+                        In1<uint8_t> fixed, In1<int8_t> start, int sweeps, Progress progress,
+                        double seconds) {
   Control control = make_control(progress, seconds);
   std::vector<int8_t> spins(start.data(), start.data() + start.size());
   {
     nb::gil_scoped_release release;
-    descend_energy(flat(edges), flat(couplings), flat(fields), flat(fixed), spins, control);
+    descend_energy(flat(edges), flat(couplings), flat(fields), flat(fixed), spins, sweeps,
+                   control);
   }
   return to_numpy(std::move(spins));
 }
@@ -49,8 +51,8 @@ void bind_max_flow(nb::module_& m) {
         nb::arg("couplings").noconvert());
   m.def("descend_energy", &descend_of, nb::arg("edges").noconvert(),
         nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(),
-        nb::arg("fixed").noconvert(), nb::arg("start").noconvert(), nb::arg("progress").none(),
-        nb::arg("seconds"));
+        nb::arg("fixed").noconvert(), nb::arg("start").noconvert(), nb::arg("sweeps"),
+        nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

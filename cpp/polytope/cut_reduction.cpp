@@ -16,12 +16,16 @@ constexpr double kRounding = 1.2e-16;  // a little over half an ulp of 1
 // The graph as linked half-edges: 2e leaves the first end of e, 2e + 1 the second.
 class LinkedGraph {
  public:
-  LinkedGraph(int32_t n, std::span<const int32_t> edges, std::span<const double> couplings)
+  LinkedGraph(int32_t n, std::span<const int32_t> edges, std::span<const double> couplings,
+              Control& control)
       : first_(n, -1), degree(n, 0), weight(couplings.begin(), couplings.end()) {
     ends_.resize(edges.size());
     next_.resize(edges.size());
     prev_.resize(edges.size());
-    for (size_t k = 0; k < edges.size(); ++k) link(static_cast<int32_t>(k), edges[k]);
+    for (size_t k = 0; k < edges.size(); ++k) {
+      control.spend(8);
+      link(static_cast<int32_t>(k), edges[k]);
+    }
   }
 
   int32_t first(int32_t v) const { return first_[v]; }
@@ -80,21 +84,22 @@ class LinkedGraph {
 class Reducer {
  public:
   Reducer(int32_t n, std::span<const int32_t> edges, std::span<const double> couplings,
-          bool keep_zero_edges)
-      : graph_(n, edges, couplings), keep_zero_(keep_zero_edges), gone_(n, 0), queued_(n, 1) {
+          bool keep_zero_edges, Control& control)
+      : graph_(n, edges, couplings, control), keep_zero_(keep_zero_edges), gone_(n, 0), queued_(n, 1) {
     if (!keep_zero_) {
       for (int32_t e = 0; e < graph_.num_edges(); ++e) {
         if (graph_.weight[e] == 0) graph_.remove_edge(e);
       }
     }
     for (int32_t v = n - 1; v >= 0; --v) queue_.push_back(v);
-    strongest_first();
+    strongest_first(control);
   }
 
   // Degrees count neighbours: loops and parallel edges would break that.
-  void require_simple() const {
+  void require_simple(Control& control) const {
     std::vector<int32_t> seen(gone_.size(), -1);
     for (int32_t v = 0; v < static_cast<int32_t>(gone_.size()); ++v) {
+      control.spend(8);
       seen[v] = v;
       for (int32_t h = graph_.first(v); h >= 0; h = graph_.next(h)) {
         if (seen[graph_.target(h)] == v) {
@@ -121,7 +126,7 @@ class Reducer {
     }
   }
 
-  CutReduction take() {
+  CutReduction take(Control& control) {
     const auto n = static_cast<int32_t>(gone_.size());
     std::vector<int32_t> small(n, -1);
     for (int32_t v = 0; v < n; ++v) {
@@ -130,6 +135,7 @@ class Reducer {
       out_.spin_of.push_back(v);
     }
     for (int32_t v = 0; v < n; ++v) {
+      control.spend(8);
       if (gone_[v]) continue;
       for (int32_t h = graph_.first(v); h >= 0; h = graph_.next(h)) {
         const int32_t w = graph_.target(h);
@@ -164,10 +170,11 @@ class Reducer {
 
   // Where couplings differ much in size, the strong ones are contracted before weak ones are
   // laid upon them and lost.
-  void strongest_first() {
+  void strongest_first(Control& control) {
     std::vector<double> strength(gone_.size(), 0.0);
     double least = std::numeric_limits<double>::infinity(), most = 0.0;
     for (int32_t v = 0; v < static_cast<int32_t>(gone_.size()); ++v) {
+      control.spend(8);
       for (int32_t h = graph_.first(v); h >= 0; h = graph_.next(h)) {
         const double w = std::abs(graph_.weight[h >> 1]);
         strength[v] = std::max(strength[v], w);
@@ -305,10 +312,10 @@ CutReduction reduce_cut(int32_t num_spins, std::span<const int32_t> edges,
   for (const double coupling : couplings) {
     if (!std::isfinite(coupling)) throw std::invalid_argument("couplings must be finite");
   }
-  Reducer reducer(num_spins, edges, couplings, keep_zero_edges);
-  reducer.require_simple();
+  Reducer reducer(num_spins, edges, couplings, keep_zero_edges, control);
+  reducer.require_simple(control);
   reducer.run(control);
-  return reducer.take();
+  return reducer.take(control);
 }
 
 std::vector<int8_t> lift_spins(const CutReduction& reduction, int32_t num_spins,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 namespace planaris {
@@ -16,7 +17,8 @@ struct Neighbour {
 };
 
 struct Adjacency {
-  Adjacency(int32_t n, std::span<const int32_t> edges, std::span<const double> couplings)
+  Adjacency(int32_t n, std::span<const int32_t> edges, std::span<const double> couplings,
+            Control& control)
       : offsets(n + 1, 0), list(edges.size()) {
     if (edges.size() != 2 * couplings.size()) throw std::invalid_argument("one value per edge");
     for (int32_t v : edges) {
@@ -26,6 +28,7 @@ struct Adjacency {
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<int32_t> fill(offsets.begin(), offsets.end() - 1);
     for (size_t h = 0; h < edges.size(); ++h) {
+      control.spend(8);
       list[fill[edges[h]]++] = {edges[h ^ 1], couplings[h / 2]};
     }
   }
@@ -39,9 +42,11 @@ struct Adjacency {
 // gain[v]: by how much the energy falls when v flips, that is -2 s_v sum_w J_vw s_w.
 class Flipper {
  public:
-  Flipper(const Adjacency& graph, std::vector<int8_t>& spins) : graph_(graph), spins_(spins) {
+  Flipper(const Adjacency& graph, std::vector<int8_t>& spins, Control& control)
+      : graph_(graph), spins_(spins) {
     gain.assign(spins.size(), 0);
     for (size_t v = 0; v < spins.size(); ++v) {
+      control.spend(8);
       for (const Neighbour& w : graph.of(static_cast<int32_t>(v))) {
         gain[v] -= 2 * spins[v] * spins[w.to] * w.coupling;
       }
@@ -129,14 +134,17 @@ void improve_spins(int32_t num_spins, std::span<const int32_t> edges,
                    std::span<const double> couplings, std::vector<int8_t>& spins,
                    int64_t tabu_steps, uint64_t seed, Control& control) {
   if (static_cast<int32_t>(spins.size()) != num_spins) throw std::invalid_argument("spins");
-  const Adjacency graph(num_spins, edges, couplings);
-  Flipper flipper(graph, spins);
+  std::optional<Adjacency> graph;
+  std::optional<Flipper> made;
   // Any state will do when the time is over: single flips only lower the energy.
   try {
-    flipper.descend(control);
+    graph.emplace(num_spins, edges, couplings, control);
+    made.emplace(*graph, spins, control);
+    made->descend(control);
   } catch (const DeadlinePassed&) {
     return;
   }
+  Flipper& flipper = *made;
   if (num_spins < 3) return;
   std::vector<int8_t> best = spins;
   const int32_t polls = num_spins / 4096;  // a step looks at every spin

@@ -134,7 +134,9 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
   constexpr int32_t kTile = 512;
   const int32_t n = problem.num_vertices;
   Layout layout;
+  team.check(0);
   layout.graph = adjacency(n, problem.edges, team);
+  team.check(0);
   const Adjacency& graph = layout.graph;
   std::vector<uint8_t> odd(n, problem.perfect ? 1 : 0), is_boundary(n, 0);
   for (const int32_t v : problem.odd) {
@@ -147,8 +149,10 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
   }
   layout.boundary.assign(problem.boundary.begin(), problem.boundary.end());
   Tiles tiles = tile(graph, is_boundary, std::clamp(problem.range / 64, 1, kTile), team);
+  team.check(0);
   std::vector<int32_t> tile_of = tile_numbers(tiles, n, team);
   WeightedGraph between = graph_of_tiles(graph, tiles, tile_of, team);
+  team.check(0);
   const int32_t labels = label_components(graph, between, tile_of, team, layout.component);
   layout.bounded.assign(labels, 0);
   for (const int32_t v : problem.boundary) layout.bounded[layout.component[v]] = 1;
@@ -171,6 +175,7 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
     tile_of = tile_numbers(tiles, n, team);
     between = graph_of_tiles(graph, tiles, tile_of, team);
   }
+  team.check(0);
   layout.ranges = sort_into_ranges(tiles, std::move(between), problem.range, team);
   layout.order = std::move(tiles.order);
   layout.n = int32_t(layout.order.size());

@@ -18,10 +18,10 @@ void check_lengths(const TJoinProblem& problem) {
   }
 }
 
-// Whatever the deadline: without a layout there is no answer.
+// Whatever the deadline, unless the caller does without an answer.
 tjoin::Layout lay_out(const TJoinProblem& problem, Control& control) {
   Team team(problem.threads, control);
-  control.set_finishing(true);
+  control.set_finishing(!problem.give_up);
   tjoin::Layout layout = tjoin::lay_out(problem, team);
   control.set_finishing(false);
   return layout;

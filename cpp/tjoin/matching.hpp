@@ -36,6 +36,9 @@ struct TJoinProblem {
   // split depends on nothing else, so that the answer is the same for any number of them.
   int threads = 1;
   int32_t range = 1 << 17;
+  // Throws DeadlinePassed where the time left is too short for a layout, a search and an answer;
+  // otherwise these are made whatever the time.
+  bool give_up = false;
 };
 
 struct TJoinSolution;

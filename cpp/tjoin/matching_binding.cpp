@@ -20,14 +20,16 @@ struct Call {
   Progress progress;
   double seconds;
   int32_t threads;
+  bool give_up;
 };
 
 TJoinSolution run(const Call& call, const TJoinWeights& weights) {
   Control control = make_control(call.progress, call.seconds);
   nb::gil_scoped_release release;
-  return minimum_tjoin({call.num_vertices, flat(call.edges), &weights, flat(call.odd),
-                        flat(call.boundary), call.perfect, call.threads},
-                       call.start ? call.start->get() : nullptr, control);
+  TJoinProblem problem{call.num_vertices, flat(call.edges), &weights, flat(call.odd),
+                       flat(call.boundary), call.perfect, call.threads};
+  problem.give_up = call.give_up;
+  return minimum_tjoin(problem, call.start ? call.start->get() : nullptr, control);
 }
 
 TJoinWeights exact(const In1<int64_t>& weights) {
@@ -38,8 +40,9 @@ TJoinWeights exact(const In1<double>& weights) { return dyadic_weights(flat(weig
 template <typename Weight>
 TJoinSolution tjoin(int32_t num_vertices, In2<int32_t> edges, In1<Weight> weights, In1<int32_t> odd,
                     In1<int32_t> boundary, bool perfect, std::optional<State> start,
-                    Progress progress, double seconds, int32_t threads) {
-  return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads},
+                    Progress progress, double seconds, int32_t threads, bool give_up) {
+  return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads,
+              give_up},
              exact(weights));
 }
 
@@ -126,7 +129,8 @@ void bind_matching(nb::module_& m) {
     m.def(name, function, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("odd").noconvert(),
           nb::arg("boundary").noconvert(), nb::arg("perfect"), nb::arg("start").none(),
-          nb::arg("progress").none(), nb::arg("seconds"), nb::arg("threads"));
+          nb::arg("progress").none(), nb::arg("seconds"), nb::arg("threads"),
+          nb::arg("give_up"));
   };
   nb::class_<Solver>(m, "TJoinSolver", "Joins many sets of odd vertices on one graph.")
       .def("__init__", &make_solver<int64_t>, nb::arg("num_vertices"), nb::arg("edges").noconvert(),

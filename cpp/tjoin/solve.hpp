@@ -74,6 +74,7 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
     offset_ = total - *low;
     for (Int& x : weight) x += offset_;
   }
+  team.check(0);
   auto made = std::make_shared<Graph<Int>>();
   Graph<Int>& g = *made;
   g.n = layout_->n;
@@ -90,6 +91,7 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
       }
     }
   });
+  team.check(0);
   for (int32_t v = 0; v < g.n; ++v) g.offsets[v + 1] += g.offsets[v];
   g.offsets[g.n + 1] = g.offsets[g.n];
   g.arcs.resize(g.offsets[g.n]);
@@ -134,6 +136,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
                             TJoinSolution& out) {
   // What follows the search takes about as long as what came before it, twice.
   control.reserve(2.5);
+  if (cold && problem.give_up) control.poll_now();  // out of here, where there is too little left
   try {
     if (cold) {
       match_cold(store_, *graph_, layout_->ranges, problem.threads, control);
@@ -273,7 +276,7 @@ TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& 
   std::shared_ptr<TypedState<Int>> state;
   {
     Team team(problem.threads, control);
-    control.set_finishing(true);
+    control.set_finishing(!problem.give_up);
     state = std::make_shared<TypedState<Int>>(problem, std::move(layout), team);
     control.set_finishing(false);
   }

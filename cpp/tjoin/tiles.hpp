@@ -19,7 +19,8 @@ template <class Body>
 void in_parts(Team& team, size_t count, Body&& body) {
   const size_t parts = num_parts(count);
   if (parts == 1) return body(size_t(0), size_t(0), count);  // no threads for that
-  team.work(parts, [&](int, int p) {
+  team.work(parts, [&](int worker, int p) {
+    team.check(worker);
     body(size_t(p), count * size_t(p) / parts, count * size_t(p + 1) / parts);
   });
 }

@@ -34,6 +34,7 @@ __all__ = [
     "control",
     "processors",
     "readable",
+    "structure_control",
     "team",
     "use_clock",
     "use_threads",
@@ -62,6 +63,8 @@ SHARE = 0.5
 
 
 _clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
+
+_structure: ContextVar[Budget | None] = ContextVar("structure", default=None)
 
 
 @contextmanager
@@ -249,6 +252,25 @@ class Budget:
         """Return this budget without progress, for steps of a longer work that reports itself."""
         return replace(self, progress=False)
 
+    @contextmanager
+    def for_structure(self) -> Iterator[None]:
+        """Let kernels that find the structure of a graph look at this budget's clock.
+
+        Embeddings, faces and blocks are asked for in many places and remembered; they take no
+        budget of their own. Inside, they raise ``TimeoutError`` once the deadline has passed.
+
+        >>> from planaris.embed import Embedding
+        >>> with Budget(0.0).for_structure():
+        ...     Embedding.from_graph([(k, k + 1) for k in range(1000)], num_vertices=1001)
+        Traceback (most recent call last):
+        TimeoutError: time limit reached
+        """
+        token = _structure.set(self.quiet())
+        try:
+            yield
+        finally:
+            _structure.reset(token)
+
     # -- progress and errors -----------------------------------------------------------------
 
     @contextmanager
@@ -350,6 +372,16 @@ def team(budget: Budget | None) -> tuple[int, ProgressCallback | None, float]:
 
 def _default_threads() -> int:
     return _threads.get() or processors()
+
+
+def structure_control() -> tuple[ProgressCallback | None, float]:
+    """Return what kernels of structure take, as :func:`control`: see `Budget.for_structure`.
+
+    >>> with Budget(threads=1).for_structure():
+    ...     structure_control()
+    (None, inf)
+    """
+    return control(_structure.get())
 
 
 class _Poll:

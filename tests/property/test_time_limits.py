@@ -7,6 +7,7 @@ by a kernel, and then every time limit is over. So each deadline is tried the sa
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import planaris as pl
 from helpers.clocks import StepClock
+from helpers.trials import trials
 from planaris.budget import use_clock
 from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
 from planaris.models import IsingModel, MarkovRandomField
@@ -40,6 +42,7 @@ def models() -> dict[str, IsingModel | MarkovRandomField]:
         "ring": IsingModel(ring, rng.normal(size=6)),
         "ring with fields": IsingModel(ring, rng.normal(size=6), rng.normal(size=6)),
         "complete": IsingModel(five, rng.normal(size=10), rng.normal(size=5)),
+        "torus": IsingModel(pl.embed.torus_lattice(3, 3).edges, rng.normal(size=18)),
         "third order": MarkovRandomField([3, 2, 3, 2], three, log=True),
         "three labels": MarkovRandomField([3] * 4, pairs, log=True),
     }
@@ -52,14 +55,14 @@ def call(verb: str, model: IsingModel | MarkovRandomField, method: str, **option
 
 
 def num_looks(verb: str, model: Any, method: str) -> int:
-    with use_clock(StepClock(MOST_LOOKS)) as clock:
+    with use_clock(StepClock(MOST_LOOKS)) as clock, suppress(TimeLimitError):
         call(verb, model, method, time_limit=1.0, threads=1)
     return min(clock.looks, MOST_LOOKS)
 
 
 def some_of(looks: int) -> list[int]:
-    """Return all deadlines where there are few, the first ones and fifteen others elsewhere."""
-    if looks <= 100:
+    """Return all deadlines; of calls with more than 300 looks only some, unless slow."""
+    if looks <= trials(300, MOST_LOOKS):
         return list(range(1, looks + 1))
     return sorted({*range(1, 21), *np.linspace(21, looks, 15).astype(int).tolist()})
 

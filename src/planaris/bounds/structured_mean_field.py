@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from planaris.bounds.labels.mean_field import label_mean_field
-from planaris.bounds.mean_field_clusters import Core, make_core, planar_clusters, solve_alone
+from planaris.bounds.mean_field_clusters import (
+    Core,
+    Solved,
+    make_core,
+    planar_clusters,
+    solve_alone,
+)
+from planaris.bounds.out_of_time import crude_upper, out_of_time
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
 from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
-from planaris.subgraphs.bias_model import EPSILON, LOG2, as_bias_model
+from planaris.subgraphs.bias_model import EPSILON, as_bias_model
 from planaris.subgraphs.convex_combination import Callback
 from planaris.subgraphs.families import colour_classes, grow_clusters, lattice_shape
 from planaris.typing import FloatArray, LongArray
@@ -95,15 +102,17 @@ def mean_field(
         chosen = _as_clusters(model, clusters, width, budget)
     except TimeoutError:
         chosen = []
-    search = _Search(model, chosen, budget, callback)
-    for start in _starts(model, restarts, rng, budget):
-        search.climb(start, max_sweeps, tolerance)
-        if budget.expired():
-            break
-    total = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
-    upper = total + model.num_spins * LOG2
-    upper += 4 * EPSILON * (model.num_edges + model.num_spins + 1) * (upper + 1)
-    upper = math.nextafter(upper + model.offset, math.inf)
+    try:
+        search = _Search(model, chosen, budget, callback)
+        for start in _starts(model, restarts, rng, budget):
+            search.climb(start, max_sweeps, tolerance)
+            if budget.expired():
+                break
+    except TimeoutError:
+        search = None
+    if search is None or search.lower == -math.inf:
+        return out_of_time(model, "mean-field", time.monotonic() - started)
+    upper = crude_upper(model)
     return LogPartition.between(
         search.lower,
         max(upper, search.lower),
@@ -143,6 +152,8 @@ class _Search:
         self.means = np.zeros(model.num_spins)
         self.used = model.fields
         self.singles, self.clusters, self.members = self._split(large, label, inside)
+        budget.check()
+        self.sides = self._sides()
 
     def _split(
         self, large: list[LongArray], label: LongArray, inside: FloatArray
@@ -158,7 +169,8 @@ class _Search:
         cores = [make_core(model, *one, rim) for one in zip(large, edges, strict=True)]
         single = label >= len(large)
         between = single[model.edges[:, 0]] & single[model.edges[:, 1]]
-        classes = colour_classes(model.num_spins, model.edges[between])
+        self.budget.check()
+        classes = colour_classes(model.num_spins, model.edges[between], self.budget)
         return [members[single[members]] for members in classes], cores, edges
 
     def pairs(self) -> FloatArray:
@@ -169,21 +181,52 @@ class _Search:
             found[members] = core.pairs(self.used[core.spins])
         return np.asarray(found)
 
-    def outer_fields(self, means: FloatArray) -> FloatArray:
-        """Return every spin's field with the mean spins of other clusters."""
-        n = self.model.num_spins
-        u, v = self.between[:, 0], self.between[:, 1]
-        by = np.bincount(u, self.couplings * means[v], n) + np.bincount(
-            v, self.couplings * means[u], n
+    def _steps(self) -> list[tuple[LongArray, Callable[[FloatArray], Solved]]]:
+        """Return what is solved in turn: the spins, and their distribution in given fields."""
+        return [
+            *((spins, solve_alone) for spins in self.singles),
+            *((core.spins, core.solve) for core in self.clusters),
+        ]
+
+    def _sides(self) -> list[list[tuple[LongArray, LongArray, FloatArray]]]:
+        """Return for every step the edges that leave it, by their first and their second end.
+
+        Each is given by the place of that end in the step, the other end, and the coupling.
+        """
+        step_of = np.zeros(self.model.num_spins, dtype=np.int64)
+        place = np.zeros(self.model.num_spins, dtype=np.int64)
+        steps = self._steps()
+        for k, (spins, _) in enumerate(steps):
+            step_of[spins] = k
+            place[spins] = np.arange(len(spins))
+        sides: list[list[tuple[LongArray, LongArray, FloatArray]]] = [[] for _ in steps]
+        for here, there in (self.between.T, self.between.T[::-1]):
+            step = step_of[here]
+            order = np.argsort(step, kind="stable")
+            ends = np.searchsorted(step[order], np.arange(len(steps) + 1))
+            for k, side in enumerate(sides):
+                at = order[ends[k] : ends[k + 1]]
+                side.append((place[here[at]], there[at], self.couplings[at]))
+            self.budget.check()
+        return sides
+
+    def outer_fields(self, step: int, spins: LongArray, means: FloatArray) -> FloatArray:
+        """Return the fields of a step's spins with the mean spins of all others."""
+        first, second = (
+            np.bincount(at, couplings * means[other], len(spins))
+            for at, other, couplings in self.sides[step]
         )
-        return np.asarray(self.model.fields + by)
+        return np.asarray(self.model.fields[spins] + (first + second))
 
     def climb(self, means: FloatArray, max_sweeps: int, tolerance: float) -> None:
         """Sweep over all clusters until nothing is gained; record every bound."""
         means = means.copy()
         last = -math.inf
         for _ in range(max_sweeps + 1):
-            bound, error, means, used = self.sweep(means)
+            try:
+                bound, error, means, used = self.sweep(means)
+            except TimeoutError:
+                return
             if bound - error > self.lower:
                 self.lower, self.means, self.used = bound - error, means.copy(), used
             self.sweeps += 1
@@ -203,11 +246,10 @@ class _Search:
         model = self.model
         used = np.zeros(model.num_spins)
         logs = error = doubt = 0.0
-        steps = [*((spins, solve_alone) for spins in self.singles)]
-        steps += [(core.spins, core.solve) for core in self.clusters]
-        for spins, solve in steps:
-            fields = self.outer_fields(means)[spins]
+        for k, (spins, solve) in enumerate(self._steps()):
+            fields = self.outer_fields(k, spins, means)
             found = solve(fields)
+            self.budget.check()
             means[spins], used[spins] = found.means, fields
             logs, error, doubt = logs + found.log, error + found.error, max(doubt, found.doubt)
         u, v = self.between[:, 0], self.between[:, 1]

@@ -11,7 +11,7 @@ from planaris.embed.handles import embedding_with_handles
 from planaris.embed.short_faces import embedding_by_short_faces
 from planaris.embed.torus_drawing import embedding_on_torus
 from planaris.kernels.graph import biconnected_components
-from planaris.models.arrays import as_edges
+from planaris.models.arrays import as_edges, compact
 from planaris.typing import ArrayLike, IntArray
 
 STEPS = ((0, 1), (-1, 0), (-1, -1), (0, -1), (1, 0), (1, 1))
@@ -128,8 +128,8 @@ def _by_blocks(pairs: IntArray, num_vertices: int, limit: int) -> Embedding | No
             if chosen.any():
                 return None
             chosen = members
-    seen, rank = np.unique(pairs[chosen], return_inverse=True)
-    drawn = embedding_on_torus(rank.reshape(-1, 2), len(seen), max_handles=limit - 1)
+    seen, ends = compact(pairs[chosen], num_vertices)
+    drawn = embedding_on_torus(ends, len(seen), max_handles=limit - 1)
     if drawn is None:
         return None
     if chosen.all() and len(seen) == num_vertices:

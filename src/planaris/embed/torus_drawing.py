@@ -19,7 +19,7 @@ import numpy as np
 from planaris.embed.embedding import Embedding
 from planaris.embed.handles import put_back
 from planaris.kernels import graph as kernel
-from planaris.models.arrays import as_edges
+from planaris.models.arrays import as_edges, compact
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
 ROUNDS = 4
@@ -43,8 +43,8 @@ class _Core:
 
     def compact(self) -> tuple[int, IntArray]:
         """Return the number of vertices that have edges, and the edges between their ranks."""
-        seen, rank = np.unique(self.edges, return_inverse=True)
-        return len(seen), rank.reshape(-1, 2).astype(np.int32)
+        seen, ends = compact(self.edges, int(self.edges.max(initial=-1)) + 1)
+        return len(seen), ends
 
 
 def embedding_on_torus(

@@ -188,8 +188,13 @@ def solve_tjoin(
     perfect: bool,
     start: Any,
     budget: Budget,
+    give_up: bool = False,
 ) -> TJoinSolution:
-    """Return a lightest T-join, or the best one found within the budget."""
+    """Return a lightest T-join, or the best one found within the budget.
+
+    With ``give_up``, ``TimeoutError`` is raised where the budget leaves no time for a search;
+    otherwise what has to be done before and after it is done whatever the time.
+    """
     integral = weights.dtype == np.int64
     call = cast("Any", _core.minimum_tjoin_int if integral else _core.minimum_tjoin_float)
     found: TJoinSolution = call(
@@ -202,6 +207,7 @@ def solve_tjoin(
         start,
         *control(budget),
         budget.workers(),
+        give_up,
     )
     return found
 
@@ -215,14 +221,24 @@ def minimum_tjoin(
     *,
     start: TJoin | None,
     budget: Budget,
+    give_up: bool = False,
 ) -> TJoin:
     """Return a lightest T-join with its proof, or the best one found within the budget.
 
     :func:`planaris.matching.minimum_tjoin` is the same for arguments that are not checked yet.
+    ``give_up`` as for :func:`solve_tjoin`.
     """
     state = None if start is None else start.state
     found = solve_tjoin(
-        num_vertices, edges, weights, odd, boundary, perfect=False, start=state, budget=budget
+        num_vertices,
+        edges,
+        weights,
+        odd,
+        boundary,
+        perfect=False,
+        start=state,
+        budget=budget,
+        give_up=give_up,
     )
     if found.infeasible >= 0:
         raise odd_component_error(num_vertices, edges, odd, found.infeasible)
@@ -314,9 +330,13 @@ def descend_energy(
     fixed: BoolArray,
     start: Int8Array,
     *,
+    sweeps: int = 200,
     budget: Budget | None = None,
 ) -> Int8Array:
-    """Return spins after single flips, of those not fixed, that lower the energy."""
+    """Return spins after single flips, of those not fixed, that lower the energy.
+
+    Spins are tried in turn, at most ``sweeps`` times each.
+    """
     return _core.descend_energy(
-        edges, couplings, fields, fixed.astype("uint8"), start, *control(budget)
+        edges, couplings, fields, fixed.astype("uint8"), start, sweeps, *control(budget)
     )

@@ -53,10 +53,21 @@ def elimination_order(
     )
 
 
-def elimination_tree(arrays: FactorArrays, order: IntArray, max_bits: float = 62.0) -> TreeSize:
+def elimination_tree(
+    arrays: FactorArrays,
+    order: IntArray,
+    max_bits: float = 62.0,
+    *,
+    budget: Budget | None = None,
+) -> TreeSize:
     """Return the order as it will be used (a postorder) and the sizes of its tables."""
     tree = _core.elimination_tree(
-        arrays.cardinalities, arrays.scopes, arrays.scope_offsets, order, max_bits
+        arrays.cardinalities,
+        arrays.scopes,
+        arrays.scope_offsets,
+        order,
+        max_bits,
+        *control(budget),
     )
     return TreeSize(
         order=tree.order,

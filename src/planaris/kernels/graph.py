@@ -1,11 +1,15 @@
-"""Structure of graphs, compiled: components, blocks, planarity, rotation systems, faces."""
+"""Structure of graphs, compiled: components, blocks, planarity, rotation systems, faces.
+
+What takes no budget looks at the clock of the one that is set for structure
+(:meth:`planaris.budget.Budget.for_structure`).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from planaris import _core
-from planaris.budget import Budget, control
+from planaris.budget import Budget, control, structure_control
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
@@ -23,7 +27,9 @@ def biconnected_components(num_vertices: int, edges: IntArray) -> tuple[int, Int
     >>> count, block.tolist(), np.flatnonzero(articulation).tolist()
     (2, [1, 1, 1, 0], [2])
     """
-    count, block, articulation = _core.biconnected_components(num_vertices, edges)
+    count, block, articulation = _core.biconnected_components(
+        num_vertices, edges, *structure_control()
+    )
     return count, block, articulation.view(np.bool_)
 
 
@@ -48,19 +54,19 @@ def embed_drawing(
     pair holds two edges (crossing, overlap), an edge and a vertex (through-vertex), or two
     vertices (same-place).
     """
-    found = _core.embed_drawing(num_vertices, edges, positions)
+    found = _core.embed_drawing(num_vertices, edges, positions, *structure_control())
     at_fault = (found.first, found.second)
     return FLAWS[found.flaw], at_fault, found.rotation, found.offsets, found.outer
 
 
 def embed_planar(num_vertices: int, edges: IntArray) -> tuple[bool, IntArray, IntArray]:
     """Return (is planar, rotation, offsets) by the left-right test, in linear time."""
-    return _core.embed_planar(num_vertices, edges)
+    return _core.embed_planar(num_vertices, edges, *structure_control())
 
 
 def is_planar(num_vertices: int, edges: IntArray) -> bool:
     """Return whether a graph is planar, without embedding it."""
-    return _core.is_planar(num_vertices, edges)
+    return _core.is_planar(num_vertices, edges, *structure_control())
 
 
 def maximal_planar(
@@ -84,7 +90,7 @@ def embed_by_short_faces(
     num_vertices: int, edges: IntArray
 ) -> tuple[bool, IntArray, IntArray, IntArray]:
     """Return (found, rotation, offsets, left-out edges); faces are triangles and squares."""
-    found = _core.embed_by_short_faces(num_vertices, edges)
+    found = _core.embed_by_short_faces(num_vertices, edges, *structure_control())
     return found.found, found.rotation, found.offsets, found.left_out
 
 
@@ -98,7 +104,7 @@ def reduce_series_parallel(num_vertices: int, edges: IntArray) -> tuple[IntArray
     >>> len(core), int(group[0] == group[1])
     (6, 1)
     """
-    core = _core.reduce_series_parallel(num_vertices, edges)
+    core = _core.reduce_series_parallel(num_vertices, edges, *structure_control())
     return core.edges.reshape(-1, 2), core.group_of
 
 
@@ -106,13 +112,15 @@ def find_torus_classes(
     num_vertices: int, edges: IntArray, max_left_out: int, least_length: int
 ) -> tuple[int, IntArray, IntArray]:
     """Return (length of short cycles or 0, two integers per edge, edges left out)."""
-    found = _core.find_torus_classes(num_vertices, edges, max_left_out, least_length)
+    found = _core.find_torus_classes(
+        num_vertices, edges, max_left_out, least_length, *structure_control()
+    )
     return found.length, found.classes.reshape(-1, 2), found.left_out
 
 
 def find_kuratowski(num_vertices: int, edges: IntArray) -> tuple[str, IntArray]:
     """Return ("K5" or "K3,3", edges of a subdivision of it); no edges if the graph is planar."""
-    is_k5, found = _core.find_kuratowski(num_vertices, edges)
+    is_k5, found = _core.find_kuratowski(num_vertices, edges, *structure_control())
     return "K5" if is_k5 else "K3,3", found
 
 
@@ -120,7 +128,7 @@ def split_faces(
     edges: IntArray, rotation: IntArray, offsets: IntArray, max_length: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return (chords, rotation and offsets with them, a half-edge left of each given face)."""
-    split = _core.split_faces(edges, rotation, offsets, max_length)
+    split = _core.split_faces(edges, rotation, offsets, max_length, *structure_control())
     return split.chords, split.rotation, split.offsets, split.centre
 
 

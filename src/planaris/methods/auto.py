@@ -11,6 +11,7 @@ import numpy as np
 from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect
+from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
@@ -36,6 +37,7 @@ from planaris.reductions.parts import (
     split_model,
 )
 from planaris.relax.branching.label_search import LabelSearcher
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
@@ -92,7 +94,10 @@ def _ground_state(asked: Question) -> GroundState:
         if form is not None:
             return form.lift(_ground_state(replace(asked, model=form.model)))
         return _ground_state_of_labels(model, budget)
-    split = split_model(model, asked.embedding)
+    try:
+        split = split_model(model, asked.embedding, budget=budget)
+    except TimeoutError:
+        return trivial_ground_state(model, "auto", budget)
     found = [_ground_state_of_part(part, budget) for part in split.parts]
     return join_ground_states(split, found, budget)
 
@@ -158,7 +163,10 @@ def _ground_state_without_surface(part: Part, budget: Budget) -> GroundState:
         return replace(lifted, certificate=found.certificate)
     plan = fitting_elimination(model, "ground_state", budget)
     if plan is None or plan.seconds > QUICK_SECONDS:
-        surface = None if part.embedding is not None else surface_of_part(part)
+        surface = None
+        if part.embedding is None:
+            with suppress(TimeoutError):
+                surface = surface_of_part(part, budget)
         if surface is not None:
             on_surface = _on_surface(part, surface, budget)
             if on_surface.exact:
@@ -196,7 +204,10 @@ def _log_partition(asked: Question) -> LogPartition:
         plan = cheap_elimination(model, "log_partition", budget)
         if plan is not None:
             return _eliminate(model, plan, budget)
-    split = split_model(model, asked.embedding)
+    try:
+        split = split_model(model, asked.embedding, budget=budget)
+    except TimeoutError:
+        return out_of_time(model, "auto", budget.seconds())
     if len(split.parts) == 1 and split.parts[0].embedding is None:
         return _eliminate_or_enclose(model, budget)
     return log_partition_by_parts(split, budget)
@@ -303,7 +314,12 @@ def exact_marginals(asked: Question) -> Marginals:
         plan = cheap_elimination(model, "marginals", budget)
         if plan is not None:
             return treewidth.marginals(model, plan=plan, time_limit=budget)
-    return marginals_by_parts(split_model(model, asked.embedding), budget)
+    return marginals_by_parts(_required_split(asked), budget)
+
+
+def _required_split(asked: Question) -> Split:
+    with asked.budget.required("the parts of the model were not found"):
+        return split_model(asked.model, asked.embedding, budget=asked.budget)
 
 
 def only_exact_marginals(asked: Question) -> Marginals:
@@ -364,7 +380,7 @@ def _sample(asked: Question) -> Array:
     plan = None if asked.embedding is not None else cheap_elimination(model, "sample", budget)
     if plan is not None:
         return treewidth.sample(model, size, rng, plan=plan, time_limit=budget)
-    return samples_by_parts(split_model(model, asked.embedding), size, rng, budget)
+    return samples_by_parts(_required_split(asked), size, rng, budget)
 
 
 def samples_by_parts(split: Split, size: int, rng: np.random.Generator, budget: Budget) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,9 @@ from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.methods.registry import Method, Model, Question, Takes, Task, methods
 from planaris.models import MarkovRandomField
+from planaris.models.tables import alike
 from planaris.result import LogPartition, Marginals
+from planaris.typing import LongArray
 
 SHARE = 0.4
 """Of the time for an interval, spent on the ground state of a cold model."""
@@ -92,23 +93,37 @@ def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:
 
 def _factor_tables(mrf: MarkovRandomField, nodes: Any, pairs: Any) -> list[Any]:
     """Return a table per factor; independent variables have no tables of pairs."""
-    view, scopes = mrf.pairwise_view(), mrf.scopes.tolist()
-    factors = zip(
-        itertools.pairwise(mrf.scope_offsets.tolist()),
-        view.factor_edge.tolist(),
-        view.factor_swapped.tolist(),
-        strict=True,
-    )
-    tables = []
-    for (first, last), edge, swapped in factors:
-        if edge < 0:
-            table = np.asarray(nodes[scopes[first]]) if last > first else np.ones(())
-        elif pairs is None:
-            table = nodes[scopes[first]][:, None] * nodes[scopes[first + 1]]
-        else:
-            table = pairs[edge].T if swapped else pairs[edge]
-        tables.append(table)
+    view = mrf.pairwise_view()
+    tables: list[Any] = [np.ones(())] * mrf.num_factors
+    alone = np.flatnonzero((view.factor_edge < 0) & (np.diff(mrf.scope_offsets) > 0))
+    for f, v in zip(alone.tolist(), mrf.scopes[mrf.scope_offsets[alone]].tolist(), strict=True):
+        tables[f] = np.asarray(nodes[v])
+    joined = np.flatnonzero(view.factor_edge >= 0)
+    if pairs is None:
+        _fill_products(mrf, nodes, joined, tables)
+        return tables
+    edges, turned = view.factor_edge[joined].tolist(), view.factor_swapped[joined].tolist()
+    for f, edge, swapped in zip(joined.tolist(), edges, turned, strict=True):
+        tables[f] = pairs[edge].T if swapped else pairs[edge]
     return tables
+
+
+def _fill_products(
+    mrf: MarkovRandomField, nodes: Any, factors: LongArray, tables: list[Any]
+) -> None:
+    """Set the tables of factors of two variables to products of those of the variables."""
+    if not len(factors):
+        return
+    flat = np.concatenate([np.asarray(table) for table in nodes])
+    cards = mrf.cardinalities.astype(np.int64)
+    start = np.cumsum(cards) - cards
+    ends = mrf.scopes[mrf.scope_offsets[factors][:, None] + np.arange(2)]
+    for a, b, at in alike(cards[ends]):
+        left = flat[start[ends[at, 0]][:, None] + np.arange(a)]
+        right = flat[start[ends[at, 1]][:, None] + np.arange(b)]
+        products = left[:, :, None] * right[:, None, :]
+        for f, table in zip(factors[at].tolist(), products, strict=True):
+            tables[f] = table
 
 
 def _needs_pairs(model: Model, budget: Budget) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import treewidth
+from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget
 from planaris.errors import MethodError, NotPlanarError, PrecisionError
 from planaris.methods.registry import Method, Model, Question, Task
@@ -21,6 +22,7 @@ from planaris.reductions.parts import (
     join_marginals,
     join_samples,
 )
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.typing import FloatArray, Int8Array
 
@@ -43,26 +45,39 @@ def _correlations(part: Part, root: int, budget: Budget) -> FloatArray:
     return np.insert(found, root, 1.0)
 
 
+def _split(asked: Question) -> Split:
+    with asked.budget.required("no plane embedding was found"):
+        return all_planar(asked.model, asked.embedding, budget=asked.budget)
+
+
 def _ground_state(asked: Question) -> GroundState:
-    split, budget = all_planar(asked.model, asked.embedding), asked.budget
+    budget = asked.budget
+    try:
+        split = all_planar(asked.model, asked.embedding, budget=budget)
+    except TimeoutError:
+        return trivial_ground_state(asked.model, "planar", budget)
     found = [part.ground_state(budget) for part in split.parts]
     return join_ground_states(split, found, budget)
 
 
 def _log_partition(asked: Question) -> LogPartition:
-    split, budget = all_planar(asked.model, asked.embedding), asked.budget
+    budget = asked.budget
+    try:
+        split = all_planar(asked.model, asked.embedding, budget=budget)
+    except TimeoutError:
+        return out_of_time(asked.model, "planar", budget.seconds())
     found = [part.log_partition(budget) for part in split.parts]
     return join_log_partitions(split, found, budget)
 
 
 def _marginals(asked: Question) -> Marginals:
-    split, budget = all_planar(asked.model, asked.embedding), asked.budget
+    split, budget = _split(asked), asked.budget
     found = [part.marginals(budget) for part in split.parts]
     return join_marginals(split, found, correlations_from_bias, budget)
 
 
 def _sample(asked: Question) -> Int8Array:
-    split, size, rng = all_planar(asked.model, asked.embedding), asked.num_samples, asked.rng
+    split, size, rng = _split(asked), asked.num_samples, asked.rng
     assert rng is not None, "the verb makes one"
     found = [part.sample(size, rng, asked.budget) for part in split.parts]
     return join_samples(split, found, size, rng)

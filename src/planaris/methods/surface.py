@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planaris.budget import Budget
+from planaris.budget import UNLIMITED, Budget
 from planaris.embed import (
     Embedding,
     embedding_by_short_faces,
@@ -21,6 +21,7 @@ from planaris.models.base import once_per_model
 from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.parts import Part, join_ground_states, split_model
 from planaris.relax import surface_ground_state
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, LogPartition
 from planaris.typing import Array, FloatArray
 
@@ -64,8 +65,10 @@ def _with_handles(model: IsingModel, max_handles: int) -> Embedding | None:
         return None
 
 
-def surface_of_part(part: Part) -> Embedding | None:
+def surface_of_part(part: Part, budget: Budget = UNLIMITED) -> Embedding | None:
     """Return an embedding of a part of low genus, or None where none was found.
+
+    ``TimeoutError`` is raised once the time is over.
 
     >>> model = IsingModel([(u, v) for u in range(5) for v in range(u)], 1.0)
     >>> found = surface_of_part(split_model(model).parts[0])
@@ -76,12 +79,17 @@ def surface_of_part(part: Part) -> Embedding | None:
         return part.embedding
     if part.bias >= 0 and np.count_nonzero(part.model.edges == part.bias) > MAX_FIELDS:
         return None
-    return _with_handles(part.model, MAX_HANDLES)
+    with budget.for_structure():
+        return _with_handles(part.model, MAX_HANDLES)
 
 
 def _ground_state(asked: Question) -> GroundState:
-    split = split_model(asked.model, asked.embedding)
-    surfaces = [(part, surface_of_part(part)) for part in split.parts]
+    budget = asked.budget
+    try:
+        split = split_model(asked.model, asked.embedding, budget=budget)
+        surfaces = [(part, surface_of_part(part, budget)) for part in split.parts]
+    except TimeoutError:
+        return trivial_ground_state(asked.model, "surface", budget)
     refused = next((part for part, surface in surfaces if surface is None), None)
     if refused is not None:
         msg = (
@@ -91,11 +99,11 @@ def _ground_state(asked: Question) -> GroundState:
         )
         raise TooLargeError(msg)
     found = [
-        surface_ground_state(part.model, surface, time_limit=asked.budget)
+        surface_ground_state(part.model, surface, time_limit=budget)
         for part, surface in surfaces
         if surface is not None
     ]
-    return join_ground_states(split, found, asked.budget)
+    return join_ground_states(split, found, budget)
 
 
 def _fits(model: Model, budget: Budget) -> str | None:

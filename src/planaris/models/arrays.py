@@ -381,3 +381,16 @@ def image_grid(
         flat.append(np.broadcast_to(given, shape).ravel())
     y, x = np.divmod(np.arange(h.size), max(columns, 1))
     return h.ravel(), edges, np.concatenate(flat), np.column_stack([x, -y])
+
+
+def compact(edges: IntArray, num_vertices: int) -> tuple[IntArray, IntArray]:
+    """Return the vertices that have edges, ascending, and the edges between their ranks.
+
+    >>> vertices, ranks = compact(np.array([(7, 2), (2, 5)], dtype=np.int32), 9)
+    >>> vertices.tolist(), ranks.tolist()
+    ([2, 5, 7], [[2, 0], [0, 1]])
+    """
+    seen = np.zeros(num_vertices, dtype=bool)
+    seen[edges] = True
+    rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(seen).astype(np.int32), rank[edges]

@@ -26,7 +26,13 @@ from planaris.models.arrays import (
     number_labels,
     qubo_terms,
 )
-from planaris.models.base import ScaledModel, energy_tolerance, exact_sum, exact_sums
+from planaris.models.base import (
+    ScaledModel,
+    energy_tolerance,
+    exact_sum,
+    exact_sums,
+    once_per_model,
+)
 from planaris.notebook import facts_html, graph_svg
 from planaris.show import many
 from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
@@ -356,8 +362,7 @@ class IsingModel(ScaledModel):
 
         See :func:`planaris.models.base.energy_tolerance`.
         """
-        fields = self.fields if self.has_fields else self.fields[:0]
-        return energy_tolerance(np.abs(np.concatenate([self.couplings, fields])))
+        return _energy_tolerance(self)
 
     @property
     def has_one_energy(self) -> bool:
@@ -481,3 +486,9 @@ class IsingModel(ScaledModel):
         fields = many(with_fields, "field") if with_fields else "no fields"
         size = f"{many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')}"
         return f"IsingModel({size}, {fields})"
+
+
+@once_per_model
+def _energy_tolerance(model: IsingModel) -> float:
+    fields = model.fields if model.has_fields else model.fields[:0]
+    return energy_tolerance(np.abs(np.concatenate([model.couplings, fields])))

@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
-from planaris.models.base import exact_sum, exact_sums
+from planaris.models.base import exact_sum, exact_sums, once_per_model
 from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ class PairwiseView:
         return self.edge_logs[self.edge_offsets[edge] : self.edge_offsets[edge + 1]].reshape(shape)
 
 
+@once_per_model
 def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     """Merge the factors of a pairwise model into one table per variable and per edge.
 
@@ -251,8 +252,9 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     arity, first = np.diff(mrf.scope_offsets), mrf.scope_offsets[:-1]
     lone, pair = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
     ends = mrf.scopes[first[pair][:, None] + [0, 1]].astype(np.int64)
-    edges, edge_of_pair = _number_edges(np.sort(ends, axis=1))
-    edge_sizes = cards[edges].prod(1)
+    u, v = ends.T
+    edges, edge_of_pair = _number_edges(np.column_stack([np.minimum(u, v), np.maximum(u, v)]))
+    edge_sizes = cards[edges[:, 0]] * cards[edges[:, 1]]
     node_offsets = np.concatenate([[0], np.cumsum(cards)])
     edge_offsets = np.concatenate([[0], np.cumsum(edge_sizes)])
 
@@ -271,7 +273,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     factor_edge[pair] = edge_of_pair
     factor_swapped = np.zeros(mrf.num_factors, dtype=bool)
     factor_swapped[pair] = swapped
-    return PairwiseView(
+    view = PairwiseView(
         cardinalities=mrf.cardinalities,
         node_logs=nodes,
         node_offsets=node_offsets,
@@ -282,6 +284,10 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
         factor_edge=factor_edge,
         factor_swapped=factor_swapped,
     )
+    for array in vars(view).values():
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)  # every caller has the same one
+    return view
 
 
 def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
@@ -313,3 +319,14 @@ def _number_edges(pairs: LongArray) -> tuple[LongArray, LongArray]:
     number = np.empty(len(first), dtype=np.int64)
     number[order] = np.arange(len(first))
     return pairs[first[order]], number[group]
+
+
+def alike(shapes: LongArray) -> list[tuple[int, int, LongArray]]:
+    """Return the different rows of two numbers, ascending, each with the places that have it.
+
+    >>> [(a, b, rows.tolist()) for a, b, rows in alike(np.array([(3, 2), (2, 2), (3, 2)]))]
+    [(2, 2, [1]), (3, 2, [0, 2])]
+    """
+    width = int(shapes.max(initial=0)) + 1
+    key = shapes[:, 0] * width + shapes[:, 1]
+    return [(*divmod(k, width), np.flatnonzero(key == k)) for k in np.unique(key).tolist()]

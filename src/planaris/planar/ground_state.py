@@ -108,20 +108,28 @@ def ground_state(
     started = perf_counter()
     embedding = embed(model) if embedding is None else embedding
     embedded = perf_counter()
-    with budget.watch("matching") as watched:
-        tjoin = least_unsatisfied(
-            embedding,
-            model.couplings,
-            start=None if start is None else start.tjoin,
-            time_limit=watched,
-        )
+    try:
+        with budget.watch("matching") as watched:
+            tjoin = least_unsatisfied(
+                embedding,
+                model.couplings,
+                start=None if start is None else start.tjoin,
+                time_limit=watched,
+            )
+    except TimeoutError:
+        return _late(model, embedding, budget)
     differ = model.couplings < 0
     differ[tjoin.join] ^= True
     spins, conflict = spins_from_disagreements(model.num_spins, model.edges, differ)
+    lower = math.inf  # no lower than its energy
+    if conflict >= 0 or not tjoin.exact:
+        nothing = np.zeros(model.num_spins, dtype=bool)
+        spins = descend_energy(model.edges, model.couplings, model.fields, nothing, spins)
+        lower = _lower_bound(model, tjoin)
     result = GroundState.of(
         model,
         spins,
-        math.inf,  # no lower than its energy, unless something below says so
+        lower,
         method="planar",
         seconds=perf_counter() - started,
         stats={
@@ -131,23 +139,37 @@ def ground_state(
         },
         certificate=PlanarCertificate(embedding, tjoin),
     )
-    if conflict >= 0:
-        return _bounded(model, embedding, tjoin, result)
-    return result if tjoin.exact else _improved(model, tjoin, result)
+    return result if conflict < 0 else _bounded(model, embedding, tjoin, result)
 
 
-def _improved(model: IsingModel, tjoin: TJoin, found: GroundState) -> GroundState:
-    """Flip single spins while that helps, and state what the T-join proves."""
+def _late(model: IsingModel, embedding: Embedding, budget: Budget) -> GroundState:
+    """Return what holds without a T-join: a state, and a bound that satisfies all couplings."""
     nothing = np.zeros(model.num_spins, dtype=bool)
-    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, found.spins)
-    return found.restated(model, spins, _lower_bound(model, tjoin))
+    start = np.ones(model.num_spins, dtype=np.int8)
+    spins = descend_energy(model.edges, model.couplings, model.fields, nothing, start, sweeps=2)
+    lower = exact_sum(np.concatenate([-np.abs(model.couplings), [-model.offset]]))
+    return GroundState.of(
+        model,
+        spins,
+        math.nextafter(lower, -math.inf),
+        method="planar",
+        status="time_limit",
+        seconds=budget.seconds(),
+        certificate=PlanarCertificate(embedding, _no_tjoin()),
+    )
+
+
+def _no_tjoin() -> TJoin:
+    """Return what is known of a T-join before any search: it weighs no less than nothing."""
+    none = np.zeros(0, dtype=np.int32)
+    packing = CutPacking(none, none, none, none, np.zeros(0, dtype=np.int64), 0)
+    return TJoin(none, math.inf, 0, 0, 0.0, exact=False, certificate=packing)
 
 
 def _bounded(
     model: IsingModel, embedding: Embedding, tjoin: TJoin, found: GroundState
 ) -> GroundState:
     """Return what holds on a surface where the least unsatisfied edges are no state."""
-    found = _improved(model, tjoin, found)
     certain = _certain_edges(model, embedding.dual_edges, tjoin, found.energy)
     spins = _certain_spins(model, certain)
     return replace(found, certain=spins, stats={**found.stats, "certain_edges": certain})
@@ -191,7 +213,8 @@ def least_unsatisfied(
     """Return edges of least total ``|J|`` that are unsatisfied consistently on every face.
 
     ``start`` is an earlier answer on the same embedding, for a warm start. After ``time_limit``
-    seconds the edges are consistent, but only proved to be least up to ``TJoin.lower``.
+    seconds the edges are consistent, but only proved to be least up to ``TJoin.lower``; where that
+    leaves no time for a search, ``TimeoutError`` is raised.
     """
     outer = embedding.outer_faces
     absorbing = outer[outer >= 0]
@@ -205,6 +228,7 @@ def least_unsatisfied(
         absorbing,
         start=start,
         budget=Budget.of(time_limit),
+        give_up=True,
     )
 
 

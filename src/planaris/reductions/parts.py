@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from planaris import planar
-from planaris.budget import Budget
+from planaris.budget import UNLIMITED, Budget
 from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding, periodic_lattice
 from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.cuts import spins_from_disagreements
@@ -30,6 +30,7 @@ from planaris.models import (
     bias2fields,
     fields2bias,
 )
+from planaris.models.arrays import compact
 from planaris.models.base import memo_of, once_per_model
 from planaris.models.convert import WithoutBias
 from planaris.planar import Plan
@@ -158,11 +159,14 @@ class Split:
         return found[0] if self.inverse is None else found[0].without_bias()
 
 
-def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
+def split_model(
+    model: IsingModel, embedding: Embedding | None = None, *, budget: Budget = UNLIMITED
+) -> Split:
     """Join fields to a bias spin and split off the non-planar biconnected components.
 
     All planar biconnected components make up the first part, if there are any; a model with
     a given embedding is one part, and so is a periodic lattice, which gets one of genus one.
+    ``TimeoutError`` is raised once the time is over.
 
     >>> k5 = [(u, v) for u in range(5) for v in range(u)]
     >>> model = IsingModel([*k5, (4, 5), (5, 6)], 1.0)
@@ -170,7 +174,8 @@ def split_model(model: IsingModel, embedding: Embedding | None = None) -> Split:
     [{'spins': 3, 'edges': 2, 'planar': True}, {'spins': 5, 'edges': 10, 'planar': False}]
     """
     if embedding is None:
-        return _split(model)
+        with budget.for_structure():
+            return _split(model)
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
     _check_fits(embedding, bare)
     return Split(model, bare, inverse, [_whole(bare, embedding)])
@@ -207,15 +212,20 @@ def share_structure(
     return scaled
 
 
-def all_planar(model: IsingModel, embedding: Embedding | None = None) -> Split:
+def all_planar(
+    model: IsingModel, embedding: Embedding | None = None, *, budget: Budget = UNLIMITED
+) -> Split:
     """Split a model and refuse it, with a Kuratowski subgraph, unless all of it is planar.
+
+    ``TimeoutError`` is raised once the time is over.
 
     >>> len(all_planar(IsingModel([(0, 1), (1, 2), (2, 0)], 1.0)).parts)
     1
     """
-    split = split_model(model, embedding)
+    split = split_model(model, embedding, budget=budget)
     if embedding is None and not all(part.is_plane for part in split.parts):
-        join_bias_spin(model)  # raises
+        with budget.for_structure():
+            join_bias_spin(model)  # raises
     return split
 
 
@@ -251,8 +261,8 @@ def _whole(model: IsingModel, embedding: Embedding) -> Part:
 def _restrict(
     model: IsingModel, members: LongArray, bias: int, positions: FloatArray | None
 ) -> Part:
-    spins, renumbered = np.unique(model.edges[members], return_inverse=True)
-    part = IsingModel(renumbered.reshape(-1, 2), model.couplings[members], num_spins=len(spins))
+    spins, edges = compact(model.edges[members], model.num_spins)
+    part = IsingModel(edges, model.couplings[members], num_spins=len(spins))
     at = np.flatnonzero(spins == bias)
     return Part(
         part,

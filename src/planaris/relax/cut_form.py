@@ -21,12 +21,15 @@ from planaris.kernels.relaxations import (
     round_disagreements,
 )
 from planaris.models import IsingModel, fields2bias
-from planaris.models.base import exact_sum
+from planaris.models.base import exact_sum, once_per_model
 from planaris.result import GroundState
 from planaris.typing import FloatArray, Int8Array, IntArray
 
 UNIT = 2.0**-53
 """Unit roundoff of double precision."""
+
+FIRST = 64
+"""Couplings that are looked at first, to see whether they are multiples of a unit."""
 
 ROUNDING = 1e-12
 """What solvers may lose of sums of couplings, relative to all of them."""
@@ -207,10 +210,13 @@ class CutForm:
 
 def with_bias_spin(model: IsingModel) -> tuple[IntArray, FloatArray]:
     """Return edges and couplings with the fields as couplings to spin ``num_spins``."""
+    if not model.has_fields:
+        return model.edges, model.couplings
     bare, _ = fields2bias(model)
     return bare.edges, bare.couplings
 
 
+@once_per_model
 def energy_quantum(model: IsingModel) -> float:
     """Return a number of which all energy differences are multiples, or zero.
 
@@ -225,9 +231,8 @@ def energy_quantum(model: IsingModel) -> float:
     scale = 2.0 ** min(0, math.frexp(largest)[1] - 40)
     for power in range(0, -12, -1):
         unit = max(2.0**power, scale)
-        whole = couplings / unit
-        if np.all(whole == np.rint(whole)) and largest / unit < 2.0**40:
-            numbers = np.rint(whole).astype(np.int64)
+        if largest / unit < 2.0**40 and _whole(couplings[:FIRST], unit) and _whole(couplings, unit):
+            numbers = np.rint(couplings / unit).astype(np.int64)
             common = int(np.gcd.reduce(np.abs(numbers)))
             sums = np.zeros(model.num_spins + 1, dtype=np.int64)
             np.add.at(sums, edges[:, 0], numbers)
@@ -235,6 +240,12 @@ def energy_quantum(model: IsingModel) -> float:
             step = int(np.gcd.reduce(np.concatenate([[2 * common], np.abs(sums)])))
             return 2.0 * unit * step
     return 0.0
+
+
+def _whole(values: FloatArray, unit: float) -> bool:
+    """Return True if all numbers are multiples of a unit."""
+    whole = values / unit
+    return bool(np.all(whole == np.rint(whole)))
 
 
 def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:

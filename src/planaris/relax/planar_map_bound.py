@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from planaris import planar, treewidth
 from planaris.budget import Budget, TimeLimit
-from planaris.errors import MethodError, NotPlanarError
+from planaris.embed import Embedding
+from planaris.errors import MethodError
 from planaris.kernels.graph import is_planar
 from planaris.models import IsingModel
+from planaris.models.arrays import compact
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.planar_messages import exchange_messages
 from planaris.result import GroundState, SplitProof
@@ -85,7 +88,8 @@ def map_bound(
         return GroundState.of(model, spins, energy, method="map-bound")
     half = budget.share(0.6)
     try:
-        family = _whole_if_planar(bare) if subgraphs == "auto" else []
+        with budget.for_structure():
+            family = _whole_if_planar(bare) if subgraphs == "auto" else []
         family = family or planar_subgraphs(bare, subgraphs, rng, budget=half)
         family = [members for members in family if len(members)]
     except TimeoutError:  # the sizes of all couplings are all that can be said
@@ -134,7 +138,7 @@ class _Master:
         self.columns: list[list[FloatArray]] = [[] for _ in family]
         self.states: list[Int8Array] = []
         self.best, self.value = math.inf, -math.inf
-        self.plans = [_state_solver(bare, s) for s in family]
+        self.plans = [_state_solver(bare, s, budget) for s in family]
         # One state of the whole model, in every mixture, makes the master feasible.
         start = np.ones(bare.num_spins, dtype=np.int8)
         self.add_state(_improved(bare, start, budget.share(0.1)))
@@ -202,7 +206,11 @@ class _Master:
             if self.budget.expired():
                 total += float(np.abs(self.split[r]).sum()) * (1 + 1e-12)
                 continue
-            value, moments, spins, proofs[r] = solve(self.split[r])
+            try:
+                value, moments, spins, proofs[r] = solve(self.split[r])
+            except TimeoutError:
+                total += float(np.abs(self.split[r]).sum()) * (1 + 1e-12)
+                continue
             total += value
             self.columns[r].append(moments)
             self.states.append(spins)
@@ -291,18 +299,22 @@ class _Master:
         return [part + miss[s] for part, s in zip(split, self.family, strict=True)]
 
 
-def _state_solver(bare: BiasModel, members: LongArray) -> Any:
+def _state_solver(bare: BiasModel, members: LongArray, budget: Budget) -> Any:
     """Return a function from couplings to (largest weight, s_u s_v of a best state, it, proof)."""
-    ends = bare.edges[members]
-    spins, renumbered = np.unique(ends, return_inverse=True)
-    edges = renumbered.reshape(-1, 2).astype(np.int32)
+    spins, edges = compact(bare.edges[members], bare.num_spins)
+
+    @cache
+    def plane() -> Embedding | None:
+        with budget.for_structure():
+            return Embedding.if_planar(edges, num_vertices=len(spins))
 
     def solve(couplings: FloatArray) -> tuple[float, FloatArray, Int8Array, Any]:
         part = IsingModel(edges, couplings, num_spins=len(spins))
-        try:
-            found = planar.ground_state(part)
-        except NotPlanarError:
+        embedding = plane()
+        if embedding is None:
             found = treewidth.ground_state(part)
+        else:
+            found = planar.ground_state(part, embedding=embedding, time_limit=budget.quiet())
         full = np.ones(bare.num_spins, dtype=np.int8)
         full[spins] = found.spins
         s = found.spins.astype(np.float64)

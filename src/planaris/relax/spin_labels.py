@@ -56,7 +56,10 @@ class SpinLabels:
         field_of = cut.edges[at_held].sum(1) - held
         nodes = np.zeros((len(others), 2))
         nodes[place[field_of]] = np.outer(cut.couplings[at_held], [1.0, -1.0])
-        edges = np.sort(place[cut.edges[~at_held]], axis=1).astype(np.int32)
+        budget.check()
+        u, v = place[cut.edges[~at_held]].astype(np.int32).T
+        edges = np.column_stack([np.minimum(u, v), np.maximum(u, v)])
+        budget.check()
         tables = np.outer(cut.couplings[~at_held], [-1.0, 1.0, 1.0, -1.0])
         cards = np.full(len(others), 2, dtype=np.int32)
         return others, cards, nodes.ravel(), np.ascontiguousarray(edges), tables.ravel()

@@ -407,8 +407,10 @@ def neighbours(num_spins: int, edges: IntArray) -> tuple[IntArray, LongArray]:
     return heads[order], np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
 
 
-def colour_classes(num_spins: int, edges: IntArray) -> list[LongArray]:
+def colour_classes(num_spins: int, edges: IntArray, budget: Budget = UNLIMITED) -> list[LongArray]:
     """Partition the spins into sets without edges among them: two where two are enough.
+
+    ``TimeoutError`` when the time is over before.
 
     >>> square = np.array([(0, 1), (1, 2), (2, 3), (0, 3)], dtype=np.int32)
     >>> [c.tolist() for c in colour_classes(4, square)]
@@ -423,9 +425,12 @@ def colour_classes(num_spins: int, edges: IntArray) -> list[LongArray]:
     classes, left = [], np.ones(n, dtype=bool)
     rng = np.random.default_rng(0)
     while left.any():
+        budget.check()
         chosen = _independent(n, u, v, left, rng)
         classes.append(np.flatnonzero(chosen))
         left &= ~chosen
+        among = left[u] & left[v]
+        u, v = u[among], v[among]
     return classes
 
 

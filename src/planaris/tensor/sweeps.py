@@ -21,6 +21,9 @@ DENSE = 300
 MOST_SPECTRAL = 5000
 """Most variables of a graph that is drawn by eigenvectors."""
 
+SPECTRAL_SECONDS = 4e-5
+"""Per variable, for the eigenvectors of a graph."""
+
 THIN = 16
 """Lattices that are so many times longer than wide are swept along their longer side only."""
 
@@ -81,6 +84,7 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
     ('grid', 4, 7)
     """
     n, edges = network.num_variables, network.arrays.edges
+    budget.check()
     lattice = Lattice.of(n, edges)
     if lattice is not None:
         return lattice.sweep(network, budget)
@@ -94,7 +98,7 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
         drawing = model.positions.T.astype(np.float64)
         sweeps += _of_drawing(network, drawing, "drawing", budget)
     budget.check()
-    if n <= MOST_SPECTRAL:
+    if n <= MOST_SPECTRAL and SPECTRAL_SECONDS * n < budget.remaining():
         sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral", budget)
     return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
 
@@ -126,7 +130,8 @@ class Lattice:
         shape = grid_shape(num_variables, edges)
         if shape is not None:
             return cls(shape, (False, False))
-        steps = np.unique(np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])) if len(edges) else ()
+        apart = np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])
+        steps = np.flatnonzero(np.bincount(apart))
         if len(steps) > 4:
             return None
         for columns in sorted({int(x) for step in steps for x in (step, step + 1)}):
@@ -188,7 +193,7 @@ def grid_shape(num_variables: int, edges: IntArray) -> tuple[int, int] | None:
     if not len(edges):
         return (num_variables, 1) if num_variables else None
     steps = np.abs(edges[:, 0].astype(np.int64) - edges[:, 1])
-    kinds = np.unique(steps)
+    kinds = np.flatnonzero(np.bincount(steps))
     if len(kinds) == 1 and kinds[0] == 1:
         return (1, num_variables)
     columns = int(kinds[-1])

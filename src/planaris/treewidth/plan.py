@@ -168,7 +168,7 @@ def _find_plan(
     if kind != "frontier":
         arrays = to_factor_arrays(model)
         first = order if order is not None else _quick_order(arrays, budget)
-        plans.append(_plan_clusters(arrays, task, first))
+        plans.append(_plan_clusters(arrays, task, first, budget))
     if kind != "clusters" and (not plans or _worth_a_frontier(plans[0])):
         plans += _plan_frontier(model, task, order, budget)
     if not plans:
@@ -184,7 +184,9 @@ def _find_plan(
     # A search is worth a fraction of the work it may save.
     seconds = search_seconds if best.bytes > limit else min(search_seconds, 0.3 * best.seconds)
     found = _search_order(plans[0].arrays, plans[0], budget.share(0.5).within(seconds))
-    return best if found is None else _cheapest([*plans, _plan_clusters(*found)], limit, sharp)
+    if found is None:
+        return best
+    return _cheapest([*plans, _plan_clusters(*found, budget)], limit, sharp)
 
 
 def _cheapest(plans: list[EliminationPlan], limit: int, sharp: bool = False) -> EliminationPlan:
@@ -210,7 +212,7 @@ def wide_plan(
         return None
     if plan.kind != "clusters":
         first = _quick_order(plan.arrays, budget)
-        plan = _plan_clusters(plan.arrays, "ground_state", first)
+        plan = _plan_clusters(plan.arrays, "ground_state", first, budget)
     slow = 4 * plan.seconds > min(WIDE_SECONDS, budget.remaining())
     fits = plan.complete and 2 * plan.bytes <= budget.bytes() and (always or not slow)
     return plan if fits else None
@@ -231,9 +233,11 @@ def _worth_a_frontier(clusters: EliminationPlan) -> bool:
 # -- one table per variable -----------------------------------------------------------------
 
 
-def _plan_clusters(arrays: FactorArrays, task: Task, order: IntArray) -> EliminationPlan:
+def _plan_clusters(
+    arrays: FactorArrays, task: Task, order: IntArray, budget: Budget
+) -> EliminationPlan:
     try:
-        size = elimination.elimination_tree(arrays, order, MAX_BITS)
+        size = elimination.elimination_tree(arrays, order, MAX_BITS, budget=budget.quiet())
     except ValueError:  # the kernel's word for a table above 2^MAX_BITS entries
         return EliminationPlan(
             order,
@@ -277,7 +281,9 @@ def _quick_order(arrays: FactorArrays, budget: Budget) -> IntArray:
         return best  # a tree, or next to nothing to gain
     try:
         rows = np.arange(n, dtype=np.int32)
-        size = elimination.elimination_tree(arrays, rows, min(bits, MAX_BITS))
+        size = elimination.elimination_tree(
+            arrays, rows, min(bits, MAX_BITS), budget=budget.quiet()
+        )
     except ValueError:  # wider than what we have
         return best
     return rows if bits > MAX_BITS or size.total_entries < entries else best

@@ -161,8 +161,7 @@ def wait_for_file(params):
     gate = Path(params["gate"])
     with (gate / "workers").open("a") as file:
         file.write(f"{os.getpid()}\n")
-    while not (gate / "go").exists():
-        pass
+    wait_until((gate / "go").exists)
     return {"name": params["name"]}
 
 
@@ -176,6 +175,7 @@ def test_a_cluster_survives_a_lost_worker(tmp_path):
         threads_per_worker=1,
         processes=True,
         dashboard_address=":0",
+        memory_limit=0,
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as cluster:
         taken: list[int] = []
@@ -208,7 +208,11 @@ def test_models_are_solved_on_a_cluster():
     from distributed import LocalCluster
 
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        memory_limit=0,
     ) as c:
         rows = pl.solve_many(glasses(12), "log_partition", cluster=c.scheduler_address)
     alone = pl.solve_many(glasses(12), "log_partition", jobs=1)

@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -137,7 +139,8 @@ def cluster(tmp_path):
         scheduler = start("scheduler", *options)
         wait_until(lambda: address(told) is not None, scheduler)
         for _ in range(workers):
-            start("worker", address(told), "--nthreads", "1", "--no-nanny")
+            options = ("--nthreads", "1", "--no-nanny", "--memory-limit", "0")
+            start("worker", address(told), *options)
         return scheduler, address(told)
 
     with running:
@@ -229,23 +232,34 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(tmp_path, monkeypatch):
     monkeypatch.setenv("TOY_TRIALS", "30")
     monkeypatch.setenv("TOY_FOLDER", str(folder))
     gate = close_gate(folder, 20)  # the last trials wait for the kill
-    killed = []
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
+    ended = threading.Event()
+    store = Store(tmp_path / "cluster")
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=0,  # whatever else runs on the machine
+        ) as cluster,
+        ThreadPoolExecutor(1) as pool,
+    ):
         one = cluster.workers[0].pid
 
-        def kill_one(progress):
-            if not killed and one in {process for _, process in runs(folder)}:
-                os.kill(one, signal.SIGKILL)
-                killed.append(progress.done)
-                gate.unlink()
+        def kill_one() -> bool:
+            # By itself: where one worker is slow to start, all trials may wait, and none reports.
+            wait_until(lambda: ended.is_set() or one in {process for _, process in runs(folder)})
+            early = not ended.is_set()
+            os.kill(one, signal.SIGKILL)
+            gate.unlink()
+            return early
 
-        store = Store(tmp_path / "cluster")
-        outcome = run_figure(
-            FIGURE, SETTINGS, store, scheduler=cluster.scheduler_address, report=kill_one
-        )
-    assert killed
+        killed = pool.submit(kill_one)
+        try:
+            outcome = run_figure(FIGURE, SETTINGS, store, scheduler=cluster.scheduler_address)
+        finally:
+            ended.set()
+        assert killed.result()
     assert len({process for _, process in runs(folder)}) >= 2
     assert (outcome.run, outcome.failures) == (30, [])
     run_figure(FIGURE, SETTINGS, Store(tmp_path / "serial"))

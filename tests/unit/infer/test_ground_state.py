@@ -82,7 +82,8 @@ def test_unknown_method_lists_the_known_ones():
 
 
 def test_brute_force_refuses_before_it_allocates():
-    with pytest.raises(TooLargeError, match="at most 24 spins"):
+    # On a machine with little memory that is the reason.
+    with pytest.raises(TooLargeError, match="at most 24 spins|over 30 spins needs"):
         pl.ground_state(path(30), "brute-force")
 
 

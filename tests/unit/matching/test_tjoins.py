@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers.clocks import StepClock
 from helpers.tjoin_cases import (
     WEIGHT_KINDS,
     Problem,
@@ -15,7 +16,9 @@ from helpers.tjoin_cases import (
     square_dual,
     triangular_dual,
 )
+from planaris.budget import Budget, use_clock
 from planaris.errors import InfeasibleError, ModelError, TimeLimitError
+from planaris.kernels import cuts as kernel
 from planaris.matching.tjoins import (
     TJoin,
     TJoinSolver,
@@ -220,6 +223,28 @@ def test_no_time_at_all_still_gives_a_join(kind, rng):
             continue
         late = minimum_tjoin(n, edges, weights, odd, boundary=boundary, time_limit=0.0)
         check_tjoin(n, edges, weights, odd, late, boundary=boundary)
+
+
+def test_a_search_gives_up_before_it_begins_or_leaves_a_join(rng):
+    n, edges, weights, odd, outer = square_dual(9, rng)
+    problem = n, np.asarray(edges, np.int32), weights, np.asarray(odd, np.int32), outer
+    best = minimum_tjoin(n, edges, weights, odd, boundary=outer)
+    gave_up, found = 0, None
+    for stop in range(1, 10_000):
+        with use_clock(StepClock(stop)) as clock:
+            budget = Budget(1.0, threads=1)
+            try:
+                found = kernel.minimum_tjoin(*problem, start=None, budget=budget, give_up=True)
+            except TimeoutError:
+                assert found is None, "there was a join with less time"
+                gave_up += 1
+                continue
+        check_tjoin(n, edges, weights, odd, found, boundary=outer)
+        assert found.lower <= best.objective <= found.objective
+        if clock.looks <= stop:
+            break
+    assert found.exact
+    assert 2 < gave_up < stop - 2
 
 
 @pytest.mark.usefixtures("ticking")

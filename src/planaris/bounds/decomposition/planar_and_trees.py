@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from planaris.bounds.decomposition.planar import PLANAR_STEPS
-from planaris.bounds.decomposition.results import bound_result, out_of_time, solve_easy
+from planaris.bounds.decomposition.results import bound_result, solve_easy
 from planaris.bounds.decomposition.trees import (
     MAX_GROWN,
     MAX_ROUNDS,
     TREE_STEPS,
     tree_decomposition,
 )
+from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import Decomposition as Proof
@@ -80,7 +81,7 @@ def planar_and_trees(
         status = "time_limit"
     best = search.best()
     if best is None:
-        return out_of_time(model, bare, "pdc+trw", started)
+        return out_of_time(model, "pdc+trw", time.monotonic() - started)
     best.budget = budget
     seconds = time.monotonic() - started
     return bound_result(model, best, "pdc+trw", status=status, seconds=seconds)

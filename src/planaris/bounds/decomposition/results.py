@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from planaris.bounds.out_of_time import independent_lower, out_of_time
 from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import UNLIMITED, Budget
-from planaris.kernels.graph import is_planar
+from planaris.embed import Embedding
 from planaris.models import IsingModel
-from planaris.models.base import exact_sum
-from planaris.planar.plan import plan
+from planaris.planar.plan import Plan
 from planaris.result import Bounds, LogPartition, Mixture, Pseudomarginals, Stats
 from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, BiasModel
 from planaris.subgraphs.convex_combination import Decomposition
@@ -51,13 +50,17 @@ def solve_easy(
         return found
     members = np.flatnonzero(bare.couplings)
     edges = np.ascontiguousarray(bare.edges[members])
-    if not is_planar(bare.num_spins, edges):
-        return None
-    exact: LogPartition = plan((bare.num_spins, edges)).log_partition(
-        bare.couplings[members], time_limit=budget
-    )
+    try:
+        with budget.for_structure():
+            surface = Embedding.if_planar(edges, num_vertices=bare.num_spins)
+            if surface is None:
+                return None
+            prepared = Plan(surface)
+    except TimeoutError:
+        return out_of_time(model, method, 0.0)
+    exact: LogPartition = prepared.log_partition(bare.couplings[members], time_limit=budget)
     if exact.status == "time_limit":
-        return out_of_time(model, bare, method, time.monotonic())
+        return out_of_time(model, method, 0.0)
     slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
     return replace(
         exact,
@@ -70,41 +73,12 @@ def solve_easy(
     )
 
 
-def _independent_lower(model: IsingModel) -> float:
-    """Return the mean-field bound of spins that follow their own fields, rounded down."""
-    size = np.abs(model.fields)
-    means = np.tanh(model.fields)
-    logs = size + np.log1p(np.exp(-2.0 * size))
-    pairs = model.couplings * means[model.edges[:, 0]] * means[model.edges[:, 1]]
-    bound = exact_sum(np.concatenate([logs, pairs, [model.offset]]))
-    total = float(logs.sum() + np.abs(pairs).sum() + np.abs(model.couplings).sum())
-    return bound - 8 * EPSILON * (total + abs(model.offset) + 1)
-
-
-def out_of_time(model: IsingModel, bare: BiasModel, method: str, started: float) -> LogPartition:
-    """Return what holds without any subgraph: sizes above, one pass of mean field below."""
-    upper = bare.crude_upper()
-    lower = _independent_lower(model)
-    return LogPartition.between(
-        min(lower, upper),
-        upper,
-        value=upper,
-        num_variables=model.num_spins,
-        method=method,
-        status="time_limit",
-        pseudomarginals=Pseudomarginals(
-            np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5)
-        ),
-        seconds=time.monotonic() - started,
-    )
-
-
 def bound_result(
     model: IsingModel, state: Decomposition, method: str, **details: Any
 ) -> LogPartition:
     """Return the certified bound of a decomposition, with a quick lower bound."""
     if state.upper == math.inf:
-        return out_of_time(model, state.bare, method, time.monotonic())
+        return out_of_time(model, method, 0.0)
     upper = state.certified()
     below: Any = None
     left = max(state.budget.remaining(), 0.1)
@@ -124,7 +98,7 @@ def bound_result(
         "trace": state.trace,
     }
     proof = Bounds(None if below is None else below.certificate.lower, state.proof())
-    lower = min(_independent_lower(model) if below is None else below.lower, upper)
+    lower = min(independent_lower(model) if below is None else below.lower, upper)
     return LogPartition.between(
         lower,
         upper,

@@ -15,8 +15,9 @@ import time
 
 import numpy as np
 
-from planaris.bounds.decomposition.results import bound_result, out_of_time, trivial
+from planaris.bounds.decomposition.results import bound_result, trivial
 from planaris.bounds.labels.trees import label_trw
+from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.relaxations import sweep_spins
 from planaris.models import IsingModel, MarkovRandomField
@@ -272,7 +273,7 @@ def trw(
             callback=callback,
         )
     except TimeoutError:
-        return out_of_time(model, bare, "trw", started)
+        return out_of_time(model, "trw", time.monotonic() - started)
     return bound_result(model, state, "trw", status=status, seconds=time.monotonic() - started)
 
 

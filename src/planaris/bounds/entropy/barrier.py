@@ -146,7 +146,11 @@ class BarrierSolver:
             curve: Any = -h + weight * (scaled.T @ scaled)
             if inner is not None:
                 curve = curve - weight * self._curvature()
+            if self.budget.expired():
+                break
             step = _solve(curve, gradient)
+            if self.budget.expired():
+                break
             self.steps += 1
             decrement = float(gradient @ step)
             total = float(self.theta @ self.z) + f + weight * b

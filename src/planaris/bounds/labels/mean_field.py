@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -10,6 +11,7 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import MarkovRandomField
+from planaris.models.base import exact_sum
 from planaris.result import Bounds, LabelField, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.subgraphs.families import colour_classes
@@ -37,7 +39,10 @@ def label_mean_field(
         raise MethodError(msg)
     started = time.monotonic()
     budget = Budget.of(time_limit)
-    product = _Product(mrf)
+    try:
+        product = _Product(mrf, budget)
+    except TimeoutError:
+        return _out_of_time(mrf, budget)
     best, nodes, sweeps = -math.inf, product.uniform(), 0
     for q in [product.uniform(), *(product.at_state(state) for state in states or [])]:
         last = -math.inf
@@ -49,8 +54,9 @@ def label_mean_field(
             if lower - last < tolerance * (1 + abs(lower)) or budget.expired():
                 break
             last = lower
-    cards = mrf.cardinalities.tolist()
-    tables = [np.array(row[:k]) for row, k in zip(nodes, cards, strict=True)]
+    flat = nodes[product.real]
+    ends = [0, *np.cumsum(mrf.cardinalities).tolist()]
+    tables = [flat[begin:end] for begin, end in itertools.pairwise(ends)]
     return LogPartition.between(
         best,
         math.inf,
@@ -59,15 +65,38 @@ def label_mean_field(
         pseudomarginals=Pseudomarginals(tables, None),
         rounds=sweeps,
         seconds=time.monotonic() - started,
-        certificate=Bounds(LabelField(np.concatenate([np.zeros(0), *tables])), None),
+        certificate=Bounds(LabelField(flat), None),
+    )
+
+
+def _out_of_time(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
+    """Return the bound of variables all of whose labels are alike."""
+    cards = mrf.cardinalities.astype(np.float64)
+    first, sizes = mrf.table_offsets[:-1], np.diff(mrf.table_offsets)
+    means = np.add.reduceat(mrf.log_values, first) / sizes if len(first) else np.zeros(0)
+    logs = np.log(cards)
+    total = float(np.abs(mrf.log_values).sum() + logs.sum())
+    slack = EPSILON * (int(sizes.max(initial=0)) + 64) * (total + 1)
+    rows = {k: np.full((int((cards == k).sum()), k), 1 / k) for k in set(cards.astype(int))}
+    tables = {k: iter(row) for k, row in rows.items()}
+    return LogPartition.between(
+        exact_sum(np.concatenate([means, logs])) - slack,
+        math.inf,
+        num_variables=mrf.num_variables,
+        method="mean-field",
+        status="time_limit",
+        pseudomarginals=Pseudomarginals([next(tables[k]) for k in cards.astype(int)], None),
+        seconds=budget.seconds(),
+        certificate=Bounds(None, None),
     )
 
 
 class _Product:
     """Tables padded to one number of labels; variables of one colour are updated together."""
 
-    def __init__(self, mrf: MarkovRandomField) -> None:
+    def __init__(self, mrf: MarkovRandomField, budget: Budget) -> None:
         view = mrf.pairwise_view()
+        budget.check()
         self.n, self.constant, self.edges = mrf.num_variables, view.constant, view.edges
         cards = mrf.cardinalities.astype(np.int64)
         k = int(cards.max(initial=1))
@@ -77,7 +106,8 @@ class _Product:
         self.table = np.zeros((len(view.edges), k, k))
         u, v = view.edges.T
         self.table[self.real[u][:, :, None] & self.real[v][:, None, :]] = view.edge_logs
-        self.colours = colour_classes(self.n, view.edges)
+        budget.check()
+        self.colours = colour_classes(self.n, view.edges, budget)
         self.size = float(np.abs(self.table).max((1, 2), initial=0.0).sum())
         self.size += float(np.abs(self.node).max(1, initial=0.0).sum()) + self.n
 

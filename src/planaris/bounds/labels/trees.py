@@ -18,7 +18,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.relaxations import LabelTables, forest_log_partition, sweep_labels
 from planaris.models import MarkovRandomField
-from planaris.models.tables import PairwiseView
+from planaris.models.tables import PairwiseView, alike
 from planaris.result import Bounds, LabelTrees, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.subgraphs.convex_combination import Callback
@@ -51,6 +51,7 @@ class LabelMixture:
 
     def __init__(self, mrf: MarkovRandomField, *, budget: Budget = UNLIMITED) -> None:
         self.view: PairwiseView = mrf.pairwise_view()
+        budget.check()
         view = self.view
         self.n, self.edges = mrf.num_variables, np.ascontiguousarray(view.edges, dtype=np.int32)
         self.node_offsets = np.ascontiguousarray(view.node_offsets, dtype=np.int64)
@@ -58,6 +59,7 @@ class LabelMixture:
         self.node_logs = without_zeros(view.node_logs, self.node_offsets)
         self.edge_logs = without_zeros(view.edge_logs, self.edge_offsets)
         self.budget = budget
+        budget.check()
         cards = np.diff(self.node_offsets)
         # Message h goes to the other end of half-edge h: its entries belong to that vertex.
         towards = self.edges[:, ::-1].ravel()
@@ -66,6 +68,7 @@ class LabelMixture:
         rank = np.arange(int(sizes.sum())) - np.repeat(self.message_offsets[:-1], sizes)
         self.entry = np.repeat(self.node_offsets[towards], sizes) + rank
         self.edge_of_entry = np.repeat(np.arange(2 * len(self.edges)) // 2, sizes)
+        budget.check()
         self.trees, self.weights = self._first_trees(budget), np.zeros(0)
         self.weights = np.full(len(self.trees), 1 / len(self.trees))
         self.rho = np.minimum(self.weights @ np.array(self.trees), 1.0)
@@ -132,9 +135,7 @@ class LabelMixture:
 
     def _alike(self) -> Iterator[tuple[LongArray, int, int]]:
         """Yield edges to work on at once, and the numbers of labels of their ends."""
-        shapes = np.diff(self.node_offsets)[self.edges]
-        for a, b in np.unique(shapes, axis=0).tolist():
-            members = np.flatnonzero((shapes == (a, b)).all(1))
+        for a, b, members in alike(np.diff(self.node_offsets)[self.edges]):
             step = max(ENTRIES_AT_ONCE // (a * b), 1)
             for first in range(0, len(members), step):
                 yield members[first : first + step], a, b
@@ -160,7 +161,7 @@ class LabelMixture:
     def _heaviest(self, weights: FloatArray) -> FloatArray:
         """Return the indicator of a spanning forest of largest weight."""
         tree = np.zeros(len(self.edges))
-        tree[heaviest_forest(self.n, self.edges, weights)] = 1.0
+        tree[heaviest_forest(self.n, self.edges, weights, self.budget)] = 1.0
         return tree
 
     def improve(self, k: int) -> bool:
@@ -170,9 +171,9 @@ class LabelMixture:
         """
         try:
             information = self.information()
+            tree = self._heaviest(information)
         except TimeoutError:
             return False
-        tree = self._heaviest(information)
         if float(information @ (tree - self.rho)) < LEAST_FALL * self.n:
             return False
         step = 2.0 / (k + 4)
