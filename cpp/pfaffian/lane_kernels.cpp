@@ -45,7 +45,7 @@ const LaneKernels& lane_kernels() {
   return chosen;
 }
 
-const LaneKernels& lane_kernels_for(int rows) {
+const LaneKernels& lane_kernels_for([[maybe_unused]] int rows) {
 #ifdef PLANARIS_X86
   static const bool wide =
       !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;

@@ -25,6 +25,7 @@ OPTIONAL = (
     "distributed",
     "stim",
     "sinter",
+    "pyarrow",
 )
 HEAVY = ("numpy", "scipy", "networkx", "highspy", "joblib", "threadpoolctl", "typer", "rich")
 
@@ -136,6 +137,11 @@ MISSING = {
     "from planaris.io.images import read_image; read_image('x.png')": "image",
     "from planaris.interop.stim import Decoder; Decoder('model.dem')": "qec",
     "from planaris.interop.stim import sinter_decoders; sinter_decoders()": "qec",
+    "planaris.marginals(planaris.IsingModel([(0, 1)], [1.0]), 'treewidth', device='cpu')": "gpu",
+    "planaris.solve_many([planaris.IsingModel([(0, 1)], [1.0])], table='parquet')": "parquet",
+    "planaris.solve_many([planaris.IsingModel([(0, 1)], [1.0])], cluster='tcp://127.0.0.1:1')": (
+        "distributed"
+    ),
 }
 
 
