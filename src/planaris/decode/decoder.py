@@ -15,7 +15,7 @@ from planaris.decode.coset import CosetModel
 from planaris.decode.drop import Dropped, drop_smallest
 from planaris.decode.erasures import edges_of_erasures
 from planaris.decode.graph import DecodingGraph, matching_graph
-from planaris.decode.model import ErrorModel, either
+from planaris.decode.model import ErrorModel
 from planaris.decode.shots import as_packed, impossible_shot
 from planaris.errors import MethodError
 from planaris.gpu.device import device_or_cpu
@@ -364,13 +364,15 @@ class PlanarDecoder:
             found = self._guarded(coset.graph, packed, erasures, weigh, budget)
             if coset.graph.observable_flips[0]:
                 found.flips[:] ^= True
-            free = self._free_flips(coset, erasures, len(packed))
-            _mix(found.flips, found.log_ratio, free)
+            _mix(found.flips, found.log_ratio, *self._free_flips(coset, erasures, len(packed)))
             yield found
 
-    def _free_flips(self, coset: CosetModel, erasures: Any, count: int) -> FloatArray:
-        """Return P(mechanisms without detectors flip the observable), by shot."""
+    def _free_flips(
+        self, coset: CosetModel, erasures: Any, count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return P(mechanisms without detectors flip the observable) and P(not), by shot."""
         free = np.full(count, coset.graph.free_flips[0])
+        stays = np.full(count, coset.graph.free_stays[0])
         if erasures is not None and coset.observable is not None:
             given = np.atleast_2d(np.asarray(erasures, dtype=np.bool_))
             alone = [
@@ -378,8 +380,9 @@ class PlanarDecoder:
                 for k, m in enumerate(self.model.mechanisms)
                 if not m.detectors and coset.observable in m.observables
             ]
-            free[given[:, alone].any(1)] = 0.5
-        return free
+            erased = given[:, alone].any(1)
+            free[erased] = stays[erased] = 0.5
+        return free, stays
 
     def _ratios(self, packed: Array, erasures: Any, budget: Budget, *, sharp: bool) -> FloatArray:
         columns = [
@@ -389,34 +392,32 @@ class PlanarDecoder:
         return np.array(columns, dtype=np.float64).reshape(len(columns), len(packed)).T
 
     def _gap(self, coset: CosetModel, packed: Array, erasures: Any, budget: Budget) -> FloatArray:
+        free, stays = self._free_flips(coset, erasures, len(packed))
+        with np.errstate(divide="ignore"):  # as heavy as a flip by these is, at the most
+            heaviest = np.abs(np.log(stays) - np.log(free))
         if coset.is_decided:
-            return np.full(len(packed), np.inf)
+            self.minimum_weights(packed, erasures=erasures, bit_packed=True, time_limit=budget)
+            return heaviest
 
         def both(rows: Array, **options: Any) -> list[FloatArray]:
             match = coset.class_matcher.match
             return [match(rows, observable=c, **options).weight for c in (0, 1)]
 
         same, other = self._guarded(coset.graph, packed, erasures, both, budget)
-        return np.asarray(np.abs(other - same))
+        return np.asarray(np.minimum(np.abs(other - same), heaviest))
 
 
-def _mix(flips: BoolArray, log_ratio: FloatArray, free: FloatArray) -> None:
+def _mix(flips: BoolArray, log_ratio: FloatArray, free: FloatArray, stays: FloatArray) -> None:
     """Let an independent event of probability ``free`` flip the observable as well."""
     some = free > 0.0
     if not some.any():
         return
-    with np.errstate(over="ignore"):
-        other = 1.0 / (1.0 + np.exp(log_ratio[some]))
-    mixed = either_of(other, free[some])
     with np.errstate(divide="ignore"):
-        ratio = np.log1p(-mixed) - np.log(mixed)
+        odd, even = np.log(free[some]), np.log(stays[some])
+    away = log_ratio[some]  # of the other class, in logarithms: exp(-700) is a double, not its like
+    ratio = np.logaddexp(even, odd - away) - np.logaddexp(odd, even - away)
     log_ratio[some] = np.abs(ratio)
     flips[some] ^= ratio < 0
-
-
-def either_of(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return :func:`~planaris.decode.model.either` of arrays."""
-    return either(p, q)  # type: ignore[arg-type, return-value]
 
 
 def _unpacked(bits: Array, count: int) -> BoolArray:

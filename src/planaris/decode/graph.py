@@ -9,11 +9,11 @@ b1, and only the split graph has to be planar. See docs/theory/decoding.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planaris.decode.model import ErrorModel, either
+from planaris.decode.model import ErrorModel, parity
 from planaris.errors import NotMatchableError
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
@@ -36,8 +36,8 @@ class DecodingGraph:
         bool, one per detector: detection events that flip the observable of a split graph.
     detector_flips, observable_flips : numpy.ndarray
         bool: what the edges that are taken as present flip.
-    free_flips : numpy.ndarray
-        Per observable: probability that mechanisms without detectors flip it.
+    free_flips, free_stays : numpy.ndarray
+        Per observable: probability that mechanisms without detectors flip it, and that they do not.
     sources : tuple of tuple of int
         Mechanisms merged into every edge.
     """
@@ -51,6 +51,7 @@ class DecodingGraph:
     detector_flips: BoolArray
     observable_flips: BoolArray
     free_flips: FloatArray
+    free_stays: FloatArray
     sources: tuple[tuple[int, ...], ...]
 
     @property
@@ -69,11 +70,13 @@ def matching_graph(model: ErrorModel) -> DecodingGraph:
     model.require_matchable()
     n = model.num_detectors
     keys: dict[tuple[int, int, tuple[int, ...]], list[int]] = defaultdict(list)
-    free = np.zeros(model.num_observables)
+    free: list[list[float]] = [[] for _ in range(model.num_observables)]
+    alone: dict[tuple[int, ...], list[float]] = defaultdict(list)
     for k, m in enumerate(model.mechanisms):
         if not m.detectors:
+            alone[m.observables].append(m.probability)
             for o in m.observables:
-                free[o] = either(free[o], m.probability)
+                free[o].append(m.probability)
             continue
         keys[m.detectors[0], m.detectors[1] if len(m.detectors) == 2 else n, m.observables].append(
             k
@@ -82,7 +85,13 @@ def matching_graph(model: ErrorModel) -> DecodingGraph:
     for row, (_, _, observables) in zip(mask, keys, strict=True):
         row[list(observables)] = True
     edges = [(u, v) for u, v, _ in keys]
-    return _finished(model, n + 1, edges, mask, np.zeros(n, dtype=np.bool_), free, keys.values())
+    none = np.zeros(n, dtype=np.bool_)
+    graph = _finished(model, n + 1, edges, mask, none, free, keys.values())
+    flips = graph.observable_flips.copy()
+    for observables, probabilities in alone.items():
+        odd, even = parity(probabilities)
+        flips[list(observables)] ^= odd > even
+    return replace(graph, observable_flips=flips)
 
 
 def split_graph(model: ErrorModel, observable: int | None) -> DecodingGraph:
@@ -99,12 +108,14 @@ def split_graph(model: ErrorModel, observable: int | None) -> DecodingGraph:
     flips = [observable in m.observables for m in model.mechanisms]
     potential = _potential(model, flips)
     keys: dict[tuple[int, int], list[int]] = defaultdict(list)
-    free = np.zeros(1)
+    free: list[list[float]] = [[]]
     for k, m in enumerate(model.mechanisms):
         if not m.detectors:
-            free[0] = either(free[0], m.probability) if flips[k] else free[0]
+            free[0] += [m.probability] if flips[k] else []
         elif len(m.detectors) == 2:
-            keys[m.detectors[0], m.detectors[1]].append(k)
+            u, v = m.detectors
+            if flips[k] == (potential[u] != potential[v]):  # else it never happens
+                keys[u, v].append(k)
         else:
             u = m.detectors[0]
             keys[u, n + int(flips[k] != potential[u])].append(k)
@@ -119,18 +130,16 @@ def _finished(
     edges: list[tuple[int, int]],
     mask: BoolArray,
     potential: BoolArray,
-    free: FloatArray,
+    free: list[list[float]],
     sources: object,
 ) -> DecodingGraph:
     """Merge probabilities; take what is more likely than not as present; drop the impossible."""
     n = model.num_detectors
     members: list[tuple[int, ...]] = [tuple(s) for s in sources]  # type: ignore[attr-defined]
-    merged = np.zeros(len(edges))
-    for e, group in enumerate(members):
-        for k in group:
-            merged[e] = either(merged[e], model.mechanisms[k].probability)
+    merged = [parity(model.mechanisms[k].probability for k in group) for group in members]
+    odd, even = np.array(merged).reshape(-1, 2).T
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2)
-    present = merged > 0.5
+    present = odd > even
     detector_flips = np.zeros(num_vertices, dtype=np.int64)
     np.add.at(detector_flips, ends[present].ravel(), 1)
     # The observable as the model states it: mask at b1 plus the potential of what is flipped.
@@ -138,7 +147,7 @@ def _finished(
     flipped = detector_flips[:n] % 2 == 1
     if len(observable_flips) and potential.any():
         observable_flips = observable_flips ^ bool((flipped & potential).sum() % 2)
-    probability = np.where(present, 1.0 - merged, merged)
+    probability = np.minimum(np.minimum(odd, even), 0.5)
     keep = np.flatnonzero(probability > 0.0)
     return DecodingGraph(
         num_detectors=n,
@@ -149,7 +158,8 @@ def _finished(
         potential=potential,
         detector_flips=flipped,
         observable_flips=np.asarray(observable_flips, dtype=np.bool_),
-        free_flips=free,
+        free_flips=np.array([parity(some)[0] for some in free]),
+        free_stays=np.array([parity(some)[1] for some in free]),
         sources=tuple(members[e] for e in keep),
     )
 

@@ -117,10 +117,24 @@ def _mechanism(probability: float, targets: Iterable[Any]) -> Mechanism:
     return Mechanism(probability, tuple(sorted(detectors)), tuple(sorted(observables)))
 
 
+def parity(probabilities: Iterable[float]) -> tuple[float, float]:
+    """Return the probabilities that an odd and an even number of independent events happen.
+
+    Both have all their digits, however small they are.
+
+    >>> parity([0.5, 0.1]), parity([1.0, 1e-300])
+    ((0.5, 0.5), (1.0, 1e-300))
+    """
+    odd, even = 0.0, 1.0
+    for p in probabilities:
+        odd, even = odd * (1.0 - p) + even * p, even * (1.0 - p) + odd * p
+    return odd, even
+
+
 def either(p: float, q: float) -> float:
     """Return the probability that exactly one of two independent events happens.
 
     >>> either(0.5, 0.1), either(0.0, 1e-9)
     (0.5, 1e-09)
     """
-    return p * (1.0 - q) + q * (1.0 - p)
+    return parity([p, q])[0]
