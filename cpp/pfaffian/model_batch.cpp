@@ -24,6 +24,7 @@ constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot,
 constexpr int kDraws = 4;      // eliminations in single precision of what is not as calm
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
+constexpr double kMostInOrder = 64.0;   // those of larger ones leave the range of single precision
 constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
@@ -155,7 +156,7 @@ class Batch {
     } else {
       std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
       run_lanes(rows, Route::ground);
-      run_in_orders(open([](double most) { return most <= kMostInLanes; }));
+      run_in_orders(open([](double most) { return most <= kMostInOrder; }));
     }
     rows = open([](double most) { return most < 5e17; });
     team_.work(rows.size(), [&](int worker, int task) {
@@ -204,7 +205,7 @@ class Batch {
     // Where rounding is felt, one elimination in single precision may hide it by luck.
     std::vector<int64_t> felt;
     for (size_t k = 0; k < rows.size(); ++k) {
-      if (kSingleToDouble * found[k].deviation <= kCalm * rounding()) {
+      if (is_calm(found[k])) {
         take(rows[k], found[k], route);
       } else if (found[k].sound && found[k].deviation < 1e3) {
         felt.push_back(rows[k]);
@@ -245,6 +246,10 @@ class Batch {
     const size_t live = std::min({rows / team_.threads(), lanes});
     const bool worth = 4 * live > lanes && 384 * live > size_t(lanes_.program.sizes.rows) * lanes;
     return worth ? most : 1;
+  }
+
+  bool is_calm(const LaneOutcome& found) const {
+    return kSingleToDouble * found.deviation <= kCalm * rounding();
   }
 
   // One rounding per pivot.
@@ -299,7 +304,9 @@ class Batch {
                            found.data() + first, nullptr, 1, &look},
                           order, memory_[worker]);
     });
-    for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], Route::moats);
+    for (size_t k = 0; k < rows.size(); ++k) {
+      if (is_calm(found[k])) take(rows[k], found[k], Route::moats);
+    }
   }
 
   // Couplings relative to the ground state, and the order of elimination that its proof tells.
