@@ -24,6 +24,7 @@ constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot,
 constexpr int kDraws = 4;      // eliminations in single precision of what is not as calm
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
+constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
 constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
@@ -155,7 +156,9 @@ class Batch {
     } else {
       std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
       run_lanes(rows, Route::ground);
-      run_in_orders(open([](double most) { return most <= kMostInLanes; }));
+      rows = open([](double most) { return most <= kMostInOrder; });
+      std::erase_if(rows, [this](int64_t k) { return !has_range(k); });
+      run_in_orders(rows);
     }
     rows = open([](double most) { return most < 5e17; });
     team_.work(rows.size(), [&](int worker, int task) {
@@ -177,12 +180,19 @@ class Batch {
     return most;
   }
 
-  // Whether the order of the tree will hardly do: measured on square lattices, where about 5e-6 c² of
-  // the edges spoil it, c the mean size of a coupling.
-  bool is_cold(int64_t k) const {
+  double mean(int64_t k) const {
     double sum = 0.0;
     for (const double x : row(k)) sum += std::fabs(x);
-    return sum * sum > kCold * static_cast<double>(m_);
+    return sum / static_cast<double>(m_);
+  }
+
+  // Whether single precision has the range to tell what rounding does in the order of the packing.
+  bool has_range(int64_t k) const { return largest(k) <= kMostInOrder && mean(k) <= kMeanInOrder; }
+
+  // Whether the order of the tree will hardly do, and that of the packing is at hand: measured on square
+  // lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling.
+  bool is_cold(int64_t k) const {
+    return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
   }
 
   // Rows without an answer so far.
@@ -204,7 +214,7 @@ class Batch {
     // Where rounding is felt, one elimination in single precision may hide it by luck.
     std::vector<int64_t> felt;
     for (size_t k = 0; k < rows.size(); ++k) {
-      if (kSingleToDouble * found[k].deviation <= kCalm * rounding()) {
+      if (is_calm(found[k])) {
         take(rows[k], found[k], route);
       } else if (found[k].sound && found[k].deviation < 1e3) {
         felt.push_back(rows[k]);
@@ -245,6 +255,10 @@ class Batch {
     const size_t live = std::min({rows / team_.threads(), lanes});
     const bool worth = 4 * live > lanes && 384 * live > size_t(lanes_.program.sizes.rows) * lanes;
     return worth ? most : 1;
+  }
+
+  bool is_calm(const LaneOutcome& found) const {
+    return kSingleToDouble * found.deviation <= kCalm * rounding();
   }
 
   // One rounding per pivot.
@@ -299,7 +313,9 @@ class Batch {
                            found.data() + first, nullptr, 1, &look},
                           order, memory_[worker]);
     });
-    for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], Route::moats);
+    for (size_t k = 0; k < rows.size(); ++k) {
+      if (is_calm(found[k])) take(rows[k], found[k], Route::moats);
+    }
   }
 
   // Couplings relative to the ground state, and the order of elimination that its proof tells.

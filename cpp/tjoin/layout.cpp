@@ -46,9 +46,14 @@ TJoinWeights rounded_weights(std::span<const double> weights) {
   if (largest == 0.0) return result;
   result.exponent = std::ilogb(largest) + 1 - bits;
   const double unit = std::ldexp(1.0, -result.exponent);
-  for (size_t e = 0; e < weights.size(); ++e) {
-    result.mantissas[e] = std::llround(std::isnormal(unit) ? weights[e] * unit
-                                                           : std::ldexp(weights[e], -result.exponent));
+  if (std::isnormal(unit)) {
+    for (size_t e = 0; e < weights.size(); ++e) {
+      result.mantissas[e] = static_cast<int64_t>(weights[e] * unit + 0.5);
+    }
+  } else {  // the largest weight is tiny
+    for (size_t e = 0; e < weights.size(); ++e) {
+      result.mantissas[e] = std::llround(std::ldexp(weights[e], -result.exponent));
+    }
   }
   return result;
 }

@@ -183,7 +183,7 @@ TEST_CASE("random cases match enumeration") {
   }
 }
 
-// One solver, many sets of odd vertices; a set that cannot be joined leaves no trace.
+// One solver, many weights and sets of odd vertices; a set that cannot be joined leaves no trace.
 TEST_CASE("prepared solvers match enumeration") {
   Rng rng(17);
   for (int i = 0; i < kCases / 5; ++i) {
@@ -194,7 +194,8 @@ TEST_CASE("prepared solvers match enumeration") {
       Control control;
       std::vector<int32_t> join;
       std::vector<int64_t> objective;
-      const int32_t infeasible = solver->solve(c.odd, control, join, objective);
+      TJoinSolution proof;
+      const int32_t infeasible = solver->solve(c.odd, control, join, objective, &proof);
       const int64_t expected = enumerate(c);
       CHECK((infeasible < 0) == (expected >= 0));
       if (expected >= 0) {
@@ -209,6 +210,16 @@ TEST_CASE("prepared solvers match enumeration") {
         for (const int32_t v : c.boundary) parity[v] = 0;
         for (const uint8_t p : parity) CHECK(p == 0);
         CHECK(weight == expected);
+        proof.lower = {(2 * expected) & 0xffffffff, (2 * expected) >> 32};
+        check_packing(c, proof, expected);
+      }
+      for (int64_t& w : c.weights) {
+        if (rng() % 3 == 0) w = int64_t(rng() % 5);
+      }
+      CHECK(solver->set_weights({c.weights, {}, 0}));
+      if (!c.weights.empty()) {  // numbers that are too narrow change nothing
+        const std::vector<int32_t> shifts(c.weights.size(), 70);
+        CHECK(!solver->set_weights({std::vector<int64_t>(c.weights.size(), 1), shifts, 0}));
       }
       c.odd.clear();
       for (uint64_t k = rng() % uint64_t(c.n + 1); k > 0; --k) {
@@ -314,3 +325,19 @@ TEST_CASE("larger cases prove themselves") {
 }
 
 }  // namespace
+
+TEST_CASE("rounded weights are as close as a machine word allows") {
+  Rng rng(19);
+  for (const double scale : {1.0, 1e-300, 1e-320, 1e300}) {
+    std::vector<double> weights;
+    for (int k = 0; k < 100; ++k) weights.push_back(scale * double(rng() % 1000) / 999.0);
+    const TJoinWeights found = rounded_weights(weights);
+    for (size_t e = 0; e < weights.size(); ++e) {
+      const double back = std::ldexp(double(found.mantissas[e]), found.exponent);
+      CHECK(std::fabs(back - weights[e]) <= 0x1p-40 * scale);
+    }
+  }
+  CHECK(rounded_weights(std::vector<double>{0.0}).mantissas == std::vector<int64_t>{0});
+  CHECK_THROWS_AS(rounded_weights(std::vector<double>{-1.0}), std::invalid_argument);
+  CHECK_THROWS_AS(rounded_weights(std::vector<double>{NAN}), std::invalid_argument);
+}

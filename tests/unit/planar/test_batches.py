@@ -97,6 +97,27 @@ def test_intervals_hold_in_double_double(beta: float) -> None:
         assert found.upper[k] - found.lower[k] < 1e-7
 
 
+def test_cold_rows_keep_their_digits_in_every_group() -> None:
+    # So cold, for this size, that each row is eliminated in the order of its own packing, in lanes.
+    plan = pl.plan(pl.generate.square_lattice(36))
+    couplings = 10 * np.random.default_rng(11).standard_normal((19, plan.num_edges))
+    whole = plan.log_partition(couplings, threads=1)
+    assert {one.stats["gauge"] for one in whole} == {"ground state, ordered"}
+    again = plan.log_partition(couplings[::-1], threads=2)
+    assert np.array_equal(again.values[::-1], whole.values)
+    assert np.array_equal(again.upper[::-1], whole.upper)
+    for k, row in enumerate(couplings[:3]):
+        alone = plan.log_partition(row)
+        assert (alone.value, alone.upper) == (whole.values[k], whole.upper[k])
+        *_, (entries, _) = attempts(plan.evaluator, row, pl.budget.UNLIMITED)
+        sure = plan.evaluator.elimination.log_pfaffian(
+            entries.face, entries.scale, entries.signs, order=entries.order, wide=True
+        )
+        value = sure.log_magnitude + float(np.sum(entries.gauged, dtype=np.longdouble)) + np.log(2)
+        assert whole.lower[k] <= value <= whole.upper[k]
+        assert whole.upper[k] - whole.lower[k] < 1e-9
+
+
 def test_a_row_that_is_no_number_is_named() -> None:
     plan = pl.plan(pl.generate.square_lattice(3))
     couplings = np.zeros((5, plan.num_edges))
