@@ -86,6 +86,11 @@ class ChainOf {
   const Tensor& operator[](int place) const { return *sites_[place]; }
   const Site& site(int place) const { return sites_[place]; }
   Pair log_scale() const { return log_scale_; }
+  size_t bytes() const {
+    size_t sum = 0;
+    for (const Site& site : sites_) sum += site->bytes();
+    return sum;
+  }
   int largest_bond() const { return largest_bond_; }
   double largest_residual() const { return largest_residual_; }
 

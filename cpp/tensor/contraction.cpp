@@ -28,47 +28,110 @@ TapeOf<T> TapeOf<T>::onward() const {
 
 template <class T>
 void TapeOf<T>::begin_segment() {
-  history_.clear();
-  marks_.clear();
-  bytes_ = 0;
   chain_.record(nullptr);
-  checkpoints_.push_back({chain_, time_});
+  segments_.push_back({chain_, time_, static_cast<double>(chain_.bytes()), {}, {}});
+  chain_.record(&segments_.back().history);
 }
 
 template <class T>
 void TapeOf<T>::step(bool record) {
   if (record) {
-    if (checkpoints_.empty() || bytes_ > history_bytes_) begin_segment();
-    marks_.push_back(history_.size());
-    if (marks_.size() == 1) chain_.record(&history_);
+    record_step();
+    return;
   }
-  const size_t known = history_.size();
   apply(chain_, *network_, *program_, next(), direction_);
-  for (size_t k = known; k < history_.size(); ++k) {
-    if (history_[k].before) bytes_ += static_cast<double>(history_[k].before->bytes());
-  }
   time_ += direction_ == Direction::kForward ? 1 : -1;
 }
 
 template <class T>
-void TapeOf<T>::step_back() {
-  if (marks_.empty()) {  // the segment before this one, once more
-    const int64_t until = time_;
-    checkpoints_.pop_back();
-    chain_ = checkpoints_.back().chain;
-    time_ = checkpoints_.back().time;
-    chain_.record(&history_);
-    history_.clear();
-    bytes_ = -std::numeric_limits<double>::infinity();
-    while (time_ != until) {
-      marks_.push_back(history_.size());
-      apply(chain_, *network_, *program_, next(), direction_);
-      time_ += direction_ == Direction::kForward ? 1 : -1;
+void TapeOf<T>::record_step() {
+  constexpr double kSegments = 16;    // so many fit into the memory, if not fewer
+  constexpr double kCheckpoints = 6;  // a history is at least so many times its checkpoint
+  const auto is_full = [&](const Segment& x) {
+    return x.bytes > std::max(history_bytes_ / kSegments, kCheckpoints * x.checkpoint_bytes);
+  };
+  if (segments_.empty() || is_full(segments_.back())) begin_segment();
+  Segment& segment = segments_.back();
+  const size_t known = segment.history.size();
+  segment.marks.push_back(known);
+  step(false);
+  double bytes = 0;
+  for (size_t k = known; k < segment.history.size(); ++k) {
+    if (segment.history[k].before) bytes += static_cast<double>(segment.history[k].before->bytes());
+  }
+  segment.bytes += bytes;
+  bytes_ += bytes;
+  make_room();
+}
+
+template <class T>
+void TapeOf<T>::make_room() {
+  while (bytes_ > history_bytes_ && (drop_history() || drop_checkpoints())) {
+  }
+  most_bytes_ = std::max(most_bytes_, bytes_);
+}
+
+// Of the oldest segment that has one, but not of the last.
+template <class T>
+bool TapeOf<T>::drop_history() {
+  for (size_t k = 0; k + 1 < segments_.size(); ++k) {
+    Segment& segment = segments_[k];
+    if (segment.dropped) continue;
+    bytes_ += segment.checkpoint_bytes - segment.bytes;  // its tensors were those of the history
+    segment.history = {};
+    segment.marks = {};
+    segment.bytes = 0;
+    segment.dropped = true;
+    return true;
+  }
+  return false;
+}
+
+// Every second one of dropped segments: each becomes a part of the one before it.
+template <class T>
+bool TapeOf<T>::drop_checkpoints() {
+  size_t kept = 0, dropped = 0;
+  for (size_t k = 0; k < segments_.size(); ++k) {
+    if (segments_[k].dropped && k % 2 == 1) {
+      bytes_ -= segments_[k].checkpoint_bytes;
+      ++dropped;
+    } else {
+      if (kept != k) segments_[kept] = std::move(segments_[k]);
+      ++kept;
     }
   }
+  if (dropped == 0) return false;
+  segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(kept), segments_.end());
+  chain_.record(&segments_.back().history);
+  return true;
+}
+
+// The last segment is all undone: the steps of the one before it are made again if they were
+// dropped.
+template <class T>
+void TapeOf<T>::end_segment(const std::function<void()>& look) {
+  bytes_ -= segments_.back().bytes;
+  segments_.pop_back();
+  if (!segments_.back().dropped) return;
+  const int64_t until = time_;
+  bytes_ -= segments_.back().checkpoint_bytes;
+  segments_.back().dropped = false;
+  chain_ = segments_.back().chain;
+  time_ = segments_.back().time;
+  chain_.record(&segments_.back().history);
+  while (time_ != until) {
+    look();
+    record_step();
+  }
+}
+
+template <class T>
+void TapeOf<T>::step_back(const std::function<void()>& look) {
+  if (segments_.back().marks.empty()) end_segment(look);
+  Segment& segment = segments_.back();
   chain_.record(nullptr);
-  chain_.unwind(history_, marks_.back());
-  marks_.pop_back();
+  chain_.unwind(segment.history, segment.marks.back());
+  segment.marks.pop_back();
   time_ -= direction_ == Direction::kForward ? 1 : -1;
 }
 
@@ -165,8 +228,9 @@ class Environments {
     left_[0] = {T(1.0)};
     for (; valid_left_ < count; ++valid_left_) {
       const int i = valid_left_;
-      blocks_left(left_[i], f[i], g[i]);
-      add_up(f[i], g[i], left_[i + 1]);
+      blocks_left(left_[i], f[i], g[i], left_blocks_);
+      left_blocks_of_ = i + 1;
+      add_up(f[i], g[i], left_blocks_, left_[i + 1]);
     }
     return left_[count];
   }
@@ -176,26 +240,32 @@ class Environments {
     right_[0] = {T(1.0)};
     for (; valid_right_ < count; ++valid_right_) {
       const int i = f.size() - 1 - valid_right_;
-      blocks_right(right_[valid_right_], f[i], g[i]);
-      add_up(f[i], g[i], right_[valid_right_ + 1]);
+      blocks_right(right_[valid_right_], f[i], g[i], right_blocks_);
+      right_blocks_of_ = valid_right_ + 1;
+      add_up(f[i], g[i], right_blocks_, right_[valid_right_ + 1]);
     }
     return right_[count];
   }
 
   // Joint weights of the labels at place (slow axis) and place + 1, up to a factor.
   void pair(const Chain& f, const Chain& g, int place, std::vector<double>& weights) {
-    const auto& l = left(f, g, place);
-    const auto& r = right(f, g, f.size() - place - 2);
     const Tensor &a = f[place], &b = f[place + 1], &c = g[place], &d = g[place + 1];
-    blocks_left(l, a, c);
-    first_.swap(blocks_);
-    blocks_right(r, b, d);
+    // One side has been added up for the variable that came last, next to it.
+    const int from_left = place + 1, from_right = f.size() - 1 - place;
+    if (left_blocks_of_ != from_left || valid_left_ < from_left) {
+      blocks_left(left(f, g, place), a, c, left_blocks_);
+      left_blocks_of_ = 0;
+    }
+    if (right_blocks_of_ != from_right || valid_right_ < from_right) {
+      blocks_right(right(f, g, from_right - 1), b, d, right_blocks_);
+      right_blocks_of_ = 0;
+    }
     weights.assign(static_cast<size_t>(a.labels) * b.labels, 0.0);
     std::vector<double> logs(weights.size());
     for (int s = 0; s < a.labels; ++s) {
       for (int t = 0; t < b.labels; ++t) {
         weights[s * b.labels + t] =
-            nearest(inner(first_[s].data(), blocks_[t].data(), first_[s].size()));
+            nearest(inner(left_blocks_[s].data(), right_blocks_[t].data(), left_blocks_[s].size()));
         logs[s * b.labels + t] = a.logs[s] + c.logs[s] + b.logs[t] + d.logs[t];
       }
     }
@@ -232,41 +302,43 @@ class Environments {
   }
 
  private:
-  // blocks_[s](b, b') = Σ a(α, s, b) e(α, α') c(α', s, b')
-  void blocks_left(const std::vector<T>& e, const Tensor& a, const Tensor& c) {
-    blocks_.resize(a.labels);
+  using Blocks = std::vector<std::vector<T>>;
+
+  // blocks[s](b, b') = Σ a(α, s, b) e(α, α') c(α', s, b')
+  void blocks_left(const std::vector<T>& e, const Tensor& a, const Tensor& c, Blocks& blocks) {
+    blocks.resize(a.labels);
     const int wide = c.labels * c.right;
     half_.resize(static_cast<size_t>(a.left) * wide);
     multiply(e.data(), c.values.data(), half_.data(), a.left, c.left, wide);
     for (int s = 0; s < a.labels; ++s) {
-      blocks_[s].resize(static_cast<size_t>(a.right) * c.right);
+      blocks[s].resize(static_cast<size_t>(a.right) * c.right);
       multiply_parts(a.values.data() + static_cast<size_t>(s) * a.right, 1, a.labels * a.right,
-                     half_.data() + static_cast<size_t>(s) * c.right, wide, blocks_[s].data(),
+                     half_.data() + static_cast<size_t>(s) * c.right, wide, blocks[s].data(),
                      a.right, a.left, c.right);
     }
   }
-  // blocks_[s](α, α') = Σ a(α, s, b) e(b, b') c(α', s, b')
-  void blocks_right(const std::vector<T>& e, const Tensor& a, const Tensor& c) {
-    blocks_.resize(a.labels);
+  // blocks[s](α, α') = Σ a(α, s, b) e(b, b') c(α', s, b')
+  void blocks_right(const std::vector<T>& e, const Tensor& a, const Tensor& c, Blocks& blocks) {
+    blocks.resize(a.labels);
     half_.resize(static_cast<size_t>(a.left) * a.labels * c.right);
     turned_.resize(c.values.size());
     multiply(a.values.data(), e.data(), half_.data(), a.left * a.labels, a.right, c.right);
     transpose(c.values.data(), turned_.data(), c.left, c.labels * c.right);
     for (int s = 0; s < a.labels; ++s) {
-      blocks_[s].resize(static_cast<size_t>(a.left) * c.left);
+      blocks[s].resize(static_cast<size_t>(a.left) * c.left);
       multiply_parts(half_.data() + static_cast<size_t>(s) * c.right, a.labels * c.right, 1,
                      turned_.data() + static_cast<size_t>(s) * c.right * c.left, c.left,
-                     blocks_[s].data(), a.left, c.right, c.left);
+                     blocks[s].data(), a.left, c.right, c.left);
     }
   }
-  void add_up(const Tensor& a, const Tensor& c, std::vector<T>& out) {
+  void add_up(const Tensor& a, const Tensor& c, const Blocks& blocks, std::vector<T>& out) {
     double highest = -std::numeric_limits<double>::infinity();
     for (int s = 0; s < a.labels; ++s) highest = std::max(highest, a.logs[s] + c.logs[s]);
-    out.assign(blocks_[0].size(), T(0.0));
+    out.assign(blocks[0].size(), T(0.0));
     for (int s = 0; s < a.labels; ++s) {
       const double w = std::exp(a.logs[s] + c.logs[s] - highest);
       if (!(w > 0)) continue;
-      for (size_t k = 0; k < out.size(); ++k) out[k] += w * blocks_[s][k];
+      for (size_t k = 0; k < out.size(); ++k) out[k] += w * blocks[s][k];
     }
     double top = 0;
     for (const T& x : out) top = std::max(top, size_of(x));
@@ -286,8 +358,12 @@ class Environments {
     for (double& x : weights) x /= sum;
   }
 
-  std::vector<std::vector<T>> left_, right_, blocks_, first_;
+  Blocks left_, right_;  // by the number of sites
   int valid_left_ = 0, valid_right_ = 0;
+  // Of the site that was added last, and the number of sites with it (0: of no use). They hold as
+  // long as so many are valid.
+  Blocks left_blocks_, right_blocks_;
+  int left_blocks_of_ = 0, right_blocks_of_ = 0;
   std::vector<T> half_, turned_, both_;
 };
 
@@ -326,14 +402,15 @@ class Meeting {
         before = f.site(step.place);
       }
       running.step(false);
-      other.step_back();
+      const double done = 0.5 + 0.5 * std::abs(static_cast<double>(until - running.time())) / total;
+      other.step_back([&] { check(done); });
       if (step.kind == Kind::kTransfer) {
         transferred(*l, *r, *before, g[step.place], step, forward, weights);
       } else if (step.kind == Kind::kInsert && forward) {
         environments_.update(f, g);
         lone(f, g, step, weights);
       }
-      check(0.5 + 0.5 * std::abs(static_cast<double>(until - running.time())) / total);
+      check(done);
     }
   }
 

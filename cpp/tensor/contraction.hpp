@@ -52,6 +52,11 @@ NetworkSamples draw(const NetworkView& network, const Program& program, const Se
                     int64_t num_samples, uint64_t seed, Control& control);
 
 // A chain that has run through a part of the program and can go back, step by step.
+//
+// What undoes the steps is kept in segments, each behind a copy of the chain (a checkpoint; copies
+// share their tensors). Where the bytes of all exceed `history_bytes`, the oldest segments
+// are dropped, then every second checkpoint of those; dropped steps are made again, from the
+// checkpoint before them, when the way back comes to them.
 template <class T>
 class TapeOf {
  public:
@@ -67,15 +72,28 @@ class TapeOf {
   // A tape that goes on from here and cannot go back.
   TapeOf onward() const;
   void step(bool record);
-  void step_back();
+  // `look` is called before every step that has to be made again.
+  void step_back(const std::function<void()>& look = [] {});
+  // Most bytes that were kept at once for the way back.
+  double most_bytes() const { return most_bytes_; }
 
  private:
-  struct Checkpoint {
-    Chain chain;
+  struct Segment {
+    Chain chain;  // before its first step
     int64_t time;
+    double checkpoint_bytes;
+    HistoryOf<T> history;
+    std::vector<size_t> marks;  // where the changes of each step begin
+    double bytes = 0;           // of the history
+    bool dropped = false;
   };
   int64_t next() const { return direction_ == Direction::kForward ? time_ : time_ - 1; }
   void begin_segment();
+  void record_step();
+  void make_room();
+  bool drop_history();
+  bool drop_checkpoints();
+  void end_segment(const std::function<void()>& look);
 
   const NetworkView* network_;
   const Program* program_;
@@ -83,10 +101,8 @@ class TapeOf {
   double history_bytes_;
   int64_t time_;
   Chain chain_;
-  HistoryOf<T> history_;
-  std::vector<size_t> marks_;  // where the changes of each step of the segment begin
-  double bytes_ = 0;
-  std::vector<Checkpoint> checkpoints_;
+  std::vector<Segment> segments_;  // dropped ones come first
+  double bytes_ = 0, most_bytes_ = 0;
 };
 using Tape = TapeOf<double>;
 

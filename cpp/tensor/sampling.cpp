@@ -30,7 +30,8 @@ class Batch {
     const auto total = static_cast<double>(program_.steps.size());
     while (tape.time() > 0) {
       const Step& step = program_.steps[tape.time() - 1];
-      tape.step_back();
+      const double done = 0.5 + 0.5 * (total - static_cast<double>(tape.time() - 1)) / total;
+      tape.step_back([&] { check(done); });
       Chain& chain = tape.chain();
       valid_left_ = std::min(valid_left_, chain.untouched_left());
       valid_right_ = std::min(valid_right_, chain.untouched_right());
@@ -47,7 +48,7 @@ class Batch {
         }
         choose(chain, step);
       }
-      check(0.5 + 0.5 * (total - static_cast<double>(tape.time())) / total);
+      check(done);
     }
   }
 
