@@ -26,13 +26,16 @@ double last_digit(uint64_t edge, uint64_t draw) {
 }  // namespace
 
 std::vector<LaneKernels> all_lane_kernels() {
-  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots}};
+  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots,
+                                  &plain::Kernel<double, false>::product}};
 #ifdef PLANARIS_X86
   if (processor_instructions() >= InstructionSet::kAvx2) {
-    found.push_back({"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots});
+    found.push_back({"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots,
+                     &avx2::Kernel<double, false>::product});
   }
   if (processor_instructions() >= InstructionSet::kAvx512) {
-    found.push_back({"avx512", avx512::kFloats, &avx512::run_group, &avx512::run_shots});
+    found.push_back({"avx512", avx512::kFloats, &avx512::run_group, &avx512::run_shots,
+                     &avx512::Kernel<double, false>::product});
   }
 #endif
   return found;
@@ -48,7 +51,8 @@ const LaneKernels& lane_kernels_for(int rows) {
 #ifdef PLANARIS_X86
   static const bool wide =
       !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;
-  static const LaneKernels half{"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots};
+  static const LaneKernels half{"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots,
+                                &avx2::Kernel<double, false>::product};
   if (wide && rows <= avx2::kDoubles && 2 * rows > avx2::kDoubles) return half;
 #endif
   return lane_kernels();
