@@ -5,34 +5,17 @@
 
 #include "base/double_double.hpp"
 #include "base/intrinsics.hpp"
+#include "fronts/product_tile.hpp"
 
 namespace planaris {
 
 namespace {
 
-constexpr int kTileColumns = 4, kMostTileRows = 24;
 constexpr int kSmall = 24 * 24 * 8;  // below this many multiplications packing does not pay
 constexpr int64_t kWorthThreads = 20'000;  // multiplications of double-doubles
 
 #define SIMD_FILE "fronts/tile_product.inl"
 #include "base/each_instruction_set.inl"
-
-// Adds sums of products to so many rows of kTileColumns columns.
-struct Tile {
-  void (*add)(int, const double*, const double*, double, double*, int64_t);
-  int rows;
-};
-
-const Tile& chosen_tile() {
-#ifdef PLANARIS_X86
-  static const Tile chosen = choose_kernel<Tile>({&plain::tile_product, plain::kTileRows},
-                                                 {&avx2::tile_product, avx2::kTileRows},
-                                                 {&avx512::tile_product, avx512::kTileRows});
-#else
-  static const Tile chosen{&plain::tile_product, plain::kTileRows};
-#endif
-  return chosen;
-}
 
 // Slivers of `height` rows, depth after depth; the last one is filled up with zeros.
 void pack(int rows, int depth, const double* x, int64_t row_step, int64_t column_step, int height,
@@ -58,7 +41,7 @@ struct TilePart {
   int above, height, width;
 };
 
-void add_part(const Tile& tile, int depth, const double* left, const double* right, double alpha,
+void add_part(const ProductTile& tile, int depth, const double* left, const double* right, double alpha,
               TilePart part, double* c, int64_t ldc) {
   double sums[kMostTileRows * kTileColumns] = {};
   tile.add(depth, left, right, alpha, sums, tile.rows);
@@ -93,6 +76,17 @@ constexpr int kDepth = 256;  // of a product that is packed at once
 
 }  // namespace
 
+const ProductTile& chosen_tile() {
+#ifdef PLANARIS_X86
+  static const ProductTile chosen = choose_kernel<ProductTile>(
+      {&plain::tile_product, plain::kTileRows}, {&avx2::tile_product, avx2::kTileRows},
+      {&avx512::tile_product, avx512::kTileRows});
+#else
+  static const ProductTile chosen{&plain::tile_product, plain::kTileRows};
+#endif
+  return chosen;
+}
+
 Roundings rank_update_roundings(int rows, int columns, int depth) {
   if (columns <= 0 || depth <= 0) return {};
   // Plain: two products are added, then their sum to C. Packed: products are summed from zero.
@@ -112,7 +106,7 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
   if (columns <= 0 || depth <= 0) return;
   const int64_t multiplications = int64_t(rows) * columns * depth;
   if (multiplications < kSmall) return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
-  const Tile tile = chosen_tile();
+  const ProductTile tile = chosen_tile();
   packing.rows.resize(size_t(round_up(rows, tile.rows)) * depth);
   packing.columns.resize(size_t(round_up(columns, kTileColumns)) * depth);
   pack(rows, depth, x, 1, ldx, tile.rows, packing.rows.data());
@@ -156,7 +150,7 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
     }
     return;
   }
-  const Tile tile = chosen_tile();
+  const ProductTile tile = chosen_tile();
   constexpr int kRows = 96;
   for (int t0 = 0; t0 < depth; t0 += kDepth) {
     const int deep = std::min(kDepth, depth - t0);

@@ -9,6 +9,7 @@
 
 #include "base/scaled.hpp"
 #include "fronts/radius_front.hpp"
+#include "fronts/split_update.hpp"
 #include "fronts/wide_update.hpp"
 
 namespace planaris {
@@ -28,6 +29,19 @@ inline TwoDoubles wide_inverse(const TwoDoubles& d) {
   return TwoDoubles::sum(q, q * r);
 }
 
+// Columns of a front, column-major: those that are eliminated, all rows of them, and the square of
+// the others. The strict lower triangle counts.
+struct FrontColumns {
+  double *own = nullptr, *rest = nullptr;
+  int64_t own_step = 0, rest_step = 0;
+  int32_t eliminated = 0;
+
+  // Entry (i, j) is column(j)[i].
+  double* column(int32_t j) const {
+    return j < eliminated ? own + j * own_step : rest + (j - eliminated) * rest_step - eliminated;
+  }
+};
+
 class WideFront {
  public:
   static constexpr double kUnit = 0x1p-53, kRead = RadiusFront::kRead, kTiny = RadiusFront::kTiny;
@@ -35,16 +49,20 @@ class WideFront {
   static constexpr double kTinyFactor = 0x1p-950;
   static constexpr int kMostRows = 4000;  // radii are rounded no more often
 
-  // `a` holds rows × rows numbers, column-major, of which the strict lower triangle counts; so does
-  // `r`, unless it is null.
-  WideFront(PairMatrix<double> a, double* r, int rows, double weight,
-                  WideBuffers& buffers, const ParallelFor& parallel, double underflow = 1.0)
-      : a_(a), r_(r), n_(rows), weight_(weight), underflow_(underflow), buffers_(buffers),
-        parallel_(parallel) {}
+  // High and low parts of so many rows; there is room for kWideSlack more after each column. `r` holds
+  // rows × rows radii, or is null.
+  WideFront(FrontColumns high, FrontColumns low, double* r, int rows, double weight,
+            WideBuffers& buffers, const ParallelFor& parallel, double underflow = 1.0)
+      : high_(high), low_(low), r_(r), n_(rows), weight_(weight), underflow_(underflow),
+        buffers_(buffers), parallel_(parallel) {}
 
-  // Eliminates the first rows, pair by pair. Returns false if a pivot is not known to differ from
+  // Large updates may be split (fronts/split_update.hpp); not with radii.
+  void allow_splitting() { split_ = true; }
+
+  // Eliminates the own columns, pair by pair. Returns false if a pivot is not known to differ from
   // zero. Factors L and pivots are left as in FrontElimination.
-  bool run(int eliminated) {
+  bool run() {
+    const int eliminated = high_.eliminated;
     if (n_ > kMostRows) return false;
     const double updates = updates_error(eliminated);
     update_ = weight_ * (2 * updates + kQuotient) * kRead;
@@ -56,8 +74,8 @@ class WideFront {
       for (int k = k0; k < stop; k += kPanel) {
         const int panel = std::min(k + kPanel, stop);
         for (int pair = k; pair < panel; pair += 2) {
+          update(k, pair, k0, pair, pair + 2, nullptr);
           if (!take_pivot(pair, k0)) return false;
-          update(pair, pair + 2, k0, pair + 2, panel, nullptr);
         }
         update(k, panel, k0, panel, stop, nullptr);
       }
@@ -73,8 +91,15 @@ class WideFront {
   // entry before all of them is at most the one after them and all products.
   static double updates_error(int eliminated) {
     const int windows = (eliminated + kWindow - 1) / kWindow;
-    return (windows * wide_update_error(kWindow) + kWindow / kPanel * wide_update_error(kPanel) +
-            kPanel / 2 * wide_update_error(2)) * kRead;
+    return (windows * wide_update_error(kWindow) + kWindow / kPanel * wide_update_error(kPanel)) *
+           kRead;
+  }
+
+  // If updates may be split, an entry is off by this times
+  // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|, too: every product counts in one update.
+  static double split_error(int rows, int eliminated) {
+    const bool any = int64_t(rows) * rows * std::min(eliminated, kWindow) >= kWorthSplitting;
+    return any ? kSplitError * kRead : 0.0;
   }
 
   // Bound on the error of an entry that is left, with its radius as computed.
@@ -88,19 +113,12 @@ class WideFront {
  private:
   static constexpr int kWindow = 64, kPanel = 16;
 
-  TwoDoubles at(int i, int j) const {
-    const size_t k = size_t(j) * a_.step + i;
-    return {a_.high[k], a_.low[k]};
-  }
-  void set(int i, int j, const TwoDoubles& value) {
-    const size_t k = size_t(j) * a_.step + i;
-    a_.high[k] = value.high;
-    a_.low[k] = value.low;
-  }
   double* column(std::vector<double>& of, int j) const { return of.data() + size_t(j) * n_; }
 
   bool take_pivot(int k, int window) {
-    const TwoDoubles d = -at(k + 1, k);
+    double *first = high_.column(k), *first_low = low_.column(k), *second = high_.column(k + 1),
+           *second_low = low_.column(k + 1);
+    const TwoDoubles d{-first[k + 1], -first_low[k + 1]};
     const double size = std::fabs(d.high);
     if (!(size > 0x1p-900 && size < 0x1p900)) return false;
     if (r_ && !take_radii(k, window, size)) return false;
@@ -108,21 +126,21 @@ class WideFront {
     const TwoDoubles inverse = wide_inverse(d);
     double *u = column(buffers_.kept, k - window), *u_low = column(buffers_.kept_low, k - window),
            *v = u + n_, *v_low = u_low + n_;
-    double *first = a_.high + size_t(k) * a_.step, *first_low = a_.low + size_t(k) * a_.step,
-           *second = first + a_.step, *second_low = first_low + a_.step;
     std::copy(first + k + 2, first + n_, u + k + 2);
     std::copy(first_low + k + 2, first_low + n_, u_low + k + 2);
     std::copy(second + k + 2, second + n_, v + k + 2);
     std::copy(second_low + k + 2, second_low + n_, v_low + k + 2);
     wide_factors(n_ - k - 2, inverse.high, inverse.low, first + k + 2, first_low + k + 2,
                  second + k + 2, second_low + k + 2);
-    set(k + 1, k, d);
+    first[k + 1] = d.high;
+    first_low[k + 1] = d.low;
     return true;
   }
 
   // Writes the columns that update radii.
   bool take_radii(int k, int window, double size) {
     const double *ru = r_ + size_t(k) * n_, *rv = ru + n_;
+    const double *of_u = high_.column(k), *of_v = high_.column(k + 1);
     const double share = handed_on(size, ru[k + 1]) / size * kRead;
     if (!(share < 0.5)) return false;
     const double ratio = share / (1 - share) * kRead;
@@ -132,7 +150,7 @@ class WideFront {
     const int c = 2 * (k - window);
     double *e1 = column(buffers_.left, c), *z1 = e1 + n_, *e2 = z1 + n_, *z2 = e2 + n_;
     for (int i = k + 2; i < n_; ++i) {
-      const double u = std::fabs(at(i, k).high), v = std::fabs(at(i, k + 1).high);
+      const double u = std::fabs(of_u[i]), v = std::fabs(of_v[i]);
       const double radius_u = handed_on(u, ru[i]), radius_v = handed_on(v, rv[i]);
       e1[i] = (v / size + half * radius_v + tiny) * grown;
       z1[i] = (radius_u + turned * u) * kRead;
@@ -149,11 +167,17 @@ class WideFront {
 
   // Applies the pairs of columns [from, to) to rows from `first` on of the columns up to `last`.
   void update(int from, int to, int window, int first, int last, const ParallelFor& parallel) {
-    const PairMatrix<const double> l{a_.high, a_.low, a_.step};
-    const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
-    wide_rank_update_lower(n_ - first, last - first, to - from, l.from(first, from),
-                           kept.from(first, from - window), a_.from(first, first), buffers_.pairs,
-                           parallel);
+    if (from == to) return;
+    const int own = high_.eliminated;
+    if (first < own) {
+      const PairMatrix<double> c{high_.own, low_.own, high_.own_step};
+      update_columns(from, to, window, first, std::min(last, own), c.from(first, first), parallel);
+    }
+    if (last > own) {
+      const int begin = std::max(first, own);
+      const PairMatrix<double> c{high_.rest, low_.rest, high_.rest_step};
+      update_columns(from, to, window, begin, last, c.from(begin - own, begin - own), parallel);
+    }
     if (!r_) return;
     rank_update_lower(n_ - first, last - first, 2 * (to - from),
                       column(buffers_.left, 2 * (from - window)) + first, n_,
@@ -161,12 +185,26 @@ class WideFront {
                       r_ + size_t(first) * n_ + first, n_, buffers_.packing, parallel);
   }
 
-  PairMatrix<double> a_;
+  void update_columns(int from, int to, int window, int first, int last, PairMatrix<double> c,
+                      const ParallelFor& parallel) {
+    const PairMatrix<const double> l{high_.own, low_.own, high_.own_step};
+    const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
+    const int rows = n_ - first, columns = last - first, depth = to - from;
+    const auto x = l.from(first, from), y = kept.from(first, from - window);
+    if (split_ && int64_t(rows) * columns * depth >= kWorthSplitting &&
+        split_rank_update_lower(rows, columns, depth, x, y, c, buffers_.pairs, parallel)) {
+      return;
+    }
+    wide_rank_update_lower(rows, columns, depth, x, y, c, buffers_.pairs, parallel);
+  }
+
+  FrontColumns high_, low_;
   double* r_;
   int n_;
   double weight_, underflow_;  // of roundings and of underflow; tests change them
   WideBuffers& buffers_;
   const ParallelFor& parallel_;
+  bool split_ = false;
   double update_ = 0.0, entry_ = 0.0, log_error_ = 0.0;
 };
 

@@ -48,37 +48,102 @@ void add_product(std::vector<double>& terms, double a, double b) {
 
 }  // namespace
 
-TEST_CASE("sums of products of pairs are as close as claimed, and hardly closer than to the last pair") {
+namespace {
+
+// C += X Yᵀ with random pairs: what an entry is off by, relative to |C| + Σ |x y|, and beside that to
+// what a split one is relative to; the largest.
+struct Closeness {
+  double by_products = 0.0, by_largest = 0.0;
+  bool normal = true;  // low parts are below half a unit of the high ones
+};
+
+template <class Update>
+Closeness closeness(int rows, int depth, double spread, std::mt19937_64& random, Update update) {
+  const int columns = rows - 1, step = rows + kWideSlack;
+  const Pairs x(size_t(step) * depth, random, spread), y(size_t(step) * depth, random, spread),
+      c(size_t(step) * rows, random, spread);
+  Pairs found = c;
+  update(columns, PairMatrix<const double>{x.high.data(), x.low.data(), step},
+         PairMatrix<const double>{y.high.data(), y.low.data(), step},
+         PairMatrix<double>{found.high.data(), found.low.data(), step});
+  Closeness result;
+  for (int j = 0; j < columns; ++j) {
+    for (int i = j + 1; i < rows; ++i) {
+      const size_t at = size_t(j) * step + i;
+      std::vector<double> terms{-found.high[at], -found.low[at], c.high[at], c.low[at]};
+      double size = std::fabs(c.high[at]), left = 0.0, right = 0.0, left_sum = 0.0, right_sum = 0.0;
+      for (int t = 0; t < depth; ++t) {
+        const size_t a = size_t(t) * step + i, b = size_t(t) * step + j;
+        add_product(terms, x.high[a], y.high[b]);
+        add_product(terms, x.high[a], y.low[b]);
+        add_product(terms, x.low[a], y.high[b]);
+        add_product(terms, x.low[a], y.low[b]);
+        size += std::fabs(x.high[a] * y.high[b]);
+        left = std::max(left, std::fabs(x.high[a]));
+        right = std::max(right, std::fabs(y.high[b]));
+        left_sum += std::fabs(x.high[a]);
+        right_sum += std::fabs(y.high[b]);
+      }
+      const double error = std::fabs(exact_sum(terms));
+      result.by_products = std::max(result.by_products, error / size);
+      result.by_largest =
+          std::max(result.by_largest, (error - wide_update_error(depth) * size) /
+                                          (right * left_sum + 2 * left * right_sum));
+      result.normal &= std::fabs(found.low[at]) <= 0x1p-53 * std::fabs(found.high[at]);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("sums of products of pairs are as close as claimed") {
   std::mt19937_64 random(1);
   WidePacking packing;
   for (int depth : {2, 16, 64}) {
-    for (int rows : {3, 8, 21}) {
-      const int columns = rows - 1;
-      const double spread = depth == 16 ? 8.0 : 0.5;
-      const Pairs x(size_t(rows) * depth, random, spread), y(size_t(rows) * depth, random, spread),
-          c(size_t(rows) * rows, random, spread);
-      Pairs found = c;
-      wide_rank_update_lower(rows, columns, depth, {x.high.data(), x.low.data(), rows},
-                             {y.high.data(), y.low.data(), rows},
-                             {found.high.data(), found.low.data(), rows}, packing, nullptr);
-      for (int j = 0; j < columns; ++j) {
-        for (int i = j + 1; i < rows; ++i) {
-          const size_t at = size_t(j) * rows + i;
-          std::vector<double> terms{-found.high[at], -found.low[at], c.high[at], c.low[at]};
-          double size = std::fabs(c.high[at]);
-          for (int t = 0; t < depth; ++t) {
-            const size_t a = size_t(t) * rows + i, b = size_t(t) * rows + j;
-            add_product(terms, x.high[a], y.high[b]);
-            add_product(terms, x.high[a], y.low[b]);
-            add_product(terms, x.low[a], y.high[b]);
-            add_product(terms, x.low[a], y.low[b]);
-            size += std::fabs(x.high[a] * y.high[b]);
-          }
-          CHECK(std::fabs(exact_sum(terms)) <= wide_update_error(depth) * size);
-          CHECK(std::fabs(found.low[at]) <= 0x1p-53 * std::fabs(found.high[at]));
-        }
+    for (int rows : {3, 8, 21, 60}) {
+      const Closeness found = closeness(
+          rows, depth, depth == 16 ? 8.0 : 0.5, random, [&](int columns, auto x, auto y, auto c) {
+            wide_rank_update_lower(rows, columns, depth, x, y, c, packing, nullptr);
+          });
+      CHECK(found.by_products <= wide_update_error(depth));
+      CHECK(found.by_products > 0.0);
+      CHECK(found.normal);
+    }
+  }
+}
+
+TEST_CASE("sums of products that are split are as close as claimed, and not much closer") {
+  std::mt19937_64 random(3);
+  WidePacking packing;
+  double most = 0.0;
+  for (int depth : {2, 20, 64}) {
+    for (int rows : {3, 24, 61}) {
+      for (double spread : {0.0, 0.5, 8.0}) {
+        const Closeness found = closeness(
+            rows, depth, spread, random, [&](int columns, auto x, auto y, auto c) {
+              CHECK(split_rank_update_lower(rows, columns, depth, x, y, c, packing, nullptr));
+            });
+        CHECK(found.by_largest <= kSplitError);
+        CHECK(found.normal);
+        most = std::max(most, found.by_largest);
       }
     }
+  }
+  CHECK(most > 0x1p-8 * kSplitError);
+}
+
+TEST_CASE("what leaves the range is not split, and rows of zeros are") {
+  WidePacking packing;
+  constexpr int kRows = 4, kStep = kRows + kWideSlack;
+  for (double entry : {0.0, 1.0, 0x1p-950, 0x1p950, std::nan("")}) {
+    std::vector<double> x(2 * kStep, 1.0), low(4 * kStep, 0.0), high(4 * kStep, 1.0);
+    x[2] = x[kStep + 2] = entry;
+    const PairMatrix<const double> of_x{x.data(), low.data(), kStep};
+    const bool split = split_rank_update_lower(kRows, 3, 2, of_x, of_x,
+                                               {high.data(), low.data(), kStep}, packing, nullptr);
+    CHECK(split == (entry == 0.0 || entry == 1.0));
+    CHECK(high[2] == (split ? 1.0 + 2 * entry : 1.0));
   }
 }
 
@@ -137,9 +202,15 @@ double by_doubles(std::vector<double>& a, std::vector<double>& r, double underfl
 double by_pairs(std::vector<double>& a, std::vector<double>& r, double underflow) {
   WideBuffers buffers;
   const ParallelFor none;
-  std::vector<double> low(16, 0.0);
-  WideFront front({a.data(), low.data(), 4}, r.data(), 4, 1.0, buffers, none, underflow);
-  REQUIRE(front.run(2));
+  constexpr int kStep = 4 + kWideSlack;
+  std::vector<double> high(4 * kStep, 0.0), low(4 * kStep, 0.0);
+  const auto columns = [](std::vector<double>& of) {
+    return FrontColumns{of.data(), of.data() + 2 * kStep, kStep, kStep, 2};
+  };
+  for (int j = 0; j < 2; ++j) std::copy_n(a.begin() + 4 * j, 4, columns(high).column(j));
+  WideFront front(columns(high), columns(low), r.data(), 4, 1.0, buffers, none, underflow);
+  REQUIRE(front.run());
+  a[11] = columns(high).column(2)[3];
   return front.handed_on(a[11], r[11]);
 }
 

@@ -14,6 +14,11 @@ SIMD_TARGET inline double rounded_once(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }
 
+SIMD_TARGET inline DoubleVector magnitude(DoubleVector a) {
+  typedef VectorOf<double>::I Bits;
+  return (DoubleVector)((Bits)a & (Bits{} + INT64_MAX));
+}
+
 // A value, not two references: as an argument of a template a vector has its full alignment, which
 // one on the stack that is declared without a template need not have.
 template <class V>
@@ -55,39 +60,65 @@ SIMD_TARGET void wide_factors(int count, double inverse, double inverse_low, dou
   }
 }
 
-// high + low [i + step j] += Σ_t rows[t, i] columns[t, j], every sum in the order of t. At each t
-// `rows` and `columns` hold high parts, then low parts.
-SIMD_TARGET void wide_tile(int depth, const double* rows, const double* columns, double* high,
-                           double* low, int64_t step) {
-  constexpr int kVectors = kWideRows / kDoubles;
-  for (int i = 0; i < kVectors; ++i) {
-    DoubleVector sum[kWideColumns], rest[kWideColumns];
+// C[i, j] += Σ_t X[i, t] Y[j, t] for the rows of one register and `columns` columns, every sum in the
+// order of t. With b >= |C| + Σ |x y| and Ω = 4 b, C + Ω is summed up instead: what is lost in every
+// sum is then known from the difference of two neighbouring sums, which is exact (Sterbenz).
+template <int columns>
+SIMD_TARGET inline void wide_register(int depth, PairMatrix<const double> x,
+                                      PairMatrix<const double> y, PairMatrix<double> c) {
+  DoubleVector sum[columns], rest[columns], large[columns];
 #pragma GCC unroll 4
-    for (int j = 0; j < kWideColumns; ++j) {
-      sum[j] = load(high + step * j + kDoubles * i);
-      rest[j] = load(low + step * j + kDoubles * i);
+  for (int j = 0; j < columns; ++j) {
+    sum[j] = load(c.high + c.step * j);
+    rest[j] = load(c.low + c.step * j);
+    large[j] = magnitude(sum[j]);
+  }
+  for (int t = 0; t < depth; ++t) {
+    const DoubleVector size = magnitude(load(x.high + x.step * t));
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) {
+      large[j] = rounded_once(size, magnitude(spread(y.high[y.step * t + j])), large[j]);
     }
-    const double *row = rows + kDoubles * i, *column = columns;
-    for (int t = 0; t < depth; ++t, row += 2 * kWideRows, column += 2 * kWideColumns) {
-      const DoubleVector x = load(row), x_low = load(row + kWideRows);
+  }
 #pragma GCC unroll 4
-      for (int j = 0; j < kWideColumns; ++j) {
-        const DoubleVector y = spread(column[j]), y_low = spread(column[kWideColumns + j]);
-        const DoubleVector product = x * y;
-        DoubleVector lost = rounded_once(x, y, -product);
-        lost = rounded_once(x, y_low, lost);
-        lost = rounded_once(x_low, y, lost);
-        const DoubleVector total = sum[j] + product, added = total - sum[j];
-        lost += (sum[j] - (total - added)) + (product - added);
-        rest[j] += lost;
-        sum[j] = total;
+  for (int j = 0; j < columns; ++j) {
+    large[j] *= 4.0;
+    const DoubleVector total = large[j] + sum[j];
+    rest[j] += sum[j] - (total - large[j]);
+    sum[j] = total;
+  }
+  for (int t = 0; t < depth; ++t) {
+    const DoubleVector a = load(x.high + x.step * t), a_low = load(x.low + x.step * t);
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) {
+      const DoubleVector b = spread(y.high[y.step * t + j]), b_low = spread(y.low[y.step * t + j]);
+      const DoubleVector total = rounded_once(a, b, sum[j]), added = total - sum[j];
+      DoubleVector lost = rounded_once(a, b, -added);
+      lost = rounded_once(a, b_low, lost);
+      lost = rounded_once(a_low, b, lost);
+      rest[j] += lost;
+      sum[j] = total;
+    }
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < columns; ++j) {
+    const DoubleVector high = sum[j] - large[j], total = high + rest[j], added = total - high;
+    store(c.high + c.step * j, total);
+    store(c.low + c.step * j, (high - (total - added)) + (rest[j] - added));
+  }
+}
+
+SIMD_TARGET void wide_tile(int columns, int depth, PairMatrix<const double> x,
+                           PairMatrix<const double> y, PairMatrix<double> c) {
+  for (int i = 0; i < kWideRows; i += kDoubles) {
+    if (columns == 4) {
+      wide_register<4>(depth, x.from(i, 0), y, c.from(i, 0));
+    } else if (columns == 2) {
+      wide_register<2>(depth, x.from(i, 0), y, c.from(i, 0));
+    } else {
+      for (int j = 0; j < columns; ++j) {
+        wide_register<1>(depth, x.from(i, 0), y.from(j, 0), c.from(i, j));
       }
-    }
-#pragma GCC unroll 4
-    for (int j = 0; j < kWideColumns; ++j) {
-      const DoubleVector total = sum[j] + rest[j], added = total - sum[j];
-      store(high + step * j + kDoubles * i, total);
-      store(low + step * j + kDoubles * i, (sum[j] - (total - added)) + (rest[j] - added));
     }
   }
 }

@@ -1,6 +1,8 @@
 #include "fronts/wide_update.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 #include "base/intrinsics.hpp"
 
@@ -9,12 +11,13 @@ namespace planaris {
 namespace {
 
 constexpr int kWideRows = 8, kWideColumns = 4;
-constexpr int64_t kWorthThreads = 100'000;  // multiplications
+constexpr int64_t kWorthThreads = 100'000, kWorthPacking = 100'000;  // multiplications
 
 #define SIMD_FILE "fronts/wide_tile.inl"
 #include "base/each_instruction_set.inl"
 
-using WideTile = void (*)(int, const double*, const double*, double*, double*, int64_t);
+using WideTile = void (*)(int, int, PairMatrix<const double>, PairMatrix<const double>,
+                          PairMatrix<double>);
 using WideFactors = void (*)(int, double, double, double*, double*, double*, double*);
 
 constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
@@ -50,40 +53,33 @@ void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const d
                             PairMatrix<const double> y, PairMatrix<double> c, WidePacking& packing,
                             const ParallelFor& parallel) {
   if (columns <= 0 || depth <= 0) return;
+  static const WideTile tile = PLANARIS_CHOOSE(wide_tile);
+  const int64_t multiplications = int64_t(rows) * columns * depth;
+  if (multiplications < kWorthPacking) {
+    for (int j = 0; j < columns; j += kWideColumns) {
+      const int width = std::min(kWideColumns, columns - j);
+      for (int i = j + 1; i < rows; i += kWideRows) {
+        tile(width, depth, x.from(i, 0), y.from(j, 0), c.from(i, j));
+      }
+    }
+    return;
+  }
   packing.rows.resize(size_t(round_up(rows, kWideRows)) * 2 * depth);
   packing.columns.resize(size_t(round_up(columns, kWideColumns)) * 2 * depth);
   pack<kWideRows>(rows, depth, x, packing.rows.data());
   pack<kWideColumns>(columns, depth, y, packing.columns.data());
-  static const WideTile tile = PLANARIS_CHOOSE(wide_tile);
   const auto strip = [&](int begin, int end) {
-    double high[kWideRows * kWideColumns] = {}, low[kWideRows * kWideColumns] = {};
     for (int j = begin; j < end; j += kWideColumns) {
+      const double* right = packing.columns.data() + size_t(j) * 2 * depth;
+      const PairMatrix<const double> y_part{right, right + kWideColumns, 2 * kWideColumns};
       const int width = std::min(kWideColumns, columns - j);
       for (int i = j / kWideRows * kWideRows; i < rows; i += kWideRows) {
-        const int height = std::min(kWideRows, rows - i);
-        const auto target = c.from(i, j);
-        const double *x_part = packing.rows.data() + size_t(i) * 2 * depth,
-                     *y_part = packing.columns.data() + size_t(j) * 2 * depth;
-        if (height == kWideRows && width == kWideColumns && i >= j + kWideColumns) {
-          tile(depth, x_part, y_part, target.high, target.low, c.step);
-          continue;
-        }
-        for (int q = 0; q < width; ++q) {
-          std::copy_n(target.high + q * c.step, height, high + kWideRows * q);
-          std::copy_n(target.low + q * c.step, height, low + kWideRows * q);
-        }
-        tile(depth, x_part, y_part, high, low, kWideRows);
-        for (int q = 0; q < width; ++q) {
-          const int first = std::clamp(j + q + 1 - i, 0, height);
-          std::copy(high + kWideRows * q + first, high + kWideRows * q + height,
-                    target.high + q * c.step + first);
-          std::copy(low + kWideRows * q + first, low + kWideRows * q + height,
-                    target.low + q * c.step + first);
-        }
+        const double* left = packing.rows.data() + size_t(i) * 2 * depth;
+        tile(width, depth, {left, left + kWideRows, 2 * kWideRows}, y_part, c.from(i, j));
       }
     }
   };
-  if (!parallel || int64_t(rows) * columns * depth < kWorthThreads) return strip(0, columns);
+  if (!parallel || multiplications < kWorthThreads) return strip(0, columns);
   const int width = 4 * kWideColumns;
   parallel((columns + width - 1) / width,
            [&](int k) { strip(k * width, std::min(columns, (k + 1) * width)); });

@@ -24,11 +24,13 @@ struct PairMatrix {
 
 // Buffers that one thread reuses from call to call.
 struct WidePacking {
-  std::vector<double> rows, columns;
+  std::vector<double> rows, columns, splitters;
 };
 
 // C[i, j] += Σ_t X[i, t] Y[j, t] for 0 ≤ j < columns, j < i < rows. Entries on and above the
-// diagonal may be overwritten with anything. Every result is the same on all processors.
+// diagonal may be overwritten with anything, and so may kWideSlack numbers after a column; as many are
+// read after a column of X. Every result is the same on all processors.
+constexpr int kWideSlack = 7;
 void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const double> x,
                             PairMatrix<const double> y, PairMatrix<double> c, WidePacking& packing,
                             const ParallelFor& parallel);
@@ -40,11 +42,13 @@ void wide_factors(int count, double inverse, double inverse_low, double* u, doub
                   double* v_low);
 
 // An entry is off by at most this times |C| + Σ |x y|, and by 2^-1072 per product where numbers
-// underflow. Proof, m being the depth: sums of high parts are split without error, so what is
-// rounded is the sum of low parts. They add up to u |C| + 3 u Σ|x y| + m u (|C| + Σ|x y|) in size
-// and are rounded m + 3 times at most; x_low y_low, left out, is below u² |x y|.
+// underflow. Proof, m being the depth: with Ω within 2^-40 of 4 (|C| + Σ |x y|) all sums of C + Ω lie
+// between .74 Ω and 1.26 Ω, so each loses at most 1.26 u Ω, and differences of neighbours are exact.
+// What is lost, with C_low, x y_low and x_low y, adds up to (1.26 (m + 1) + .51) u Ω; it is
+// rounded three times per product and m + 1 times as a sum; x_low y_low, left out, is below u² |x y|.
+// In all 1.26 (m + 3)² u² Ω.
 constexpr double wide_update_error(int depth) {
-  return (depth + 4.0) * (depth + 4.0) * 0x1p-106 * (1 + 0x1p-30);
+  return 6 * (depth + 4.0) * (depth + 4.0) * 0x1p-106;
 }
 
 }  // namespace planaris

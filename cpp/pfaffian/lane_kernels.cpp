@@ -26,14 +26,21 @@ double last_digit(uint64_t edge, uint64_t draw) {
 
 }  // namespace
 
+// The kernels of an instruction set, by the name of its namespace.
+#define PLANARIS_LANE_KERNELS(set)                                                             \
+  LaneKernels {                                                                                \
+    #set, set::kFloats, &set::run_group, &set::run_shots, &set::run_ordered,                   \
+        &set::Kernel<double, false>::product                                                   \
+  }
+
 std::vector<LaneKernels> all_lane_kernels() {
-  std::vector<LaneKernels> found{{"plain", plain::kFloats, &plain::run_group, &plain::run_shots, &plain::run_ordered}};
+  std::vector<LaneKernels> found{PLANARIS_LANE_KERNELS(plain)};
 #ifdef PLANARIS_X86
   if (processor_instructions() >= InstructionSet::kAvx2) {
-    found.push_back({"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots, &avx2::run_ordered});
+    found.push_back(PLANARIS_LANE_KERNELS(avx2));
   }
   if (processor_instructions() >= InstructionSet::kAvx512) {
-    found.push_back({"avx512", avx512::kFloats, &avx512::run_group, &avx512::run_shots, &avx512::run_ordered});
+    found.push_back(PLANARIS_LANE_KERNELS(avx512));
   }
 #endif
   return found;
@@ -49,7 +56,7 @@ const LaneKernels& lane_kernels_for([[maybe_unused]] int rows) {
 #ifdef PLANARIS_X86
   static const bool wide =
       !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;
-  static const LaneKernels half{"avx2", avx2::kFloats, &avx2::run_group, &avx2::run_shots, &avx2::run_ordered};
+  static const LaneKernels half = PLANARIS_LANE_KERNELS(avx2);
   if (wide && rows <= avx2::kDoubles && 2 * rows > avx2::kDoubles) return half;
 #endif
   return lane_kernels();

@@ -115,7 +115,12 @@ struct LaneKernels {
   // log Z of rows with gauge states, each in its own order.
   void (*run_ordered)(const LaneProblem& problem, const LaneRows& rows, const LaneOrder& order,
                       LaneMemory& memory);
+  // C(i, j) += Σ_t x[i + t xt] y[t yt + j yj] of one model, sums in the order of t. Columns of C and of
+  // x are read, and those of C written, up to kProductSlack numbers past their last.
+  void (*product)(int64_t rows, int columns, int64_t depth, const double* x, int64_t xt,
+                  const double* y, int64_t yt, int64_t yj, double* c, int64_t cj);
 };
+constexpr int kProductSlack = 7;
 // Those of this processor, and all that it can run, plain ones first.
 const LaneKernels& lane_kernels();
 // For a group of so few rows that they fill narrower registers, those with narrower ones. Results are

@@ -101,7 +101,7 @@ std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
 
 Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scale,
                   In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank, bool radii,
-                  bool wide, double share, const ProofWeights& weights, int threads,
+                  bool wide, bool split, double share, const ProofWeights& weights, int threads,
                   const Progress& progress) {
   const size_t edges = plan.signs.size();
   if (gauged.size() != edges || scale.size() != 2 * edges || signs.size() != edges ||
@@ -111,7 +111,8 @@ Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scal
   const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
   Control control = make_control(progress);
   nb::gil_scoped_release release;
-  return enclose_log_pfaffian(plan.tree, exact, {radii, wide}, share, weights, threads, control);
+  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split}, share, weights, threads,
+                              control);
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -300,6 +301,7 @@ void bind_pfaffian(nb::module_& m) {
       .def(nb::init<>())
       .def_rw("update", &ProofWeights::update)
       .def_rw("entry", &ProofWeights::entry)
+      .def_rw("split", &ProofWeights::split)
       .def_rw("inflation", &ProofWeights::inflation)
       .def_rw("second", &ProofWeights::second)
       .def_rw("entries", &ProofWeights::entries)
@@ -374,9 +376,8 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("share"),
-           nb::arg("weights"),
-           nb::arg("threads"), nb::arg("progress") = nb::none())
+           nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("split"),
+           nb::arg("share"), nb::arg("weights"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),

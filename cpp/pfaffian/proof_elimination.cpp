@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <memory>
 
 #include "base/constants.hpp"
+#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "fronts/front_elimination.hpp"
 #include "fronts/radius_front.hpp"
@@ -15,11 +17,15 @@ namespace planaris {
 
 namespace {
 
-// What a front leaves for its parent: first rows that have to wait, then its boundary; strict lower
-// triangle, column after column.
+// What a front leaves for its parent, rows that have to wait first, then its boundary: lower
+// triangles, column after column.
 struct Handed {
-  std::vector<double> entries, low, radii;
+  std::unique_ptr<double[]> high, low, radii;
+  int32_t rows = 0;
   std::vector<int32_t> legs;  // of the rows that wait
+
+  int32_t step() const { return rows + kWideSlack; }
+  size_t room() const { return size_t(rows) * step(); }
 };
 
 // At least the size of an entry: rounding takes 2^-24 of a float, or 2^-150, at most.
@@ -30,10 +36,8 @@ float size_above(double entry) {
 // -1 or 1: the sign of an entry for pattern 0, the other one for 1, else a function of all arguments.
 double sign_of(uint64_t pattern, double entry, int32_t node, int32_t i, int32_t j) {
   if (pattern < 2) return (entry < 0.0) == (pattern == 0) ? -1.0 : 1.0;
-  uint64_t x = pattern ^ (uint64_t(node) << 42) ^ (uint64_t(i) << 21) ^ uint64_t(j);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return (x ^ (x >> 31)) & 1 ? 1.0 : -1.0;
+  const uint64_t bits = pattern ^ (uint64_t(node) << 42) ^ (uint64_t(i) << 21) ^ uint64_t(j);
+  return splitmix64(bits) & 1 ? 1.0 : -1.0;
 }
 
 class Run {
@@ -41,7 +45,7 @@ class Run {
   Run(const FrontTree& tree, const ProofEntries& entries, Bounding bounding,
       const ProofWeights& weights, int threads, Control& control)
       : tree_(tree), entries_(entries), with_radii_(bounding.radii),
-        wide_(bounding.wide), weights_(weights), team_(threads, control) {
+        wide_(bounding.wide), split_(bounding.split), weights_(weights), team_(threads, control) {
     parallel_ = [this](int count, const std::function<void(int)>& body) {
       team_.parallel_for(count, body);
     };
@@ -87,7 +91,8 @@ class Run {
   };
 
   struct Worker {
-    std::vector<double> matrix, low, radii, pivot_rows;
+    FrontColumns high, low;  // of the front
+    std::vector<double> matrix, own_low, radii, pivot_rows;
     std::vector<int32_t> place, perm, legs, map;
     std::vector<RankedPair> ranked;
     RadiusBuffers buffers;
@@ -104,11 +109,9 @@ class Run {
   void eliminate_front(Worker& w, int32_t node) {
     Shape s = list_rows(w, node);
     w.largest_front = std::max(w.largest_front, s.rows);
-    w.matrix.assign(size_t(s.rows) * s.rows, 0.0);
-    if (with_radii_) w.radii.assign(size_t(s.rows) * s.rows, 0.0);
-    if (wide_) w.low.assign(size_t(s.rows) * s.rows, 0.0);
+    make_room(w, node, s);
     if (tree_.is_leaf(node)) {
-      add_faces(w, node, s);
+      add_faces(w, node);
     } else {
       add_child(w, tree_.left[node], s, 0);
       add_child(w, tree_.right[node], s, s.left);
@@ -118,7 +121,7 @@ class Run {
     Scaled product{1.0, 0};
     for (int32_t k = 0; k < s.eliminated; k += 2) {
       // The entry below the diagonal: the pivot with the other sign.
-      const double below = w.matrix[size_t(k) * s.rows + k + 1], size = std::fabs(below);
+      const double below = w.high.column(k)[k + 1], size = std::fabs(below);
       negative_[node] ^= uint8_t(below > 0.0);
       if (!(size > 0x1p-900 && size < 0x1p900)) {
         sound_ = false;
@@ -129,6 +132,40 @@ class Run {
       product.normalize();
     }
     pivots_[node] = product;
+  }
+
+  // Zeros. Of pairs, the columns that are eliminated lie where the sweep wants them, and the others
+  // where the parent does.
+  void make_room(Worker& w, int32_t node, const Shape& s) {
+    Handed& to = handed_[node];
+    to.rows = s.rows - s.eliminated;
+    if (with_radii_) w.radii.assign(size_t(s.rows) * s.rows, 0.0);
+    if (!wide_) {
+      w.matrix.assign(size_t(s.rows) * s.rows, 0.0);
+      w.high = {w.matrix.data(), nullptr, s.rows, 0, s.rows};
+      return;
+    }
+    const int64_t step = s.rows + kWideSlack;
+    const auto own = static_cast<size_t>(step * s.eliminated);
+    std::vector<double>& lower = with_radii_ ? w.matrix : result_.factors[node].lower;
+    lower.assign(own, 0.0);
+    w.own_low.assign(own, 0.0);
+    to.high = zeros(to);
+    to.low = zeros(to);
+    w.high = {lower.data(), to.high.get(), step, to.step(), s.eliminated};
+    w.low = {w.own_low.data(), to.low.get(), step, to.step(), s.eliminated};
+  }
+
+  // A lower triangle of zeros; what is above it counts for nothing.
+  static std::unique_ptr<double[]> zeros(const Handed& shape) {
+    constexpr int32_t kWorthCalls = 64;
+    if (shape.rows < kWorthCalls) return std::make_unique<double[]>(shape.room());
+    auto made = std::make_unique_for_overwrite<double[]>(shape.room());
+    for (int32_t j = 0; j < shape.rows; ++j) {
+      double* column = made.get() + size_t(j) * shape.step();
+      std::fill(column + j, column + shape.step(), 0.0);
+    }
+    return made;
   }
 
   // Decides where the rows of the front go: candidates in the order of elimination, those that
@@ -153,8 +190,10 @@ class Run {
       const int32_t e = w.legs[row] >> 1;
       w.ranked.push_back({entries_.earliest[e] > node ? kLater : entries_.rank[e], row});
     }
-    std::stable_sort(w.ranked.begin(), w.ranked.end(),
-                     [](const RankedPair& a, const RankedPair& b) { return a.rank < b.rank; });
+    const auto earlier = [](const RankedPair& a, const RankedPair& b) { return a.rank < b.rank; };
+    if (!std::is_sorted(w.ranked.begin(), w.ranked.end(), earlier)) {
+      std::stable_sort(w.ranked.begin(), w.ranked.end(), earlier);
+    }
     w.place.resize(s.rows);
     int32_t next = 0;
     for (const RankedPair& pair : w.ranked) {
@@ -167,23 +206,25 @@ class Run {
   }
 
   // Entries by rows as assembled. Each is set once, but for the join of a bridge.
-  void add(Worker& w, const Shape& s, int32_t i, int32_t j, double value) {
+  void add(Worker& w, int32_t i, int32_t j, double value) {
     i = w.place[i];
     j = w.place[j];
-    const size_t at = size_t(std::min(i, j)) * s.rows + std::max(i, j);
-    const TwoDoubles sum = TwoDoubles::sum(w.matrix[at], i > j ? value : -value);
-    w.matrix[at] = sum.high;
-    if (wide_) w.low[at] += sum.low;  // exact: no more than two numbers are added
+    const int32_t below = std::max(i, j), column = std::min(i, j);
+    const TwoDoubles sum =
+        TwoDoubles::sum(w.high.column(column)[below], i > j ? value : -value);
+    w.high.column(column)[below] = sum.high;
+    // Exact: no more than two numbers are added.
+    if (wide_) w.low.column(column)[below] += sum.low;
   }
 
   // Nothing waits from below a leaf: its rows are as in the tree.
-  void add_faces(Worker& w, int32_t node, const Shape& s) {
+  void add_faces(Worker& w, int32_t node) {
     for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
       for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
         for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
           // Pairs that cross no other enclose an even number of legs.
           const double moved = weights_.inject_products * ((j - i) % 2 ? kUnit : -kUnit);
-          add(w, s, tree_.face_rows[i], tree_.face_rows[j],
+          add(w, tree_.face_rows[i], tree_.face_rows[j],
               entries_.leg[tree_.face_legs[i]] * entries_.leg[tree_.face_legs[j]] * (1 + moved));
         }
       }
@@ -194,7 +235,7 @@ class Run {
     for (int32_t k = 0; k < s.own / 2; ++k) {
       const int32_t e = tree_.edge_order[tree_.own[node] + k];
       // The entry of the even leg's row and the odd leg's column is sign · join.
-      add(w, s, 2 * k, 2 * k + 1, entries_.sign[e] > 0 ? entries_.join[e] : -entries_.join[e]);
+      add(w, 2 * k, 2 * k + 1, entries_.sign[e] > 0 ? entries_.join[e] : -entries_.join[e]);
     }
   }
 
@@ -209,18 +250,32 @@ class Run {
       const int32_t p = place[k - waiting];
       w.map[k] = w.place[p < s.own ? p : p + shift];
     }
-    const double *entry = from.entries.data(), *low = from.low.data(), *radius = from.radii.data();
-    for (int32_t j = 0; j < rows; ++j) {
-      for (int32_t i = j + 1; i < rows; ++i, ++entry) {
-        const int32_t to_i = std::max(w.map[i], w.map[j]), to_j = std::min(w.map[i], w.map[j]);
-        const size_t to = size_t(to_j) * s.rows + to_i;
-        const double sign = w.map[i] > w.map[j] ? 1.0 : -1.0;
-        w.matrix[to] = sign * *entry;
-        if (wide_) w.low[to] = sign * *low++;
-        if (with_radii_) w.radii[to] = *radius++;
-      }
+    place_entries(from.high.get(), from.step(), w.map, true, w.high);
+    if (wide_) place_entries(from.low.get(), from.step(), w.map, true, w.low);
+    if (with_radii_) {
+      place_entries(from.radii.get(), from.step(), w.map, false,
+                    {w.radii.data(), nullptr, s.rows, 0, s.rows});
     }
     from = {};
+  }
+
+  // A triangle whose rows go to the places that `map` says; `skew`: entries change their signs where
+  // two rows change their order.
+  static void place_entries(const double* from, int32_t step, std::span<const int32_t> map,
+                            bool skew, const FrontColumns& to) {
+    const auto rows = static_cast<int32_t>(map.size());
+    const bool in_order = std::is_sorted(map.begin(), map.end());
+    for (int32_t j = 0; j < rows; ++j, from += step) {
+      if (in_order) {
+        double* column = to.column(map[j]);
+        for (int32_t i = j + 1; i < rows; ++i) column[map[i]] = from[i];
+        continue;
+      }
+      for (int32_t i = j + 1; i < rows; ++i) {
+        const int32_t below = std::max(map[i], map[j]), column = std::min(map[i], map[j]);
+        to.column(column)[below] = skew && map[i] < map[j] ? -from[i] : from[i];
+      }
+    }
   }
 
   bool eliminate(Worker& w, int32_t node, const Shape& s) {
@@ -236,28 +291,32 @@ class Run {
     const double entry = wide_ ? wide * 1.001 : (count.entry + 1) * kUnit;
     f.update = weights_.update * update + weights_.entry * entry;
     f.entry = weights_.entry * entry;
-    std::vector<double> assembled, low;
-    if (weights_.inject > 0.0) assembled = w.matrix, low = w.low;
+    if (split_) f.split = weights_.split * WideFront::split_error(s.rows, s.eliminated);
+    const Dense assembled = weights_.inject > 0.0 ? dense(w, s) : Dense{};
     bool sound = run_front(w, node, s);
     if (weights_.inject > 0.0) {
-      inject(assembled, low, w, node, s, update + entry, entry);
-      w.matrix = std::move(assembled);
-      w.low = std::move(low);
+      inject(assembled, w, node, s, update + entry, entry);
       sound = run_front(w, node, s);
     }
-    f.lower.assign(w.matrix.begin(), w.matrix.begin() + size_t(s.rows) * s.eliminated);
     hand_on(w, node, s);
-    const std::vector<double>& left = handed_[node].entries;
-    f.rest.resize(left.size());
-    std::transform(left.begin(), left.end(), f.rest.begin(), size_above);
+    if (wide_) return sound;
+    f.lower.resize(f.step() * s.eliminated);
+    for (int32_t j = 0; j < s.eliminated; ++j) {
+      std::copy_n(w.high.column(j), s.rows, f.lower.begin() + j * f.step());
+    }
+    const Handed& left = handed_[node];
+    for (int32_t j = 0; j < left.rows; ++j) {
+      const double* column = left.high.get() + size_t(j) * left.step();
+      for (int32_t i = j + 1; i < left.rows; ++i) f.rest.push_back(size_above(column[i]));
+    }
     return sound;
   }
 
   bool run_front(Worker& w, int32_t node, const Shape& s) {
     if (wide_) {
-      WideFront front({w.matrix.data(), w.low.data(), s.rows}, nullptr, s.rows, 1.0, w.wide_buffers,
-                      parallel_);
-      const bool sound = front.run(s.eliminated);
+      WideFront front(w.high, w.low, nullptr, s.rows, 1.0, w.wide_buffers, parallel_);
+      if (split_) front.allow_splitting();
+      const bool sound = front.run();
       log_errors_[node] = front.log_error();
       return sound;
     }
@@ -273,9 +332,9 @@ class Run {
 
   bool eliminate_with_radii(Worker& w, int32_t node, const Shape& s) {
     if (wide_) {
-      WideFront front({w.matrix.data(), w.low.data(), s.rows}, w.radii.data(), s.rows,
-                      weights_.update, w.wide_buffers, parallel_);
-      return run_with_radii(w, node, s, front);
+      WideFront front(w.high, w.low, w.radii.data(), s.rows, weights_.update, w.wide_buffers,
+                      parallel_);
+      return run_with_radii(w, node, s, front, [&] { return front.run(); });
     }
     if (tree_.is_leaf(node)) {  // the sum of face and join, at a bridge
       for (int32_t k = 0; k < s.own; k += 2) {
@@ -286,63 +345,110 @@ class Run {
     }
     RadiusFront front(w.matrix.data(), w.radii.data(), s.rows, weights_.update, w.buffers,
                       parallel_);
-    return run_with_radii(w, node, s, front);
+    return run_with_radii(w, node, s, front, [&] { return front.run(s.eliminated); });
   }
 
-  template <class Front>
-  bool run_with_radii(Worker& w, int32_t node, const Shape& s, Front& front) {
-    const bool sound = front.run(s.eliminated);
+  template <class Front, class Eliminate>
+  bool run_with_radii(Worker& w, int32_t node, const Shape& s, const Front& front,
+                      Eliminate eliminate) {
+    const bool sound = eliminate();
     log_errors_[node] = front.log_error();
     if (sound && weights_.inject > 0.0) shift_entries(w, node, s, front);
     hand_on(w, node, s);
     Handed& to = handed_[node];
-    std::transform(to.entries.begin(), to.entries.end(), to.radii.begin(), to.radii.begin(),
-                   [&](double entry, double radius) { return front.handed_on(entry, radius); });
+    for (int32_t j = 0; j < to.rows; ++j) {
+      for (int32_t i = j + 1; i < to.rows; ++i) {
+        double& radius = to.radii[size_t(j) * to.step() + i];
+        radius = front.handed_on(to.high[size_t(j) * to.step() + i], radius);
+      }
+    }
     return sound;
   }
 
   // What is left in w, for the parent; radii as they are there.
   void hand_on(const Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
-    pack_left(w.matrix, s, to.entries);
-    if (with_radii_) pack_left(w.radii, s, to.radii);
-    if (wide_) pack_left(w.low, s, to.low);
+    if (!wide_) to.high = copy_left(w.matrix, s, to);
+    if (with_radii_) to.radii = copy_left(w.radii, s, to);
     to.legs.resize(s.candidates() - s.eliminated);
     for (int32_t row = 0; row < s.candidates(); ++row) {
       if (w.place[row] >= s.eliminated) to.legs[w.place[row] - s.eliminated] = w.legs[row];
     }
   }
 
-  static void pack_left(const std::vector<double>& from, const Shape& s, std::vector<double>& to) {
-    const int64_t rows = s.rows - s.eliminated;
-    to.resize(rows * (rows - 1) / 2);
-    auto next = to.begin();
-    for (int32_t j = s.eliminated; j < s.rows; ++j) {
-      const auto column = from.begin() + size_t(j) * s.rows;
-      next = std::copy(column + j + 1, column + s.rows, next);
+  static std::unique_ptr<double[]> copy_left(const std::vector<double>& from, const Shape& s,
+                                             const Handed& shape) {
+    auto to = std::make_unique_for_overwrite<double[]>(shape.room());
+    for (int32_t j = 0; j < shape.rows; ++j) {
+      const double* column = from.data() + size_t(s.eliminated + j) * s.rows + s.eliminated;
+      std::copy(column, column + shape.rows, to.get() + size_t(j) * shape.step());
     }
+    return to;
   }
 
-  // Adds errors as large as the backward error of an elimination, done in w, is claimed to be.
-  void inject(std::vector<double>& assembled, std::vector<double>& low, const Worker& w,
-              int32_t node, const Shape& s, double update, double entry) const {
+  // A front as assembled, all of its columns: for tests.
+  struct Dense {
+    std::vector<double> high, low;
+  };
+
+  Dense dense(const Worker& w, const Shape& s) const {
+    Dense all;
+    for (int32_t j = 0; j < s.rows; ++j) {
+      for (int32_t i = 0; i < s.rows; ++i) {
+        all.high.push_back(i > j ? w.high.column(j)[i] : 0.0);
+        all.low.push_back(wide_ && i > j ? w.low.column(j)[i] : 0.0);
+      }
+    }
+    return all;
+  }
+
+  // The front as it was before its elimination, done in w, plus errors as large as the backward error
+  // of that is claimed to be.
+  void inject(const Dense& assembled, Worker& w, int32_t node, const Shape& s, double update,
+              double entry) const {
     const auto lower = [&](int32_t i, int32_t k) {  // |L|, which has ones on its diagonal
       if (i <= (k | 1)) return i == k ? 1.0 : 0.0;
-      return std::fabs(w.matrix[size_t(k) * s.rows + i]);
+      return std::fabs(w.high.column(k)[i]);
     };
+    std::vector<TwoDoubles> moved(size_t(s.rows) * s.rows);
+    struct Sizes {
+      double most = 0.0, sum = 0.0;
+      void add(double x) {
+        most = std::max(most, x);
+        sum += x;
+      }
+    };
+    std::vector<Sizes> left(s.rows), right(s.rows);  // of |L_ik| and of |L_ik D_k|
+    const double split = split_ ? WideFront::split_error(s.rows, s.eliminated) : 0.0;
+    for (int32_t i = 0; i < s.rows; ++i) {
+      for (int32_t k = 0; k < s.eliminated; ++k) {
+        if (i <= (k | 1)) continue;
+        left[i].add(lower(i, k));
+        right[i].add(lower(i, k) * std::fabs(w.high.column(k & ~1)[k | 1]));
+      }
+    }
     for (int32_t j = 0; j < s.rows; ++j) {
       for (int32_t i = j + 1; i < s.rows; ++i) {
         double size = 0.0;
         for (int32_t k = 0; k < s.eliminated; k += 2) {
-          const double d = std::fabs(w.matrix[size_t(k) * s.rows + k + 1]);
+          const double d = std::fabs(w.high.column(k)[k + 1]);
           size += d * (lower(i, k) * lower(j, k + 1) + lower(i, k + 1) * lower(j, k));
         }
         const size_t at = size_t(j) * s.rows + i;
-        const double rest = j < s.eliminated ? 0.0 : std::fabs(w.matrix[at]);
-        const double shift = weights_.inject * sign_of(weights_.pattern, assembled[at], node, i, j);
-        const auto sum = TwoDoubles::sum(assembled[at], shift * (update * size + entry * rest));
-        assembled[at] = sum.high;
-        if (wide_) low[at] += sum.low;
+        const double before = assembled.high[at];
+        const double rest = j < s.eliminated ? 0.0 : std::fabs(w.high.column(j)[i]);
+        const double shift = weights_.inject * sign_of(weights_.pattern, before, node, i, j);
+        const double more =
+            split * (left[i].sum * right[j].most + 2 * left[i].most * right[j].sum);
+        moved[at] = TwoDoubles::sum(before, shift * (update * size + entry * rest + more));
+        moved[at].low += assembled.low[at];
+      }
+    }
+    for (int32_t j = 0; j < s.rows; ++j) {
+      for (int32_t i = j + 1; i < s.rows; ++i) {
+        const TwoDoubles& value = moved[size_t(j) * s.rows + i];
+        w.high.column(j)[i] = value.high;
+        if (wide_) w.low.column(j)[i] = value.low;
       }
     }
   }
@@ -351,19 +457,19 @@ class Run {
   void shift_entries(Worker& w, int32_t node, const Shape& s, const Front& front) {
     for (int32_t j = s.eliminated; j < s.rows; ++j) {
       for (int32_t i = j + 1; i < s.rows; ++i) {
-        const size_t at = size_t(j) * s.rows + i;
-        const double radius = front.handed_on(w.matrix[at], w.radii[at]);
-        const double shift = weights_.inject * sign_of(weights_.pattern, w.matrix[at], node, i, j);
-        const TwoDoubles sum = TwoDoubles::sum(w.matrix[at], shift * radius);
-        w.matrix[at] = sum.high;
-        if (wide_) w.low[at] += sum.low;
+        double& entry = w.high.column(j)[i];
+        const double radius = front.handed_on(entry, w.radii[size_t(j) * s.rows + i]);
+        const double shift = weights_.inject * sign_of(weights_.pattern, entry, node, i, j);
+        const TwoDoubles sum = TwoDoubles::sum(entry, shift * radius);
+        entry = sum.high;
+        if (wide_) w.low.column(j)[i] += sum.low;
       }
     }
   }
 
   const FrontTree& tree_;
   ProofEntries entries_;
-  bool with_radii_, wide_;
+  bool with_radii_, wide_, split_;
   ProofWeights weights_;
   Team team_;
   ParallelFor parallel_;

@@ -9,6 +9,7 @@
 #include "base/control.hpp"
 #include "base/scaled.hpp"
 #include "fronts/front_tree.hpp"
+#include "fronts/wide_update.hpp"
 
 namespace planaris {
 
@@ -22,15 +23,17 @@ struct ProofEntries {
 };
 
 // How errors are bounded: by a sweep down the factors, or by radii that entries carry. Entries are
-// doubles, or pairs of doubles.
+// doubles, or pairs of doubles; of pairs without radii, large updates may be split, which is faster and
+// less exact.
 struct Bounding {
-  bool radii = false, wide = false;
+  bool radii = false, wide = false, split = false;
 };
 
 // What tests change: every term is multiplied by a number, or errors as large as claimed are made.
 struct ProofWeights {
   double update = 1.0;     // roundings of sums of products
   double entry = 1.0;      // roundings of entries that products are added to
+  double split = 1.0;      // roundings of updates that are split
   double inflation = 1.0;  // of the bounds that are swept down
   double second = 1.0;     // what errors do beyond the first order
   double entries = 1.0;    // errors of exponentials
@@ -47,11 +50,18 @@ struct ProofWeights {
 // A front after elimination in order; rows are numbered by their place in that order.
 struct ProofFactor {
   int32_t rows = 0, eliminated = 0, refused_left = 0, refused_right = 0;
-  // rows × eliminated, column-major: L, and pivots at (k + 1, k); high parts, of pairs
+  // eliminated columns, step() numbers from one to the next: L, and pivots at (k + 1, k); high
+  // parts, of pairs
   std::vector<double> lower;
-  std::vector<float> rest;         // sizes of what was left, rounded up; strict lower triangle
+  // sizes of what was left, rounded up; strict lower triangle, not of pairs
+  std::vector<float> rest;
   std::vector<int32_t> place;      // where every row of the front, as assembled, went
-  double update = 0.0, entry = 0.0;  // backward error: update |L||D||L|ᵀ + entry |rest|
+  // backward error: update |L||D||L|ᵀ + entry |rest| +
+  // split (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|)
+  double update = 0.0, entry = 0.0, split = 0.0;
+
+  int64_t step() const { return rows + kWideSlack; }
+  const double* column(int32_t j) const { return lower.data() + j * step(); }
 };
 
 struct ProofElimination {

@@ -89,8 +89,9 @@ def attack(count, seed, largest=7):
 def bounds_of(plan, couplings):
     """Yield the intervals of all bounds that are sound."""
     entries = proof_entries(plan.evaluator, couplings, UNLIMITED)
-    for radii, wide in product((False, True), repeat=2):
-        found = enclose_entries(plan.evaluator, entries, radii=radii, wide=wide)
+    ways = [{"radii": radii, "wide": wide} for radii, wide in product((False, True), repeat=2)]
+    for way in [*ways, {"radii": False, "wide": True, "split": True}]:
+        found = enclose_entries(plan.evaluator, entries, **way)
         one = log_partition_from(plan.evaluator, entries, found)
         if one is not None:
             yield one

@@ -82,6 +82,7 @@ def enclose(
     *,
     radii: bool,
     wide: bool = False,
+    split: bool = False,
     share: float = SHARE,
     weights: _core.ProofWeights | None = None,
     budget: Budget = ALONE,
@@ -91,7 +92,8 @@ def enclose(
     Legs i, j of a face meet at ``exp(f_i + f_j)``, ``f`` being ``scale - gauged`` as real
     numbers, and the legs of an edge at ``±exp(scale + scale)``. ``radii`` carries a bound with
     every entry, good at low temperatures; without, errors are bounded by a sweep afterwards,
-    good at high ones. ``wide`` calculates with pairs of doubles.
+    good at high ones. ``wide`` calculates with pairs of doubles; without radii, ``split`` does so
+    faster and less exactly where fronts are large.
     """
     found = elimination._core.enclose(
         gauged,
@@ -101,6 +103,7 @@ def enclose(
         order.rank,
         radii,
         wide,
+        split and wide and not radii,
         share,
         _core.ProofWeights() if weights is None else weights,
         budget.workers(),

@@ -75,8 +75,8 @@ def _narrowest(
     aim = max(NARROW, NARROW_PER_SPIN * evaluator.num_spins)
     best: LogPartition | None = None
     try:
-        for entries, radii, wide in _bounds(evaluator, couplings, budget):
-            total = enclosed(evaluator, entries, radii=radii, wide=wide, budget=budget)
+        for entries, how in _bounds(evaluator, couplings, budget):
+            total = enclosed(evaluator, entries, **how, budget=budget)
             proved = log_partition_from(evaluator, entries, total)
             if proved is not None and (best is None or proved.gap < best.gap):
                 best = proved
@@ -90,19 +90,21 @@ def _narrowest(
 
 def _bounds(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
-) -> Iterator[tuple[Entries, bool, bool]]:
-    """Yield entries, whether to carry radii, and whether in pairs of doubles: likely ways first."""
+) -> Iterator[tuple[Entries, dict[str, bool]]]:
+    """Yield entries and how to bound errors, likely ways first; see :func:`enclose`."""
+    swept, carried = {"radii": False, "wide": True}, {"radii": True, "wide": True}
     models = evaluator.models
     if models is not None and np.abs(couplings).mean() <= WARM_COUPLING:
-        yield flipped_entries(evaluator, models, couplings, budget), False, True
+        entries = flipped_entries(evaluator, models, couplings, budget)
+        yield entries, swept | {"split": True}
     entries = (surface_entries if evaluator.genus else proof_entries)(evaluator, couplings, budget)
     if entries.deepest > WARM_DEPTH:
-        yield entries, True, False
-        yield entries, True, True
-        yield entries, False, True
+        yield entries, {"radii": True, "wide": False}
+        yield entries, carried
+        yield entries, swept
     else:
-        yield entries, False, True
-        yield entries, True, True
+        yield entries, swept
+        yield entries, carried
 
 
 def prove_marginals(
@@ -164,7 +166,7 @@ def surface_entries(evaluator: PfaffianEvaluator, couplings: FloatArray, budget:
 
 
 def enclose_entries(
-    evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, **options: Any
+    evaluator: PfaffianEvaluator, entries: Entries, **how: Any
 ) -> PfaffianEnclosure:
     """Enclose the Pfaffian of entries that have an order."""
     return enclose(
@@ -173,13 +175,12 @@ def enclose_entries(
         entries.scale,
         entries.signs,
         entries.order,
-        radii=radii,
-        **options,
+        **how,
     )
 
 
 def enclose_structures(
-    evaluator: PfaffianEvaluator, entries: Entries, *, radii: bool, wide: bool, budget: Budget
+    evaluator: PfaffianEvaluator, entries: Entries, **how: Any
 ) -> PfaffianEnclosure:
     """Enclose the mean of the Pfaffians of all sign structures: the sum over cuts.
 
@@ -189,7 +190,7 @@ def enclose_structures(
     total = slack = Fraction(0)
     for flips in evaluator.flips:
         turned = entries.with_signs(flips)
-        found = enclose_entries(evaluator, turned, radii=radii, wide=wide, budget=budget)
+        found = enclose_entries(evaluator, turned, **how)
         if not (found.sound and found.own_error < 0.5):
             return replace(found, sound=False)
         odd = found.negative != bool(np.count_nonzero(turned.signs < 0) % 2)

@@ -1,0 +1,20 @@
+// The kernel that sums of products of doubles are made of.
+#pragma once
+
+#include <cstdint>
+
+namespace planaris {
+
+constexpr int kTileColumns = 4, kMostTileRows = 24;
+
+// add(depth, x, y, alpha, c, step): c[i + step j] += alpha Σ_t x[rows t + i] y[kTileColumns t + j] for
+// `rows` rows and kTileColumns columns, every sum in the order of t.
+struct ProductTile {
+  void (*add)(int depth, const double* x, const double* y, double alpha, double* c, int64_t step);
+  int rows;
+};
+
+// That of this processor.
+const ProductTile& chosen_tile();
+
+}  // namespace planaris

@@ -1,0 +1,203 @@
+#include "pfaffian/swept_front.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/constants.hpp"
+#include "base/simd.hpp"
+#include "fronts/weighted_sums.hpp"
+
+namespace planaris {
+
+namespace {
+
+constexpr double kLargest = 0x1p300, kLeast = 0x1p-300;
+constexpr int64_t kWorthPacking = 100'000;  // multiplications
+
+// The most that a product is rounded on its way into a sum that starts at zero.
+int roundings(int32_t rows, int32_t columns, int32_t depth) {
+  return std::max(depth + 1, multiply_add_roundings(rows, columns, depth));
+}
+
+// Solves L x = column from row c on; the pivots stand where L has zeros.
+PLANARIS_CLONES void substitute(int32_t p, int32_t c, const double* lower, size_t step,
+                                double* column) {
+  for (int32_t k = c; k < p; ++k) {
+    const double factor = column[k];
+    const double* l = lower + k * step;
+    for (int32_t i = (k | 1) + 1; i < p; ++i) column[i] -= l[i] * factor;
+  }
+}
+
+}  // namespace
+
+// C += X Y; C has room for kProductSlack numbers after every column.
+void SweptFront::multiply(int32_t rows, int32_t columns, int32_t depth, const double* x,
+                          size_t x_step, const double* y, size_t y_step, double* c, size_t c_step) {
+  if (int64_t(rows) * columns * depth < kWorthPacking) {
+    lane_kernels().product(rows, columns, depth, x, x_step, y, 1, y_step, c, c_step);
+  } else {
+    multiply_add<double>(rows, columns, depth, 1.0, x, 1, x_step, y, 1, y_step, c, c_step,
+                         buffers_.packing, parallel_);
+  }
+}
+
+double SweptFront::extend(int32_t begin, int32_t end) {
+  const Panel s{begin, end, end - begin, n_ - end, f_.column(begin) + begin,
+                size_t(end - begin) + kProductSlack};
+  panel_ = s;
+  invert(s);
+  std::vector<double>& minus_w = buffers_.transfer;
+  minus_w.assign((s.t + size_t(kProductSlack)) * s.p, 0.0);
+  multiply(s.t, s.p, s.p, s.lower + s.p, step_, buffers_.minus_n.data(), s.room, minus_w.data(),
+           s.t + size_t(kProductSlack));
+  fill(s, bound_, true);
+  if (inverse_ != nullptr) fill(s, inverse_, false);
+  return add_up(s) ? rounded(s) : kInfinity;
+}
+
+// -N, column by column, and its transpose.
+void SweptFront::invert(const Panel& s) {
+  buffers_.minus_n.assign(s.room * s.p, 0.0);
+  buffers_.transposed.resize(s.room * s.p);
+  for (int32_t c = 0; c < s.p; ++c) {
+    double* column = buffers_.minus_n.data() + c * s.room;
+    column[c] = -1.0;
+    substitute(s.p, c, s.lower, step_, column);
+    for (int32_t k = 0; k < s.p; ++k) buffers_.transposed[k * s.room + c] = column[k];
+  }
+}
+
+// H_Tp and H_pp, or those of G, and the blocks above the diagonal.
+void SweptFront::fill(const Panel& s, double* x, bool of_bound) {
+  const size_t below = s.begin * step_ + s.end, t_step = s.t + size_t(kProductSlack);
+  const double mirrored = of_bound ? 1.0 : -1.0;
+  for (int32_t j = 0; j < s.p; ++j) std::fill_n(x + below + j * step_, s.t, 0.0);
+  multiply(s.t, s.p, s.t, x + s.end * step_ + s.end, step_, buffers_.transfer.data(), t_step,
+           x + below, step_);
+  for (int32_t j = 0; j < s.p; ++j) {
+    const double* column = x + below + j * step_;
+    double* row = x + s.end * step_ + s.begin + j;
+    for (int32_t i = 0; i < s.t; ++i) row[i * step_] = mirrored * column[i];
+  }
+  // Columns of |D|⁻¹N or D⁻¹N, but for their sign.
+  buffers_.scaled.resize(s.room * s.p);
+  for (int32_t k = 0; k < s.p; k += 2) {
+    const double d = s.lower[k * step_ + k + 1];
+    for (int32_t j = 0; j < s.p; ++j) {
+      const double* from = buffers_.minus_n.data() + j * s.room + k;
+      double* to = buffers_.scaled.data() + j * s.room + k;
+      to[0] = of_bound ? from[0] / std::fabs(d) : -from[1] / d;
+      to[1] = of_bound ? from[1] / std::fabs(d) : from[0] / d;
+    }
+  }
+  std::vector<double>&corner = buffers_.corner, &rest = buffers_.rest;
+  corner.assign(s.room * s.p, 0.0);
+  rest.assign(s.room * s.p, 0.0);
+  multiply(s.p, s.p, s.p, buffers_.transposed.data(), s.room, buffers_.scaled.data(), s.room,
+           corner.data(), s.room);
+  multiply(s.p, s.p, s.t, x + s.end * step_ + s.begin, step_, buffers_.transfer.data(), t_step,
+           rest.data(), s.room);
+  for (int32_t j = 0; j < s.p; ++j) {
+    double* column = x + (s.begin + j) * step_ + s.begin;
+    double* row = x + s.begin * step_ + s.begin + j;
+    column[j] = of_bound ? corner[j * s.room + j] + rest[j * s.room + j] : 0.0;
+    for (int32_t i = j + 1; i < s.p; ++i) {
+      column[i] = corner[j * s.room + i] + rest[j * s.room + i];
+      row[i * step_] = mirrored * column[i];
+    }
+  }
+}
+
+// Sums over rows i, weighted by sqrt(H_ii): of |L| over T and over the panel, of |W| over T. Returns
+// false if H has left the range.
+bool SweptFront::add_up(const Panel& s) {
+  const double* root = root_ + s.end;
+  std::vector<double>&weighted = buffers_.weighted, &kappa = buffers_.kappa,
+                     &size = buffers_.size, &column = buffers_.column;
+  for (auto* numbers : {&weighted, &kappa, &size, &column}) numbers->resize(s.p);
+  for (int32_t j = 0; j < s.p; ++j) {
+    const double h = bound(s.begin + j, s.begin + j);
+    if (!(h > kLeast && h < kLargest)) return false;
+    size[j] = std::sqrt(h);
+    kappa[j] = weighted_sum(s.t, root, buffers_.transfer.data() + j * (s.t + size_t(kProductSlack))).sum;
+  }
+  for (int32_t r = 0; r < s.p; ++r) {
+    const double* l = s.lower + r * step_;
+    const WeightedSum below = weighted_sum(s.t, root, l + s.p);
+    double most = below.most;
+    weighted[r] = below.sum;
+    column[r] = size[r];
+    for (int32_t i = (r | 1) + 1; i < s.p; ++i) {
+      column[r] += size[i] * std::fabs(l[i]);
+      most = std::max(most, std::fabs(l[i]));
+    }
+    const double d = std::fabs(s.lower[(r & ~1) * step_ + (r | 1)]);
+    if (!(d > kLeast && most * (1 + d) < kLargest)) in_range_ = false;
+  }
+  return true;
+}
+
+PanelSums SweptFront::sums() const {
+  PanelSums total;
+  for (int32_t k = 0; k < panel_.p; k += 2) {
+    const double d = std::fabs(panel_.lower[k * step_ + k + 1]);
+    const double first = buffers_.weighted[k] + buffers_.column[k],
+                 second = buffers_.weighted[k + 1] + buffers_.column[k + 1];
+    total.products += d * first * second;
+    total.left += first + second;
+    total.right += d * (first + second);
+  }
+  return total;
+}
+
+// Rounding of H and of G, entry by entry at most sqrt(H_ii) ε_j for i in T and j in p, and what
+// follows for p × p.
+double SweptFront::rounded(const Panel& s) const {
+  const int32_t p = s.p, t = s.t;
+  const double unit_t = (std::max(roundings(t, p, t), roundings(p, p, t)) + 4) * kUnit;
+  // Of pairs the factors are high parts, off by one rounding: so are L_Tp, L_pp and D here.
+  const double unit_p =
+      (std::max(roundings(t, p, p), roundings(p, p, p)) + (wide_ ? 12 : 8)) * kUnit;
+  double squares = 0.0, kappas = 0.0, turn = 0.0;
+  for (int32_t j = 0; j < p; ++j) {
+    // The residual of N, L N - I, is at most unit_p |L||N|.
+    double transferred = 0.0, residual = 0.0;
+    for (int32_t r = j; r < p; ++r) {
+      const double entry = std::fabs(buffers_.minus_n[j * s.room + r]);
+      transferred += buffers_.weighted[r] * entry;
+      residual += buffers_.column[r] * entry;
+    }
+    const double size = buffers_.size[j], kappa = buffers_.kappa[j] / size;
+    turn = std::max(turn, unit_p * residual / size);
+    const double error = unit_t * kappa + unit_p * transferred / size + unit_p;
+    squares += error * error;
+    kappas += kappa * kappa;
+  }
+  if (!(turn < 0.001)) return kInfinity;
+  const double errors = std::sqrt(squares) + 2 * turn * std::sqrt(double(p));
+  return 2 * errors * (std::sqrt(double(t)) + 2 * std::sqrt(double(p)) + 2 * std::sqrt(kappas));
+}
+
+bool SweptFront::enlarge(int32_t begin, double factor) {
+  factor *= 1 + 4 * kUnit;
+  bool inside = true;
+  for (int32_t i = begin; i < n_; ++i) {
+    double& diagonal = bound_[i * step_ + i];
+    diagonal *= factor;
+    root_[i] = std::sqrt(diagonal);
+    inside &= diagonal > kLeast && diagonal < kLargest;
+  }
+  return inside;
+}
+
+void SweptFront::inject(int32_t begin, int32_t end, double size) {
+  for (int32_t i = begin; i < n_; ++i) bound_[i * step_ + i] *= 1 - size;
+  for (int32_t i = begin; inverse_ != nullptr && i < end; i += 2) {
+    double& below = inverse_[i * step_ + i + 1];
+    below += std::copysign(size * std::sqrt(bound(i, i) * bound(i + 1, i + 1)), below);
+    inverse_[(i + 1) * step_ + i] = -below;
+  }
+}
+
+}  // namespace planaris
