@@ -11,6 +11,7 @@ import numpy as np
 from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect
+from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
@@ -266,7 +267,7 @@ def _marginals(asked: Question) -> Marginals:
         except (TooLargeError, TimeLimitError):
             if not model.is_pairwise:
                 raise
-            return _estimate(asked, "trw")
+            return with_neighbour_ends(model, _estimate(asked, "trw"))
     try:
         return exact_marginals(asked)
     except (TooLargeError, TimeLimitError):
