@@ -40,6 +40,12 @@ SHARE = 0.05
 MOST_SECONDS = 3.0
 """the most that this may be."""
 
+PERIOD = 64
+"""Domains that are too wide are cut along every so many levels of a search through the graph."""
+
+STEP = 23
+"""Levels by which these lines move from one round to the next."""
+
 HALVES = 0.5
 """Spins are not held where they are less likely than this to be what they are held at."""
 
@@ -82,11 +88,17 @@ class _Side:
 
 
 def narrow_by_domains(
-    model: IsingModel, known: Ends, guess: FloatArray, holding: Holding, budget: Budget
+    model: IsingModel,
+    known: Ends,
+    guess: FloatArray,
+    holding: Holding,
+    budget: Budget,
+    levels: Array | None = None,
 ) -> Ends:
     """Return narrower ends of a model without negative couplings.
 
-    ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is.
+    ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is. Domains
+    that are too wide are cut along every ``PERIOD``-th of the ``levels`` of the spins, if given.
 
     >>> from planaris.generate import square_lattice
     >>> fields = np.array([3.0, 3.0, -0.2, 0.1, 3.0, 3.0])
@@ -102,7 +114,7 @@ def narrow_by_domains(
     above, below = _Side.upper(model, known, guess), _Side.lower(model, known, guess)
     for side in (above, below):
         with suppress(TimeLimitError, TimeoutError):  # what was found until then holds
-            _narrow(side, holding, budget)
+            _narrow(side, holding, budget, levels)
     return Ends(
         np.maximum(known.nodes_lower, 1 - below.new_high),
         above.new_high,
@@ -113,7 +125,18 @@ def narrow_by_domains(
     )
 
 
-def _narrow(side: _Side, holding: Holding, budget: Budget) -> None:
+def search_levels(model: IsingModel) -> Array:
+    """Return the distance of every spin from the first; zero where there is no path."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    n, (u, v) = model.num_spins, model.edges.T
+    graph = coo_matrix((np.ones(len(u)), (u, v)), shape=(n, n))
+    far = dijkstra(graph, directed=False, unweighted=True, indices=0)
+    return np.where(np.isfinite(far), far, 0).astype(np.int64)
+
+
+def _narrow(side: _Side, holding: Holding, budget: Budget, levels: Array | None) -> None:
     """Lower the upper ends of all spins that are not held."""
     state = np.zeros(side.model.num_spins, dtype=np.int8)
     likely = holding.likely
@@ -121,9 +144,9 @@ def _narrow(side: _Side, holding: Holding, budget: Budget) -> None:
     state[side.low >= 1 - holding.wall] = 1
     state[side.high <= holding.wall] = -1
     waiting = np.flatnonzero(state == 0)
+    lines = np.zeros(len(state), dtype=bool) if levels is None else levels % PERIOD == 0
     while len(waiting) and not budget.expired():
         wide = []
-        likely *= 2
         for domain in _Domains(side, state, waiting).each():
             if budget.expired():
                 return
@@ -131,11 +154,17 @@ def _narrow(side: _Side, holding: Holding, budget: Budget) -> None:
             fits = plan.complete and plan.bytes <= budget.bytes() // 8
             if fits and plan.seconds <= _patience(budget):
                 _solve(side, domain, plan, budget)
-            elif likely <= HALVES:
-                more = domain.spins[side.guess[domain.spins] > 1 - likely]
-                state[more] = 1
-                wide.append(np.setdiff1d(domain.spins, more, assume_unique=True))
+            else:
+                wide.append(domain.spins)
         waiting = np.concatenate(wide) if wide else np.zeros(0, dtype=np.int64)
+        cut = lines[waiting]
+        if not cut.any():  # they are cut already
+            likely *= 2
+            if likely > HALVES:
+                return
+            cut = side.guess[waiting] > 1 - likely
+        state[waiting[cut]] = 1
+        waiting = waiting[~cut]
 
 
 def _patience(budget: Budget) -> float:

@@ -12,10 +12,11 @@ price of that probability.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
-from planaris.bounds.attractive_domains import Holding, narrow_by_domains
+from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import balance_signs
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
@@ -180,10 +181,13 @@ def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
     known = Ends(*_neighbour_bounds(model), zeros, ones, zeros, ones)
     bits, most_bits = FIRST_BITS, _most_bits(budget)
     left = {False: 0.0, True: UNTRIED}  # of the mean width, by the last round without and with it
-    first, fresh = True, True  # no round before, none without holding that had as many bits
-    while bits <= most_bits and not budget.expired():
+    fresh = True  # no round without holding had as many bits
+    levels = search_levels(model)
+    for rounds in count():
+        if bits > most_bits or budget.expired():
+            break
         mean = _mean_width(known)
-        hold = first or left[True] <= left[False] + AHEAD or not fresh
+        hold = rounds == 0 or left[True] <= left[False] + AHEAD or not fresh
         known, in_time = narrow_by_windows(
             model.edges,
             model.couplings,
@@ -196,20 +200,21 @@ def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
         if not in_time or mean <= CLOSED:
             break
         if hold:
-            known = _through_domains(model, known, budget)
-        if not first:  # the ends before the first were those of neighbours
+            known = _through_domains(model, known, levels + STEP * rounds, budget)
+        if rounds:  # the ends before the first were those of neighbours
             left[hold] = _mean_width(known) / mean
-        first, fresh = False, fresh and hold
+        fresh = fresh and hold
         if min(left[True], left[False] if fresh else 1.0) > AGAIN:
             bits, fresh = bits + 2, True
     return _with_edges(model, known)
 
 
-def _through_domains(model: IsingModel, known: Ends, budget: Budget) -> Ends:
+def _through_domains(model: IsingModel, known: Ends, levels: Array, budget: Budget) -> Ends:
     """Return ends from whole domains, again while they narrow."""
     mean = _mean_width(known)
     while CLOSED < mean < FEW_OPEN and not budget.expired():
-        known = narrow_by_domains(model, known, _middle(known), _holding(mean), budget)
+        levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
+        known = narrow_by_domains(model, known, _middle(known), _holding(mean), budget, levels)
         before, mean = mean, _mean_width(known)
         if mean > AGAIN * before:
             break
