@@ -98,16 +98,32 @@ struct Ranks {
   int32_t stamp_ = 0, breadth_ = 0;
 };
 
+// Which ends a window is for, and where spins around it are held.
+enum class Side : int8_t { kLower = -1, kUpper = 1 };
+
 struct Window {
+  Side side = Side::kUpper;
   std::vector<int32_t> spins;  // the core first
   size_t core = 0;
   double width = 0;  // of the core's ends together
 };
 
+// The model of a window, its spins numbered from zero in the order of their layout.
+struct Inside {
+  std::vector<int32_t> spins, layout;
+  std::vector<int32_t> edges, edge_names;  // names: edges of the whole model
+  std::vector<double> pairs, singles;      // logarithms
+  double charge = 0;                       // what walls may be wrong
+  double slack = 0;                        // rounding of all fields together
+
+  PairwiseView view() const { return {edges, pairs, singles}; }
+};
+
 class Rounds {
  public:
-  Rounds(const AttractiveView& model, const AttractiveEnds& ends, const WindowSizes& sizes)
-      : model_(model), before_(ends), sizes_(sizes), graph_(model),
+  Rounds(const AttractiveView& model, const AttractiveEnds& ends, std::span<const double> guess,
+         const WindowSizes& sizes)
+      : model_(model), before_(ends), guess_(guess), sizes_(sizes), graph_(model),
         ranks_(graph_, model.num_spins()) {}
 
   std::vector<Window> windows() const;
@@ -116,178 +132,169 @@ class Rounds {
               Control& control) const;
 
  private:
-  // Down (-1) or up (+1) but for a small probability, or 0.
-  int wall(int32_t v) const {
-    if (before_.nodes_upper[v] <= sizes_.wall) return -1;
-    return before_.nodes_lower[v] >= 1 - sizes_.wall ? 1 : 0;
+  // How a spin is held around windows of a side: +1 up, -1 down, 0 if it may be inside.
+  int held(int32_t v, Side side) const {
+    const double low = before_.nodes_lower[v], high = before_.nodes_upper[v];
+    if (high <= sizes_.wall) return -1;
+    if (low >= 1 - sizes_.wall) return 1;
+    if (side == Side::kUpper) return guess_[v] > 1 - sizes_.held ? 1 : 0;
+    return guess_[v] < sizes_.held ? -1 : 0;
   }
+  void cover(Side side, std::vector<Window>& found) const;
+  Inside inside(std::vector<int32_t> spins, Side side) const;
+  bool lay_out(Inside& inside, Control& control) const;
 
   const AttractiveView& model_;
   const AttractiveEnds& before_;
+  const std::span<const double> guess_;
   const WindowSizes& sizes_;
   Graph graph_;
   Ranks ranks_;
 };
 
-std::vector<Window> Rounds::windows() const {
+void Rounds::cover(Side side, std::vector<Window>& found) const {
   const int32_t n = model_.num_spins();
-  std::vector<Window> found;
   std::vector<int32_t> seen(n, -1);
-  std::vector<char> covered(n, 0);
+  std::vector<char> open(n), covered(n, 0);
+  for (int32_t v = 0; v < n; ++v) open[v] = held(v, side) == 0;
+  const auto width = [&](int32_t v) { return before_.nodes_upper[v] - before_.nodes_lower[v]; };
   int32_t stamp = 0;
   for (int32_t v = 0; v < n; ++v) {
-    if (covered[v] || before_.nodes_upper[v] - before_.nodes_lower[v] <= sizes_.goal) continue;
-    Window window;
+    if (covered[v] || !open[v] || width(v) <= sizes_.goal) continue;
+    Window window{side};
     window.spins.push_back(v);
     seen[v] = ++stamp;
-    search(graph_, window.spins, seen, stamp, sizes_.core,
-           [&](int32_t u) {
-             return !covered[u] && wall(u) == 0 &&
-                    ranks_.level[u] / sizes_.across == ranks_.level[v] / sizes_.across;
-           });
+    search(graph_, window.spins, seen, stamp, sizes_.core, [&](int32_t u) {
+      return !covered[u] && open[u] &&
+             ranks_.level[u] / sizes_.across == ranks_.level[v] / sizes_.across;
+    });
     window.core = window.spins.size();
     for (const int32_t u : window.spins) {
       covered[u] = 1;
-      window.width += before_.nodes_upper[u] - before_.nodes_lower[u];
+      window.width += width(u);
     }
     ++stamp;
     for (const int32_t u : window.spins) seen[u] = stamp;
     search(graph_, window.spins, seen, stamp, std::max(sizes_.core, sizes_.spins),
-           [&](int32_t u) { return wall(u) == 0; });
+           [&](int32_t u) { return open[u] != 0; });
     found.push_back(std::move(window));
   }
+}
+
+std::vector<Window> Rounds::windows() const {
+  std::vector<Window> found;
+  cover(Side::kUpper, found);
+  cover(Side::kLower, found);
   // Those that promise most first: time may not suffice for all.
   std::ranges::stable_sort(found, std::greater<>{}, &Window::width);
   return found;
 }
 
-// The model of a window, its spins numbered from zero in the order of `spins`.
-struct Inside {
-  std::vector<int32_t> edges, edge_names;  // names: edges of the whole model
-  std::vector<double> pairs;               // logarithms
-  std::vector<double> up, down;            // fields with the boundary up, and down
-  double charge_up = 0, charge_down = 0;   // what walls may be wrong
-  double slack = 0;                        // rounding of all fields together
-  bool closed = true;                      // by walls on all sides
+Inside Rounds::inside(std::vector<int32_t> spins, Side side) const {
+  const auto rank = [&](int32_t v) { return ranks_.first[v]; };
+  std::ranges::sort(spins, {}, rank);
+  const auto local = [&](int32_t u) {
+    const auto at = std::ranges::lower_bound(spins, rank(u), {}, rank);
+    return at != spins.end() && *at == u ? static_cast<int32_t>(at - spins.begin()) : -1;
+  };
+  const int extreme = static_cast<int>(side);
+  Inside found;
+  std::vector<int32_t> walls;
+  for (int32_t i = 0; i < std::ssize(spins); ++i) {
+    const int32_t v = spins[i];
+    double field = model_.fields[v], size = std::abs(field);
+    int64_t terms = 1;
+    for (int64_t k = graph_.offsets[v]; k < graph_.offsets[v + 1]; ++k) {
+      const int32_t u = graph_.neighbours[k], e = graph_.edges[k];
+      const double j = model_.couplings[e];
+      const int32_t other = local(u);
+      if (other >= 0) {
+        if (other < i) continue;
+        found.edges.insert(found.edges.end(), {i, other});
+        found.edge_names.push_back(e);
+        found.pairs.insert(found.pairs.end(), {j, -j, -j, j});
+        continue;
+      }
+      const bool wall = held(u, side) == -extreme;
+      field += wall ? -extreme * j : extreme * j;
+      size += j;
+      ++terms;
+      if (wall) walls.push_back(u);
+    }
+    found.singles.insert(found.singles.end(), {-field, field});
+    found.slack += kEps * static_cast<double>(terms) * size;
+  }
+  std::ranges::sort(walls);
+  walls.erase(std::unique(walls.begin(), walls.end()), walls.end());
+  for (const int32_t u : walls) {
+    found.charge += side == Side::kUpper ? before_.nodes_upper[u] : 1 - before_.nodes_lower[u];
+  }
+  found.spins = std::move(spins);
+  return found;
+}
 
-  PairwiseView view(const std::vector<double>& singles) const { return {edges, pairs, singles}; }
-};
-
-std::vector<double> singles_of(const std::vector<double>& fields) {
-  std::vector<double> logs;
-  logs.reserve(2 * fields.size());
-  for (const double h : fields) logs.insert(logs.end(), {-h, h});
-  return logs;
+// Finds a layout with a table that is not too large.
+bool Rounds::lay_out(Inside& inside, Control& control) const {
+  inside.layout.resize(inside.spins.size());
+  std::iota(inside.layout.begin(), inside.layout.end(), 0);
+  const PairwiseView view = inside.view();
+  int32_t width = frontier_width(view, inside.layout, sizes_.max_bits);
+  const auto offer = [&](std::vector<int32_t> other) {
+    const int32_t least = frontier_width(view, other, std::min(width, sizes_.max_bits));
+    if (least >= width) return;
+    width = least;
+    inside.layout = std::move(other);
+  };
+  auto across = inside.layout;
+  std::ranges::sort(across, {}, [&](int32_t i) { return ranks_.second[inside.spins[i]]; });
+  offer(std::move(across));
+  if (width > sizes_.max_bits) offer(greedy_layout(view, control));
+  return width <= sizes_.max_bits;
 }
 
 bool Rounds::narrow(const Window& window, AttractiveEnds& ends, std::mutex& mutex,
                     Control& control) const {
-  std::vector<int32_t> spins = window.spins;
-  Inside inside;
-  std::vector<int32_t> layout;
-  const auto build = [&] {
-    std::vector<int32_t> sorted(spins);
-    std::ranges::sort(sorted, {}, [&](int32_t v) { return ranks_.first[v]; });
-    spins = sorted;  // numbered as they are laid out
-    const auto local = [&](int32_t u) {
-      const auto at = std::ranges::lower_bound(spins, ranks_.first[u], {},
-                                               [&](int32_t v) { return ranks_.first[v]; });
-      return at != spins.end() && *at == u ? static_cast<int32_t>(at - spins.begin()) : -1;
-    };
-    inside = Inside{};
-    std::vector<int32_t> walls;
-    for (int32_t i = 0; i < std::ssize(spins); ++i) {
-      const int32_t v = spins[i];
-      double up = model_.fields[v], down = up, size = std::abs(up);
-      int64_t terms = 1;
-      for (int64_t k = graph_.offsets[v]; k < graph_.offsets[v + 1]; ++k) {
-        const int32_t u = graph_.neighbours[k], e = graph_.edges[k];
-        const double j = model_.couplings[e];
-        const int32_t other = local(u);
-        if (other >= 0) {
-          if (other < i) continue;
-          inside.edges.insert(inside.edges.end(), {i, other});
-          inside.edge_names.push_back(e);
-          inside.pairs.insert(inside.pairs.end(), {j, -j, -j, j});
-          continue;
-        }
-        const int kept = wall(u);
-        up += kept < 0 ? -j : j;
-        down += kept > 0 ? j : -j;
-        size += j;
-        ++terms;
-        inside.closed &= kept != 0 || j == 0;
-        if (kept != 0) walls.push_back(u);
-      }
-      inside.up.push_back(up);
-      inside.down.push_back(down);
-      inside.slack += kEps * static_cast<double>(terms) * size;
-    }
-    std::ranges::sort(walls);
-    walls.erase(std::unique(walls.begin(), walls.end()), walls.end());
-    for (const int32_t u : walls) {
-      if (wall(u) < 0) inside.charge_up += before_.nodes_upper[u];
-      if (wall(u) > 0) inside.charge_down += 1 - before_.nodes_lower[u];
-    }
-    layout.resize(spins.size());
-    std::iota(layout.begin(), layout.end(), 0);
-    const auto singles = singles_of(inside.up);
-    const PairwiseView view = inside.view(singles);
-    int32_t width = frontier_width(view, layout, sizes_.max_bits);
-    const auto offer = [&](std::vector<int32_t> other) {
-      const int32_t least = frontier_width(view, other, std::min(width, sizes_.max_bits));
-      if (least >= width) return;
-      width = least;
-      layout = std::move(other);
-    };
-    auto across = layout;
-    std::ranges::sort(across, {}, [&](int32_t i) { return ranks_.second[spins[i]]; });
-    offer(std::move(across));
-    if (width > sizes_.max_bits) offer(greedy_layout(view, control));
-    return width <= sizes_.max_bits;
-  };
-  size_t count = spins.size();
-  while (!build()) {
+  Inside inside = this->inside(window.spins, window.side);
+  size_t count = window.spins.size();
+  while (!lay_out(inside, control)) {
     count = count * 7 / 8;
     if (count <= window.core) return false;
-    spins.assign(window.spins.begin(), window.spins.begin() + static_cast<ptrdiff_t>(count));
+    const auto end = window.spins.begin() + static_cast<ptrdiff_t>(count);
+    inside = this->inside({window.spins.begin(), end}, window.side);
   }
-  const auto solve = [&](const std::vector<double>& fields) {
-    const auto singles = singles_of(fields);
-    const PairwiseView view = inside.view(singles);
-    const auto program = frontier_program(view, layout, sizes_.max_bits);
-    return frontier_sum(view, program, true, Exponents::kAny, frontier_spare_tables(program), control);
-  };
-  const FrontierSum high = solve(inside.up);
-  const FrontierSum low = inside.closed ? high : solve(inside.down);
+  const PairwiseView view = inside.view();
+  const auto program = frontier_program(view, inside.layout, sizes_.max_bits);
+  const FrontierSum sum = frontier_sum(view, program, true, Exponents::kAny,
+                                       frontier_spare_tables(program), control);
+  if (!(sum.error <= kBlurred)) return true;
   // Sums of nonnegative numbers, at most 2^20 of them: enlarged for their rounding. A field moves
   // a probability by at most half of what it moves itself.
-  const auto rounding = [&](double error) {
-    return (2 * error + inside.slack) * (1 + 0x1p-30) + 64 * kEps;
-  };
-  const auto enlarged = [](double charge) { return std::min(1.0, charge * (1 + 0x1p-30)); };
-  const double off_up = rounding(high.error), off_down = rounding(low.error);
-  const double wrong_up = enlarged(inside.charge_up), wrong_down = enlarged(inside.charge_down);
-  if (!(high.error <= kBlurred && low.error <= kBlurred)) return true;
+  const double off = (2 * sum.error + inside.slack) * (1 + 0x1p-30) + 64 * kEps;
+  const double wrong = std::min(1.0, inside.charge * (1 + 0x1p-30));
   // Walls are wrong with a probability of at most c. A function with values in [0, 1] and the mean
   // g where they are right has a mean between g (1 - c) and g (1 - c) + c.
-  const auto at_most = [](double g, double c) { return g + (1 - std::min(g, 1.0)) * c; };
-  const auto at_least = [](double g, double c) { return g - g * c; };
+  const auto lift = [&](double& lower, double g) { lower = std::max(lower, g - g * wrong - off); };
+  const auto lower = [&](double& upper, double g) {
+    upper = std::min(upper, g + (1 - std::min(g, 1.0)) * wrong + off);
+  };
+  const bool from_above = window.side == Side::kUpper;
   const std::lock_guard lock(mutex);
-  for (size_t i = 0; i < spins.size(); ++i) {
-    double& lower = ends.nodes_lower[spins[i]];
-    double& upper = ends.nodes_upper[spins[i]];
-    lower = std::max(lower, at_least(low.singles[2 * i + 1], wrong_down) - off_down);
-    upper = std::min(upper, at_most(high.singles[2 * i + 1], wrong_up) + off_up);
+  for (size_t i = 0; i < inside.spins.size(); ++i) {
+    const double up = sum.singles[2 * i + 1];
+    if (from_above) lower(ends.nodes_upper[inside.spins[i]], up);
+    else lift(ends.nodes_lower[inside.spins[i]], up);
   }
   // P(++) rises and P(--) falls with the boundary.
   for (size_t k = 0; k < inside.edge_names.size(); ++k) {
-    const double *top = &high.pairs[4 * k], *bottom = &low.pairs[4 * k];
-    double& lower = ends.edges_lower[inside.edge_names[k]];
-    double& upper = ends.edges_upper[inside.edge_names[k]];
-    const double off = off_up + off_down;
-    lower = std::max(lower, at_least(bottom[3], wrong_down) + at_least(top[0], wrong_up) - off);
-    upper = std::min(upper, at_most(top[3], wrong_up) + at_most(bottom[0], wrong_down) + off);
+    const int32_t e = inside.edge_names[k];
+    const double both_down = sum.pairs[4 * k], both_up = sum.pairs[4 * k + 3];
+    if (from_above) {
+      lower(ends.up_upper[e], both_up);
+      lift(ends.down_lower[e], both_down);
+    } else {
+      lift(ends.up_lower[e], both_up);
+      lower(ends.down_upper[e], both_down);
+    }
   }
   ++ends.windows;
   return true;
@@ -296,9 +303,10 @@ bool Rounds::narrow(const Window& window, AttractiveEnds& ends, std::mutex& mute
 }  // namespace
 
 AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds ends,
-                                 const WindowSizes& sizes, int threads, Control& control) {
+                                 std::span<const double> guess, const WindowSizes& sizes,
+                                 int threads, Control& control) {
   const AttractiveEnds before = ends;
-  const Rounds round(model, before, sizes);
+  const Rounds round(model, before, guess, sizes);
   const auto windows = round.windows();
   std::mutex mutex;
   Team team(threads, control);

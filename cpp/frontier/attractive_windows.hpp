@@ -1,11 +1,14 @@
 // Ends of marginals of models without frustration, from windows between extreme boundaries.
 //
 // Couplings are not negative, so that by the inequality of Fortuin, Kasteleyn and Ginibre the
-// mean of a rising function grows with every spin that is held up. In a window it lies between its
-// values with all spins around held down and held up. A spin around it that is down but for a
-// probability p, a wall, may be held down in the upper bound as well: the mean g of a function with
-// values in [0, 1] becomes g + (1 - g) p at most. The same holds for the lower bound, g - g p, and
-// walls that are up.
+// mean of a rising function grows with every spin that is held up. So it is at most what it is in a
+// window with any spins around it held up. A spin around it that is down but for a probability p,
+// a wall, may be held down: the mean g of a function with values in [0, 1] becomes g + (1 - g) p at
+// most. The same holds from below, g - g p, with spins held down and walls that are up.
+//
+// Spins that are likely to be up cost little when they are held up. So windows for upper ends
+// spread through the others only, and those for lower ends through spins that are not likely to be
+// down: along domains, which have narrow places where squares have none.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +28,9 @@ struct AttractiveView {
   int32_t num_edges() const { return static_cast<int32_t>(couplings.size()); }
 };
 
-// Ends of P(s_v = +1) and of P(s_u = s_v).
+// Ends of P(s_v = +1), and of the probabilities that both ends of an edge are up, or down.
 struct AttractiveEnds {
-  std::vector<double> nodes_lower, nodes_upper, edges_lower, edges_upper;
+  std::vector<double> nodes_lower, nodes_upper, up_lower, up_upper, down_lower, down_upper;
   int64_t windows = 0;    // that were summed over
   int64_t too_wide = 0;   // that did not fit
   bool in_time = true;    // false where the deadline came first; the ends hold all the same
@@ -40,11 +43,15 @@ struct WindowSizes {
   int32_t max_bits;  // most spins in its table; windows that need more are made smaller
   double goal;       // spins whose ends are this far apart at most are left alone
   double wall;       // most that a wall may be wrong
+  double held;       // spins are held up, for upper ends, if their probability is guessed to be
+                     // this close to 1; down, for lower ends, if it is this close to 0
 };
 
 // One round: windows that cover all spins whose ends are farther apart than the goal. All of them
-// see the ends as they were given, so that the result does not depend on threads.
+// see the ends as they were given, so that the result does not depend on threads. `guess` of every
+// P(s_v = +1) says which spins are held; the ends hold whatever it is.
 AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds ends,
-                                 const WindowSizes& sizes, int threads, Control& control);
+                                 std::span<const double> guess, const WindowSizes& sizes,
+                                 int threads, Control& control);
 
 }  // namespace planaris

@@ -1,18 +1,22 @@
 """Ends that hold for marginals: from neighbours, and from windows between extreme boundaries.
 
 Without frustrated cycles, and after flips that make all couplings positive, P(s_v = +1) grows with
-every field and with every spin that is held up (Fortuin, Kasteleyn and Ginibre 1971). In a window
-of the graph it lies between its values with all spins around the window held down and held up.
-Spins around it that are known to be up, or down, but for a small probability are held there in
-both, at the price of that probability.
+every field and with every spin that is held up (Fortuin, Kasteleyn and Ginibre 1971). So it is at
+most what it is in a window of the graph with all spins around the window held up, and at least what
+it is with all of them held down. Spins that are likely to be up cost little where they are held
+up: windows for upper ends leave them out and reach further, through domains of the others. Spins
+around a window that are known to be down but for a small probability may be held down there, at the
+price of that probability.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
+from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import balance_signs
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
@@ -29,24 +33,45 @@ SECONDS = 60.0
 FIRST_BITS = 12
 """Spins in the table of the first windows."""
 
-ACROSS = 0.34
+ACROSS = 0.68
 """Levels across a window that its core takes, for each spin in its table. A table holds every other
-level of a lattice, so that margins are five times as wide."""
+level of a lattice, and windows for one end leave out about half of the spins."""
 
-LENGTH = 4.0
-"""Levels along a window that its core takes, for each spin in its table."""
+CORE = 1.36
+"""Most spins of the core of a window, over its bits squared."""
 
-SPINS = 5
-"""Most spins of a window over its bits squared."""
+SPINS = 10
+"""Most spins of a window, over its bits squared."""
 
-SHARE = 0.5
+SHARE = 0.1
 """Spins whose ends are closer than this share of the mean are left alone."""
 
-WALL = 0.002
-"""A spin may bound windows if it is known up to this share of what is aimed at."""
+HELD = 2.0
+"""A spin may be held up for upper ends if the middle of its ends is this close to 1, over the mean
+width; down, for lower ends, if it is this close to 0."""
 
-AGAIN = 0.5
+LIKELY = 0.4
+"""The most that this may be."""
+
+WALL = 0.005
+"""A spin may bound windows if it is known up to this share of the mean width,"""
+
+FIRST_WALLS = 1e-7
+"""and up to this, over the third power of the mean width: what walls may be wrong is passed on, so
+that poor walls, while much is open, would keep others from becoming better ones."""
+
+AGAIN = 0.8
 """Windows grow once a round leaves more than this share of the mean width."""
+
+AHEAD = 0.07
+"""Rounds without holding are taken where they left less of the mean width, by this much of it:
+those with holding make domains smaller, which are then eliminated whole."""
+
+UNTRIED = 0.83
+"""What they are expected to leave."""
+
+FEW_OPEN = 0.2
+"""Mean width from which on domains are small enough to be eliminated whole."""
 
 CLOSED = 1e-10
 """Ends that are this close are left alone."""
@@ -152,33 +177,94 @@ def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> Margina
 
 def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
     """Return ends of a model without negative couplings, by windows that grow while time lasts."""
-    ends = MarginalEnds.of_nodes(model, *_neighbour_bounds(model))
+    zeros, ones = np.zeros(model.num_edges), np.ones(model.num_edges)
+    known = Ends(*_neighbour_bounds(model), zeros, ones, zeros, ones)
     bits, most_bits = FIRST_BITS, _most_bits(budget)
-    while bits <= most_bits and not budget.expired():
-        mean = _mean_width(ends)
-        goal = max(SHARE * mean, CLOSED)
-        sizes = WindowSizes(
-            core=int(LENGTH * ACROSS * bits**2 / 2),
-            across=int(ACROSS * bits),
-            spins=SPINS * bits**2,
-            max_bits=bits,
-            goal=goal,
-            wall=min(WALL * goal, 1e-3),
+    left = {False: 0.0, True: UNTRIED}  # of the mean width, by the last round without and with it
+    fresh = True  # no round without holding had as many bits
+    levels = search_levels(model)
+    for rounds in count():
+        if bits > most_bits or budget.expired():
+            break
+        mean = _mean_width(known)
+        hold = rounds == 0 or left[True] <= left[False] + AHEAD or not fresh
+        known, in_time = narrow_by_windows(
+            model.edges,
+            model.couplings,
+            model.fields,
+            known,
+            _middle(known),
+            _window_sizes(bits, mean, hold),
+            budget=budget,
         )
-        known = Ends(ends.nodes_lower, ends.nodes_upper, ends.edges_lower, ends.edges_upper)
-        found, in_time = narrow_by_windows(
-            model.edges, model.couplings, model.fields, known, sizes, budget=budget
-        )
-        ends = MarginalEnds(*found)
-        ends = ends.meet(MarginalEnds.of_nodes(model, ends.nodes_lower, ends.nodes_upper))
         if not in_time or mean <= CLOSED:
             break
-        if _mean_width(ends) > AGAIN * mean:
-            bits += 2
-    return ends
+        if hold:
+            known = _through_domains(model, known, levels + STEP * rounds, budget)
+        if rounds:  # the ends before the first were those of neighbours
+            left[hold] = _mean_width(known) / mean
+        fresh = fresh and hold
+        if min(left[True], left[False] if fresh else 1.0) > AGAIN:
+            bits, fresh = bits + 2, True
+    return _with_edges(model, known)
 
 
-def _mean_width(ends: MarginalEnds) -> float:
+def _through_domains(model: IsingModel, known: Ends, levels: Array, budget: Budget) -> Ends:
+    """Return ends from whole domains, again while they narrow."""
+    mean = _mean_width(known)
+    while CLOSED < mean < FEW_OPEN and not budget.expired():
+        levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
+        known = narrow_by_domains(model, known, _middle(known), _holding(mean), budget, levels)
+        before, mean = mean, _mean_width(known)
+        if mean > AGAIN * before:
+            break
+    return known
+
+
+def _holding(mean: float) -> Holding:
+    """Return which spins may be held where ends are ``mean`` apart."""
+    wall = min(WALL * mean, FIRST_WALLS / max(mean, CLOSED) ** 3)
+    return Holding(wall, min(HELD * mean, LIKELY))
+
+
+def _window_sizes(bits: int, mean: float, hold: bool) -> WindowSizes:
+    """Return the windows of a round that finds ends ``mean`` apart."""
+    holding = _holding(mean)
+    return WindowSizes(
+        core=int(CORE * bits**2),
+        across=int(ACROSS * bits),
+        spins=SPINS * bits**2,
+        max_bits=bits,
+        goal=max(SHARE * mean, CLOSED),
+        wall=holding.wall,
+        held=holding.likely if hold else 0.0,
+    )
+
+
+def _with_edges(model: IsingModel, known: Ends) -> MarginalEnds:
+    """Return ends of edges from those of their spins and of both being up, or down."""
+    low, high = known.nodes_lower, known.nodes_upper
+    u, v = model.edges.T
+    # Two spins are up together at least as often as if they were independent.
+    both_up = np.maximum(known.up_lower, low[u] * low[v])
+    both_down = np.maximum(known.down_lower, (1 - high[u]) * (1 - high[v]))
+    most_up = np.minimum(known.up_upper, np.minimum(high[u], high[v]))
+    most_down = np.minimum(known.down_upper, 1 - np.maximum(low[u], low[v]))
+    ends = MarginalEnds(
+        low,
+        high,
+        np.clip(both_up + both_down - ROUNDING, 0.0, 1.0),
+        np.clip(most_up + most_down + ROUNDING, 0.0, 1.0),
+    )
+    return ends.meet(MarginalEnds.of_nodes(model, low, high))
+
+
+def _middle(ends: Ends) -> FloatArray:
+    middle: FloatArray = (ends.nodes_lower + ends.nodes_upper) / 2
+    return middle
+
+
+def _mean_width(ends: Ends) -> float:
     return float((ends.nodes_upper - ends.nodes_lower).mean())
 
 

@@ -98,12 +98,14 @@ def frontier_sum(
 
 
 class Ends(NamedTuple):
-    """Ends of P(s_v = +1) of every spin and of P(s_u = s_v) of every edge."""
+    """Ends of P(s_v = +1) of every spin and of P(+1, +1) and P(-1, -1) of every edge."""
 
     nodes_lower: FloatArray
     nodes_upper: FloatArray
-    edges_lower: FloatArray
-    edges_upper: FloatArray
+    up_lower: FloatArray
+    up_upper: FloatArray
+    down_lower: FloatArray
+    down_upper: FloatArray
 
 
 class WindowSizes(NamedTuple):
@@ -111,7 +113,8 @@ class WindowSizes(NamedTuple):
 
     ``core`` spins at most, within ``across`` levels of a search across the layout, have a window of
     ``spins`` spins, whose table has ``max_bits`` of them at once. Spins that are up, or down, but
-    for a probability of ``wall`` may bound it.
+    for a probability of ``wall`` may bound it. So may, in windows for upper ends, spins that are
+    held up because P(s = +1) is guessed to be within ``held`` of 1; likewise for lower ends.
     """
 
     core: int
@@ -120,6 +123,7 @@ class WindowSizes(NamedTuple):
     max_bits: int
     goal: float
     wall: float
+    held: float
 
 
 def narrow_by_windows(
@@ -127,17 +131,20 @@ def narrow_by_windows(
     couplings: FloatArray,
     fields: FloatArray,
     ends: Ends,
+    guess: FloatArray,
     sizes: WindowSizes,
     *,
     budget: Budget | None = None,
 ) -> tuple[Ends, bool]:
-    """Return narrower ends of a model without negative couplings, and whether time was left."""
+    """Return narrower ends of a model without negative couplings, and whether time was left.
+
+    ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is.
+    """
     lengths = (sizes.core, sizes.across, sizes.spins, sizes.max_bits)
     found = _core.narrow_by_windows(
-        edges, couplings, fields, *ends, *lengths, sizes.goal, sizes.wall, *team(budget)
+        edges, couplings, fields, *ends, guess, *lengths, *sizes[4:], *team(budget)
     )
-    narrower = Ends(found.nodes_lower, found.nodes_upper, found.edges_lower, found.edges_upper)
-    return narrower, found.in_time
+    return Ends(*(getattr(found, name) for name in Ends._fields)), found.in_time
 
 
 def frontier_max(

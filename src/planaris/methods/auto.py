@@ -11,6 +11,7 @@ import numpy as np
 from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect
+from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
 from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget
 from planaris.embed import Embedding
@@ -277,7 +278,7 @@ def _marginals(asked: Question) -> Marginals:
         except (TooLargeError, TimeLimitError):
             if not model.is_pairwise:
                 raise
-            return _estimate(asked, "trw")
+            return with_neighbour_ends(model, _estimate(asked, "trw"))
     try:
         return exact_marginals(asked)
     except (TooLargeError, TimeLimitError):

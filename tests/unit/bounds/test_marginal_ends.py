@@ -9,8 +9,11 @@ import pytest
 
 import planaris as pl
 from helpers.clocks import TickClock
-from planaris.bounds import MarginalEnds, marginal_ends
+from helpers.trials import seeds
+from planaris.bounds import marginal_ends
+from planaris.bounds.attractive_domains import Holding, narrow_by_domains
 from planaris.budget import Budget, use_clock
+from planaris.kernels.cuts import balance_signs
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
 from planaris.reference import enumerate_states
 
@@ -28,6 +31,26 @@ def assert_inside(ends: Any, nodes: np.ndarray, edges: np.ndarray, slack: float 
     assert np.all(nodes <= ends.nodes_upper + slack)
     assert np.all(ends.edges_lower <= edges + slack)
     assert np.all(edges <= ends.edges_upper + slack)
+
+
+def nothing_known(model: Any) -> Ends:
+    zeros, ones = np.zeros(model.num_edges), np.ones(model.num_edges)
+    return Ends(np.zeros(model.num_spins), np.ones(model.num_spins), zeros, ones, zeros, ones)
+
+
+def exact_pairs(model: Any, exact: Any) -> np.ndarray:
+    """Return P(+1, +1) and P(-1, -1) of every edge."""
+    u, v = exact.nodes[model.edges].T
+    return np.stack([exact.edges + u + v - 1, exact.edges + 1 - u - v], axis=1) / 2
+
+
+def assert_holds(ends: Ends, nodes: np.ndarray, both: np.ndarray, slack: float) -> None:
+    assert np.all(ends.nodes_lower <= nodes + slack)
+    assert np.all(nodes <= ends.nodes_upper + slack)
+    assert np.all(ends.up_lower <= both[:, 0] + 4 * slack)
+    assert np.all(both[:, 0] <= ends.up_upper + 4 * slack)
+    assert np.all(ends.down_lower <= both[:, 1] + 4 * slack)
+    assert np.all(both[:, 1] <= ends.down_upper + 4 * slack)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -78,19 +101,74 @@ def test_ends_between_walls_hold_in_every_round(seed: int) -> None:
     couplings = scale * rng.uniform(0.2, 1.5, len(edges))
     model = pl.IsingModel(edges, couplings, scale * rng.normal(0, 1.5, side * side))
     exact = pl.marginals(model, "treewidth")
-    zeros, ones = np.zeros(model.num_edges), np.ones(model.num_edges)
+    both = exact_pairs(model, exact)
     for wall in (1e-6, 1e-3, 0.05, 0.3):
-        ends = Ends(np.zeros(side**2), np.ones(side**2), zeros, ones)
+        ends = nothing_known(model)
         width = 1.0
         for bits in (2, 4, 4, 6, 6):
-            sizes = WindowSizes(bits, bits // 2, 3 * bits**2, bits, 1e-6, wall)
+            sizes = WindowSizes(bits, bits // 2, 3 * bits**2, bits, 1e-6, wall, bits % 4 / 8)
+            guess = (ends.nodes_lower + ends.nodes_upper) / 2
             ends, in_time = narrow_by_windows(
-                model.edges, model.couplings, model.fields, ends, sizes
+                model.edges, model.couplings, model.fields, ends, guess, sizes
             )
             assert in_time
-            assert_inside(MarginalEnds(*ends), exact.nodes, exact.edges, exact.error)
+            assert_holds(ends, exact.nodes, both, exact.error)
             assert np.mean(ends.nodes_upper - ends.nodes_lower) <= width
             width = float(np.mean(ends.nodes_upper - ends.nodes_lower))
+
+
+@pytest.mark.parametrize("seed", seeds(8, 60))
+def test_ends_by_windows_and_domains_hold_whatever_is_guessed(seed: int) -> None:
+    """Right guesses, wrong ones and noise; walls that are wrong by up to a third."""
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        side, scale = int(rng.integers(2, 12)), float(rng.choice([0.3, 1.0, 2.0]))
+        edges = pl.generate.square_lattice(side).edges
+        couplings = scale * rng.uniform(0.0, 1.5, len(edges))
+        model = pl.IsingModel(edges, couplings, scale * rng.normal(0, 1.5, side * side))
+        exact = pl.marginals(model, "treewidth")
+        both, known = exact_pairs(model, exact), nothing_known(model)
+        for _ in range(5):
+            noise = rng.uniform(0, 1, side * side)
+            guess = [exact.nodes, 1 - exact.nodes, noise][int(rng.integers(3))]
+            wall, likely = float(rng.choice([0.0, 1e-3, 0.3])), float(rng.uniform(0, 0.5))
+            bits = int(rng.integers(2, 8))
+            if rng.random() < 0.5:
+                holding = Holding(wall, likely)
+                known = narrow_by_domains(model, known, guess, holding, Budget.of(None))
+            else:
+                sizes = WindowSizes(bits, bits, 4 * bits**2, bits, 1e-6, wall, likely)
+                arrays = (model.edges, model.couplings, model.fields)
+                known, _ = narrow_by_windows(*arrays, known, guess, sizes)
+            assert_holds(known, exact.nodes, both, exact.error)
+
+
+def test_domains_that_are_held_rightly_are_known_but_for_what_is_held() -> None:
+    """Ends from the outside in: held spins cost what they are held wrongly, and no more."""
+    rng = np.random.default_rng(4)
+    model = image_model(rng, 12, 1.5, 2.5)
+    signs, _ = balance_signs(model.num_spins, model.edges, model.couplings)
+    model = pl.IsingModel(model.edges, np.abs(model.couplings), model.fields * signs)
+    exact = pl.marginals(model, "treewidth")
+    ends = narrow_by_domains(
+        model, nothing_known(model), exact.nodes, Holding(0.0, 1e-3), Budget.of(None)
+    )
+    width = ends.nodes_upper - ends.nodes_lower
+    inner = (exact.nodes > 1e-3) & (exact.nodes < 1 - 1e-3)
+    assert np.sum(inner) > 20
+    assert np.max(width[inner]) < 0.05
+    # The ends of one side need nothing of the other: these are held, and their ends stay open.
+    np.testing.assert_array_equal(ends.nodes_upper[exact.nodes > 1 - 1e-3], 1.0)
+
+
+def test_domains_that_time_runs_out_for_keep_their_ends() -> None:
+    model = image_model(np.random.default_rng(1), 10, 0.5, 1.0)
+    positive = pl.IsingModel(model.edges, np.abs(model.couplings), model.fields)
+    known = nothing_known(positive)
+    with use_clock(TickClock(1.0)):
+        late = Budget.of(0.5, threads=1)
+        ends = narrow_by_domains(positive, known, np.full(100, 0.5), Holding(0.0, 0.1), late)
+    np.testing.assert_array_equal(ends.nodes_upper, 1.0)
 
 
 def test_cold_models_in_random_fields_are_decided_by_walls() -> None:

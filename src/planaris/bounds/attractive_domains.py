@@ -1,0 +1,259 @@
+"""Upper ends of marginals of ferromagnets, from whole domains: elimination between held spins.
+
+P(s_v = +1) is at most what it is with any other spins held up, and spins that are likely to be up
+cost little when they are. What is left falls into connected parts, domains of the other phase,
+whose treewidth is often small although a square that holds them is wide. Spins that are known to
+be down but for a small probability (walls) are held down at the price of that probability.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from planaris import treewidth
+from planaris.budget import Budget
+from planaris.errors import TimeLimitError
+from planaris.kernels.frontier import Ends
+from planaris.kernels.graph import connected_components
+from planaris.models import IsingModel
+from planaris.treewidth import EliminationPlan
+from planaris.typing import Array, FloatArray
+
+UNIT = float(np.finfo(np.float64).eps)
+
+BLURRED = 1e-3
+"""Rounding errors above are not worth taking."""
+
+SMALL = 100
+"""Domains of at most as many spins are eliminated together."""
+
+SECONDS = 1.0
+"""Longest elimination of a domain, as planned; where it takes longer, more spins are held."""
+
+SHARE = 0.05
+"""Of the time that is left, which it may take as well, and"""
+
+MOST_SECONDS = 3.0
+"""the most that this may be."""
+
+PERIOD = 64
+"""Domains that are too wide are cut along every so many levels of a search through the graph."""
+
+STEP = 23
+"""Levels by which these lines move from one round to the next."""
+
+HALVES = 0.5
+"""Spins are not held where they are less likely than this to be what they are held at."""
+
+
+class Holding(NamedTuple):
+    """Which spins are held: up if guessed to be within ``likely`` of it, down if known to be.
+
+    ``wall`` is the most that spins that are held down may be up.
+    """
+
+    wall: float
+    likely: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A model seen from one side, and what is found there."""
+
+    model: IsingModel
+    low: FloatArray
+    high: FloatArray
+    guess: FloatArray
+    new_high: FloatArray
+    both_up: FloatArray
+    both_down: FloatArray
+
+    @classmethod
+    def upper(cls, model: IsingModel, known: Ends, guess: FloatArray) -> _Side:
+        low, high = known.nodes_lower, known.nodes_upper
+        found = (high.copy(), known.up_upper.copy(), known.down_lower.copy())
+        return cls(model, low, high, guess, *found)
+
+    @classmethod
+    def lower(cls, model: IsingModel, known: Ends, guess: FloatArray) -> _Side:
+        """Return the model with all spins turned over."""
+        turned = IsingModel(model.edges, model.couplings, -model.fields)
+        low, high = 1 - known.nodes_upper, 1 - known.nodes_lower
+        found = (high.copy(), known.down_upper.copy(), known.up_lower.copy())
+        return cls(turned, low, high, 1 - guess, *found)
+
+
+def narrow_by_domains(
+    model: IsingModel,
+    known: Ends,
+    guess: FloatArray,
+    holding: Holding,
+    budget: Budget,
+    levels: Array | None = None,
+) -> Ends:
+    """Return narrower ends of a model without negative couplings.
+
+    ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is. Domains
+    that are too wide are cut along every ``PERIOD``-th of the ``levels`` of the spins, if given.
+
+    >>> from planaris.generate import square_lattice
+    >>> fields = np.array([3.0, 3.0, -0.2, 0.1, 3.0, 3.0])
+    >>> model = IsingModel(square_lattice(2, 3).edges, 0.3, fields)
+    >>> zeros, ones = np.zeros(7), np.ones(7)
+    >>> known = Ends(np.zeros(6), np.ones(6), zeros, ones, zeros, ones)
+    >>> guess = (1 + np.tanh(fields)) / 2
+    >>> ends = narrow_by_domains(model, known, guess, Holding(0.0, 0.1), Budget.of(None))
+    >>> exact = treewidth.marginals(model).nodes
+    >>> bool(np.all((ends.nodes_lower <= exact) & (exact <= ends.nodes_upper)))
+    True
+    """
+    above, below = _Side.upper(model, known, guess), _Side.lower(model, known, guess)
+    for side in (above, below):
+        with suppress(TimeLimitError, TimeoutError):  # what was found until then holds
+            _narrow(side, holding, budget, levels)
+    return Ends(
+        np.maximum(known.nodes_lower, 1 - below.new_high),
+        above.new_high,
+        below.both_down,
+        above.both_up,
+        above.both_down,
+        below.both_up,
+    )
+
+
+def search_levels(model: IsingModel) -> Array:
+    """Return the distance of every spin from the first; zero where there is no path."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    n, (u, v) = model.num_spins, model.edges.T
+    graph = coo_matrix((np.ones(len(u)), (u, v)), shape=(n, n))
+    far = dijkstra(graph, directed=False, unweighted=True, indices=0)
+    return np.where(np.isfinite(far), far, 0).astype(np.int64)
+
+
+def _narrow(side: _Side, holding: Holding, budget: Budget, levels: Array | None) -> None:
+    """Lower the upper ends of all spins that are not held."""
+    state = np.zeros(side.model.num_spins, dtype=np.int8)
+    likely = holding.likely
+    state[side.guess > 1 - likely] = 1
+    state[side.low >= 1 - holding.wall] = 1
+    state[side.high <= holding.wall] = -1
+    waiting = np.flatnonzero(state == 0)
+    lines = np.zeros(len(state), dtype=bool) if levels is None else levels % PERIOD == 0
+    while len(waiting) and not budget.expired():
+        wide = []
+        for domain in _Domains(side, state, waiting).each():
+            if budget.expired():
+                return
+            plan = treewidth.plan_elimination(domain.model, kind="clusters", time_limit=budget)
+            fits = plan.complete and plan.bytes <= budget.bytes() // 8
+            if fits and plan.seconds <= _patience(budget):
+                _solve(side, domain, plan, budget)
+            else:
+                wide.append(domain.spins)
+        waiting = np.concatenate(wide) if wide else np.zeros(0, dtype=np.int64)
+        cut = lines[waiting]
+        if not cut.any():  # they are cut already
+            likely *= 2
+            if likely > HALVES:
+                return
+            cut = side.guess[waiting] > 1 - likely
+        state[waiting[cut]] = 1
+        waiting = waiting[~cut]
+
+
+def _patience(budget: Budget) -> float:
+    return max(SECONDS, min(SHARE * budget.remaining(), MOST_SECONDS))
+
+
+@dataclass(frozen=True, eq=False)
+class _Domain:
+    """Spins that are eliminated together; ``wrong`` bounds what is wrong around each of them."""
+
+    spins: Array
+    edges: Array
+    model: IsingModel
+    wrong: FloatArray
+    slack: float
+
+
+class _Domains:
+    """The connected parts of the spins that are not held."""
+
+    def __init__(self, side: _Side, state: Array, spins: Array) -> None:
+        model = side.model
+        self.side, self.spins = side, spins
+        self.place = np.full(model.num_spins, -1, dtype=np.int64)
+        self.place[spins] = np.arange(len(spins))
+        u, v = model.edges.T
+        inside = self.place[model.edges] >= 0
+        self.edges = np.flatnonzero(inside.all(axis=1))
+        joined = np.ascontiguousarray(self.place[model.edges[self.edges]].astype(np.int32))
+        self.label = np.asarray(connected_components(len(spins), joined)).astype(np.int64)
+        # Spins around: held down if they are walls, else up.
+        to = np.flatnonzero(inside[:, 0] & ~inside[:, 1])
+        back = np.flatnonzero(inside[:, 1] & ~inside[:, 0])
+        near = self.place[np.concatenate([u[to], v[back]])]
+        far = np.concatenate([v[to], u[back]])
+        size = model.couplings[np.concatenate([to, back])]
+        pull = np.where(state[far] < 0, -size, size)
+        own = model.fields[spins]
+        self.fields = own + np.bincount(near, pull, len(spins))
+        terms = 1 + np.bincount(near, minlength=len(spins))
+        self.slack = 2 * UNIT * terms * (np.abs(own) + np.bincount(near, size, len(spins)))
+        walls = state[far] < 0
+        pairs = np.unique(np.stack([self.label[near[walls]], far[walls]], axis=1), axis=0)
+        count = int(self.label.max(initial=-1)) + 1
+        self.charge = np.bincount(pairs[:, 0], side.high[pairs[:, 1]], count) * (1 + 2.0**-30)
+
+    def each(self) -> list[_Domain]:
+        """Return all small domains as one, and every other by itself."""
+        sizes = np.bincount(self.label)
+        group = np.cumsum(sizes > SMALL) * (sizes > SMALL)  # 0: the small ones
+        of_spin = group[self.label]
+        of_edge = of_spin[self.place[self.side.model.edges[self.edges, 0]]]
+        spins, edges = np.argsort(of_spin, kind="stable"), np.argsort(of_edge, kind="stable")
+        count = int(group.max()) + 1
+        spin_ends = np.cumsum(np.bincount(of_spin, minlength=count))[:-1]
+        edge_ends = np.cumsum(np.bincount(of_edge, minlength=count))[:-1]
+        parts = zip(np.split(spins, spin_ends), np.split(edges, edge_ends), strict=True)
+        return [
+            self._domain(members, self.edges[names]) for members, names in parts if len(members)
+        ]
+
+    def _domain(self, members: Array, edges: Array) -> _Domain:
+        model, spins = self.side.model, self.spins[members]
+        place = np.full(len(self.spins), -1, dtype=np.int64)
+        place[members] = np.arange(len(members))
+        part = IsingModel(
+            place[self.place[model.edges[edges]]], model.couplings[edges], self.fields[members]
+        )
+        wrong = np.minimum(1.0, self.charge[self.label[members]])
+        return _Domain(spins, edges, part, wrong, float(self.slack[members].sum()))
+
+
+def _solve(side: _Side, domain: _Domain, plan: EliminationPlan, budget: Budget) -> None:
+    """Lower the ends of a domain.
+
+    Walls are wrong with a probability of at most c. A function with values in [0, 1] and the mean
+    g where they are right has a mean between g (1 - c) and g (1 - c) + c.
+    """
+    found = treewidth.marginals(domain.model, plan=plan, time_limit=budget)
+    if not found.proved or not found.error <= BLURRED:
+        return
+    off = 2 * (found.error + domain.slack) * (1 + 2.0**-30) + 64 * UNIT
+    up, equal = np.asarray(found.nodes), np.asarray(found.edges)
+    at, c = domain.spins, domain.wrong
+    side.new_high[at] = np.minimum(side.new_high[at], up + (1 - up) * c + off)
+    u, v = domain.model.edges.T
+    both_up = np.clip((up[u] + up[v] + equal - 1) / 2, 0.0, 1.0)
+    both_down = np.clip((1 - up[u] - up[v] + equal) / 2, 0.0, 1.0)
+    names, c = domain.edges, c[u]
+    upper, lower = side.both_up, side.both_down
+    upper[names] = np.minimum(upper[names], both_up + (1 - both_up) * c + 2 * off)
+    lower[names] = np.maximum(lower[names], both_down * (1 - c) - 2 * off)
