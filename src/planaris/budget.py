@@ -261,7 +261,7 @@ class Budget:
 
         >>> from planaris.embed import Embedding
         >>> with Budget(0.0).for_structure():
-        ...     Embedding.from_graph([(k, k + 1) for k in range(1000)], num_vertices=1001)
+        ...     Embedding.from_graph([(k, k + 1) for k in range(99_999)], num_vertices=100_000)
         Traceback (most recent call last):
         TimeoutError: time limit reached
         """
