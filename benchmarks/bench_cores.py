@@ -1,7 +1,7 @@
-"""Wall time of large models with one, two and all cores: python benchmarks/bench_cores.py [quick].
+"""Wall time of batches and large models by cores: python benchmarks/bench_cores.py [quick].
 
-Prints one row for each task and number of threads: the least of the runs, and how many times
-faster that is than one thread. `quick` takes small sizes, to see that it runs.
+Prints one row for each task: seconds of one thread, then how many times faster 2, 4, 8, … threads
+are, up to the cores of the machine; a few minutes. `quick` takes small sizes, to see that it runs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ def least(call: Callable[[], Any], runs: int) -> float:
 
 
 def table(name: str, call: Callable[[int], Any], counts: list[int], runs: int = 1) -> None:
-    """Print the times of a task with several numbers of threads."""
-    alone = 0.0
-    for threads in counts:
+    """Print the time of a task with one thread, and how many times faster several are."""
+    alone = least(lambda: call(counts[0]), runs)
+    print(f"| {name} | {alone:.3f}", end="", flush=True)
+    for threads in counts[1:]:
         seconds = least(lambda t=threads: call(t), runs)
-        alone = alone or seconds
-        print(f"| {name} | {threads} | {seconds:.3f} | {alone / seconds:.2f}× |", flush=True)
+        print(f" | {alone / seconds:.2f}×", end="", flush=True)
+    print(" |", flush=True)
 
 
 def machine(counts: list[int], tasks: int) -> None:
@@ -56,7 +57,7 @@ def machine(counts: list[int], tasks: int) -> None:
 
 
 def ground_states(size: int, counts: list[int], runs: int = 1) -> None:
-    """Time T-joins with everything that a ground state needs."""
+    """Time T-joins of large models."""
     glass = pl.generate.spin_glass(size, 0)
     embedding = embed(glass)
     found = {}
@@ -70,12 +71,6 @@ def ground_states(size: int, counts: list[int], runs: int = 1) -> None:
     for other in found.values():
         assert np.array_equal(first.join, other.join)
         assert np.array_equal(first.certificate.order, other.certificate.order)
-
-    def from_scratch(threads: int) -> None:  # what is known of a model is kept with it
-        fresh = pl.IsingModel(glass.edges, glass.couplings, positions=glass.positions)
-        pl.ground_state(fresh, "planar", threads=threads)
-
-    table(f"ground state {size}²", from_scratch, counts)
 
 
 def planning(size: int, counts: list[int]) -> None:
@@ -153,20 +148,19 @@ def main() -> None:
     parser.add_argument("quick", nargs="?", choices=["quick"])
     quick = parser.parse_args().quick is not None
     pl.ground_state(pl.generate.spin_glass(8, 0), "planar")  # imports
-    everything = sorted({1, 2, processors()})
-    ends = sorted({1, processors()})
-    print("| task | threads | seconds | of one thread |\n| --- | --- | --- | --- |")
-    machine(everything, 8 if quick else 320)
-    ground_states(100 if quick else 1000, everything)
-    ground_states(150 if quick else 3000, ends)
-    planning(100 if quick else 1000, everything)
-    log_partitions(100 if quick else 1000, 1.0, everything)
+    counts = [t for t in (1, 2, 4, 8, 16, 32, 64) if t <= processors()]
+    print("| task | 1 thread, s | " + "".join(f"{t} | " for t in counts[1:]))
+    print("| --- " * (1 + len(counts)) + "|")
+    machine(counts, 8 if quick else 160)
     for beta in (1.0, 10.0):
-        batches(21, beta, 64 if quick else 4096, everything)
-        batches(50, beta, 16 if quick else 512, ends)
-        batches(*((60, beta, 4) if quick else (100, beta, 128)), ends)
-    samples(21, 16 if quick else 512, everything)
-    with_fields(ends, *((10, 12) if quick else (24, 28)))
+        batches(21, beta, 64 if quick else 2048, counts)
+        batches(50, beta, 16 if quick else 256, counts)
+        batches(*((60, beta, 4) if quick else (100, beta, 128)), counts)
+    samples(21, 16 if quick else 256, counts)
+    log_partitions(100 if quick else 1000, 1.0, counts)
+    ground_states(150 if quick else 3000, counts)
+    planning(100 if quick else 1000, counts)
+    with_fields(counts, *((10, 12) if quick else (24, 28)))
 
 
 if __name__ == "__main__":
