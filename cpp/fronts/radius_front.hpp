@@ -23,6 +23,17 @@ struct RadiusBuffers {
   Packing packing;
 };
 
+// Applies the columns that pivots [from, to) have left in `buffers`, a window of them, to the radii
+// of rows from `first` on of the columns up to `last`.
+template <class Buffers>
+void update_radii(double* radii, int rows, Buffers& buffers, int from, int to, int window,
+                  int first, int last, const ParallelFor& parallel) {
+  const size_t at = size_t(2 * (from - window)) * rows + first;
+  rank_update_lower(rows - first, last - first, 2 * (to - from), buffers.left.data() + at, rows,
+                    buffers.right.data() + at, rows, radii + size_t(first) * rows + first, rows,
+                    buffers.packing, parallel);
+}
+
 class RadiusFront {
  public:
   static constexpr double kUnit = 0x1p-53;
@@ -122,10 +133,7 @@ class RadiusFront {
     rank_update_lower(n_ - first, last - first, to - from, column(a_, from) + first, n_,
                       column(buffers_.kept.data(), from - window) + first, n_,
                       column(a_, first) + first, n_, buffers_.packing, parallel);
-    rank_update_lower(n_ - first, last - first, 2 * (to - from),
-                      column(buffers_.left.data(), 2 * (from - window)) + first, n_,
-                      column(buffers_.right.data(), 2 * (from - window)) + first, n_,
-                      column(r_, first) + first, n_, buffers_.packing, parallel);
+    update_radii(r_, n_, buffers_, from, to, window, first, last, parallel);
   }
 
   double *a_, *r_;

@@ -178,11 +178,7 @@ class WideFront {
       const PairMatrix<double> c{high_.rest, low_.rest, high_.rest_step};
       update_columns(from, to, window, begin, last, c.from(begin - own, begin - own), parallel);
     }
-    if (!r_) return;
-    rank_update_lower(n_ - first, last - first, 2 * (to - from),
-                      column(buffers_.left, 2 * (from - window)) + first, n_,
-                      column(buffers_.right, 2 * (from - window)) + first, n_,
-                      r_ + size_t(first) * n_ + first, n_, buffers_.packing, parallel);
+    if (r_) update_radii(r_, n_, buffers_, from, to, window, first, last, parallel);
   }
 
   void update_columns(int from, int to, int window, int first, int last, PairMatrix<double> c,

@@ -205,11 +205,16 @@ def changed(factors):
     return weights
 
 
-def enclosed(plan, couplings, radii, wide=False, **factors):
+def enclosed(plan, couplings, radii, wide=False, split_updates=False, **factors):
     """Return the interval with factors of terms changed, None where it is not sound."""
     entries = proof_entries(plan.evaluator, couplings, UNLIMITED)
     found = enclose_entries(
-        plan.evaluator, entries, radii=radii, wide=wide, weights=changed(factors)
+        plan.evaluator,
+        entries,
+        radii=radii,
+        wide=wide,
+        split=split_updates,
+        weights=changed(factors),
     )
     return log_partition_from(plan.evaluator, entries, found)
 
@@ -293,6 +298,31 @@ def test_injected_errors_as_large_as_claimed_stay_inside(radii, factors):
 )
 def test_every_term_is_needed(radii, factors, mutation):
     assert any(violations(radii, **(factors | mutation)))
+
+
+# Small fronts are never split.
+SPLIT = {"inject": 1e9, "update": 1e9, "entry": 1e9, "split": 1e9}
+
+
+@cache
+def large_case():
+    plan, rng = lattice("square", 24, None), np.random.default_rng(1)
+    couplings = 0.3 * rng.normal(size=plan.num_edges)
+    return plan, couplings, truth(plan, couplings)
+
+
+def split_violations(**factors):
+    plan, couplings, ball = large_case()
+    for pattern in PATTERNS[:2]:
+        options = {"wide": True, "pattern": pattern, **factors}
+        found = enclosed(plan, couplings, False, split_updates=True, **options)
+        yield not contains(found, ball)
+
+
+def test_updates_that_are_split_count_as_errors():
+    assert not any(split_violations())
+    assert not any(split_violations(**SPLIT))
+    assert all(split_violations(**(SPLIT | {"split": 0.0})))
 
 
 def moved_marginals(**factors):

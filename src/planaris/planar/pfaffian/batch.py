@@ -136,19 +136,25 @@ class LogPartitions(_Results[LogPartition]):
         The values and the ends of their intervals, one per row.
     exact : numpy.ndarray
         Whether the interval of the row is so narrow that it counts as exact.
+    proved : numpy.ndarray
+        Whether the interval of the row is proved; else it is an estimate.
 
     Examples
     --------
     >>> import planaris as pl
-    >>> found = pl.plan((2, [(0, 1)])).log_partition([[0.0], [1.0]])
+    >>> plan = pl.plan((2, [(0, 1)]))
+    >>> found = plan.log_partition([[0.0], [1.0]])
     >>> found.values.round(6).tolist(), found[1].exact
     ([1.386294, 1.820075], True)
+    >>> plan.log_partition([[1.0], [1000.0]], prove=True).proved.tolist()
+    [True, False]
     """
 
     values: FloatArray
     lower: FloatArray
     upper: FloatArray
     exact: BoolArray
+    proved: BoolArray
 
 
 class MarginalsBatch(_Results[Marginals]):
@@ -260,8 +266,10 @@ def _as_log_partitions(
     results.values = values
     results.lower = np.nextafter(values - errors, -np.inf)
     results.upper = np.nextafter(values + errors, np.inf)
+    results.proved = np.zeros(len(couplings), dtype=np.bool_)
     for k, one in singles.items():
         results.values[k], results.lower[k], results.upper[k] = one.value, one.lower, one.upper
+        results.proved[k] = one.proved
     width = results.upper - results.lower
     results.exact = width <= log_partition_tolerance(evaluator.num_spins)
     return results

@@ -36,6 +36,9 @@ WARM_DEPTH = 12.0
 """Sums of moats around a face up to which errors are swept down the tree rather than carried up:
 the sweep's bound grows exponentially with that depth, radii with the size of what is warm."""
 
+COLD_DEPTH, FEW_SPINS = 30.0, 2**15
+"""Deeper or smaller models are tried with radii in doubles first: those of others grow large."""
+
 WARM_COUPLING = 1.25
 """Mean size of couplings up to which no ground state is needed."""
 
@@ -99,7 +102,8 @@ def _bounds(
         yield entries, swept | {"split": True}
     entries = (surface_entries if evaluator.genus else proof_entries)(evaluator, couplings, budget)
     if entries.deepest > WARM_DEPTH:
-        yield entries, {"radii": True, "wide": False}
+        if entries.deepest > COLD_DEPTH or evaluator.num_spins <= FEW_SPINS:
+            yield entries, {"radii": True, "wide": False}
         yield entries, carried
         yield entries, swept
     else:
