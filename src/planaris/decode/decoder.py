@@ -394,7 +394,7 @@ class PlanarDecoder:
     def _gap(self, coset: CosetModel, packed: Array, erasures: Any, budget: Budget) -> FloatArray:
         free, stays = self._free_flips(coset, erasures, len(packed))
         with np.errstate(divide="ignore"):  # as heavy as a flip by these is, at the most
-            heaviest = np.abs(np.log(stays) - np.log(free))
+            heaviest: FloatArray = np.abs(np.log(stays) - np.log(free))
         if coset.is_decided:
             self.minimum_weights(packed, erasures=erasures, bit_packed=True, time_limit=budget)
             return heaviest

@@ -170,7 +170,8 @@ def marginals(
         Any model; for a Markov random field there is a table per variable and per factor.
     method : str
         ``"auto"`` picks by structure, part by part, and estimates (``exact`` is False) where
-        nothing exact fits. ``"planar"``, ``"treewidth"``, ``"brute-force"`` force one, which
+        nothing exact fits; factors of more than two variables have no estimates.
+        ``"planar"``, ``"treewidth"``, ``"brute-force"`` force one, which
         refuses with the reason when it does not fit. ``"trw"``, ``"pdc"``, ``"planar+tree"``,
         ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
         of a bound on log Z (``exact`` is False, ``log_partition`` has the bound);
@@ -293,11 +294,21 @@ def sample(
         as_count("num_samples", num_samples),
         as_rng(rng),
     )
+    _check_room(asked)
     if isinstance(model, IsingModel) and (weaker := weakened(model)) is not None:
-        known = answer("marginals", replace(asked, model=weaker), method)
+        exact = "marginals" in find_method(method, "sample").tasks
+        known = answer("marginals", replace(asked, model=weaker), method if exact else "auto")
         asked = replace(asked, model=weaker) if stands_for(model, known) else asked
     found: Array = answer("sample", asked, method)
     return found
+
+
+def _check_room(asked: Question) -> None:
+    """Refuse samples that do not fit into the memory."""
+    model = asked.model
+    bytes_each = model.num_spins if isinstance(model, IsingModel) else 4 * model.num_variables
+    needed = float(min(asked.num_samples, 2**1000)) * max(bytes_each, 1)
+    asked.budget.check_memory(needed, "the array of samples", "draw fewer at a time")
 
 
 # -- from a verb and the name of a method to an answer --------------------------------------------

@@ -163,6 +163,11 @@ def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArr
     total = np.zeros(len(first))
     with np.errstate(over="ignore", invalid="ignore"):
         np.add.at(total, slot, couplings)
+    begins = np.append(np.flatnonzero(new), len(key))
+    for g in np.flatnonzero(np.diff(begins) > 2).tolist():  # sums of more than two, rounded once
+        if np.isfinite(total[place[g]]):
+            some = couplings[order[begins[g] : begins[g + 1]]]
+            total[place[g]] = math.fsum(some.tolist())
     return np.ascontiguousarray(edges[first[rank]]), total
 
 
@@ -172,8 +177,11 @@ def implied_num_spins(
     """Return the number of spins that the other arguments speak of."""
     if fields is not None and fields.ndim:
         return len(fields)
-    for known in (positions, labels):
+    for name, known in (("positions", positions), ("labels", labels)):
         if known is not None:
+            if not hasattr(known, "__len__"):
+                msg = f"`{name}` must be a sequence, got {type(known).__name__}"
+                raise ModelError(msg)
             return len(cast(Any, known))
     flat = as_array("edges", edges)
     if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):

@@ -305,7 +305,12 @@ class MarkovRandomField(ScaledModel):
         if factor == 1.0:
             return self
         finite = np.isfinite(self.log_values)
-        values = np.where(finite, factor * np.where(finite, self.log_values, 0.0), self.log_values)
+        with np.errstate(over="ignore"):
+            scaled = factor * np.where(finite, self.log_values, 0.0)
+        if not np.all(np.isfinite(scaled)):
+            msg = f"log potentials times {factor:g} must be finite; those of a weight of zero stay"
+            raise ModelError(msg)
+        values = np.where(finite, scaled, self.log_values)
         return MarkovRandomField.from_arrays(
             self.cardinalities,
             self.scopes,

@@ -259,15 +259,15 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     edge_offsets = np.concatenate([[0], np.cumsum(edge_sizes)])
 
     owner, rank, values = _entries(mrf, lone)
-    at = node_offsets[mrf.scopes[first[lone]]][owner] + rank
-    nodes = _added_up(at, values, int(node_offsets[-1]))
+    places = node_offsets[mrf.scopes[first[lone]]][owner] + rank
+    nodes = _added_up(places, values, int(node_offsets[-1]))
     swapped = ends[:, 0] > ends[:, 1]
     owner, rank, values = _entries(mrf, pair)
     row, column = np.divmod(rank, cards[ends[:, 1]][owner])
     turned = column * cards[ends[:, 0]][owner] + row
     place = np.where(swapped[owner], turned, rank)
-    at = edge_offsets[edge_of_pair][owner] + place
-    tables = _added_up(at, values, int(edge_offsets[-1]))
+    places = edge_offsets[edge_of_pair][owner] + place
+    tables = _added_up(places, values, int(edge_offsets[-1]))
 
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)
     factor_edge[pair] = edge_of_pair
@@ -298,7 +298,11 @@ def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
         total = np.zeros(length)
         total[places] = values
         return total
-    return exact_sums(values, lambda x: np.bincount(places, x, length))
+
+    def add(some: FloatArray) -> FloatArray:
+        return np.bincount(places, some, length).astype(np.float64, copy=False)
+
+    return exact_sums(values, add)
 
 
 def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, LongArray, FloatArray]:

@@ -372,6 +372,16 @@ _INSTEAD: dict[Task, str] = {
 }
 
 
+def _instead(plan: EliminationPlan) -> str:
+    """Return what to do where memory is short."""
+    if plan.task == "marginals" and np.diff(plan.arrays.scope_offsets).max(initial=0) > 2:
+        return (
+            "Estimates need factors of at most two variables: `planaris.models.mrf2pairwise` "
+            "gives such a model, for method='trw'"
+        )
+    return _INSTEAD[plan.task]
+
+
 def refuse_if_too_large(plan: EliminationPlan, memory_limit: int | None) -> None:
     """Raise TooLargeError when the plan needs more than ``memory_limit`` bytes."""
     limit = default_memory_limit() if memory_limit is None else memory_limit
@@ -381,7 +391,7 @@ def refuse_if_too_large(plan: EliminationPlan, memory_limit: int | None) -> None
     msg = (
         f"elimination needs {at_least}{plan.bytes} bytes ({readable(plan.bytes)}), because its "
         f"best order has width {at_least}{plan.width}; `memory_limit` is {limit} bytes "
-        f"({readable(limit)}). {_INSTEAD[plan.task]}"
+        f"({readable(limit)}). {_instead(plan)}"
     )
     raise TooLargeError(msg, bytes_needed=plan.bytes, width=plan.width, order=plan.order)
 
@@ -391,6 +401,6 @@ def refuse_to_widen(plan: EliminationPlan) -> NoReturn:
     needed = 7 * _DOUBLE_BYTES * 2**plan.width
     msg = (
         "entries of the table underflow, and tables with exponents of their own need "
-        f"{needed} bytes ({readable(needed)}). {_INSTEAD[plan.task]}"
+        f"{needed} bytes ({readable(needed)}). {_instead(plan)}"
     )
     raise TooLargeError(msg, bytes_needed=needed, width=plan.width, order=plan.order)

@@ -88,7 +88,8 @@ def bracket(arrays: FactorArrays) -> tuple[list[float], FactorArrays, FactorArra
     error = float(np.maximum.reduceat(lost, starts)[huge].sum()) * (1.0 + EPS * len(starts))
     above, below = (np.where(far, value, logs) for value in (-most, -np.inf))
     constants: list[float] = tops[huge].tolist()
-    return constants, *(arrays._replace(log_values=x) for x in (above, below)), error
+    raised, cut = (arrays._replace(log_values=x) for x in (above, below))
+    return constants, raised, cut, error
 
 
 def _rounding_of_difference(a: FloatArray, b: FloatArray, difference: FloatArray) -> FloatArray:

@@ -114,3 +114,16 @@ def test_sources_of_randomness_are_generators_or_seeds(rng):
 def test_a_model_is_no_plan():
     with pytest.raises(pl.errors.ModelError, match=r"planaris\.plan\(model\)"):
         thermodynamics(PAIR, PAIR.couplings, [1.0])
+
+
+@pytest.mark.parametrize("count", [10**13, 10**20, 10**400])
+@pytest.mark.parametrize("labels", [2, 3])
+def test_more_samples_than_fit_into_the_memory_are_refused(count: int, labels: int) -> None:
+    mrf = pl.MarkovRandomField([labels] * 2, [((0, 1), np.ones((labels, labels)))])
+    with pytest.raises(pl.errors.TooLargeError, match="the array of samples"):
+        pl.sample(mrf, count, 0)
+
+
+def test_coupling_from_the_past_beside_huge_numbers() -> None:
+    model = pl.IsingModel([(0, 1)], [1e300], fields=[1e300, 0.0])
+    assert pl.sample(model, 2, 0, "coupling-from-the-past").tolist() == [[1, 1], [1, 1]]

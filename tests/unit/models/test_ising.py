@@ -399,3 +399,16 @@ def test_arrays_of_the_caller_stay_the_callers(build) -> None:  # type: ignore[n
 def test_refusals_name_the_argument_that_is_wrong(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ModelError, match=message):
         wrong()
+
+
+def test_parallel_couplings_are_added_up_exactly() -> None:
+    edges = [(2, 3), (0, 1), (0, 1), (1, 0), (3, 2), (2, 3)]
+    model = IsingModel(edges, [1e17, 1e17, 1.0, -1e17, 0.5, -1e17])
+    assert model.edges.tolist() == [[2, 3], [0, 1]]
+    assert model.couplings.tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("name", ["positions", "labels"])
+def test_what_has_no_length_is_refused(name: str) -> None:
+    with pytest.raises(ModelError, match=f"`{name}` must be a sequence, got int"):
+        IsingModel([(0, 1)], [1.0], **{name: 3})  # type: ignore[arg-type]

@@ -263,3 +263,9 @@ def test_evidence_is_a_dict():
 def test_samples_of_fields_are_int32_by_every_method(method):
     field = MarkovRandomField([2, 2], [((0, 1), [[1, 2], [3, 4]])])
     assert pl.sample(field, 3, 0, method).dtype == np.int32
+
+
+def test_a_penalty_does_not_overflow_into_a_hard_constraint() -> None:
+    mrf = MarkovRandomField([2], [((0,), [-1e300, 0.0])], log=True)
+    with pytest.raises(ModelError, match=r"times 1e\+10 must be finite"):
+        mrf.at(1e10)
