@@ -43,7 +43,8 @@ PLANARIS_INLINE double top_of(const double* row, const double* weights, int coun
   }
   return largest(top);
 }
-PLANARIS_INLINE double top_of(const Pair* row, const double* weights, int count) {
+template <class T>
+PLANARIS_INLINE double top_of(const T* row, const double* weights, int count) {
   double top = 0;
   for (int j = 0; j < count; ++j) top = std::max(top, size_of(row[j]) * weights[j]);
   return top;
@@ -56,7 +57,8 @@ PLANARIS_INLINE void raise(double* tops, const double* row, double weight, int c
     tops[j] = tops[j] < x ? x : tops[j];
   }
 }
-PLANARIS_INLINE void raise(double* tops, const Pair* row, double weight, int count) {
+template <class T>
+PLANARIS_INLINE void raise(double* tops, const T* row, double weight, int count) {
   for (int j = 0; j < count; ++j) tops[j] = std::max(tops[j], size_of(row[j]) * weight);
 }
 
@@ -113,7 +115,18 @@ void equilibrate(const Pair* m, int rows, int columns, double* row_scale, double
 }
 
 PLANARIS_TENSOR_CLONES
+void equilibrate(const Quad* m, int rows, int columns, double* row_scale, double* column_scale,
+                 double* top) {
+  equilibrate_any(m, rows, columns, row_scale, column_scale, top);
+}
+
+PLANARIS_TENSOR_CLONES
 void scale(Pair* m, int rows, int columns, const double* row_scale, const double* column_scale) {
+  scale_any(m, rows, columns, row_scale, column_scale);
+}
+
+PLANARIS_TENSOR_CLONES
+void scale(Quad* m, int rows, int columns, const double* row_scale, const double* column_scale) {
   scale_any(m, rows, columns, row_scale, column_scale);
 }
 
@@ -141,6 +154,8 @@ template <class T>
 constexpr double kSmallest = 1e-16;
 template <>
 constexpr double kSmallest<Pair> = 1e-31;
+template <>
+constexpr double kSmallest<Quad> = 1e-62;
 
 }  // namespace
 
@@ -555,7 +570,9 @@ double log_overlap(const ChainOf<T>& f, const ChainOf<T>& g) {
 
 template class ChainOf<double>;
 template class ChainOf<Pair>;
+template class ChainOf<Quad>;
 template double log_overlap(const ChainOf<double>&, const ChainOf<double>&);
 template double log_overlap(const ChainOf<Pair>&, const ChainOf<Pair>&);
+template double log_overlap(const ChainOf<Quad>&, const ChainOf<Quad>&);
 
 }  // namespace planaris::tensor

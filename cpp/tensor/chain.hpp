@@ -30,7 +30,7 @@ struct LostAccuracy : std::runtime_error {
 };
 
 // One site: values (left × labels × right), and a logarithm per label beside them. T is double, or
-// Pair at temperatures so low that doubles cannot hold all weights that matter side by side.
+// Pair or Quad at temperatures so low that doubles cannot hold all weights that matter side by side.
 template <class T>
 struct TensorOf {
   int left = 1, labels = 1, right = 1;

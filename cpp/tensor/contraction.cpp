@@ -137,6 +137,7 @@ void TapeOf<T>::step_back(const std::function<void()>& look) {
 
 template class TapeOf<double>;
 template class TapeOf<Pair>;
+template class TapeOf<Quad>;
 
 namespace {
 
@@ -187,9 +188,10 @@ Contraction contract_any(const NetworkView& network, const Program& program,
 
 Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,
                      Control& control) {
-  return settings.chain.cut.tolerance < kSmallestPivot
-             ? contract_any<Pair>(network, program, settings, control)
-             : contract_any<double>(network, program, settings, control);
+  const double least = settings.chain.cut.tolerance;
+  if (least >= kSmallestPivot) return contract_any<double>(network, program, settings, control);
+  if (least >= kSmallestOfPairs) return contract_any<Pair>(network, program, settings, control);
+  return contract_any<Quad>(network, program, settings, control);
 }
 
 // -- marginals ------------------------------------------------------------------------------
@@ -502,9 +504,10 @@ NetworkMarginals marginals_any(const NetworkView& network, const Program& progra
 
 NetworkMarginals contract_marginals(const NetworkView& network, const Program& program,
                                     const Settings& settings, Control& control) {
-  return settings.chain.cut.tolerance < kSmallestPivot
-             ? marginals_any<Pair>(network, program, settings, control)
-             : marginals_any<double>(network, program, settings, control);
+  const double least = settings.chain.cut.tolerance;
+  if (least >= kSmallestPivot) return marginals_any<double>(network, program, settings, control);
+  if (least >= kSmallestOfPairs) return marginals_any<Pair>(network, program, settings, control);
+  return marginals_any<Quad>(network, program, settings, control);
 }
 
 }  // namespace planaris::tensor

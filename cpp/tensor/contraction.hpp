@@ -35,8 +35,8 @@ struct NetworkSamples {
   int64_t clipped = 0;                    // draws at which a weight came out negative
 };
 
-// Pivots below this take pairs of doubles, which are slower, instead of doubles.
-constexpr double kSmallestPivot = 1e-17;
+// Pivots below the first take pairs of doubles, which are slower, below the second quads.
+constexpr double kSmallestPivot = 1e-17, kSmallestOfPairs = 1e-33;
 
 // Two chains, one from either end of the program, meet in the middle.
 Contraction contract(const NetworkView& network, const Program& program, const Settings& settings,

@@ -72,17 +72,18 @@ inline __attribute__((always_inline)) void product(const double* a, int a_row, i
   }
 }
 
-// The same for pairs: classical, row by row.
-inline __attribute__((always_inline)) void product(const Pair* a, int a_row, int a_step,
-                                                   const Pair* b, int b_step, Pair* c, int rows,
-                                                   int depth, int columns) {
-  std::fill(c, c + static_cast<size_t>(rows) * columns, Pair());
+// The same for pairs and quads: classical, row by row.
+template <class T>
+inline __attribute__((always_inline)) void product(const T* a, int a_row, int a_step, const T* b,
+                                                   int b_step, T* c, int rows, int depth,
+                                                   int columns) {
+  std::fill(c, c + static_cast<size_t>(rows) * columns, T());
   for (int i = 0; i < rows; ++i) {
-    Pair* out = c + static_cast<size_t>(i) * columns;
+    T* out = c + static_cast<size_t>(i) * columns;
     for (int k = 0; k < depth; ++k) {
-      const Pair x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
-      if (x.high == 0) continue;
-      const Pair* row = b + static_cast<size_t>(k) * b_step;
+      const T x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
+      if (nearest(x) == 0) continue;
+      const T* row = b + static_cast<size_t>(k) * b_step;
       for (int j = 0; j < columns; ++j) out[j] += x * row[j];
     }
   }
@@ -151,8 +152,19 @@ void left_factor(const Pair* e, int m, int stride, int rank, const int32_t* row_
 }
 
 PLANARIS_TENSOR_CLONES
+void left_factor(const Quad* e, int m, int stride, int rank, const int32_t* row_of, Quad* out) {
+  left_factor_any(e, m, stride, rank, row_of, out);
+}
+
+PLANARIS_TENSOR_CLONES
 void right_factor(const Pair* e, int stride, int n, int rank, const int32_t* column_of, Pair* out,
                   Pair* row) {
+  right_factor_any(e, stride, n, rank, column_of, out, row);
+}
+
+PLANARIS_TENSOR_CLONES
+void right_factor(const Quad* e, int stride, int n, int rank, const int32_t* column_of, Quad* out,
+                  Quad* row) {
   right_factor_any(e, stride, n, rank, column_of, out, row);
 }
 
@@ -204,7 +216,18 @@ void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int co
 }
 
 PLANARIS_TENSOR_CLONES
+void multiply(const Quad* a, const Quad* b, Quad* c, int rows, int depth, int columns) {
+  product(a, depth, 1, b, columns, c, rows, depth, columns);
+}
+
+PLANARIS_TENSOR_CLONES
 void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
+                         int columns_b) {
+  product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
+}
+
+PLANARIS_TENSOR_CLONES
+void multiply_transposed(const Quad* a, const Quad* b, Quad* c, int depth, int columns_a,
                          int columns_b) {
   product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
 }
@@ -221,6 +244,12 @@ void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_s
   product(a, a_row, a_step, b, b_step, c, rows, depth, columns);
 }
 
+PLANARIS_TENSOR_CLONES
+void multiply_parts(const Quad* a, int a_row, int a_step, const Quad* b, int b_step, Quad* c,
+                    int rows, int depth, int columns) {
+  product(a, a_row, a_step, b, b_step, c, rows, depth, columns);
+}
+
 void skeleton(const double* m, int num_rows, int num_columns, const Cut& cut, Side side,
               Skeleton& out, std::vector<double>& work) {
   skeleton_any(m, num_rows, num_columns, cut, side, out, work);
@@ -228,6 +257,11 @@ void skeleton(const double* m, int num_rows, int num_columns, const Cut& cut, Si
 
 void skeleton(const Pair* m, int num_rows, int num_columns, const Cut& cut, Side side,
               SkeletonOf<Pair>& out, std::vector<Pair>& work) {
+  skeleton_any(m, num_rows, num_columns, cut, side, out, work);
+}
+
+void skeleton(const Quad* m, int num_rows, int num_columns, const Cut& cut, Side side,
+              SkeletonOf<Quad>& out, std::vector<Quad>& work) {
   skeleton_any(m, num_rows, num_columns, cut, side, out, work);
 }
 

@@ -7,6 +7,7 @@
 #include "base/simd.hpp"
 #include "tensor/pair.hpp"
 #include "tensor/pivots.hpp"
+#include "tensor/quad.hpp"
 
 #define PLANARIS_TENSOR_CLONES PLANARIS_CLONES
 
@@ -18,11 +19,14 @@ namespace planaris::tensor {
 void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns);
 
 void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int columns);
+void multiply(const Quad* a, const Quad* b, Quad* c, int rows, int depth, int columns);
 
 // c (columns_a × columns_b) = aᵀ b, for a (depth × columns_a) and b (depth × columns_b).
 void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
                          int columns_b);
 void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
+                         int columns_b);
+void multiply_transposed(const Quad* a, const Quad* b, Quad* c, int depth, int columns_a,
                          int columns_b);
 
 // c (rows × columns, contiguous) = a b for parts of larger matrices: a(i, k) = a[i · a_row + k · a_step]
@@ -30,6 +34,8 @@ void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int c
 void multiply_parts(const double* a, int a_row, int a_step, const double* b, int b_step, double* c,
                     int rows, int depth, int columns);
 void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_step, Pair* c,
+                    int rows, int depth, int columns);
+void multiply_parts(const Quad* a, int a_row, int a_step, const Quad* b, int b_step, Quad* c,
                     int rows, int depth, int columns);
 
 // to (columns × rows) = fromᵀ.
@@ -60,5 +66,7 @@ void skeleton(const double* m, int num_rows, int num_columns, const Cut& cut, Si
               Skeleton& out, std::vector<double>& work);
 void skeleton(const Pair* m, int num_rows, int num_columns, const Cut& cut, Side side,
               SkeletonOf<Pair>& out, std::vector<Pair>& work);
+void skeleton(const Quad* m, int num_rows, int num_columns, const Cut& cut, Side side,
+              SkeletonOf<Quad>& out, std::vector<Quad>& work);
 
 }  // namespace planaris::tensor

@@ -215,9 +215,11 @@ int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
   }
 }
 
-PLANARIS_CLONES
-int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
+namespace {
+
+template <class T>
+PLANARIS_INLINE int eliminate_any(T* e, int rows, int columns, const Cut& cut, int32_t* row_of,
+                                  int32_t* column_of, double* tops, double* residual) {
   const auto row_at = [=](int i) { return e + static_cast<size_t>(i) * columns; };
   std::iota(row_of, row_of + rows, 0);
   std::iota(column_of, column_of + columns, 0);
@@ -238,7 +240,7 @@ int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
       std::swap(row_of[at], row_of[k]);
       tops[at] = tops[k];
     }
-    Pair* pivot = row_at(k);
+    T* pivot = row_at(k);
     int column = k;
     for (int j = k + 1; j < columns; ++j) {
       if (size_of(pivot[j]) > size_of(pivot[column])) column = j;
@@ -248,7 +250,7 @@ int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
       std::swap(column_of[k], column_of[column]);
     }
     for (int i = k + 1; i < rows; ++i) {
-      Pair* row = row_at(i);
+      T* row = row_at(i);
       row[k] /= pivot[k];
       tops[i] = 0;
       for (int j = k + 1; j < columns; ++j) {
@@ -257,6 +259,20 @@ int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
       }
     }
   }
+}
+
+}  // namespace
+
+PLANARIS_CLONES
+int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
+              int32_t* column_of, double* tops, double* residual) {
+  return eliminate_any(e, rows, columns, cut, row_of, column_of, tops, residual);
+}
+
+PLANARIS_CLONES
+int eliminate(Quad* e, int rows, int columns, const Cut& cut, int32_t* row_of,
+              int32_t* column_of, double* tops, double* residual) {
+  return eliminate_any(e, rows, columns, cut, row_of, column_of, tops, residual);
 }
 
 }  // namespace planaris::tensor

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "tensor/pair.hpp"
+#include "tensor/quad.hpp"
 
 namespace planaris::tensor {
 
@@ -11,6 +12,7 @@ namespace planaris::tensor {
 // and write whole vectors: what is behind a row must be zero.
 inline int stride_of(const double*, int columns) { return (columns + 15) & ~7; }
 inline int stride_of(const Pair*, int columns) { return columns; }
+inline int stride_of(const Quad*, int columns) { return columns; }
 
 // Which pivots are kept: those above `tolerance` times the first, `more` of the next that doubles
 // resolve, and `max_rank` at most.
@@ -31,6 +33,8 @@ int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
               int32_t* column_of, double* tops, double* residual);
 // Complete pivoting.
 int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
+              int32_t* column_of, double* tops, double* residual);
+int eliminate(Quad* e, int rows, int columns, const Cut& cut, int32_t* row_of,
               int32_t* column_of, double* tops, double* residual);
 
 }  // namespace planaris::tensor

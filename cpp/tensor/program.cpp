@@ -208,5 +208,6 @@ void apply(ChainOf<T>& chain, const NetworkView& network, const Program& program
 
 template void apply(ChainOf<double>&, const NetworkView&, const Program&, int64_t, Direction);
 template void apply(ChainOf<Pair>&, const NetworkView&, const Program&, int64_t, Direction);
+template void apply(ChainOf<Quad>&, const NetworkView&, const Program&, int64_t, Direction);
 
 }  // namespace planaris::tensor

@@ -76,6 +76,18 @@ def test_errors_of_spins_hold(kind):
         assert holds(model, tensor.log_partition(model, threads=1))
 
 
+def test_glasses_too_cold_for_pairs_of_doubles():
+    """Quads of doubles have the digits: on two of the first three, pairs differ by more than .1."""
+    for seed in range(7001, 7001 + trials(8, 40)):
+        rng = np.random.default_rng(seed)
+        down, right = rng.normal(size=(19, 20)), rng.normal(size=(20, 19))
+        fields = 0.3 * rng.normal(size=(20, 20))
+        model = pl.IsingModel.from_image(30 * fields, 30 * right, 30 * down)
+        found = tensor.log_partition(model, threads=1)
+        assert holds(model, found)
+        assert found.gap < 1e-9
+
+
 @pytest.mark.parametrize("kind", LABELLED)
 def test_errors_of_labels_hold(kind):
     rng = np.random.default_rng(6)

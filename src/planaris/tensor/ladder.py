@@ -23,10 +23,23 @@ LAST_PIVOT = 1e-14
 PAIR_PIVOT = 1e-29
 """Smallest pivot of contractions in pairs of doubles, which kernels use for pivots below 1e-17."""
 
+QUAD_PIVOT = 1e-59
+"""Smallest pivot of contractions in quads (sums of four doubles), for pivots below 1e-33."""
+
+LOCAL = 0.3
+"""Probabilities are off by about so many times the last change of log Z, divided by the square root
+of the number of variables: .05 to 2 times on lattices of 16² to 256² with 2 to 4 labels."""
+
+MARGIN = 30.0
+"""The first marginals should be off by their tolerance divided by this, as they are estimated."""
+
+MOST_SHARPENED = 20.0
+"""Largest factor by which pivots of that contraction are smaller than in its turn."""
+
 _RELATIVE = {False: (0.5, 0.75), True: (0.8, 0.7)}
-# Contractions in turn scale by these powers, in doubles and in pairs of them: an error that does
-# not depend on the pivots (weights out of the reach of doubles, at low temperatures) shows in the
-# change, too.
+# Contractions in turn scale by these powers, in doubles and in pairs or quads of them: an error
+# that does not depend on the pivots (weights out of the reach of doubles, at low temperatures)
+# shows in the change, too.
 
 
 def in_doubles(max_bond: int, first: int = 0) -> Iterator[Accuracy]:
@@ -51,16 +64,31 @@ def in_doubles(max_bond: int, first: int = 0) -> Iterator[Accuracy]:
         level += 1
 
 
-def in_pairs(max_bond: int) -> Iterator[Accuracy]:
-    """Yield accuracies in pairs of doubles: bonds double every second time.
+def in_pairs(max_bond: int, pivot: float = PAIR_PIVOT) -> Iterator[Accuracy]:
+    """Yield accuracies in pairs of doubles, or in quads: bonds double every second time.
 
     >>> [x.max_rank for x, _ in zip(in_pairs(30), range(4))]
     [16, 24, 30, 30]
     """
     bond, turn = FIRST_BOND, 0
     while True:
-        yield Accuracy(min(bond, max_bond), PAIR_PIVOT, _RELATIVE[True][turn % 2])
+        yield Accuracy(min(bond, max_bond), pivot, _RELATIVE[True][turn % 2])
         bond, turn = bond * 3 // 2 if turn % 2 == 0 else bond * 4 // 3, turn + 1
+
+
+def off_by(change: float, num_variables: int) -> float:
+    """Estimate how far marginals of a contraction are off from the last change of log Z."""
+    return LOCAL * change / math.sqrt(max(num_variables, 1))
+
+
+def sharpened(accuracy: Accuracy, enough: float) -> Accuracy:
+    """Return the accuracy of the first marginals, whose tolerance is ``enough`` times their error.
+
+    >>> [sharpened(Accuracy(64, 1e-10), enough).tolerance for enough in (100.0, 15.0)]
+    [1e-10, 5e-11]
+    """
+    factor = min(max(enough / MARGIN, 1 / MOST_SHARPENED), 1.0)
+    return accuracy._replace(tolerance=max(accuracy.tolerance * factor, LAST_PIVOT))
 
 
 def is_last(value: Value, max_bond: int) -> bool:

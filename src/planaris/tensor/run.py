@@ -54,11 +54,6 @@ MARGINAL_TOLERANCE = 1e-9
 LEAST_LEVELS = 3
 """Contractions of the first levels are too coarse to be believed where they agree."""
 
-LOCAL = 0.3
-"""Probabilities are off by about so many times the last change of log Z, divided by the square root
-of the number of variables: .05 to 2 times on lattices of 16² to 256² with 2 to 4 labels. After the
-next level they are off by a hundredth of that (``ladder.PIVOT_STEP``)."""
-
 HISTORY = 0.6
 """Part of the memory for the tensors of a contraction that are kept for the way back."""
 
@@ -82,7 +77,8 @@ class Run:
         with budget.required("no line across the model was planned"):
             self.sweep = plan_sweep(model, self.network, budget) if sweep is None else sweep
         self.first_level = 0
-        self.in_pairs = False  # of doubles
+        self.sharper: dict[int, Accuracy] = {}  # than the ladder says, by number
+        self.wide_pivot = 0.0  # of contractions in pairs or quads of doubles; 0: in doubles
         n = self.network.num_variables
         self.proof_target = None if tolerance is None else float(tolerance)
         self.tolerance = max(1e-11, 1e-12 * n) if tolerance is None else float(tolerance)
@@ -110,6 +106,11 @@ class Run:
             budget=budget,
         )
 
+    @property
+    def in_pairs(self) -> bool:
+        """Whether contractions are in pairs or quads of doubles."""
+        return self.wide_pivot > 0
+
     def turns(self) -> Iterator[tuple[Accuracy, Program]]:
         """Yield the accuracy and the steps of one contraction after the other.
 
@@ -117,9 +118,11 @@ class Run:
         weights get lost that doubles cannot hold side by side, at any accuracy. Which ones depends
         on the direction.
         """
-        in_pairs, in_doubles = ladder.in_pairs, ladder.in_doubles
-        bond = self.max_bond
-        accuracies = in_pairs(bond) if self.in_pairs else in_doubles(bond, self.first_level)
+        if self.in_pairs:
+            accuracies = ladder.in_pairs(self.max_bond, self.wide_pivot)
+        else:
+            levels = ladder.in_doubles(self.max_bond, self.first_level)
+            accuracies = (self.sharper.get(k, x) for k, x in enumerate(levels))
         return zip(accuracies, itertools.cycle(self.sweep.programs), strict=False)
 
     def converge(self, budget: Budget) -> list[Value]:
@@ -151,11 +154,13 @@ class Run:
     def _with_digits(
         self, grow: Callable[[], list[Value]], change: Callable[[list[Value]], float]
     ) -> list[Value]:
-        """Contract in doubles, and again in pairs of them where digits and not bonds are short."""
+        """Contract in doubles, and again in pairs or quads where digits and not bonds are short."""
         values = grow()
-        off = max(change(values), change_of(values))
-        if off > self.tolerance and self._lacks_digits(values, off):
-            self.in_pairs = True
+        for pivot in (ladder.PAIR_PIVOT, ladder.QUAD_PIVOT):
+            off = max(change(values), change_of(values))
+            if off <= self.tolerance or not self._lacks_digits(values, off):
+                break
+            self.wide_pivot = pivot
             with contextlib.suppress(TimeoutError, TimeLimitError):
                 values = grow()
         return self.checked(values)
@@ -233,10 +238,13 @@ class Run:
             found.append(Value(accuracy, self.contract(accuracy, budget, program), program))
             if len(found) < LEAST_LEVELS - 1:
                 continue
-            off = LOCAL * change_of(found[-2:]) / math.sqrt(max(self.network.num_variables, 1))
+            off = ladder.off_by(change_of(found[-2:]), self.network.num_variables)
             if off <= self.tolerance:
                 return found[:-1]
-            if ladder.PIVOT_STEP * off <= self.tolerance or self.at_limit(found):
+            off *= ladder.PIVOT_STEP
+            if off <= self.tolerance or self.at_limit(found):
+                following = next(itertools.islice(self.turns(), len(found), None))[0]
+                self.sharper[len(found)] = ladder.sharpened(following, self.tolerance / off)
                 return found
         raise AssertionError
 
