@@ -100,7 +100,7 @@ def _add_differences(
 ) -> None:
     """Add what tables of variables, whose labels are their first axis, can do at most."""
     rows = tables.reshape(*tables.shape[:2], -1)
-    hard: BoolArray = np.isinf(rows).reshape(len(rows), -1).any(axis=1)
+    hard: BoolArray = np.asarray(np.isinf(rows).reshape(len(rows), -1).any(axis=1))
     rows = np.where(hard[:, np.newaxis, np.newaxis], 0.0, rows)
     np.add.at(size, variables, 4 * np.abs(rows).max(axis=(1, 2)))
     labels = rows.shape[1]
