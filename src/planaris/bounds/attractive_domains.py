@@ -8,8 +8,10 @@ be down but for a small probability (walls) are held down at the price of that p
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -112,9 +114,20 @@ def narrow_by_domains(
     True
     """
     above, below = _Side.upper(model, known, guess), _Side.lower(model, known, guess)
-    for side in (above, below):
-        with suppress(TimeLimitError, TimeoutError):  # what was found until then holds
-            _narrow(side, holding, budget, levels)
+    stop = Event()
+    if budget.workers() < 2:
+        _narrow_in_time(above, holding, budget, levels, stop)
+        _narrow_in_time(below, holding, budget, levels, stop)
+    else:
+        quiet = replace(budget, progress=False)
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(_narrow_in_time, above, holding, quiet, levels, stop)
+            try:
+                _narrow_in_time(below, holding, budget, levels, stop)
+            except BaseException:
+                stop.set()
+                raise
+            other.result()
     return Ends(
         np.maximum(known.nodes_lower, 1 - below.new_high),
         above.new_high,
@@ -125,6 +138,13 @@ def narrow_by_domains(
     )
 
 
+def _narrow_in_time(
+    side: _Side, holding: Holding, budget: Budget, levels: Array | None, stop: Event
+) -> None:
+    with suppress(TimeLimitError, TimeoutError):  # what was found until then holds
+        _narrow(side, holding, budget, levels, stop)
+
+
 def search_levels(model: IsingModel) -> Array:
     """Return the distance of every spin from the first; zero where there is no path."""
     from scipy.sparse import coo_matrix
@@ -132,11 +152,14 @@ def search_levels(model: IsingModel) -> Array:
 
     n, (u, v) = model.num_spins, model.edges.T
     graph = coo_matrix((np.ones(len(u)), (u, v)), shape=(n, n))
-    far = dijkstra(graph, directed=False, unweighted=True, indices=0)
+    root = np.zeros(1, dtype=np.int64)
+    far = np.ravel(dijkstra(graph, directed=False, unweighted=True, indices=root))
     return np.where(np.isfinite(far), far, 0).astype(np.int64)
 
 
-def _narrow(side: _Side, holding: Holding, budget: Budget, levels: Array | None) -> None:
+def _narrow(
+    side: _Side, holding: Holding, budget: Budget, levels: Array | None, stop: Event
+) -> None:
     """Lower the upper ends of all spins that are not held."""
     state = np.zeros(side.model.num_spins, dtype=np.int8)
     likely = holding.likely
@@ -148,7 +171,7 @@ def _narrow(side: _Side, holding: Holding, budget: Budget, levels: Array | None)
     while len(waiting) and not budget.expired():
         wide = []
         for domain in _Domains(side, state, waiting).each():
-            if budget.expired():
+            if budget.expired() or stop.is_set():
                 return
             plan = treewidth.plan_elimination(domain.model, kind="clusters", time_limit=budget)
             fits = plan.complete and plan.bytes <= budget.bytes() // 8

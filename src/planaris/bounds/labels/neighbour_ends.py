@@ -13,7 +13,7 @@ import numpy as np
 
 from planaris.models import MarkovRandomField
 from planaris.result import Marginals
-from planaris.typing import FloatArray
+from planaris.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -79,7 +79,7 @@ def _own(mrf: MarkovRandomField, moves: FloatArray) -> FloatArray:
     return own
 
 
-def _alike(mrf: MarkovRandomField) -> list[tuple[FloatArray, FloatArray]]:
+def _alike(mrf: MarkovRandomField) -> list[tuple[IntArray, FloatArray]]:
     """Return scopes and tables of the factors, those of one shape together."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for k in range(mrf.num_factors):
@@ -92,7 +92,7 @@ def _alike(mrf: MarkovRandomField) -> list[tuple[FloatArray, FloatArray]]:
 
 
 def _add_differences(
-    variables: FloatArray,
+    variables: IntArray,
     tables: FloatArray,
     least: FloatArray,
     most: FloatArray,
@@ -100,8 +100,8 @@ def _add_differences(
 ) -> None:
     """Add what tables of variables, whose labels are their first axis, can do at most."""
     rows = tables.reshape(*tables.shape[:2], -1)
-    hard = np.isinf(rows).any(axis=(1, 2))
-    rows = np.where(hard[:, None, None], 0.0, rows)
+    hard: BoolArray = np.asarray(np.isinf(rows).reshape(len(rows), -1).any(axis=1))
+    rows = np.where(hard[:, np.newaxis, np.newaxis], 0.0, rows)
     np.add.at(size, variables, 4 * np.abs(rows).max(axis=(1, 2)))
     labels = rows.shape[1]
     for a in range(labels):
