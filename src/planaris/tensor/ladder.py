@@ -30,7 +30,7 @@ LOCAL = 0.3
 """Probabilities are off by about so many times the last change of log Z, divided by the square root
 of the number of variables: .05 to 2 times on lattices of 16² to 256² with 2 to 4 labels."""
 
-MARGIN = 30.0
+MARGIN = 10.0
 """The first marginals should be off by their tolerance divided by this, as they are estimated."""
 
 MOST_SHARPENED = 20.0
@@ -84,7 +84,7 @@ def off_by(change: float, num_variables: int) -> float:
 def sharpened(accuracy: Accuracy, enough: float) -> Accuracy:
     """Return the accuracy of the first marginals, whose tolerance is ``enough`` times their error.
 
-    >>> [sharpened(Accuracy(64, 1e-10), enough).tolerance for enough in (100.0, 15.0)]
+    >>> [sharpened(Accuracy(64, 1e-10), enough).tolerance for enough in (100.0, 5.0)]
     [1e-10, 5e-11]
     """
     factor = min(max(enough / MARGIN, 1 / MOST_SHARPENED), 1.0)
