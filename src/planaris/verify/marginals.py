@@ -31,7 +31,7 @@ Ends = list[tuple[FloatArray, FloatArray]]
 EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 
 ROUNDED = 1e-8
-"""Largest rounding of log weights of labels, written as spins, at which their marginals are used."""
+"""Largest rounding of log weights of labels, written as spins, that their marginals allow."""
 
 GRACE = 1e-12
 """What any probability may be off beyond the error that is claimed."""

@@ -83,7 +83,7 @@ def test_unknown_method_lists_the_known_ones():
 
 def test_brute_force_refuses_before_it_allocates():
     # On a machine with little memory that is the reason.
-    with pytest.raises(TooLargeError, match="at most 24 spins|over 30 spins needs"):
+    with pytest.raises(TooLargeError, match=r"at most 24 spins|over 30 spins needs"):
         pl.ground_state(path(30), "brute-force")
 
 

@@ -163,7 +163,7 @@ def test_a_unit_out_of_range_takes_no_memory() -> None:
         check_certificate(model, replace(honest, certificate=[forged]))
 
 
-# -- claims that an elimination must refuse ---------------------------------------------------------
+# -- claims that an elimination must refuse --------------------------------------------------------
 
 
 def test_differences_below_the_range_of_tolerances_count() -> None:
