@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.bounds.out_of_time import independent_lower, out_of_time
+from planaris.bounds.out_of_time import independent_lower, independent_proof, out_of_time
 from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import UNLIMITED, Budget
 from planaris.embed import Embedding
@@ -97,7 +97,8 @@ def bound_result(
         "evaluations": state.evaluations,
         "trace": state.trace,
     }
-    proof = Bounds(None if below is None else below.certificate.lower, state.proof())
+    least = independent_proof(model) if below is None else below.certificate.lower
+    proof = Bounds(least, state.proof())
     lower = min(independent_lower(model) if below is None else below.lower, upper)
     return LogPartition.between(
         lower,
