@@ -161,7 +161,8 @@ void Rounds::cover(Side side, std::vector<Window>& found) const {
   int32_t stamp = 0;
   for (int32_t v = 0; v < n; ++v) {
     if (covered[v] || !open[v] || width(v) <= sizes_.goal) continue;
-    Window window{side};
+    Window window;
+    window.side = side;
     window.spins.push_back(v);
     seen[v] = ++stamp;
     search(graph_, window.spins, seen, stamp, sizes_.core, [&](int32_t u) {

@@ -7,6 +7,8 @@ namespace planaris {
 
 constexpr int kTileColumns = 4, kMostTileRows = 24;
 
+constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
+
 // add(depth, x, y, alpha, c, step): c[i + step j] += alpha Σ_t x[rows t + i] y[kTileColumns t + j] for
 // `rows` rows and kTileColumns columns, every sum in the order of t.
 struct ProductTile {

@@ -52,8 +52,6 @@ void add_part(const ProductTile& tile, int depth, const double* left, const doub
   }
 }
 
-constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
-
 template <class T>
 void plain_rank_update(int rows, int columns, int depth, const T* x, int64_t ldx, const T* y,
                        int64_t ldy, T* c, int64_t ldc) {

@@ -13,9 +13,6 @@ namespace planaris {
 namespace {
 
 constexpr int kAtOnce = 32;  // products that are summed up on their own, of what is left
-
-constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
-
 constexpr int kLeftBits = 23, kRightBits = 24;
 
 // So large that adding it and taking it off again rounds a number to a multiple of 2^(E-bits), 2^E being

@@ -18,7 +18,6 @@ namespace planaris {
 namespace {
 
 constexpr double kRoom = 1 + 0x1p-30;  // for the roundings of sums of nonnegative numbers
-constexpr double kLargest = 0x1p300, kLeast = 0x1p-300;
 
 // Room for H and G of a front, of which the rows that it leaves to its parent are filled.
 struct Below {
@@ -236,12 +235,12 @@ class ProofSweep {
           right[rows + i - begin] = l1;
           most = std::max(most, std::max(l1, l2) * (1 + d));
         }
-        if (!(d > kLeast)) most = kInfinity;
+        if (!(d > kLeastBound)) most = kInfinity;
       }
       rank_update_lower(rows, rows, end - begin, w.left.data(), rows, w.right.data(), rows,
                         w.sizes.data() + size_t(begin) * n + begin, n, w.packing, parallel_);
     }
-    if (!(most < kLargest)) sound_ = false;
+    if (!(most < kLargestBound)) sound_ = false;
   }
 
   void note_edges(Worker& w, int32_t node, const SweptFront& front) {

@@ -11,7 +11,6 @@ namespace planaris {
 
 namespace {
 
-constexpr double kLargest = 0x1p300, kLeast = 0x1p-300;
 constexpr int64_t kWorthPacking = 100'000;  // multiplications
 
 // The most that a product is rounded on its way into a sum that starts at zero.
@@ -118,7 +117,7 @@ bool SweptFront::add_up(const Panel& s) {
   for (auto* numbers : {&weighted, &kappa, &size, &column}) numbers->resize(s.p);
   for (int32_t j = 0; j < s.p; ++j) {
     const double h = bound(s.begin + j, s.begin + j);
-    if (!(h > kLeast && h < kLargest)) return false;
+    if (!(h > kLeastBound && h < kLargestBound)) return false;
     size[j] = std::sqrt(h);
     kappa[j] = weighted_sum(s.t, root, buffers_.transfer.data() + j * (s.t + size_t(kProductSlack))).sum;
   }
@@ -133,7 +132,7 @@ bool SweptFront::add_up(const Panel& s) {
       most = std::max(most, std::fabs(l[i]));
     }
     const double d = std::fabs(s.lower[(r & ~1) * step_ + (r | 1)]);
-    if (!(d > kLeast && most * (1 + d) < kLargest)) in_range_ = false;
+    if (!(d > kLeastBound && most * (1 + d) < kLargestBound)) in_range_ = false;
   }
   return true;
 }
@@ -186,7 +185,7 @@ bool SweptFront::enlarge(int32_t begin, double factor) {
     double& diagonal = bound_[i * step_ + i];
     diagonal *= factor;
     root_[i] = std::sqrt(diagonal);
-    inside &= diagonal > kLeast && diagonal < kLargest;
+    inside &= diagonal > kLeastBound && diagonal < kLargestBound;
   }
   return inside;
 }

@@ -12,6 +12,9 @@
 
 namespace planaris {
 
+// Bounds outside of this range are given up: no product of two of them over- or underflows.
+constexpr double kLargestBound = 0x1p300, kLeastBound = 0x1p-300;
+
 // Buffers that one thread reuses from front to front.
 struct SweepBuffers {
   std::vector<double> minus_n, transposed, scaled, transfer, corner, rest;
