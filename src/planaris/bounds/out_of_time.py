@@ -9,9 +9,7 @@ import numpy as np
 from planaris.models import IsingModel
 from planaris.models.base import exact_sum
 from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
-
-LOG2 = math.log(2.0)
-EPSILON = float(np.finfo(np.float64).eps)
+from planaris.subgraphs.bias_model import EPSILON, LOG2
 
 
 def out_of_time(model: IsingModel, method: str, seconds: float) -> LogPartition:

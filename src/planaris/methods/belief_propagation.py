@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planaris.bounds.out_of_time import crude_upper
 from planaris.budget import Budget
 from planaris.cuts import is_submodular
 from planaris.methods.registry import Method, Question, Task
@@ -29,7 +30,6 @@ ANSWER_SECONDS = 2e-7
 """Per edge, for the value and the marginals of messages: kept back from passing them."""
 
 EPSILON = float(np.finfo(np.float64).eps)
-LOG2 = math.log(2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +133,12 @@ def _entropy(tables: FloatArray) -> FloatArray:
     return np.asarray(-(np.maximum(tables, 0.0) * np.log(safe)).sum(axis=0))
 
 
-def _crude_upper(model: IsingModel) -> float:
-    total = exact_sum(np.abs(np.concatenate([model.couplings, model.fields])))
-    upper = total + model.num_spins * LOG2 + model.offset
-    return upper + 8 * EPSILON * (total + model.num_spins + abs(model.offset))
-
-
 def _log_partition(asked: Question) -> LogPartition:
     model: IsingModel = asked.model
     with asked.budget.watch("belief propagation") as budget:
         beliefs = pass_messages(model, budget)
     value, slack = bethe_value(model, beliefs.nodes, beliefs.both)
-    upper = _crude_upper(model)
+    upper = crude_upper(model)
     proved = bool(is_submodular(model))
     # One state, all spins by the sign of their belief, is a lower bound for any model.
     state = np.where(beliefs.nodes >= 0.5, 1, -1).astype(np.int8)
