@@ -262,7 +262,7 @@ def _front_bytes(prepared: Plan) -> float:
 
     A front is written once, then its lower triangle is read and written for every panel of rows.
     """
-    tree: Any = prepared.evaluator.elimination  # fronts as arrays, of the core
+    tree = prepared.evaluator.elimination.tree
     eliminated = 2.0 * np.diff(tree.own)
     triangles = (eliminated + np.diff(tree.boundary)) ** 2 / 2
     return 12.0 * float((triangles * (1 + 2 * np.ceil(eliminated / PANEL))).sum())

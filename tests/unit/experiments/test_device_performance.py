@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import planaris as pl
 from planaris.experiments import device_performance
 from planaris.experiments.device_performance import measure_widths, render_widths
 
@@ -17,6 +18,13 @@ def test_widths_are_measured_and_refusals_said(monkeypatch):
     rows = list(measure_widths("cpu", widths=(4,)))
     assert all("needs" in row.refused for row in rows)
     assert "refused: elimination needs" in render_widths(rows)
+
+
+def test_bytes_of_fronts_cover_what_is_multiplied():
+    lattices = [pl.plan(pl.generate.square_lattice(size)) for size in (5, 10, 20)]
+    moved = [device_performance._front_bytes(lattice) for lattice in lattices]
+    assert moved[0] > 8 * lattices[0].num_edges
+    assert 4 * moved[0] < moved[1] < moved[2] / 4
 
 
 @pytest.mark.gpu
