@@ -1,4 +1,4 @@
-"""Tractable cores of structured mean field: spins, sets of small treewidth, planar sets."""
+"""Tractable cores of structured mean field: sets of small treewidth, planar sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planaris.kernels.graph import connected_components, is_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.subgraphs.bias_model import EPSILON, LOG2
-from planaris.subgraphs.families import grow_clusters
+from planaris.subgraphs.clusters import grow_clusters
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 SEARCH_SECONDS = 5.0
@@ -44,14 +44,6 @@ class Core(Protocol):
     def pairs(self, fields: FloatArray) -> FloatArray:
         """Return E s_u s_v of the core's own edges."""
         ...
-
-
-def solve_alone(fields: FloatArray) -> Solved:
-    """Solve spins without couplings."""
-    a = np.abs(fields)
-    logs = a + np.log1p(np.exp(-2 * a))
-    total = float(logs.sum())
-    return Solved(total, 8 * EPSILON * total, np.tanh(fields), 1e-12)
 
 
 @dataclass(frozen=True, eq=False)

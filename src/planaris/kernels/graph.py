@@ -38,6 +38,17 @@ def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
     return _core.connected_components(num_vertices, edges)
 
 
+def colour_classes(num_vertices: int, edges: IntArray) -> list[IntArray]:
+    """Partition the vertices into sets without edges among them: two where two are enough.
+
+    >>> square = np.array([(0, 1), (1, 2), (2, 3), (0, 3)], dtype=np.int32)
+    >>> [c.tolist() for c in colour_classes(4, square)]
+    [[0, 2], [1, 3]]
+    """
+    order, offsets = _core.colour_breadth_first(num_vertices, np.ascontiguousarray(edges))
+    return np.split(order, offsets[1:-1]) if num_vertices else []
+
+
 def heaviest_forest(
     num_vertices: int, edges: IntArray, weights: FloatArray, budget: Budget
 ) -> IntArray:

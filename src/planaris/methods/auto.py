@@ -10,9 +10,8 @@ import numpy as np
 
 from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
-from planaris.bounds.best_interval import intersect
+from planaris.bounds.best_interval import intersect, out_of_time
 from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
-from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError

@@ -37,6 +37,7 @@ from planaris.planar import Plan
 from planaris.planar.pfaffian.evaluator import CutSumCertificate
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, LogPartition, Marginals, PartProof, PartProofs, Stats
+from planaris.subgraphs.bias_model import plane_embedding
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 LOG2 = math.log(2.0)
@@ -184,7 +185,10 @@ def split_model(
 @once_per_model
 def _split(model: IsingModel) -> Split:
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
-    embedding = _embed(bare)
+    if bare.positions is None and np.all(bare.couplings):
+        embedding = plane_embedding(model)  # of the same edges: bounds share it
+    else:
+        embedding = _embed(bare)
     if embedding is None:
         found = periodic_lattice(bare.edges, bare.num_spins)
         embedding = None if found is None else found.embedding

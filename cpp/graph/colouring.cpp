@@ -1,0 +1,64 @@
+#include "graph/colouring.hpp"
+
+#include <numeric>
+
+namespace planaris {
+
+Colouring colour_greedily(std::span<const int64_t> offsets, std::span<const int32_t> neighbours,
+                          std::span<const int32_t> sequence) {
+  std::vector<int32_t> colour(sequence.size(), -1), last_seen, sizes;
+  for (const int32_t v : sequence) {
+    for (int64_t k = offsets[v]; k < offsets[v + 1]; ++k) {
+      const int32_t c = colour[neighbours[k]];
+      if (c >= 0) last_seen[c] = v;
+    }
+    int32_t c = 0;
+    while (c < std::ssize(sizes) && last_seen[c] == v) ++c;
+    if (c == std::ssize(sizes)) {
+      sizes.push_back(0);
+      last_seen.push_back(-1);
+    }
+    colour[v] = c;
+    ++sizes[c];
+  }
+  Colouring found;
+  found.offsets.assign(sizes.size() + 1, 0);
+  std::partial_sum(sizes.begin(), sizes.end(), found.offsets.begin() + 1);
+  std::vector<int32_t> place(found.offsets);
+  found.order.resize(sequence.size());
+  for (int32_t v = 0; v < std::ssize(sequence); ++v) found.order[place[colour[v]]++] = v;
+  return found;
+}
+
+Colouring colour_greedily(std::span<const int64_t> offsets, std::span<const int32_t> neighbours) {
+  std::vector<int32_t> all(offsets.size() - 1);
+  std::iota(all.begin(), all.end(), 0);
+  return colour_greedily(offsets, neighbours, all);
+}
+
+Colouring colour_breadth_first(int32_t num_vertices, std::span<const int32_t> edges) {
+  std::vector<int64_t> offsets(num_vertices + 1, 0);
+  for (const int32_t v : edges) ++offsets[v + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<int32_t> neighbours(edges.size());
+  std::vector<int64_t> at(offsets.begin(), offsets.end() - 1);
+  for (size_t k = 0; k < edges.size(); ++k) neighbours[at[edges[k]]++] = edges[k ^ 1];
+
+  std::vector<int32_t> sequence;
+  std::vector<uint8_t> seen(num_vertices, 0);
+  sequence.reserve(num_vertices);
+  const auto reach = [&](int32_t v) {
+    if (!seen[v]) sequence.push_back(v);
+    seen[v] = 1;
+  };
+  for (int32_t root = 0; root < num_vertices; ++root) {
+    size_t next = sequence.size();
+    for (reach(root); next < sequence.size(); ++next) {
+      const int32_t v = sequence[next];
+      for (int64_t k = offsets[v]; k < offsets[v + 1]; ++k) reach(neighbours[k]);
+    }
+  }
+  return colour_greedily(offsets, neighbours, sequence);
+}
+
+}  // namespace planaris
