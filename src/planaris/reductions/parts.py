@@ -19,7 +19,7 @@ import numpy as np
 
 from planaris import planar
 from planaris.budget import UNLIMITED, Budget
-from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding, periodic_lattice
+from planaris.embed import Embedding, embed, embedding_on_torus, join_bias_spin, periodic_lattice
 from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.cuts import spins_from_disagreements
 from planaris.kernels.graph import biconnected_components, connected_components
@@ -244,16 +244,31 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
     # K5 has 10 edges and K3,3 has 9: smaller blocks are planar.
     planar = [order[np.repeat(sizes < 9, sizes)]]
     others: list[Part] = []
-    for block in np.flatnonzero(sizes >= 9):
+    large = np.flatnonzero(sizes >= 9)
+    for block in large:
         members = np.sort(order[begin[block] : begin[block + 1]])
         part = _restrict(model, members, bias, positions)
-        if part.embedding is None:
-            found = low_genus_embedding(part.model.edges, part.model.num_spins)
-            others.append(part if found is None else replace(part, embedding=found.embedding))
+        # The model is not planar: its only large block is to blame.
+        surface = None if len(large) == 1 else _embed(part.model)
+        if surface is None:
+            others.append(replace(part, embedding=_on_torus(part.model, model)))
         else:
             planar.append(members)
     together = np.sort(np.concatenate(planar))
-    return [_restrict(model, together, bias, positions), *others] if len(together) else others
+    if not len(together):
+        return others
+    part = _restrict(model, together, bias, positions)
+    return [replace(part, embedding=_embed(part.model)), *others]
+
+
+def _on_torus(block: IsingModel, whole: IsingModel) -> Embedding | None:
+    """Embed a block that is not planar on a torus, or return None; the whole is no lattice."""
+    n, m = block.num_spins, block.num_edges
+    if m > 3 * n:  # Euler's formula
+        return None
+    is_whole = (n, m) == (whole.num_spins, whole.num_edges)
+    lattice = None if is_whole else periodic_lattice(block.edges, n)
+    return embedding_on_torus(block.edges, n) if lattice is None else lattice.embedding
 
 
 def _whole(model: IsingModel, embedding: Embedding) -> Part:
@@ -272,7 +287,7 @@ def _restrict(
         part,
         members,
         spins,
-        _embed(part),
+        None,
         bias=int(at[0]) if at.size else -1,
         positions=None if positions is None else positions[spins],
     )

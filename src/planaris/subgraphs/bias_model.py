@@ -81,6 +81,6 @@ def plane_embedding(model: IsingModel) -> Embedding | None:
     >>> plane_embedding(IsingModel([(0, 1)], [1.0], [0.5, 0.0])).num_edges
     2
     """
-    bare = as_bias_model(model)
-    edges = np.ascontiguousarray(bare.edges[np.flatnonzero(bare.couplings)])
+    bare = fields2bias(model)[0] if model.has_fields else model
+    edges = bare.edges if np.all(bare.couplings) else bare.edges[np.flatnonzero(bare.couplings)]
     return Embedding.if_planar(edges, num_vertices=bare.num_spins)
