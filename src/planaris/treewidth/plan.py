@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 
@@ -160,9 +160,14 @@ def for_this_call(
     model: Model, task: Task, plan: EliminationPlan, budget: Budget
 ) -> EliminationPlan:
     """Return a plan with the same order, costed for this task and for the numbers of this model."""
-    known: Any = memo_of(model).items()
-    if plan.task == task and any(at[-1] == budget.bytes() for at, its in known if its is plan):
+    limit, known = budget.bytes(), cast("Any", memo_of(model).items())
+    if plan.task == task and any(at[-1] == limit for at, found in known if found is plan):
         return plan
+    if plan.task == task and plan.complete and plan.bytes <= limit:
+        arrays, form = to_factor_arrays(model), plan.pairwise and to_pairwise_form(model)
+        same = all(np.array_equal(arrays[k], plan.arrays[k]) for k in range(3))
+        if same and (form is None) == (plan.pairwise is None):
+            return replace(plan, arrays=arrays, pairwise=form)
     return plan_elimination(model, task=task, kind=plan.kind, order=plan.order, time_limit=budget)
 
 
@@ -190,7 +195,8 @@ def _find_plan(
             f"{frontier.MAX_BITS} spins; use kind='clusters'"
         )
         raise MethodError(msg)
-    sharp = task != "ground_state" and model.log_weight_size > BLURRED
+    choice = len(plans) > 1 or plans[0].seconds > 0.01
+    sharp = choice and task != "ground_state" and model.log_weight_size > BLURRED
     best = _cheapest(plans, limit, sharp)
     if kind == "frontier" or order is not None or best.seconds < 0.01:
         return best
