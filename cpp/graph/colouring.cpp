@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "graph/breadth_first.hpp"
+
 namespace planaris {
 
 Colouring colour_greedily(std::span<const int64_t> offsets, std::span<const int32_t> neighbours,
@@ -37,28 +39,8 @@ Colouring colour_greedily(std::span<const int64_t> offsets, std::span<const int3
 }
 
 Colouring colour_breadth_first(int32_t num_vertices, std::span<const int32_t> edges) {
-  std::vector<int64_t> offsets(num_vertices + 1, 0);
-  for (const int32_t v : edges) ++offsets[v + 1];
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-  std::vector<int32_t> neighbours(edges.size());
-  std::vector<int64_t> at(offsets.begin(), offsets.end() - 1);
-  for (size_t k = 0; k < edges.size(); ++k) neighbours[at[edges[k]]++] = edges[k ^ 1];
-
-  std::vector<int32_t> sequence;
-  std::vector<uint8_t> seen(num_vertices, 0);
-  sequence.reserve(num_vertices);
-  const auto reach = [&](int32_t v) {
-    if (!seen[v]) sequence.push_back(v);
-    seen[v] = 1;
-  };
-  for (int32_t root = 0; root < num_vertices; ++root) {
-    size_t next = sequence.size();
-    for (reach(root); next < sequence.size(); ++next) {
-      const int32_t v = sequence[next];
-      for (int64_t k = offsets[v]; k < offsets[v + 1]; ++k) reach(neighbours[k]);
-    }
-  }
-  return colour_greedily(offsets, neighbours, sequence);
+  const Neighbours graph = neighbours_of(num_vertices, edges);
+  return colour_greedily(graph.offsets, graph.vertices, breadth_first_order(graph));
 }
 
 }  // namespace planaris

@@ -49,6 +49,15 @@ def colour_classes(num_vertices: int, edges: IntArray) -> list[IntArray]:
     return np.split(order, offsets[1:-1]) if num_vertices else []
 
 
+def breadth_first_order(num_vertices: int, edges: IntArray, root: int = 0) -> IntArray:
+    """Return all vertices by their distance from a root; other components follow.
+
+    >>> breadth_first_order(4, np.array([(0, 1), (1, 2)], dtype=np.int32), 2).tolist()
+    [2, 1, 0, 3]
+    """
+    return _core.breadth_first_order(num_vertices, np.ascontiguousarray(edges), root)
+
+
 def heaviest_forest(
     num_vertices: int, edges: IntArray, weights: FloatArray, budget: Budget
 ) -> IntArray:
