@@ -10,7 +10,7 @@ from planaris.embed.embedding import Embedding
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.short_faces import embedding_by_short_faces
 from planaris.embed.torus_drawing import embedding_on_torus
-from planaris.kernels.graph import biconnected_components
+from planaris.kernels.graph import biconnected_components, colour_classes
 from planaris.models.arrays import as_edges, compact
 from planaris.typing import ArrayLike, IntArray
 
@@ -71,6 +71,28 @@ def periodic_lattice(edges: ArrayLike, num_vertices: int, max_genus: int = 1) ->
     if by_faces is not None and 1 <= by_faces.genus <= max_genus:
         return LowGenus(by_faces, _describe(by_faces))
     return None
+
+
+def may_lie_on_torus(edges: IntArray, num_vertices: int, hub: int = -1) -> bool:
+    """Return False where Euler's formula rules out the torus: E <= V + F.
+
+    With V vertices, E edges and F faces of at least three edges each, E <= 3 V. Where the graph
+    without the hub has two colours, faces of three edges lie at the hub, at most one for each of
+    its d edges: 4 F <= 2 E + d, and so 2 E <= 4 V + d.
+
+    >>> from planaris.generate import square_lattice
+    >>> grid = square_lattice(8).edges
+    >>> spokes = np.array([(v, 64) for v in range(64)], dtype=np.int32)
+    >>> may_lie_on_torus(grid, 65), may_lie_on_torus(np.concatenate([grid, spokes]), 65, 64)
+    (True, False)
+    """
+    if len(edges) > 3 * num_vertices:
+        return False
+    rest = edges[(edges != hub).all(1)]
+    degree = len(edges) - len(rest)
+    if 2 * len(edges) <= 4 * num_vertices + degree:
+        return True
+    return len(colour_classes(num_vertices, rest)) > 2
 
 
 def low_genus_embedding(

@@ -19,7 +19,14 @@ import numpy as np
 
 from planaris import planar
 from planaris.budget import UNLIMITED, Budget
-from planaris.embed import Embedding, embed, embedding_on_torus, join_bias_spin, periodic_lattice
+from planaris.embed import (
+    Embedding,
+    embed,
+    embedding_on_torus,
+    join_bias_spin,
+    may_lie_on_torus,
+    periodic_lattice,
+)
 from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.cuts import spins_from_disagreements
 from planaris.kernels.graph import biconnected_components, connected_components
@@ -251,7 +258,7 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
         # The model is not planar: its only large block is to blame.
         surface = None if len(large) == 1 else _embed(part.model)
         if surface is None:
-            others.append(replace(part, embedding=_on_torus(part.model, model)))
+            others.append(replace(part, embedding=_on_torus(part, model)))
         else:
             planar.append(members)
     together = np.sort(np.concatenate(planar))
@@ -261,14 +268,14 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
     return [replace(part, embedding=_embed(part.model)), *others]
 
 
-def _on_torus(block: IsingModel, whole: IsingModel) -> Embedding | None:
+def _on_torus(block: Part, whole: IsingModel) -> Embedding | None:
     """Embed a block that is not planar on a torus, or return None; the whole is no lattice."""
-    n, m = block.num_spins, block.num_edges
-    if m > 3 * n:  # Euler's formula
+    n, edges = block.model.num_spins, block.model.edges
+    if not may_lie_on_torus(edges, n, block.bias):
         return None
-    is_whole = (n, m) == (whole.num_spins, whole.num_edges)
-    lattice = None if is_whole else periodic_lattice(block.edges, n)
-    return embedding_on_torus(block.edges, n) if lattice is None else lattice.embedding
+    is_whole = (n, len(edges)) == (whole.num_spins, whole.num_edges)
+    lattice = None if is_whole else periodic_lattice(edges, n)
+    return embedding_on_torus(edges, n) if lattice is None else lattice.embedding
 
 
 def _whole(model: IsingModel, embedding: Embedding) -> Part:
