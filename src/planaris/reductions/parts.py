@@ -352,7 +352,7 @@ def join_ground_states(split: Split, results: Sequence[GroundState], budget: Bud
     return GroundState.of(
         split.original,
         spins,
-        _total_lower(split, results, float(split.original.energy(spins))),
+        lambda energy: _total_lower(split, results, energy),
         certificate=_proofs(split, results),
         **_shared(split, results, budget),
     )
