@@ -68,7 +68,7 @@ class BestInterval:
         upper: float = math.inf,
         proof: Callable[[], Any] | None = None,
     ) -> None:
-        """Take what is tighter; ``proof`` makes the proof of it, if it is taken."""
+        """Intersect with another interval; ``proof`` is called where an end moves."""
         if lower <= self.lower and upper >= self.upper:
             return
         found = None if proof is None else proof()
@@ -83,7 +83,7 @@ class BestInterval:
             self.callback(self.upper)
 
     def take(self, by: str, found: LogPartition) -> None:
-        """Take both ends of another interval, with their proofs."""
+        """Intersect with the interval of a result, proofs included."""
         proof = found.certificate if isinstance(found.certificate, Bounds) else Bounds(None, None)
         self.offer(by, lower=found.lower, proof=lambda: proof.lower)
         self.offer(by, upper=found.upper, proof=lambda: proof.upper)
@@ -229,7 +229,7 @@ def free_components(model: IsingModel) -> int:
 
 
 def out_of_time(model: IsingModel, method: str, seconds: float) -> LogPartition:
-    """Return the sizes of all tables above, and spins that follow their own fields below.
+    """Return trivial bounds: the sum of all sizes, and independent spins in their own fields.
 
     Examples
     --------

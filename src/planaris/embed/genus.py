@@ -1,4 +1,4 @@
-"""Find out whether a graph that is not planar lies on a torus, or on another simple surface."""
+"""Embeddings of low genus of graphs that are not planar: periodic lattices, tori, handles."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def low_genus_embedding(
 ) -> LowGenus | None:
     """Return an embedding of low genus, or None where none was found.
 
-    Periodic lattices are recognised in no time: those numbered by rows at any size and dilution,
+    Periodic lattices are recognised in linear time: those numbered by rows at any dilution,
     others by their faces (:func:`embedding_by_short_faces`) or by a drawing on the torus
     (:func:`embedding_on_torus`). With a ``max_genus``, other graphs have edges taken out until
     they are planar (:func:`embedding_with_handles`), one planarity test for each.
@@ -169,7 +169,7 @@ def _by_blocks(pairs: IntArray, num_vertices: int, limit: int) -> Embedding | No
 
 
 def _describe(embedding: Embedding) -> str:
-    """Say which faces a surface was put together from."""
+    """Describe the faces of an embedding."""
     squares, triangles = (int((embedding.face_lengths == k).sum()) for k in (4, 3))
     kinds = [f"{squares} squares"] * (squares > 0) + [f"{triangles} triangles"] * (triangles > 0)
     return f"{' and '.join(kinds)} that fit together on {_surface(embedding)}"

@@ -43,7 +43,7 @@ from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
-"""Eliminations up to this are done at once; before longer ones branch and cut has a try."""
+"""Eliminations estimated to take less are run first; before longer ones, branch and cut is."""
 
 LOOK_SECONDS = 0.1
 """Spent on a search over labels before an elimination order is looked for."""

@@ -124,7 +124,7 @@ class Part:
         return self.embedding is not None and self.embedding.genus == 0
 
     def describe(self) -> dict[str, object]:
-        """Say what the part is, for ``stats``."""
+        """Summarise the part for ``stats``."""
         size = {"spins": self.model.num_spins, "edges": self.model.num_edges}
         return {**size, "planar": self.is_plane}
 
@@ -431,7 +431,7 @@ def join_marginals(
 
 
 def _with_nodes(split: Split, bare: Marginals, from_bias: FromBias, budget: Budget) -> Marginals:
-    """Take the bias spin off: P(s_v = +1) is the marginal of its edge, where there is one."""
+    """Remove the bias spin: P(s_v = +1) is the marginal of its edge, where there is one."""
     inverse, edges = split.inverse, np.asarray(bare.edges)
     assert inverse is not None, "only models with fields come here"
     nodes = np.full(split.original.num_spins, 0.5)

@@ -179,7 +179,7 @@ def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArr
 
 
 def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:
-    """Tell which edges are in a cycle of three or four; all, where counting takes too long."""
+    """Return which edges are in a cycle of length three or four; all if counting is too slow."""
     from scipy.sparse import coo_array
 
     u, v = edges.T

@@ -323,7 +323,7 @@ class _Search:
         self._minimise(min(starts, key=lambda start: start.upper), 0.25)
 
     def finish(self) -> None:
-        """Spend what is left on the decomposition reached."""
+        """Minimise the present decomposition until the time is over."""
         self._minimise(self.state, 1.0)
 
     def seconds_per_step(self) -> float:
