@@ -12,7 +12,7 @@
 namespace planaris {
 
 uint64_t random_bits(uint64_t key, int32_t spin) {
-  return splitmix64(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
+  return splitmix64(key + kGoldenGamma * static_cast<uint64_t>(spin));
 }
 
 double as_number(uint64_t bits) {
