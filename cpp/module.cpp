@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 namespace planaris::bindings {
 void bind_attractive_windows(nb::module_& m);
+void bind_colouring(nb::module_& m);
 void bind_coupling_from_the_past(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_decoding(nb::module_& m);
@@ -47,6 +48,7 @@ NB_MODULE(_core, m) {
   m.def("plain_kernels", &planaris::plain_kernels,
         "Whether the environment asks for kernels without vector instructions.");
   planaris::bindings::bind_attractive_windows(m);
+  planaris::bindings::bind_colouring(m);
   planaris::bindings::bind_coupling_from_the_past(m);
   planaris::bindings::bind_cuts(m);
   planaris::bindings::bind_decoding(m);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/intrinsics.hpp"
+#include "base/splitmix64.hpp"
 
 namespace planaris {
 
@@ -15,10 +16,7 @@ constexpr double kLeastPivot = 1.0 - 1e-6;
 
 // -1, 0 or 1, by chance.
 double last_digit(uint64_t edge, uint64_t draw) {
-  uint64_t z = (edge * 8 + draw) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<double>((z ^ (z >> 31)) % 3) - 1.0;
+  return static_cast<double>(mix64((edge * 8 + draw) * kGoldenGamma) % 3) - 1.0;
 }
 
 #define SIMD_FILE "pfaffian/lane_kernels.inl"

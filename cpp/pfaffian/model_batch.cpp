@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/scaled.hpp"
+#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "pfaffian/ground_states.hpp"
 #include "pfaffian/moat_order.hpp"
@@ -78,10 +79,7 @@ struct PieceMoats {
 // Numbers in [-1, 1), the same for every row: rows of the matrix are scaled by their exponentials
 // to see what rounding does.
 double shake(uint64_t k) {
-  uint64_t z = (k + 1) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1.0;
+  return static_cast<double>(mix64((k + 1) * kGoldenGamma) >> 11) * 0x1p-52 - 1.0;
 }
 
 double exact_sum(std::span<const double> terms) {
@@ -224,29 +222,42 @@ class Batch {
     for (size_t k = 0; k < felt.size(); ++k) take(felt[k], found[k], route);
   }
 
-  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
-    const LaneKernels& kernels = lane_kernels();
-    const Shares shares(rows.size(), team_.threads(), kernels.most);
+  // Solves rows in groups, one task each; `solve` takes the worker, the rows of a group, and their arrays.
+  template <class Solve>
+  std::vector<LaneOutcome> in_groups(const std::vector<int64_t>& rows, size_t most, bool gauged,
+                                     Solve solve) {
+    const Shares shares(rows.size(), team_.threads(), most);
     std::vector<LaneOutcome> found(rows.size());
     team_.work(shares.groups, [&](int worker, int task) {
       team_.check(worker, double(task) / double(shares.groups));
       const auto [first, count] = shares.group(task);
+      const std::span<const int64_t> members(rows.data() + first, count);
       const std::function<void()> look = [this, worker] { team_.check(worker); };
       std::vector<const double*> couplings;
       std::vector<const int8_t*> spins;
-      std::vector<double*> equal;
-      for (size_t k = first; k < first + count; ++k) {
-        couplings.push_back(row(rows[k]).data());
-        if (route == Route::ground) spins.push_back(gauges_[rows[k]].spins.data());
-        if (options_.marginals) equal.push_back(result_.equal.data() + rows[k] * m_);
+      for (const int64_t k : members) {
+        couplings.push_back(row(k).data());
+        if (gauged) spins.push_back(gauges_[k].spins.data());
       }
-      kernels.run(lanes_,
-                  {static_cast<int>(count), couplings.data(),
-                   route == Route::ground ? spins.data() : nullptr, found.data() + first,
-                   options_.marginals ? equal.data() : nullptr, draws, &look},
-                  memory_[worker]);
+      solve(worker, members,
+            LaneRows{static_cast<int>(count), couplings.data(), gauged ? spins.data() : nullptr,
+                     found.data() + first, nullptr, 1, &look});
     });
     return found;
+  }
+
+  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
+    const LaneKernels& kernels = lane_kernels();
+    const auto solve = [&](int worker, std::span<const int64_t> members, LaneRows group) {
+      std::vector<double*> equal;
+      if (options_.marginals) {
+        for (const int64_t k : members) equal.push_back(result_.equal.data() + k * m_);
+        group.equal = equal.data();
+      }
+      group.draws = draws;
+      kernels.run(lanes_, group, memory_[worker]);
+    };
+    return in_groups(rows, kernels.most, route == Route::ground, solve);
   }
 
   // Rows of a group in orders of their own: one, where that is faster than a few in lanes.
@@ -290,29 +301,14 @@ class Batch {
 
   // Rows with ground states in lanes, each in its own order.
   void run_in_orders(const std::vector<int64_t>& rows) {
-    const LaneKernels& kernels = lane_kernels();
-    const Shares shares(rows.size(), team_.threads(), most_in_order(rows.size()));
-    std::vector<LaneOutcome> found(rows.size());
-    team_.work(shares.groups, [&](int worker, int task) {
-      team_.check(worker, double(task) / double(shares.groups));
-      const auto [first, count] = shares.group(task);
-      const std::function<void()> look = [this, worker] { team_.check(worker); };
-      std::vector<const double*> couplings;
-      std::vector<const int8_t*> spins;
+    const auto solve = [&](int worker, std::span<const int64_t> members, const LaneRows& group) {
       std::vector<MoatOrder> orders;
       std::vector<RowOrder> views;
-      for (size_t k = first; k < first + count; ++k) {
-        couplings.push_back(row(rows[k]).data());
-        spins.push_back(gauges_[rows[k]].spins.data());
-        orders.push_back(order_of(rows[k], kLaneSlack).order);
-      }
+      for (const int64_t k : members) orders.push_back(order_of(k, kLaneSlack).order);
       for (const MoatOrder& order : orders) views.push_back({order.earliest, order.rank});
-      const LaneOrder order(plane_.tree, views);
-      kernels.run_ordered(lanes_,
-                          {static_cast<int>(count), couplings.data(), spins.data(),
-                           found.data() + first, nullptr, 1, &look},
-                          order, memory_[worker]);
-    });
+      lane_kernels().run_ordered(lanes_, group, LaneOrder(plane_.tree, views), memory_[worker]);
+    };
+    const std::vector<LaneOutcome> found = in_groups(rows, most_in_order(rows.size()), true, solve);
     for (size_t k = 0; k < rows.size(); ++k) {
       if (is_calm(found[k])) take(rows[k], found[k], Route::moats);
     }

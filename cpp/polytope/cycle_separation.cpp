@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "polytope/odd_cycles.hpp"
 
@@ -266,10 +267,7 @@ void exact_search(const Instance& in, double limit, Control& control, std::vecto
 uint64_t fingerprint(const Cycle& cycle) {
   uint64_t sum = 0;
   for (Step s : cycle.steps) {
-    uint64_t z = (2 * static_cast<uint64_t>(s.edge) + s.odd + 1) * 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    sum += z ^ (z >> 31);
+    sum += mix64((2 * static_cast<uint64_t>(s.edge) + s.odd + 1) * kGoldenGamma);
   }
   return sum;
 }

@@ -9,6 +9,7 @@
 
 #include "base/splitmix64.hpp"
 #include "base/team.hpp"
+#include "graph/colouring.hpp"
 #include "sampling/patch_heat_bath.hpp"
 
 namespace planaris {
@@ -323,28 +324,9 @@ AttractiveModel::AttractiveModel(int32_t num_spins, std::span<const int32_t> edg
       couplings[k] = weights[e];
     }
   }
-  // Greedy colouring in the order of the spins.
-  std::vector<int32_t> colour(num_spins, -1), last_seen(1, -1);
-  std::vector<int64_t> sizes;
-  for (int32_t v = 0; v < num_spins; ++v) {
-    for (int64_t k = offsets[v]; k < offsets[v + 1]; ++k) {
-      const int32_t c = colour[neighbours[k]];
-      if (c >= 0) last_seen[c] = v;
-    }
-    int32_t c = 0;
-    while (c < std::ssize(sizes) && last_seen[c] == v) ++c;
-    if (c == std::ssize(sizes)) {
-      sizes.push_back(0);
-      last_seen.resize(sizes.size(), -1);
-    }
-    colour[v] = c;
-    ++sizes[c];
-  }
-  colours.assign(sizes.size() + 1, 0);
-  std::partial_sum(sizes.begin(), sizes.end(), colours.begin() + 1);
-  std::vector<int64_t> place(colours.begin(), colours.end());
-  order.resize(num_spins);
-  for (int32_t v = 0; v < num_spins; ++v) order[place[colour[v]]++] = v;
+  Colouring found = colour_greedily(offsets, neighbours);
+  order = std::move(found.order);
+  colours = std::move(found.offsets);
   fill_tables();
 }
 

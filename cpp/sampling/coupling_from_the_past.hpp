@@ -51,7 +51,7 @@ class AttractiveModel {
   std::vector<int32_t> neighbours;
   std::vector<double> couplings;
   std::vector<int32_t> order;       // spins by colour
-  std::vector<int64_t> colours;     // offsets into `order`
+  std::vector<int32_t> colours;     // offsets into `order`
   HeatBath heat_bath;
   // Spins with at most kFewNeighbours of them: by the pattern of those that are up, the probability
   // of being drawn up, times 2^32 and rounded down. Offsets into it by spin, or -1.

@@ -7,11 +7,12 @@
 #include "base/simd.hpp"
 #include "base/splitmix64.hpp"
 #include "frontier/frontier.hpp"
+#include "graph/colouring.hpp"
 
 namespace planaris {
 
 uint64_t random_bits(uint64_t key, int32_t spin) {
-  return splitmix64(key + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(spin));
+  return splitmix64(key + kGoldenGamma * static_cast<uint64_t>(spin));
 }
 
 double as_number(uint64_t bits) {
@@ -238,32 +239,21 @@ Patches::Patch Patches::make_patch(std::span<const int32_t> spins, int32_t bits,
 
 void Patches::colour(int tiling) {
   std::vector<Patch>& patches = patches_[tiling];
-  const auto count = static_cast<int32_t>(patches.size());
-  std::vector<int32_t> home(graph_.num_spins()), chosen(count, -1), last_seen(1, -1);
-  for (int32_t p = 0; p < count; ++p) {
+  std::vector<int32_t> home(graph_.num_spins()), beside;
+  for (int32_t p = 0; p < std::ssize(patches); ++p) {
     for (const int32_t v : patches[p].spins) home[v] = p;
   }
-  std::vector<int32_t> sizes;
-  for (int32_t p = 0; p < count; ++p) {
-    for (const int32_t u : patches[p].outside) {
-      const int32_t c = chosen[home[u]];
-      if (c >= 0) last_seen[c] = p;
-    }
-    int32_t c = 0;
-    while (c < std::ssize(sizes) && last_seen[c] == p) ++c;
-    if (c == std::ssize(sizes)) {
-      sizes.push_back(0);
-      last_seen.resize(sizes.size(), -1);
-    }
-    chosen[p] = c;
-    ++sizes[c];
+  std::vector<int64_t> offsets{0};
+  for (const Patch& patch : patches) {
+    for (const int32_t u : patch.outside) beside.push_back(home[u]);
+    offsets.push_back(std::ssize(beside));
   }
-  colours_[tiling].assign(sizes.size() + 1, 0);
-  std::partial_sum(sizes.begin(), sizes.end(), colours_[tiling].begin() + 1);
-  std::vector<int32_t> place(colours_[tiling]);
-  std::vector<Patch> sorted(count);
-  for (int32_t p = 0; p < count; ++p) sorted[place[chosen[p]]++] = std::move(patches[p]);
+  Colouring found = colour_greedily(offsets, beside);
+  std::vector<Patch> sorted;
+  sorted.reserve(patches.size());
+  for (const int32_t p : found.order) sorted.push_back(std::move(patches[p]));
   patches = std::move(sorted);
+  colours_[tiling] = std::move(found.offsets);
 }
 
 Patches::Scratch Patches::make_scratch() const {

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/constants.hpp"
+#include "base/splitmix64.hpp"
 #include "tensor/contraction.hpp"
 
 namespace planaris::tensor {
@@ -17,7 +18,7 @@ class Batch {
       : network_(network),
         program_(program),
         count_(static_cast<int>(count)),
-        random_(seed ^ (0x9e3779b97f4a7c15ull * static_cast<uint64_t>(number + 1))),
+        random_(seed ^ (kGoldenGamma * static_cast<uint64_t>(number + 1))),
         states_(states),
         logs_(log_probabilities) {
     std::fill(logs_, logs_ + count_, 0.0);

@@ -15,13 +15,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from planaris.errors import MethodError, ModelError, PlanarisError, TimeLimitError, TooLargeError
 from planaris.machine import processor_quota, total_bytes
 from planaris.progress import LateBar
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
 
 __all__ = [
     "UNLIMITED",
@@ -179,8 +184,14 @@ class Budget:
         (True, 1)
         """
         if isinstance(time_limit, Budget):
-            return replace(time_limit, started=time_limit.clock())
+            return time_limit._but(started=time_limit.clock())
         return cls(time_limit, **options)
+
+    def _but(self, **changes: Any) -> Budget:
+        """Return a copy with other values: `dataclasses.replace`, at a fifth of its time."""
+        other = object.__new__(Budget)
+        other.__dict__.update(self.__dict__, **changes)
+        return other
 
     # -- time --------------------------------------------------------------------------------
 
@@ -229,11 +240,11 @@ class Budget:
         """
         if seconds == math.inf:
             return self
-        return replace(self, deadline=min(self.deadline, self.clock() + max(seconds, 0.0)))
+        return self._but(deadline=min(self.deadline, self.clock() + max(seconds, 0.0)))
 
     def reserve(self, seconds: float) -> Budget:
         """Return a budget that ends ``seconds`` earlier."""
-        return replace(self, deadline=self.deadline - seconds)
+        return self._but(deadline=self.deadline - seconds)
 
     def or_within(self, seconds: float) -> Budget:
         """Return this budget if it has a deadline, one of ``seconds`` otherwise."""
@@ -241,7 +252,7 @@ class Budget:
 
     def unlimited(self) -> Budget:
         """Return this budget without its deadline, for what must be finished."""
-        return replace(self, deadline=math.inf)
+        return self._but(deadline=math.inf)
 
     def poller(self) -> ProgressCallback | None:
         """Return the callback for a kernel that keeps no time itself; None if nobody waits."""
@@ -250,7 +261,7 @@ class Budget:
 
     def quiet(self) -> Budget:
         """Return this budget without progress, for steps of a longer work that reports itself."""
-        return replace(self, progress=False)
+        return self if self.progress is False else self._but(progress=False)
 
     @contextmanager
     def for_structure(self) -> Iterator[None]:
@@ -281,8 +292,11 @@ class Budget:
         ...     budget.poll(0.5)
         0.5
         """
+        if self.progress is False:
+            yield self
+            return
         with watch(title, self.progress) as callback:
-            yield replace(self, progress=False if callback is None else callback)
+            yield self._but(progress=False if callback is None else callback)
 
     @contextmanager
     def required(self, what: str, **evidence: Any) -> Iterator[None]:
@@ -456,13 +470,13 @@ def readable(count: float) -> str:
 
 def _address_space_left() -> float:
     """Return what ``ulimit -v`` leaves to this process, or infinity."""
+    if resource is None:
+        return math.inf
     try:
-        import resource
-
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return math.inf
-    except (ImportError, OSError, ValueError):
+    except (OSError, ValueError):
+        return math.inf
+    if limit == resource.RLIM_INFINITY:
         return math.inf
     import psutil
 

@@ -150,7 +150,7 @@ class NotFittedError(PlanarisError, AttributeError):
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """Say in one line how to install a missing package, from PyPI or a checkout alike.
+    """Return the error for a missing package, with the line that installs it.
 
     >>> print(missing_extra(package="pillow", extra="image"))
     this needs the package 'pillow' (extra 'image' of planaris): pip install pillow
@@ -163,7 +163,7 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
 
 @contextmanager
 def naming_row(row: int, rows: int) -> Iterator[None]:
-    """Say in which of several rows of couplings digits were lost.
+    """Add the row of couplings that lost its digits to a PrecisionError.
 
     >>> with naming_row(3, rows=8):
     ...     raise PrecisionError("too cold")

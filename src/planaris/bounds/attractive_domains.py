@@ -1,4 +1,4 @@
-"""Upper ends of marginals of ferromagnets, from whole domains: elimination between held spins.
+"""Intervals for marginals of ferromagnets: elimination of domains between clamped spins.
 
 P(s_v = +1) is at most what it is with any other spins held up, and spins that are likely to be up
 cost little when they are. What is left falls into connected parts, domains of the other phase,

@@ -1,4 +1,7 @@
-"""The best interval so far: every bound holds, so the intersection of all intervals does."""
+"""The best interval around log Z so far, and those that are known before any search.
+
+Every bound holds, so the intersection of all intervals does.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import exact_sum
-from planaris.result import Bounds, GroundState, HeavyState, LogPartition, LowestEnergy
+from planaris.planar.plan import Plan
+from planaris.result import (
+    Bounds,
+    GroundState,
+    HeavyState,
+    LogPartition,
+    LowestEnergy,
+    MeanField,
+    Pseudomarginals,
+)
+from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, BiasModel, plane_embedding
 from planaris.subgraphs.convex_combination import Callback
+
+COLD = 8.0
+"""Where log weights are so many times the logarithm of the number of states, the ground state
+decides most of log Z."""
 
 
 class BestInterval:
@@ -51,7 +68,7 @@ class BestInterval:
         upper: float = math.inf,
         proof: Callable[[], Any] | None = None,
     ) -> None:
-        """Take what is tighter; ``proof`` makes the proof of it, if it is taken."""
+        """Intersect with another interval; ``proof`` is called where an end moves."""
         if lower <= self.lower and upper >= self.upper:
             return
         found = None if proof is None else proof()
@@ -66,7 +83,7 @@ class BestInterval:
             self.callback(self.upper)
 
     def take(self, by: str, found: LogPartition) -> None:
-        """Take both ends of another interval, with their proofs."""
+        """Intersect with the interval of a result, proofs included."""
         proof = found.certificate if isinstance(found.certificate, Bounds) else Bounds(None, None)
         self.offer(by, lower=found.lower, proof=lambda: proof.lower)
         self.offer(by, upper=found.upper, proof=lambda: proof.upper)
@@ -89,12 +106,62 @@ class BestInterval:
         )
 
 
-LOG2 = math.log(2.0)
-EPSILON = float(np.finfo(np.float64).eps)
+def intersect(
+    found: LogPartition,
+    lower: float,
+    upper: float,
+    *,
+    proof: Bounds | None = None,
+    by: str | None = None,
+) -> LogPartition:
+    """Return the interval cut down to another one, with its value moved inside.
 
-COLD = 8.0
-"""Where log weights are so many times the logarithm of the number of states, the ground state
-decides most of log Z."""
+    Parameters
+    ----------
+    found : LogPartition
+        What is known.
+    lower, upper : float
+        Another interval around log Z.
+    proof : Bounds, optional
+        Of the other interval.
+    by : str, optional
+        The method behind the other interval, named in the result if it moves an end.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> wide = pl.bounds.mean_field(IsingModel([(0, 1)], [1.0]))
+    >>> cut = intersect(wide, 1.5, 1.9)
+    >>> cut.lower == wide.lower, cut.upper
+    (True, 1.9)
+    """
+    if lower <= found.lower and upper >= found.upper:
+        return found
+    known = found.certificate if isinstance(found.certificate, Bounds) else Bounds(None, None)
+    proof = Bounds(None, None) if proof is None else proof
+    if lower > found.lower:
+        known = replace(known, lower=proof.lower)
+    if upper < found.upper:
+        known = replace(known, upper=proof.upper)
+    low, high = max(found.lower, lower), min(found.upper, upper)
+    if low > high:
+        msg = (
+            f"two intervals for log Z do not meet, [{found.lower}, {found.upper}] by "
+            f"{found.method!r} and [{lower}, {upper}] by {by!r}: one of them is wrong"
+        )
+        raise AssertionError(msg)
+    both = {found.method} | ({by} if by is not None else set())
+    return replace(
+        found,
+        value=found.value if low <= found.value <= high else (low + high) / 2,
+        lower=low,
+        upper=high,
+        method="+".join(sorted(both)),
+        certificate=known,
+    )
+
+
+# -- known before any search: sizes of the terms, single spins, a ground state, planar models ------
 
 
 def log_num_states(model: IsingModel | MarkovRandomField) -> float:
@@ -161,56 +228,107 @@ def free_components(model: IsingModel) -> int:
     return int(np.count_nonzero(~held))
 
 
-def intersect(
-    found: LogPartition,
-    lower: float,
-    upper: float,
-    *,
-    proof: Bounds | None = None,
-    by: str | None = None,
-) -> LogPartition:
-    """Return the interval cut down to another one, with its value moved inside.
-
-    Parameters
-    ----------
-    found : LogPartition
-        What is known.
-    lower, upper : float
-        Another interval around log Z.
-    proof : Bounds, optional
-        Of the other interval.
-    by : str, optional
-        The method behind the other interval, named in the result if it moves an end.
+def out_of_time(model: IsingModel, method: str, seconds: float) -> LogPartition:
+    """Return trivial bounds: the sum of all sizes, and independent spins in their own fields.
 
     Examples
     --------
-    >>> import planaris as pl
-    >>> wide = pl.bounds.mean_field(IsingModel([(0, 1)], [1.0]))
-    >>> cut = intersect(wide, 1.5, 1.9)
-    >>> cut.lower == wide.lower, cut.upper
-    (True, 1.9)
+    >>> found = out_of_time(IsingModel([(0, 1)], [1.0], [0.5, 0.0]), "trw", 0.0)
+    >>> round(found.lower, 4), round(found.upper, 4)  # log Z = 1.9401
+    (1.5064, 2.8863)
     """
-    if lower <= found.lower and upper >= found.upper:
-        return found
-    known = found.certificate if isinstance(found.certificate, Bounds) else Bounds(None, None)
-    proof = Bounds(None, None) if proof is None else proof
-    if lower > found.lower:
-        known = replace(known, lower=proof.lower)
-    if upper < found.upper:
-        known = replace(known, upper=proof.upper)
-    low, high = max(found.lower, lower), min(found.upper, upper)
-    if low > high:
-        msg = (
-            f"two intervals for log Z do not meet, [{found.lower}, {found.upper}] by "
-            f"{found.method!r} and [{lower}, {upper}] by {by!r}: one of them is wrong"
+    upper = crude_upper(model)
+    return LogPartition.between(
+        min(independent_lower(model), upper),
+        upper,
+        value=upper,
+        num_variables=model.num_spins,
+        method=method,
+        status="time_limit",
+        pseudomarginals=Pseudomarginals(
+            np.full(model.num_spins, 0.5), np.full(model.num_edges, 0.5)
+        ),
+        seconds=seconds,
+        certificate=Bounds(independent_proof(model), None),
+    )
+
+
+def crude_upper(model: IsingModel) -> float:
+    """Return what no state's weight can exceed, times the number of states, rounded up.
+
+    >>> round(crude_upper(IsingModel([(0, 1)], [1.0])), 4)
+    2.3863
+    """
+    total = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
+    upper = total + model.num_spins * LOG2
+    upper += 4 * EPSILON * (model.num_edges + model.num_spins + 1) * (upper + 1)
+    return math.nextafter(upper + model.offset, math.inf)
+
+
+def independent_lower(model: IsingModel) -> float:
+    """Return the mean-field bound of spins that follow their own fields, rounded down.
+
+    >>> round(independent_lower(IsingModel([(0, 1)], [1.0])), 4)
+    1.3863
+    """
+    size = np.abs(model.fields)
+    means = np.tanh(model.fields)
+    logs = size + np.log1p(np.exp(-2.0 * size))
+    pairs = model.couplings * means[model.edges[:, 0]] * means[model.edges[:, 1]]
+    bound = exact_sum(np.concatenate([logs, pairs, [model.offset]]))
+    total = float(logs.sum() + np.abs(pairs).sum() + np.abs(model.couplings).sum())
+    return bound - 8 * EPSILON * (total + abs(model.offset) + 1)
+
+
+def independent_proof(model: IsingModel) -> MeanField:
+    """Return the proof of :func:`independent_lower`: no couplings are kept, fields are as given."""
+    return MeanField(np.zeros(0, dtype=np.int64), model.fields)
+
+
+def trivial(model: IsingModel, bare: BiasModel, method: str) -> LogPartition | None:
+    """Return the result for a model without couplings, or one too large for arithmetic."""
+    total = float(np.abs(bare.couplings).sum())
+    if total <= 0.0:
+        value = model.num_spins * LOG2 + model.offset
+        slack = 4 * EPSILON * (abs(value) + abs(model.offset) + 1)
+        return LogPartition.around(value, slack, num_variables=model.num_spins, method=method)
+    if total > MAX_TOTAL:
+        upper = crude_upper(model)
+        n = model.num_spins
+        return LogPartition.between(
+            -math.inf, upper, num_variables=n, method=method, status="too large"
         )
-        raise AssertionError(msg)
-    both = {found.method} | ({by} if by is not None else set())
+    return None
+
+
+def solve_easy(
+    model: IsingModel, bare: BiasModel, method: str, *, budget: Budget = UNLIMITED
+) -> LogPartition | None:
+    """Return the result for trivial models, and the exact one for planar models.
+
+    An interval where the exact one is not there in time.
+    """
+    if (found := trivial(model, bare, method)) is not None:
+        return found
+    try:
+        with budget.for_structure():
+            surface = plane_embedding(model)
+            if surface is None:
+                return None
+            prepared = Plan(surface)
+    except TimeoutError:
+        return out_of_time(model, method, 0.0)
+    couplings = bare.couplings[np.flatnonzero(bare.couplings)]
+    exact: LogPartition = prepared.log_partition(couplings, time_limit=budget)
+    if exact.status == "time_limit":
+        return out_of_time(model, method, 0.0)
+    slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
     return replace(
-        found,
-        value=found.value if low <= found.value <= high else (low + high) / 2,
-        lower=low,
-        upper=high,
-        method="+".join(sorted(both)),
-        certificate=known,
+        exact,
+        value=exact.value + bare.constant,
+        lower=exact.lower + bare.constant - slack,
+        upper=exact.upper + bare.constant + slack,
+        method=method,
+        status="planar",
+        certificate=None,
     )

@@ -1,4 +1,4 @@
-"""Ends that hold for marginals: from neighbours, and from windows between extreme boundaries.
+"""Intervals for marginals: extreme states of neighbours, and of the boundaries of windows.
 
 Without frustrated cycles, and after flips that make all couplings positive, P(s_v = +1) grows with
 every field and with every spin that is held up (Fortuin, Kasteleyn and Ginibre 1971). So it is at

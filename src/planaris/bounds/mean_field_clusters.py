@@ -1,19 +1,19 @@
-"""Tractable cores of structured mean field: spins, sets of small treewidth, planar sets."""
+"""Tractable cores of structured mean field: sets of small treewidth, planar sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from planaris import treewidth
 from planaris.budget import UNLIMITED, Budget
-from planaris.kernels.graph import connected_components, is_planar
+from planaris.kernels.graph import breadth_first_order, is_planar
 from planaris.models import IsingModel
 from planaris.planar.plan import Plan, plan
 from planaris.subgraphs.bias_model import EPSILON, LOG2
-from planaris.subgraphs.families import grow_clusters
+from planaris.subgraphs.clusters import grow_clusters
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 SEARCH_SECONDS = 5.0
@@ -44,14 +44,6 @@ class Core(Protocol):
     def pairs(self, fields: FloatArray) -> FloatArray:
         """Return E s_u s_v of the core's own edges."""
         ...
-
-
-def solve_alone(fields: FloatArray) -> Solved:
-    """Solve spins without couplings."""
-    a = np.abs(fields)
-    logs = a + np.log1p(np.exp(-2 * a))
-    total = float(logs.sum())
-    return Solved(total, 8 * EPSILON * total, np.tanh(fields), 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +137,7 @@ def planar_clusters(
     n, (u, v) = model.num_spins, model.edges.T
     out = np.ones(n, dtype=bool)
     budget = UNLIMITED.within(seconds)
-    left = _breadth_first(model)
+    left = breadth_first_order(n, model.edges).astype(np.int64)
     while len(left):
         _take_in(model, out, left, budget)
         refused = left[out[left]]
@@ -160,23 +152,6 @@ def planar_clusters(
     small = [rest[spins] for spins in grow_clusters(len(rest), among, width)]
     core = np.flatnonzero(~out)
     return [core, *small] if len(core) else small
-
-
-def _breadth_first(model: IsingModel) -> LongArray:
-    """Return all spins, component by component, by distance from the first."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    n, (u, v) = model.num_spins, model.edges.T
-    # One more vertex, joined to the first spin of every component, makes the graph connected.
-    label = connected_components(n, np.ascontiguousarray(model.edges))
-    _, roots = np.unique(label, return_index=True)
-    rows = np.concatenate([u, np.full(len(roots), n)])
-    columns = np.concatenate([v, roots])
-    graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=(n + 1, n + 1)).tocsr()
-    search: Any = breadth_first_order
-    order = search(graph, n, directed=False, return_predecessors=False)
-    return np.asarray(order[1:], dtype=np.int64)
 
 
 def _take_in(model: IsingModel, out: BoolArray, order: LongArray, budget: Budget) -> None:

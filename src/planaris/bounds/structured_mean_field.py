@@ -8,24 +8,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from planaris.bounds.best_interval import crude_upper, out_of_time
 from planaris.bounds.labels.mean_field import label_mean_field
-from planaris.bounds.mean_field_clusters import (
-    Core,
-    Solved,
-    make_core,
-    planar_clusters,
-    solve_alone,
-)
-from planaris.bounds.out_of_time import crude_upper, out_of_time
+from planaris.bounds.mean_field_clusters import Core, Solved, make_core, planar_clusters
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
+from planaris.kernels.graph import colour_classes
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.convert import fields2bias
 from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON, as_bias_model
+from planaris.subgraphs.clusters import grow_clusters
 from planaris.subgraphs.convex_combination import Callback
-from planaris.subgraphs.families import colour_classes, grow_clusters, lattice_shape
+from planaris.subgraphs.families import lattice_shape
 from planaris.typing import FloatArray, LongArray
 
 CLUSTER_SECONDS = 4e-4
@@ -170,7 +166,7 @@ class _Search:
         single = label >= len(large)
         between = single[model.edges[:, 0]] & single[model.edges[:, 1]]
         self.budget.check()
-        classes = colour_classes(model.num_spins, model.edges[between], self.budget)
+        classes = colour_classes(model.num_spins, model.edges[between])
         return [members[single[members]] for members in classes], cores, edges
 
     def pairs(self) -> FloatArray:
@@ -184,7 +180,7 @@ class _Search:
     def _steps(self) -> list[tuple[LongArray, Callable[[FloatArray], Solved]]]:
         """Return what is solved in turn: the spins, and their distribution in given fields."""
         return [
-            *((spins, solve_alone) for spins in self.singles),
+            *((spins, _solve_alone) for spins in self.singles),
             *((core.spins, core.solve) for core in self.clusters),
         ]
 
@@ -263,6 +259,14 @@ class _Search:
         error += EPSILON * (len(pairs) + 64 + model.num_spins) * (size + abs(bound) + 1)
         error += doubt * float(np.abs(away).sum() + 2 * np.abs(self.couplings).sum())
         return bound, error, means, used
+
+
+def _solve_alone(fields: FloatArray) -> Solved:
+    """Solve single spins in given fields."""
+    a = np.abs(fields)
+    logs = a + np.log1p(np.exp(-2 * a))
+    total = float(logs.sum())
+    return Solved(total, 8 * EPSILON * total, np.tanh(fields), 1e-12)
 
 
 def _starts(

@@ -1,4 +1,4 @@
-"""Heralded erasures: mechanisms that are known, in a shot, to have acted by the toss of a coin."""
+"""Heralded erasures: mechanisms known, shot by shot, to have acted with probability 1/2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syndromes weighed by a device: lightest errors from the CPU, both classes in one elimination."""
+"""Class weights of syndromes on a device, by one elimination; lightest errors from the CPU."""
 
 from __future__ import annotations
 

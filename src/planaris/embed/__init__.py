@@ -2,7 +2,13 @@
 
 from planaris.embed.bias import BiasedModel, closest_planar_model, join_bias_spin
 from planaris.embed.embedding import Embedding, split_faces
-from planaris.embed.genus import LowGenus, low_genus_embedding, periodic_lattice, torus_shape
+from planaris.embed.genus import (
+    LowGenus,
+    low_genus_embedding,
+    may_lie_on_torus,
+    periodic_lattice,
+    torus_shape,
+)
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.homology import cycle_flips, homology_cycles, sign_structures
 from planaris.embed.planarity import embed, prove_planarity, require_plane
@@ -23,6 +29,7 @@ __all__ = [
     "homology_cycles",
     "join_bias_spin",
     "low_genus_embedding",
+    "may_lie_on_torus",
     "periodic_lattice",
     "prove_planarity",
     "require_plane",

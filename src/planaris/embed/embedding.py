@@ -344,7 +344,7 @@ def _as_graph(edges: ArrayLike, num_vertices: int) -> tuple[int, IntArray]:
 
 
 def _crossing_error(flaw: str, at_fault: tuple[int, int], edges: IntArray) -> CrossingError:
-    """Say what is wrong with a drawing; the evidence always holds a pair of edges."""
+    """Describe the flaw of a drawing; the evidence always holds a pair of edges."""
 
     def edge_at(vertex: int) -> int:
         return int(np.flatnonzero((edges == vertex).any(1))[0])

@@ -1,4 +1,4 @@
-"""Find out whether a graph that is not planar lies on a torus, or on another simple surface."""
+"""Embeddings of low genus of graphs that are not planar: periodic lattices, tori, handles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planaris.embed.embedding import Embedding
 from planaris.embed.handles import embedding_with_handles
 from planaris.embed.short_faces import embedding_by_short_faces
 from planaris.embed.torus_drawing import embedding_on_torus
-from planaris.kernels.graph import biconnected_components
+from planaris.kernels.graph import biconnected_components, colour_classes
 from planaris.models.arrays import as_edges, compact
 from planaris.typing import ArrayLike, IntArray
 
@@ -73,12 +73,34 @@ def periodic_lattice(edges: ArrayLike, num_vertices: int, max_genus: int = 1) ->
     return None
 
 
+def may_lie_on_torus(edges: IntArray, num_vertices: int, hub: int = -1) -> bool:
+    """Return False where Euler's formula rules out the torus: E <= V + F.
+
+    With V vertices, E edges and F faces of at least three edges each, E <= 3 V. Where the graph
+    without the hub has two colours, faces of three edges lie at the hub, at most one for each of
+    its d edges: 4 F <= 2 E + d, and so 2 E <= 4 V + d.
+
+    >>> from planaris.generate import square_lattice
+    >>> grid = square_lattice(8).edges
+    >>> spokes = np.array([(v, 64) for v in range(64)], dtype=np.int32)
+    >>> may_lie_on_torus(grid, 65), may_lie_on_torus(np.concatenate([grid, spokes]), 65, 64)
+    (True, False)
+    """
+    if len(edges) > 3 * num_vertices:
+        return False
+    rest = edges[(edges != hub).all(1)]
+    degree = len(edges) - len(rest)
+    if 2 * len(edges) <= 4 * num_vertices + degree:
+        return True
+    return len(colour_classes(num_vertices, rest)) > 2
+
+
 def low_genus_embedding(
     edges: ArrayLike, num_vertices: int, max_genus: int | None = None
 ) -> LowGenus | None:
     """Return an embedding of low genus, or None where none was found.
 
-    Periodic lattices are recognised in no time: those numbered by rows at any size and dilution,
+    Periodic lattices are recognised in linear time: those numbered by rows at any dilution,
     others by their faces (:func:`embedding_by_short_faces`) or by a drawing on the torus
     (:func:`embedding_on_torus`). With a ``max_genus``, other graphs have edges taken out until
     they are planar (:func:`embedding_with_handles`), one planarity test for each.
@@ -147,7 +169,7 @@ def _by_blocks(pairs: IntArray, num_vertices: int, limit: int) -> Embedding | No
 
 
 def _describe(embedding: Embedding) -> str:
-    """Say which faces a surface was put together from."""
+    """Describe the faces of an embedding."""
     squares, triangles = (int((embedding.face_lengths == k).sum()) for k in (4, 3))
     kinds = [f"{squares} squares"] * (squares > 0) + [f"{triangles} triangles"] * (triangles > 0)
     return f"{' and '.join(kinds)} that fit together on {_surface(embedding)}"

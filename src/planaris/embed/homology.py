@@ -1,4 +1,4 @@
-"""Cycles that no face fills in: twice the genus many, by tree–cotree decomposition.
+"""Homology basis of an embedding: 2g independent cycles, by tree–cotree decomposition.
 
 Take a spanning forest of the graph, then a spanning forest of the dual among the edges that are
 left; of the remaining edges there are 2g (Euler's formula), and each closes one cycle with the

@@ -1,4 +1,4 @@
-"""From whatever states a graph to a plane rotation system."""
+"""Plane embeddings of graphs, models and drawings, as rotation systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lattices on surfaces, put together from their faces whatever the numbers of the vertices.
+"""Embeddings of lattices on surfaces, from their short cycles as faces, in any numbering.
 
 Where no short cycle runs around a handle, the triangles and the chordless cycles of four edges of
 a lattice are its faces. They are found and fitted together in linear time

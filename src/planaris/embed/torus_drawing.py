@@ -1,4 +1,4 @@
-"""Graphs on a torus, recognised whatever their faces and the numbers of their vertices.
+"""Embeddings on the torus, from the homology classes of short cycles, in any numbering.
 
 1. Vertices of degree two and parallel edges are reduced; what is left is 3-connected, or nearly.
 2. Every edge gets a vector of two integers that sums to zero around all short cycles

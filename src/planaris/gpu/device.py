@@ -92,7 +92,7 @@ def _reason(torch: Any, count: int, told: list[Any]) -> str:
 
 @contextmanager
 def within_memory(device: Any) -> Iterator[None]:
-    """Say in one line that a device has run out of memory, which others may have taken.
+    """Turn a device that runs out of memory into :class:`~planaris.errors.TooLargeError`.
 
     >>> with within_memory(find_device("cpu")):
     ...     pass

@@ -1,4 +1,4 @@
-"""Marginals as quickly as they come: exact, or estimated by a tensor network."""
+"""Marginals by the fastest method: exact, or estimated by a tensor network."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def rigid_edges(
     embedding: Embedding | None = None,
     time_limit: TimeLimit = None,
 ) -> RigidEdges:
-    """Find out which relative signs of neighbours all ground states share.
+    """Return the relative signs of neighbours that all ground states share.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One way in and one way out for model files of every format."""
+"""Model files of every format: one reader and one writer."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class _NamedBytes(io.BytesIO):
 
 
 def _sniff(source: Source, text: bytes) -> str:
-    """Tell the format from the content, or refuse."""
+    """Detect the format from the content, or raise an error."""
     lines = text[:65536].removeprefix(b"\xef\xbb\xbf").split(b"\n")
     bare = [line.strip() for line in lines]
     first = next((line for line in bare if line and not line.startswith((b"#", b"//"))), b"")
@@ -174,7 +174,7 @@ def _has_names(text: bytes) -> bool:
 
 
 def _sniff_rows(text: bytes) -> tuple[str | None, str]:
-    """Tell max-cut files from edge lists; both are rows of numbers."""
+    """Distinguish max-cut files from edge lists; both are rows of numbers."""
     rows = scan_rows(text, "#%c")
     sizes = np.diff(rows.row_offsets)
     if rows.error.line and _has_names(text):

@@ -1,4 +1,4 @@
-"""Enclosures of Pfaffians that are theorems about their floating-point computation, compiled."""
+"""Rigorous enclosures of Pfaffians computed in floating point, compiled."""
 
 from __future__ import annotations
 

@@ -38,6 +38,26 @@ def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
     return _core.connected_components(num_vertices, edges)
 
 
+def colour_classes(num_vertices: int, edges: IntArray) -> list[IntArray]:
+    """Partition the vertices into sets without edges among them: two where two are enough.
+
+    >>> square = np.array([(0, 1), (1, 2), (2, 3), (0, 3)], dtype=np.int32)
+    >>> [c.tolist() for c in colour_classes(4, square)]
+    [[0, 2], [1, 3]]
+    """
+    order, offsets = _core.colour_breadth_first(num_vertices, np.ascontiguousarray(edges))
+    return np.split(order, offsets[1:-1]) if num_vertices else []
+
+
+def breadth_first_order(num_vertices: int, edges: IntArray, root: int = 0) -> IntArray:
+    """Return all vertices by their distance from a root; other components follow.
+
+    >>> breadth_first_order(4, np.array([(0, 1), (1, 2)], dtype=np.int32), 2).tolist()
+    [2, 1, 0, 3]
+    """
+    return _core.breadth_first_order(num_vertices, np.ascontiguousarray(edges), root)
+
+
 def heaviest_forest(
     num_vertices: int, edges: IntArray, weights: FloatArray, budget: Budget
 ) -> IntArray:

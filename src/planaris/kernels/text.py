@@ -1,4 +1,4 @@
-"""Numbers out of text, compiled: no locale, no allocation that the text cannot fill."""
+"""Parsers of numbers and UAI files, compiled: no locale, memory bounded by the text."""
 
 from __future__ import annotations
 

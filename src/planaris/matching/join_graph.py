@@ -1,4 +1,4 @@
-"""What a search for T-joins is given: checked, and in the types of the compiled core."""
+"""Arguments of T-joins and matchings: validated, in the types of the compiled core."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
-from planaris.bounds.best_interval import intersect
+from planaris.bounds.best_interval import intersect, out_of_time
 from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
-from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
@@ -44,7 +43,7 @@ from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
-"""Eliminations up to this are done at once; before longer ones branch and cut has a try."""
+"""Eliminations estimated to take less are run first; before longer ones, branch and cut is."""
 
 LOOK_SECONDS = 0.1
 """Spent on a search over labels before an elimination order is looked for."""

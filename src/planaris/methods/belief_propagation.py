@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.bounds.out_of_time import crude_upper
+from planaris.bounds.best_interval import crude_upper
 from planaris.budget import Budget
 from planaris.cuts import is_submodular
 from planaris.methods.registry import Method, Question, Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.out_of_time import out_of_time
+from planaris.bounds.best_interval import out_of_time
 from planaris.budget import Budget
 from planaris.errors import MethodError, NotPlanarError, PrecisionError
 from planaris.methods.registry import Method, Model, Question, Task

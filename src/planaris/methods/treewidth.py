@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planaris import treewidth
 from planaris.budget import Budget
-from planaris.methods.registry import Method, Model, Task
+from planaris.methods.registry import Method, Model, Question, Task, Verb
 from planaris.models import IsingModel
 from planaris.reductions.parts import num_components
 from planaris.treewidth.plan import EliminationPlan
@@ -23,35 +25,22 @@ def _fits(model: Model, budget: Budget) -> str | None:
     return "its tables take more memory or time than there is"
 
 
+def _exact(verb: Verb) -> Task:
+    def run(asked: Question) -> Any:
+        solve = getattr(treewidth, verb)
+        return solve(asked.model, time_limit=asked.budget, device=asked.device)
+
+    return Task(run, "exact", "labels", devices=True)
+
+
 METHODS = [
     Method(
         "treewidth",
         "is exact on models of small treewidth",
         {
-            "ground_state": Task(
-                lambda asked: treewidth.ground_state(
-                    asked.model, time_limit=asked.budget, device=asked.device
-                ),
-                "exact",
-                "labels",
-                devices=True,
-            ),
-            "log_partition": Task(
-                lambda asked: treewidth.log_partition(
-                    asked.model, time_limit=asked.budget, device=asked.device
-                ),
-                "exact",
-                "labels",
-                devices=True,
-            ),
-            "marginals": Task(
-                lambda asked: treewidth.marginals(
-                    asked.model, time_limit=asked.budget, device=asked.device
-                ),
-                "exact",
-                "labels",
-                devices=True,
-            ),
+            "ground_state": _exact("ground_state"),
+            "log_partition": _exact("log_partition"),
+            "marginals": _exact("marginals"),
             "sample": Task(
                 lambda asked: treewidth.sample(
                     asked.model, asked.num_samples, asked.rng, time_limit=asked.budget

@@ -13,6 +13,7 @@ from planaris.models.arrays import as_names, as_real
 from planaris.models.base import (
     ScaledModel,
     energy_tolerance,
+    exact_sum,
     exact_sums,
     once_per_model,
     smallest_step,
@@ -266,7 +267,7 @@ class MarkovRandomField(ScaledModel):
             place = self.scope_offsets[long] + k
             entry[..., long] += x[..., self.scopes[place]] * strides[place]
         if x.ndim == 1:  # of a large model most numbers are not in the sum
-            return exact_sums(self.log_values[entry], lambda logs: logs.sum(-1))
+            return np.float64(exact_sum(self.log_values[entry]))  # type: ignore[return-value]
         return exact_sums(self.log_values, lambda logs: logs[entry].sum(-1))
 
     def energy(self, assignments: ArrayLike) -> FloatArray:

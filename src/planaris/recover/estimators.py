@@ -222,7 +222,7 @@ class _Weighted(Estimator):
 
 @dataclass(frozen=True)
 class Marginal(_Weighted):
-    """Give every node its more probable label: the optimal estimator.
+    """Marginal estimator: every node gets its more probable label, which is optimal.
 
     Exact by elimination or planar. Where neither fits, ``exact`` is False: lattices and other
     graphs that a short line can be swept across are estimated by tensor networks, with an error
@@ -317,7 +317,7 @@ class CycleLP(_Weighted):
 
 @dataclass(frozen=True)
 class MAP(_Weighted):
-    """Take the most probable labelling as a whole, exactly.
+    """MAP estimator: the most probable labelling as a whole, exact.
 
     Planar by matching, submodular by max-flow, narrow graphs by elimination, the rest by branch
     and cut.

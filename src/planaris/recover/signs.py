@@ -21,7 +21,7 @@ def majority_sign(
     component: IntArray,
     weights: float | FloatArray = 1.0,
 ) -> tuple[Int8Array, FloatArray]:
-    """Give every component the sign that agrees with more of its nodes; return the votes too.
+    """Choose for every component the sign that most of its nodes agree with; return the votes too.
 
     ``weights`` are those of the nodes' votes.
     """

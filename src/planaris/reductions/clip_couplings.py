@@ -1,4 +1,4 @@
-"""Couplings so strong that they only say which spins agree."""
+"""Clipping of couplings so strong that they only fix relative signs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def weakened(model: IsingModel) -> IsingModel | None:
 
 
 def stands_for(model: IsingModel, found: Marginals) -> bool:
-    """Say whether marginals of the weakened model are those of the model itself.
+    """Return whether marginals of the clipped model are those of the model itself.
 
     States that satisfy every strong coupling and field have the same weights in both, up to one
     factor; the others weigh even less in the model. Where these do not count, nothing differs.

@@ -1,4 +1,4 @@
-"""A Markov random field of two labels as the Ising model that it is."""
+"""Reduction of pairwise Markov random fields of two labels to Ising models."""
 
 from __future__ import annotations
 

@@ -19,7 +19,14 @@ import numpy as np
 
 from planaris import planar
 from planaris.budget import UNLIMITED, Budget
-from planaris.embed import Embedding, embed, join_bias_spin, low_genus_embedding, periodic_lattice
+from planaris.embed import (
+    Embedding,
+    embed,
+    embedding_on_torus,
+    join_bias_spin,
+    may_lie_on_torus,
+    periodic_lattice,
+)
 from planaris.errors import CrossingError, EmbeddingError
 from planaris.kernels.cuts import spins_from_disagreements
 from planaris.kernels.graph import biconnected_components, connected_components
@@ -37,6 +44,7 @@ from planaris.planar import Plan
 from planaris.planar.pfaffian.evaluator import CutSumCertificate
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, LogPartition, Marginals, PartProof, PartProofs, Stats
+from planaris.subgraphs.bias_model import plane_embedding
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 LOG2 = math.log(2.0)
@@ -116,7 +124,7 @@ class Part:
         return self.embedding is not None and self.embedding.genus == 0
 
     def describe(self) -> dict[str, object]:
-        """Say what the part is, for ``stats``."""
+        """Summarise the part for ``stats``."""
         size = {"spins": self.model.num_spins, "edges": self.model.num_edges}
         return {**size, "planar": self.is_plane}
 
@@ -184,7 +192,10 @@ def split_model(
 @once_per_model
 def _split(model: IsingModel) -> Split:
     bare, inverse = fields2bias(model) if model.has_fields else (model, None)
-    embedding = _embed(bare)
+    if bare.positions is None and np.all(bare.couplings):
+        embedding = plane_embedding(model)  # of the same edges: bounds share it
+    else:
+        embedding = _embed(bare)
     if embedding is None:
         found = periodic_lattice(bare.edges, bare.num_spins)
         embedding = None if found is None else found.embedding
@@ -240,16 +251,31 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
     # K5 has 10 edges and K3,3 has 9: smaller blocks are planar.
     planar = [order[np.repeat(sizes < 9, sizes)]]
     others: list[Part] = []
-    for block in np.flatnonzero(sizes >= 9):
+    large = np.flatnonzero(sizes >= 9)
+    for block in large:
         members = np.sort(order[begin[block] : begin[block + 1]])
         part = _restrict(model, members, bias, positions)
-        if part.embedding is None:
-            found = low_genus_embedding(part.model.edges, part.model.num_spins)
-            others.append(part if found is None else replace(part, embedding=found.embedding))
+        # The model is not planar: its only large block is to blame.
+        surface = None if len(large) == 1 else _embed(part.model)
+        if surface is None:
+            others.append(replace(part, embedding=_on_torus(part, model)))
         else:
             planar.append(members)
     together = np.sort(np.concatenate(planar))
-    return [_restrict(model, together, bias, positions), *others] if len(together) else others
+    if not len(together):
+        return others
+    part = _restrict(model, together, bias, positions)
+    return [replace(part, embedding=_embed(part.model)), *others]
+
+
+def _on_torus(block: Part, whole: IsingModel) -> Embedding | None:
+    """Embed a block that is not planar on a torus, or return None; the whole is no lattice."""
+    n, edges = block.model.num_spins, block.model.edges
+    if not may_lie_on_torus(edges, n, block.bias):
+        return None
+    is_whole = (n, len(edges)) == (whole.num_spins, whole.num_edges)
+    lattice = None if is_whole else periodic_lattice(edges, n)
+    return embedding_on_torus(edges, n) if lattice is None else lattice.embedding
 
 
 def _whole(model: IsingModel, embedding: Embedding) -> Part:
@@ -268,7 +294,7 @@ def _restrict(
         part,
         members,
         spins,
-        _embed(part),
+        None,
         bias=int(at[0]) if at.size else -1,
         positions=None if positions is None else positions[spins],
     )
@@ -326,7 +352,7 @@ def join_ground_states(split: Split, results: Sequence[GroundState], budget: Bud
     return GroundState.of(
         split.original,
         spins,
-        _total_lower(split, results, float(split.original.energy(spins))),
+        lambda energy: _total_lower(split, results, energy),
         certificate=_proofs(split, results),
         **_shared(split, results, budget),
     )
@@ -405,7 +431,7 @@ def join_marginals(
 
 
 def _with_nodes(split: Split, bare: Marginals, from_bias: FromBias, budget: Budget) -> Marginals:
-    """Take the bias spin off: P(s_v = +1) is the marginal of its edge, where there is one."""
+    """Remove the bias spin: P(s_v = +1) is the marginal of its edge, where there is one."""
     inverse, edges = split.inverse, np.asarray(bare.edges)
     assert inverse is not None, "only models with fields come here"
     nodes = np.full(split.original.num_spins, 0.5)

@@ -1,4 +1,4 @@
-"""What holds of a ground state before any work: for calls whose time is over at once."""
+"""Trivial bounds on the ground-state energy, for calls that time out before any work."""
 
 from __future__ import annotations
 

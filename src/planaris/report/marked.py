@@ -1,4 +1,4 @@
-"""Parts of text files that a command writes anew, between two marks."""
+"""Parts of text files that a command rewrites, between two markers."""
 
 from __future__ import annotations
 

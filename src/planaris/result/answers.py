@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -263,11 +263,18 @@ class GroundState(Interval):
 
     @classmethod
     def of(
-        cls, model: Labelled, state: Array, lower: float, *, method: str, **details: Any
+        cls,
+        model: Labelled,
+        state: Array,
+        lower: float | Callable[[float], float],
+        *,
+        method: str,
+        **details: Any,
     ) -> Self:
         """Return the result for a state of a model, given a lower bound on all energies.
 
-        ``state`` holds spins of an Ising model or labels of a Markov random field.
+        ``state`` holds spins of an Ising model or labels of a Markov random field. The bound may
+        be a function of the energy of the state.
         """
         return cls(method=method, **_stated(model, state, lower), **details)
 
@@ -280,10 +287,13 @@ class GroundState(Interval):
         return known if len(self.spins) else {**known, "assignment": self.assignment}
 
 
-def _stated(model: Labelled, state: Array, lower: float) -> dict[str, Any]:
+def _stated(
+    model: Labelled, state: Array, lower: float | Callable[[float], float]
+) -> dict[str, Any]:
     """Return the fields of a ground state that follow from the model."""
     spins, labels = model.spins_and_labels(state)
     energy, tolerance = float(model.energy(state)), model.energy_tolerance
+    lower = lower(energy) if callable(lower) else lower
     if tolerance == 0.0 and math.isfinite(energy) and model.has_one_energy:
         lower = energy
     return {

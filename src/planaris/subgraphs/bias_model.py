@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planaris.embed import Embedding
 from planaris.models import IsingModel
 from planaris.models.base import once_per_model
 from planaris.models.convert import fields2bias
@@ -55,12 +56,6 @@ class BiasModel:
         """Edges that touch the apex."""
         return np.asarray((self.edges == self.apex).any(1))
 
-    def crude_upper(self) -> float:
-        """Return what no state's weight can exceed, times the number of states."""
-        total = float(np.abs(self.couplings).sum()) + self.num_spins * LOG2
-        total *= 1 + 4 * (self.num_edges + 1) * EPSILON
-        return total + self.constant + 2 * EPSILON * (total + abs(self.constant))
-
 
 @once_per_model
 def as_bias_model(model: IsingModel) -> BiasModel:
@@ -77,3 +72,15 @@ def as_bias_model(model: IsingModel) -> BiasModel:
         degree = np.bincount(edges.ravel(), minlength=max(n, 1))
         apex, constant = int(np.argmax(degree)), model.offset
     return BiasModel(n, edges, joined.couplings, apex, model.num_edges, constant)
+
+
+@once_per_model
+def plane_embedding(model: IsingModel) -> Embedding | None:
+    """Embed the couplings that are not zero, with those to the bias spin; None if not planar.
+
+    >>> plane_embedding(IsingModel([(0, 1)], [1.0], [0.5, 0.0])).num_edges
+    2
+    """
+    bare = fields2bias(model)[0] if model.has_fields else model
+    edges = bare.edges if np.all(bare.couplings) else bare.edges[np.flatnonzero(bare.couplings)]
+    return Embedding.if_planar(edges, num_vertices=bare.num_spins)

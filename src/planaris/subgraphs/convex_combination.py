@@ -115,6 +115,14 @@ class Decomposition:
             )
         )
 
+    def marginals(self) -> tuple[FloatArray, FloatArray]:
+        """Return P(s = +1) and P(s_u = s_v), averaged over the subgraphs that know them."""
+        agree = (1 + np.clip(self.moments, -1.0, 1.0)) / 2
+        count = self.bare.num_model_edges
+        if len(agree) > count:  # external fields are edges, too
+            return agree[count:], agree[:count]
+        return np.full(self.bare.num_spins, 0.5), agree
+
     def value(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the bound (less the model's constant) and its gradient by (y, logits)."""
         started = self.budget.seconds()

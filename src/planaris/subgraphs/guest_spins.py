@@ -1,4 +1,4 @@
-"""Strips of a lattice with extra edges, for bounds from below: far ends visit the other's strip."""
+"""Covers of lattices with long edges, for lower bounds: both ends of each in one strip."""
 
 from __future__ import annotations
 

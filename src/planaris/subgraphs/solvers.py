@@ -1,4 +1,4 @@
-"""Tractable subgraphs: log Z and moments of each, by whatever is fastest for it."""
+"""log Z and moments of tractable subgraphs: forests, elimination or Pfaffians."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def to_network(model: Model) -> Network:
 
 
 def _levelled(arrays: NetworkArrays) -> tuple[NetworkArrays, float]:
-    """Take the largest log weight off every table; return their sum as well."""
+    """Subtract the largest entry from every table; return the sum of these as well."""
     nodes, top = _less_largest(arrays.node_logs, arrays.node_offsets)
     edges, tops = _less_largest(arrays.edge_logs, arrays.edge_offsets)
     return arrays._replace(node_logs=nodes, edge_logs=edges), exact_sum(np.append(top, tops))

@@ -16,8 +16,8 @@ from planaris.kernels import tensor
 from planaris.kernels.tensor import Accuracy, Contraction, Program, ProvedGrid
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Proof, Stats
-from planaris.tensor import ladder
-from planaris.tensor.changes import Value, change_of, is_stuck, moved
+from planaris.tensor import convergence
+from planaris.tensor.convergence import Value, change_of, is_stuck, moved
 from planaris.tensor.network import (
     Model,
     Network,
@@ -88,7 +88,7 @@ class Run:
         labels = int(self.network.arrays.cardinalities.max(initial=1))
         per_bond = 2 * max(self.sweep.longest, 1) * labels * 8.0  # times the bond squared: a state
         budget.check_memory(
-            per_bond * min(ladder.FIRST_BOND, max_bond) ** 2,
+            per_bond * min(convergence.FIRST_BOND, max_bond) ** 2,
             "the state on the line",
             "raise the limit",
         )
@@ -119,9 +119,9 @@ class Run:
         on the direction.
         """
         if self.in_pairs:
-            accuracies = ladder.in_pairs(self.max_bond, self.wide_pivot)
+            accuracies = convergence.in_pairs(self.max_bond, self.wide_pivot)
         else:
-            levels = ladder.in_doubles(self.max_bond, self.first_level)
+            levels = convergence.in_doubles(self.max_bond, self.first_level)
             accuracies = (self.sharper.get(k, x) for k, x in enumerate(levels))
         return zip(accuracies, itertools.cycle(self.sweep.programs), strict=False)
 
@@ -156,7 +156,7 @@ class Run:
     ) -> list[Value]:
         """Contract in doubles, and again in pairs or quads where digits and not bonds are short."""
         values = grow()
-        for pivot in (ladder.PAIR_PIVOT, ladder.QUAD_PIVOT):
+        for pivot in (convergence.PAIR_PIVOT, convergence.QUAD_PIVOT):
             off = max(change(values), change_of(values))
             if off <= self.tolerance or not self._lacks_digits(values, off):
                 break
@@ -172,7 +172,7 @@ class Run:
     def done(self, values: list[Value], change: float) -> bool:
         """Return whether the last change is small enough, or nothing finer can be done."""
         if values[-1].found.log_partition == -math.inf:  # what was cut may have been all there is
-            return ladder.is_last(values[-1], self.max_bond)
+            return convergence.is_last(values[-1], self.max_bond)
         if len(values) < 2 or len(values[-2].nodes) < len(values[-1].nodes):
             return False
         levels = LEAST_LEVELS if self.in_pairs else self.first_level + len(values)
@@ -182,7 +182,7 @@ class Run:
     def at_limit(self, values: list[Value]) -> bool:
         """Return whether no later contraction cuts bonds less than the last ones did."""
         stuck = is_stuck(values) and values[-1].accuracy.max_rank == self.max_bond
-        return stuck or ladder.is_last(values[-1], self.max_bond)
+        return stuck or convergence.is_last(values[-1], self.max_bond)
 
     def checked(self, values: list[Value]) -> list[Value]:
         """Refuse sums that lost their sign, and zeros that no weight accounts for."""
@@ -238,13 +238,13 @@ class Run:
             found.append(Value(accuracy, self.contract(accuracy, budget, program), program))
             if len(found) < LEAST_LEVELS - 1:
                 continue
-            off = ladder.off_by(change_of(found[-2:]), self.network.num_variables)
+            off = convergence.off_by(change_of(found[-2:]), self.network.num_variables)
             if off <= self.tolerance:
                 return found[:-1]
-            off *= ladder.PIVOT_STEP
+            off *= convergence.PIVOT_STEP
             if off <= self.tolerance or self.at_limit(found):
                 following = next(itertools.islice(self.turns(), len(found), None))[0]
-                self.sharper[len(found)] = ladder.sharpened(following, self.tolerance / off)
+                self.sharper[len(found)] = convergence.sharpened(following, self.tolerance / off)
                 return found
         raise AssertionError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planaris.budget import Budget
 from planaris.result import Marginals
-from planaris.tensor.changes import Value, moved
+from planaris.tensor.convergence import Value, moved
 from planaris.tensor.network import Model, to_network
 from planaris.tensor.run import MARGINAL_TOLERANCE, MAX_BOND, Run
 from planaris.tensor.sweeps import Sweep, plan_sweep

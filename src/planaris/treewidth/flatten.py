@@ -18,6 +18,10 @@ MAX_PAIRWISE_LOG = 1e14
 """Above this, exponents of table entries would no longer be whole doubles."""
 
 
+_SPINS = np.array([-1.0, 1.0])
+_ALIKE = np.array([1.0, -1.0, -1.0, 1.0])  # products of two spins
+
+
 def num_variables(model: Model) -> int:
     """Return the number of spins or variables."""
     return model.num_spins if isinstance(model, IsingModel) else model.num_variables
@@ -37,23 +41,21 @@ def to_factor_arrays(model: Model) -> FactorArrays:
             model.table_offsets,
         )
     n, m = model.num_spins, model.num_edges
-    sizes = np.concatenate([np.full(m, 2), np.ones(n)]).astype(np.int64)
-    lengths = np.concatenate([np.full(m, 4), np.full(n, 2)]).astype(np.int64)
     return FactorArrays(
         np.full(n, 2, dtype=np.int32),
         np.concatenate([model.edges.ravel(), np.arange(n, dtype=np.int32)]),
-        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([np.arange(0, 2 * m, 2), np.arange(2 * m, 2 * m + n + 1)]),
         np.concatenate([_edge_logs(model), _field_logs(model)]),
-        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([np.arange(0, 4 * m, 4), np.arange(4 * m, 4 * m + 2 * n + 1, 2)]),
     )
 
 
 def _edge_logs(model: IsingModel) -> FloatArray:
-    return np.multiply.outer(model.couplings, [1.0, -1.0, -1.0, 1.0]).ravel()
+    return np.multiply.outer(model.couplings, _ALIKE).ravel()
 
 
 def _field_logs(model: IsingModel) -> FloatArray:
-    return np.multiply.outer(model.fields, [-1.0, 1.0]).ravel()
+    return np.multiply.outer(model.fields, _SPINS).ravel()
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from planaris.budget import Budget
 from planaris.kernels import frontier
+from planaris.kernels.graph import breadth_first_order
 from planaris.models import IsingModel
 from planaris.treewidth.flatten import Model, PairwiseForm, num_variables
 from planaris.typing import IntArray
@@ -22,7 +21,7 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     n = num_variables(model)
     edges = form.arrays.edges
     layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
-    layouts += [_breadth_first(edges, int(root), n) for root in layouts[1][:1]]
+    layouts += [breadth_first_order(n, edges, root) for root in layouts[1][:1].tolist()]
     positions = model.positions if isinstance(model, IsingModel) else None
     if positions is not None:
         x, y = positions.T
@@ -36,11 +35,3 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     if len(layouts) == 1 or best > frontier.MAX_BITS:
         return layouts[0]
     return min(layouts, key=lambda layout: frontier.frontier_cost(edges, layout)[1])
-
-
-def _breadth_first(edges: IntArray, root: int, n: int) -> IntArray:
-    """Return spins in the order of their distance from a root; other components follow."""
-    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-    found = breadth_first_order(graph, root, directed=False, return_predecessors=False)
-    rest = np.setdiff1d(np.arange(n, dtype=np.int32), found)
-    return np.concatenate([found, rest]).astype(np.int32)

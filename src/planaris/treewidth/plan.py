@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 
@@ -46,6 +46,7 @@ WIDE_SECONDS = 2.0
 
 _MAX_LAYOUT_SPINS = 200_000
 _MAX_STRIP = 20_000  # variables; ordered in a few milliseconds
+_WORTH_A_STRIP = 5e5  # entries of tables; fewer take less time than that order
 _SCALED_BYTES = 16
 _DOUBLE_BYTES = 8
 # Seconds per table entry and per variable, measured on two cores: only their ratios matter.
@@ -142,16 +143,32 @@ def plan_elimination(
     2
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit)
-    if kind is not None or order is not None:
+    if order is not None:
         return _find_plan(model, task, kind, order, search_seconds, budget)
-    known, key = memo_of(model), ("elimination", task, budget.bytes())
+    searched = None if kind is None else search_seconds
+    known, key = memo_of(model), ("elimination", task, kind, searched, budget.bytes())
     if key not in known:
-        found = _find_plan(model, task, None, None, search_seconds, budget)
+        found = _find_plan(model, task, kind, None, search_seconds, budget)
         if not found.complete:  # with more time there may be one
             return found
         known[key] = found
     plan: EliminationPlan = known[key]
     return plan
+
+
+def for_this_call(
+    model: Model, task: Task, plan: EliminationPlan, budget: Budget
+) -> EliminationPlan:
+    """Return a plan with the same order, costed for this task and for the numbers of this model."""
+    limit, known = budget.bytes(), cast("Any", memo_of(model).items())
+    if plan.task == task and any(at[-1] == limit for at, found in known if found is plan):
+        return plan
+    if plan.task == task and plan.complete and plan.bytes <= limit:
+        arrays, form = to_factor_arrays(model), plan.pairwise and to_pairwise_form(model)
+        same = all(np.array_equal(arrays[k], plan.arrays[k]) for k in range(3))
+        if same and (form is None) == (plan.pairwise is None):
+            return replace(plan, arrays=arrays, pairwise=form)
+    return plan_elimination(model, task=task, kind=plan.kind, order=plan.order, time_limit=budget)
 
 
 def _find_plan(
@@ -178,7 +195,8 @@ def _find_plan(
             f"{frontier.MAX_BITS} spins; use kind='clusters'"
         )
         raise MethodError(msg)
-    sharp = task != "ground_state" and model.log_weight_size > BLURRED
+    choice = len(plans) > 1 or plans[0].seconds > 0.01
+    sharp = choice and task != "ground_state" and model.log_weight_size > BLURRED
     best = _cheapest(plans, limit, sharp)
     if kind == "frontier" or order is not None or best.seconds < 0.01:
         return best
@@ -281,7 +299,7 @@ def _quick_order(arrays: FactorArrays, budget: Budget) -> IntArray:
     if entries <= 64.0 * n:
         return best  # a tree, or next to nothing to gain
     others = [np.arange(n, dtype=np.int32)]
-    if n <= _MAX_STRIP:
+    if n <= _MAX_STRIP and entries > _WORTH_A_STRIP and not _may_have_layouts(arrays):
         others.append(_along(arrays))
     for order in others:
         try:
@@ -293,6 +311,12 @@ def _quick_order(arrays: FactorArrays, budget: Budget) -> IntArray:
         if bits > MAX_BITS or size.total_entries < entries:
             best, bits, entries = order, min(bits, MAX_BITS), size.total_entries
     return best
+
+
+def _may_have_layouts(arrays: FactorArrays) -> bool:
+    """Return whether the model may be binary and pairwise: its frontier follows strips itself."""
+    largest, arity = arrays.cardinalities.max(initial=1), np.diff(arrays.scope_offsets)
+    return bool(largest <= 2 and arity.max(initial=0) <= 2)
 
 
 def _along(arrays: FactorArrays) -> IntArray:

@@ -1,4 +1,4 @@
-"""What rounding can do to a model whose numbers are huge."""
+"""Rounding errors of eliminations, also of models whose numbers are huge."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from planaris.treewidth.flatten import Model, factor_marginals, num_variables
 from planaris.treewidth.plan import (
     EliminationPlan,
     Task,
+    for_this_call,
     plan_elimination,
     refuse_if_too_large,
     refuse_to_widen,
@@ -47,10 +48,8 @@ class Run:
         with self.budget.required("no elimination order was found"):
             if plan is None:
                 self.plan = plan_elimination(model, task=task, time_limit=self.budget)
-            else:  # the same order, costed for this task and these numbers
-                self.plan = plan_elimination(
-                    model, task=task, kind=plan.kind, order=plan.order, time_limit=self.budget
-                )
+            else:
+                self.plan = for_this_call(model, task, plan, self.budget)
         refuse_if_too_large(self.plan, self.budget.memory_limit)
         self.taken = math.nan
         self.offset = model.offset if isinstance(model, IsingModel) else 0.0

@@ -172,7 +172,7 @@ def rounding_of(terms: list[float]) -> float:
 
 
 def check_minimum(model: IsingModel | MarkovRandomField, result: GroundState) -> bool:
-    """Find the least energy anew and hold the result against it; return False if too wide."""
+    """Recompute the least energy and compare; return False if the model is too wide."""
     tolerance = energy_tolerance(model)
     minimum = least_energy(model, tolerance / 4)
     if minimum is None:

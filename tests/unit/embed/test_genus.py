@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.embed import low_genus_embedding, torus_lattice, torus_shape
+from planaris.embed import low_genus_embedding, may_lie_on_torus, torus_lattice, torus_shape
 from planaris.errors import NotPlanarError
 from planaris.reference.brute_force import all_states
 
@@ -84,3 +84,24 @@ def test_lattices_of_the_generator():
     ):
         with pytest.raises(pl.PlanarisError):
             wrong()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_euler_rules_out_no_graph_on_a_torus(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(3, 7, 2)
+    edges = torus_lattice(rows, columns).edges
+    vertices, hub = rows * columns, int(rng.integers(rows * columns))
+    # Contract a patch into the hub: the graph stays on its torus, and the hub sees many.
+    patch = rng.choice(vertices, int(rng.integers(1, vertices // 2 + 1)), replace=False)
+    name = np.arange(vertices)
+    for _ in range(vertices):  # what the hub reaches through the patch
+        inside = np.isin(edges, patch).any(1) & (name[edges] == name[hub]).any(1)
+        name[edges[inside][np.isin(edges[inside], patch)]] = name[hub]
+    merged = np.unique(np.sort(name[edges], axis=1), axis=0)
+    merged = merged[merged[:, 0] != merged[:, 1]].astype(np.int32)
+    used, ends = np.unique(merged, return_inverse=True)
+    at = int(np.searchsorted(used, name[hub]))
+    small = ends.reshape(-1, 2).astype(np.int32)
+    for centre in (at, -1):
+        assert may_lie_on_torus(small, len(used), centre)

@@ -67,3 +67,21 @@ def test_a_model_is_embedded_and_planned_once(verb, monkeypatch):
         getattr(pl, verb)(model, "planar")
         pl.log_partition(model, "planar")
     assert counts == {"embed": 1, "plan": 1}
+
+
+def test_bounds_share_the_planarity_test_of_the_parts(monkeypatch):
+    from planaris.bounds.best_interval import solve_easy
+    from planaris.kernels import graph
+    from planaris.reductions.parts import split_model
+    from planaris.subgraphs.bias_model import as_bias_model
+
+    tested = []
+    test = graph.embed_planar
+    monkeypatch.setattr(graph, "embed_planar", lambda *graph: tested.append(graph) or test(*graph))
+    edges = pl.generate.square_lattice(6).edges
+    model = pl.IsingModel(edges, 1.0, np.ones(36))  # not planar with its bias spin
+    split_model(model)
+    assert tested
+    tested.clear()
+    assert solve_easy(model, as_bias_model(model), "planar") is None
+    assert not tested

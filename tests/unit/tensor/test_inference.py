@@ -18,8 +18,7 @@ from planaris.kernels import tensor as kernel
 from planaris.kernels.tensor import Accuracy
 from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
-from planaris.tensor.changes import Value, change_of
-from planaris.tensor.ladder import is_last
+from planaris.tensor.convergence import Value, change_of, is_last
 from planaris.tensor.network import to_network
 from planaris.tensor.run import MAX_BOND, Run
 from planaris.tensor.sweeps import grid_shape, plan_sweep

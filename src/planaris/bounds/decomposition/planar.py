@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from planaris.bounds.best_interval import solve_easy
 from planaris.bounds.decomposition.encoded import encoded_bound
-from planaris.bounds.decomposition.results import bound_result, solve_easy
+from planaris.bounds.decomposition.results import bound_result
 from planaris.bounds.decomposition.trees import trw
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from planaris.bounds.best_interval import out_of_time, solve_easy
 from planaris.bounds.decomposition.planar import PLANAR_STEPS
-from planaris.bounds.decomposition.results import bound_result, solve_easy
+from planaris.bounds.decomposition.results import bound_result
 from planaris.bounds.decomposition.trees import (
     MAX_GROWN,
     MAX_ROUNDS,
     TREE_STEPS,
     tree_decomposition,
 )
-from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget, TimeLimit
 from planaris.models import IsingModel
 from planaris.result import Decomposition as Proof

@@ -15,9 +15,9 @@ import time
 
 import numpy as np
 
-from planaris.bounds.decomposition.results import bound_result, trivial
+from planaris.bounds.best_interval import out_of_time, trivial
+from planaris.bounds.decomposition.results import bound_result
 from planaris.bounds.labels.trees import label_trw
-from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.relaxations import sweep_spins
 from planaris.models import IsingModel, MarkovRandomField

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris.bounds.best_interval import BestInterval
+from planaris.bounds.best_interval import BestInterval, crude_upper
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import embedding_with_handles
 from planaris.errors import MethodError, TimeLimitError
@@ -67,7 +67,7 @@ def leave_out(
     """
     clock = BestInterval(Budget.of(time_limit))
     bare = as_bias_model(model)
-    clock.offer("sizes", upper=bare.crude_upper())
+    clock.offer("sizes", upper=crude_upper(model))
     kept, left = planar_rest(bare, budget=clock.share(0.2))
     exact = enclose_by_rest(model, bare, kept, left, clock, max_handles)
     found = clock.result(NAME, model.num_spins) if exact is None else exact
@@ -179,7 +179,7 @@ def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArr
 
 
 def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:
-    """Tell which edges are in a cycle of three or four; all, where counting takes too long."""
+    """Return which edges are in a cycle of length three or four; all if counting is too slow."""
     from scipy.sparse import coo_array
 
     u, v = edges.T

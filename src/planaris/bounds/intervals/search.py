@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from planaris import treewidth
-from planaris.bounds.best_interval import BestInterval
-from planaris.bounds.decomposition.results import shared_marginals, solve_easy
+from planaris.bounds.best_interval import BestInterval, crude_upper, solve_easy
 from planaris.bounds.decomposition.trees import MAX_GROWN, tree_decomposition
 from planaris.bounds.entropy.bounds import shares_of
 from planaris.bounds.intervals.nearly_planar import enclose_by_rest, planar_rest
@@ -133,7 +132,7 @@ def _ising(model: IsingModel, clock: BestInterval, rng: np.random.Generator) -> 
             return treewidth.log_partition(model, plan=plan, time_limit=clock.share(0.6))
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)
-    clock.offer("sizes", upper=bare.crude_upper())
+    clock.offer("sizes", upper=crude_upper(model))
     kept, left = planar_rest(bare, budget=clock.share(0.2))
     nearly_planar = len(left) <= FEW_EDGES * len(kept)
     if nearly_planar and (found := enclose_by_rest(model, bare, kept, left, clock)) is not None:
@@ -165,8 +164,7 @@ def _ising(model: IsingModel, clock: BestInterval, rng: np.random.Generator) -> 
 
 
 def _result(model: IsingModel, clock: BestInterval, search: _Search) -> LogPartition:
-    nodes, edges = shared_marginals(model, search.state)
-    guess = Pseudomarginals(nodes, edges)
+    guess = Pseudomarginals(*search.state.marginals())
     return clock.result("interval", model.num_spins, pseudomarginals=guess)
 
 
@@ -226,7 +224,7 @@ def _from_ground_state(model: IsingModel, clock: BestInterval, trees: Decomposit
     """
     from planaris.relax import mplp
 
-    nodes, _ = shared_marginals(model, trees)
+    nodes, _ = trees.marginals()
     spins = np.where(nodes >= 0.5, 1, -1).astype(np.int8)
     weight = -float(model.energy(spins))
     size = np.abs(model.couplings).sum() + np.abs(model.fields).sum() + abs(model.offset)
@@ -325,7 +323,7 @@ class _Search:
         self._minimise(min(starts, key=lambda start: start.upper), 0.25)
 
     def finish(self) -> None:
-        """Spend what is left on the decomposition reached."""
+        """Minimise the present decomposition until the time is over."""
         self._minimise(self.state, 1.0)
 
     def seconds_per_step(self) -> float:

@@ -109,7 +109,7 @@ class _StripSearch:
         return 3 * seconds <= self.budget.remaining() and memory <= self.budget.bytes() / 4
 
     def improve(self, held: Cover, given: Cover | None = None) -> None:
-        """Take turns, the end first whose gap has fallen more per second."""
+        """Improve the two ends alternately; the one that gains more per second goes first."""
         above = self.above = HolderSearch(held, self.above)
         if given is not None:
             self.below = ConditionalSearch(given, None if self.below is None else self.below.best)

@@ -10,11 +10,11 @@ import numpy as np
 
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
+from planaris.kernels.graph import colour_classes
 from planaris.models import MarkovRandomField
 from planaris.models.base import exact_sum
 from planaris.result import Bounds, LabelField, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
-from planaris.subgraphs.families import colour_classes
 from planaris.typing import FloatArray, LongArray
 
 
@@ -107,7 +107,7 @@ class _Product:
         u, v = view.edges.T
         self.table[self.real[u][:, :, None] & self.real[v][:, None, :]] = view.edge_logs
         budget.check()
-        self.colours = colour_classes(self.n, view.edges, budget)
+        self.colours = colour_classes(self.n, view.edges)
         self.size = float(np.abs(self.table).max((1, 2), initial=0.0).sum())
         self.size += float(np.abs(self.node).max(1, initial=0.0).sum()) + self.n
 

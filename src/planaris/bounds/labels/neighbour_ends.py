@@ -1,4 +1,4 @@
-"""Ends of marginals of Markov random fields: what neighbours can do at most.
+"""Intervals for marginals of Markov random fields, from extreme states of the neighbours.
 
 Given all other variables, P(x_v = a) is 1 / (1 + Σ_b exp Σ_f (log f(b, ·) - log f(a, ·))). Every
 difference lies between its least and its largest over the labels of the neighbours, whatever they

@@ -65,7 +65,7 @@ def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
 
 
 def _refuse(rows: FloatArray, total: FloatArray, first: int, *, several: bool) -> NoReturn:
-    """Say which coupling is not finite, or which row has energies that overflow."""
+    """Raise an error that names the coupling that is not finite, or the row that overflows."""
     for row, edge in np.argwhere(~np.isfinite(rows))[:1].tolist():
         where = f"edge {edge} of row {first + row}" if several else f"edge {edge}"
         msg = f"`couplings` must be finite, got {rows[row, edge]} at {where}"

@@ -1,4 +1,4 @@
-"""log Z with an interval that is a theorem about the computation, on planes and other surfaces.
+"""log Z with rigorous enclosures, on the plane and on surfaces of low genus.
 
 See docs/theory/rigour.md. The ground state, the scaling and the order only decide how narrow the
 interval is: it holds for any.

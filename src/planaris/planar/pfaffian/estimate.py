@@ -1,4 +1,4 @@
-"""How far rounding may have taken a Pfaffian, and sums of signed ones."""
+"""Estimates of the rounding error of Pfaffians, and of their signed sums."""
 
 from __future__ import annotations
 

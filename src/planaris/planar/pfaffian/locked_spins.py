@@ -1,4 +1,4 @@
-"""Neighbouring spins that are as in the ground state but for a chance below rounding, as one."""
+"""Contraction of spins whose relative sign is fixed up to a probability below rounding."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class LabelTwoStep(LabelEstimator):
 
 @dataclass(frozen=True, eq=False)
 class LabelMAP(LabelEstimator):
-    """Take the most probable labelling as a whole, exactly where a method can.
+    """MAP estimator: the most probable labelling as a whole, exact where a method is.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class LabelMAP(LabelEstimator):
 
 @dataclass(frozen=True, eq=False)
 class LabelMarginal(LabelEstimator):
-    """Give every node its most probable label: the optimal estimator.
+    """Marginal estimator: every node gets its most probable label, which is optimal.
 
     Parameters
     ----------

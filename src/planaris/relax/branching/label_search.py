@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,11 @@ class LabelSearcher:
         if search.lower == math.inf:
             raise InfeasibleError(NO_STATE)
         proof: Any = self._proof() if self.budget.prove else None
-        lower = self._lower_end(state)
-        if self.tightened is not None and self.tightened.lower > lower:
-            lower, proof = self.tightened.lower, self.tightened.certificate
+        lower: float | Callable[[float], float] = self._lower_end
+        if self.tightened is not None:
+            reached = self._lower_end(float(self.model.energy(state)))
+            if self.tightened.lower > reached:
+                lower, proof = self.tightened.lower, self.tightened.certificate
         return GroundState.of(
             self.model,
             state,
@@ -126,10 +129,9 @@ class LabelSearcher:
             },
         )
 
-    def _lower_end(self, state: LongArray) -> float:
+    def _lower_end(self, energy: float) -> float:
         """Return the lower end; where energies are coarser than a gap that counts, it is open."""
         lower = sum_below(*self.constants, self.search.lower)
-        energy = float(self.model.energy(state))
         if math.isfinite(energy) and math.ulp(energy) > self.model.energy_tolerance:
             return min(lower, math.nextafter(energy, -math.inf))
         return lower

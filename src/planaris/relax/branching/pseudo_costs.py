@@ -1,4 +1,4 @@
-"""What branching on an edge has been worth so far."""
+"""Pseudo-costs: how much branching on an edge has raised the bound so far."""
 
 from __future__ import annotations
 

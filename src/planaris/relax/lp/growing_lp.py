@@ -1,4 +1,4 @@
-"""Linear programs that grow: rows come and go, the basis stays, bounds are safe."""
+"""Linear programs with row generation: warm-started, with bounds safe from rounding."""
 
 from __future__ import annotations
 

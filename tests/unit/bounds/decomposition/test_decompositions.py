@@ -15,7 +15,7 @@ from planaris.bounds.mean_field_clusters import PlanarCore, planar_clusters
 from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.generate import square_lattice
-from planaris.kernels.graph import is_planar
+from planaris.kernels.graph import colour_classes, is_planar
 from planaris.kernels.relaxations import Forest
 from planaris.models.convert import fields2bias
 from planaris.reference import enumerate_states
@@ -24,7 +24,6 @@ from planaris.subgraphs.bias_model import as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition
 from planaris.subgraphs.families import (
     cluster_family,
-    colour_classes,
     lattice_family,
     lattice_shape,
     planar_family,
