@@ -481,6 +481,7 @@ void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, in
   const int rank = skeleton_.rank;
   if (rank == 0) throw ZeroFunction();
   largest_residual_ = std::max(largest_residual_, skeleton_.residual);
+  component_error_ = std::max(component_error_, skeleton_.component_error);
   auto a = std::make_shared<Tensor>();
   auto b = std::make_shared<Tensor>();
   a->left = left;

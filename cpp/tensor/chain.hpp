@@ -93,6 +93,7 @@ class ChainOf {
   }
   int largest_bond() const { return largest_bond_; }
   double largest_residual() const { return largest_residual_; }
+  double component_error() const { return component_error_; }
 
   // A new variable with these log weights, between the sites place - 1 and place.
   void insert(int place, std::span<const double> logs);
@@ -138,7 +139,7 @@ class ChainOf {
   int fresh_ = -1;           // site that the last operation, a transfer, has set
   int untouched_left_ = 0, untouched_right_ = 0;
   int largest_bond_ = 1;
-  double largest_residual_ = 0;
+  double largest_residual_ = 0, component_error_ = 0;
   History* history_ = nullptr;
   std::vector<T> block_, work_;
   std::vector<double> rows_, columns_;

@@ -157,6 +157,7 @@ Contraction summary(const ChainOf<T>& f, const ChainOf<T>& g) {
   out.log_partition = log_overlap(f, g);
   out.largest_bond = std::max(f.largest_bond(), g.largest_bond());
   out.largest_residual = std::max(f.largest_residual(), g.largest_residual());
+  out.component_error = std::max(f.component_error(), g.component_error());
   return out;
 }
 

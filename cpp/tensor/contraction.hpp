@@ -22,6 +22,7 @@ struct Contraction {
   double log_partition = 0;  // -inf: every state has weight zero; NaN: accuracy was lost
   int32_t largest_bond = 1;
   double largest_residual = 0;
+  double component_error = 0;  // largest relative error of the weight of a configuration in a cut
 };
 
 struct NetworkMarginals {

@@ -168,6 +168,24 @@ void right_factor(const Quad* e, int stride, int n, int rank, const int32_t* col
   right_factor_any(e, stride, n, rank, column_of, out, row);
 }
 
+// The largest ratio of an entry that is left after `rank` pivots to the one it was. Zeros (forbidden
+// configurations) do not count.
+template <class T>
+PLANARIS_INLINE double component_error_any(const T* m, const T* e, int rows, int columns,
+                                           int stride, const int32_t* row_of,
+                                           const int32_t* column_of, int rank) {
+  double most = 0;
+  for (int i = rank; i < rows; ++i) {
+    const T* was = m + static_cast<size_t>(row_of[i]) * columns;
+    const T* is = e + static_cast<size_t>(i) * stride;
+    for (int j = rank; j < columns; ++j) {
+      const double left = size_of(is[j]), whole = size_of(was[column_of[j]]);
+      if (left > most * whole && whole > 0) most = left / whole;
+    }
+  }
+  return most;
+}
+
 template <class T>
 void skeleton_any(const T* m, int num_rows, int num_columns, const Cut& cut, Side side,
                   SkeletonOf<T>& out, std::vector<T>& work) {
@@ -186,6 +204,8 @@ void skeleton_any(const T* m, int num_rows, int num_columns, const Cut& cut, Sid
   out.columns.resize(num_columns);
   out.rank = eliminate(e, num_rows, num_columns, cut, out.rows.data(), out.columns.data(),
                        tops.data(), &out.residual);
+  out.component_error = component_error_any(m, e, num_rows, num_columns, stride, out.rows.data(),
+                                            out.columns.data(), out.rank);
   if (side == Side::kLeft) {
     out.left.resize(static_cast<size_t>(num_rows) * out.rank);
     left_factor(e, num_rows, stride, out.rank, out.rows.data(), out.left.data());

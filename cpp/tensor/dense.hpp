@@ -53,6 +53,7 @@ template <class T>
 struct SkeletonOf {
   int rank = 0;
   double residual = 0;            // largest entry of what is left, relative to the largest of M
+  double component_error = 0;     // largest entry of what is left, relative to that entry of M
   std::vector<int32_t> rows, columns;
   std::vector<T> left;            // M[:, columns] · M[rows, columns]⁻¹  (num_rows × rank)
   std::vector<T> right;           // M[rows, columns]⁻¹ · M[rows, :]     (rank × num_columns)

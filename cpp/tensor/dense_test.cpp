@@ -133,7 +133,7 @@ TEST_CASE("pivots that are found by blocks leave as little as complete pivoting"
           CHECK((found.residual <= tolerance || found.rank == std::min({max_rank, rows, columns})));
           CHECK(found.residual <= 10 * complete.residual + tolerance);
           // The residual is what the skeleton leaves, and the interpolation does not blow up.
-          double left = 0, largest = 0;
+          double left = 0, largest = 0, component = 0;
           for (int i = 0; i < rows; ++i) {
             for (int j = 0; j < columns; ++j) {
               double sum = m[i * columns + j];
@@ -141,8 +141,10 @@ TEST_CASE("pivots that are found by blocks leave as little as complete pivoting"
                 sum -= found.left[i * found.rank + k] * m[found.rows[k] * columns + j];
               }
               left = std::max(left, std::abs(sum));
+              component = std::max(component, std::abs(sum / m[i * columns + j]));
             }
           }
+          CHECK(component == doctest::Approx(found.component_error).epsilon(1e-3).scale(1e-6));
           for (const double x : found.left) largest = std::max(largest, std::abs(x));
           CHECK(left / first == doctest::Approx(found.residual).epsilon(1e-3).scale(1e-10));
           CHECK(largest < 50);

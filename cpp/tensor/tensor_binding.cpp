@@ -68,7 +68,8 @@ void bind_tensor(nb::module_& m) {
   nb::class_<Contraction>(m, "Contraction")
       .def_ro("log_partition", &Contraction::log_partition)
       .def_ro("largest_bond", &Contraction::largest_bond)
-      .def_ro("largest_residual", &Contraction::largest_residual);
+      .def_ro("largest_residual", &Contraction::largest_residual)
+      .def_ro("component_error", &Contraction::component_error);
 
   m.def(
       "sweep_program",

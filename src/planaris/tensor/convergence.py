@@ -30,6 +30,9 @@ PAIR_PIVOT = 1e-29
 QUAD_PIVOT = 1e-59
 """Smallest pivot of contractions in quads (sums of four doubles), for pivots below 1e-33."""
 
+COMPONENT_ERROR = 0.01
+"""Contractions in which no weight of a configuration was off by more are believed if they agree."""
+
 LOCAL = 0.3
 """Probabilities are off by about so many times the last change of log Z, divided by the square root
 of the number of variables: .05 to 2 times on lattices of 16² to 256² with 2 to 4 labels."""
@@ -134,6 +137,22 @@ def is_stuck(values: list[Value]) -> bool:
     """Return whether the last two contractions had the same bond, too small for either."""
     last = [(value.accuracy.max_rank, value.found.largest_bond) for value in values[-2:]]
     return len(last) == 2 and last[0] == last[1] and last[1][0] == last[1][1]
+
+
+def keeps_components(values: list[Value], is_lattice: bool) -> bool:
+    """Return whether the last two contractions kept the weights of all configurations.
+
+    If not, both may have lost the same ones. Both directions of a lattice lose different ones:
+    there it is enough if one of them kept all.
+    """
+    errors = [value.found.component_error for value in values[-2:]]
+    return (min if is_lattice else max)(errors) <= COMPONENT_ERROR
+
+
+def kept_once(values: list[Value]) -> bool:
+    """Return whether both contractions kept all weights, or one of two in quads did."""
+    in_quads = values[-1].accuracy.tolerance < PAIR_PIVOT
+    return keeps_components(values, is_lattice=in_quads)
 
 
 def moved(values: list[Value]) -> float:

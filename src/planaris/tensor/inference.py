@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
+from planaris.errors import PrecisionError
 from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
 from planaris.result import LogPartition, Marginals, Stats
@@ -15,6 +16,9 @@ from planaris.tensor.network import Model
 from planaris.tensor.run import MARGINAL_TOLERANCE, MAX_BOND, Run
 from planaris.tensor.sweeps import Sweep
 from planaris.typing import Array, FloatArray, Rng
+
+MOST_OFF = 0.1
+"""Samples whose log probabilities are off by more are refused."""
 
 
 class Draws(NamedTuple):
@@ -220,7 +224,8 @@ def sample(
     Raises
     ------
     PrecisionError
-        With ``prove``, where couplings are too strong for a proof.
+        At temperatures so low that log probabilities are off by more than .1; with ``prove``,
+        where couplings are too strong for a proof.
 
     Examples
     --------
@@ -241,10 +246,16 @@ def sample(
     with budget.watch("tensor network") as watched:
         values = run.converge(watched)
         run.require_weight(values, "samples")
-        labels, logs = run.draw(num_samples, seed, values[-1].accuracy, watched)
+        labels, logs = run.draw(num_samples, seed, values, watched)
     states = (2 * labels - 1).astype(np.int8) if isinstance(model, IsingModel) else labels
     value = run.network.log_partition(values[-1].found.log_partition)
     error = float(np.abs(model.log_weight(states) - value - logs).max(initial=0.0))
+    if not error <= MOST_OFF:
+        msg = (
+            f"log probabilities of samples of the tensor network are off by {error:.2g}: the "
+            'temperature is too low; use `method="treewidth"`'
+        )
+        raise PrecisionError(msg)
     return Draws(states, logs, error, run.stats(values))
 
 

@@ -17,7 +17,14 @@ from planaris.kernels.tensor import Accuracy, Contraction, Program, ProvedGrid
 from planaris.models import IsingModel
 from planaris.result import LogPartition, Marginals, Proof, Stats
 from planaris.tensor import convergence
-from planaris.tensor.convergence import Value, change_of, is_stuck, moved
+from planaris.tensor.convergence import (
+    Value,
+    change_of,
+    is_stuck,
+    keeps_components,
+    kept_once,
+    moved,
+)
 from planaris.tensor.network import (
     Model,
     Network,
@@ -158,7 +165,8 @@ class Run:
         values = grow()
         for pivot in (convergence.PAIR_PIVOT, convergence.QUAD_PIVOT):
             off = max(change(values), change_of(values))
-            if off <= self.tolerance or not self._lacks_digits(values, off):
+            settled = off <= self.tolerance or not self._lacks_digits(values, off)
+            if settled and keeps_components(values, self.sweep.is_lattice):
                 break
             self.wide_pivot = pivot
             with contextlib.suppress(TimeoutError, TimeLimitError):
@@ -177,7 +185,7 @@ class Run:
             return False
         levels = LEAST_LEVELS if self.in_pairs else self.first_level + len(values)
         small = change <= self.tolerance and levels >= LEAST_LEVELS
-        return small or self.at_limit(values)
+        return (small and keeps_components(values, self.sweep.is_lattice)) or self.at_limit(values)
 
     def at_limit(self, values: list[Value]) -> bool:
         """Return whether no later contraction cuts bonds less than the last ones did."""
@@ -199,6 +207,12 @@ class Run:
                 f"contractions of the tensor network differ by {change:.2g}: the "
                 "temperature is too low for doubles, or `max_bond` too small; use "
                 '`method="treewidth"` or `method="interval"`'
+            )
+            raise PrecisionError(msg)
+        if not (self.sweep.is_lattice or kept_once(values)):
+            msg = (
+                "the tensor network lost weights of configurations that may matter: the "
+                'temperature is too low; use `method="treewidth"` or `method="interval"`'
             )
             raise PrecisionError(msg)
         return values
@@ -249,16 +263,20 @@ class Run:
         raise AssertionError
 
     def draw(
-        self, count: int, seed: int, accuracy: Accuracy, budget: Budget
+        self, count: int, seed: int, values: list[Value], budget: Budget
     ) -> tuple[Array, FloatArray]:
-        """Return labels of samples and their log probabilities."""
+        """Return labels of samples and their log probabilities.
+
+        They are drawn in the direction that lost less of the weights of configurations.
+        """
+        better = min(reversed(values[-2:]), key=lambda value: value.found.component_error)
         with budget.required("the samples were not drawn"):
             labels, logs, _ = tensor.draw(
                 self.network.arrays,
-                self.sweep.program,
+                better.program,
                 count,
                 seed,
-                accuracy,
+                values[-1].accuracy,
                 threads=budget.workers(),
                 history_bytes=HISTORY * budget.bytes(),
                 budget=budget,

@@ -25,7 +25,10 @@ SPECTRAL_SECONDS = 4e-5
 """Per variable, for the eigenvectors of a graph."""
 
 THIN = 16
-"""Lattices that are so many times longer than wide are swept along their longer side only."""
+"""A lattice that is so many times longer than wide has one direction only."""
+
+ALIKE = 0.8
+"""Two orders whose ranks correlate by more, or by less than minus this, are one direction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +42,27 @@ class Sweep:
     kind : str
         What the order came from: ``"grid"``, ``"torus"``, ``"rows"``, ``"drawing"``, ``"layers"``
         or ``"spectral"``.
+    order : numpy.ndarray
+        Variables in the order in which the line passes them.
     crossing : planaris.kernels.tensor.Program or None
-        Of a lattice, the steps in the other direction.
+        The steps in another direction: contractions that lose the same weights, at low
+        temperatures, would agree otherwise.
     """
 
     program: tensor.Program
     kind: str
+    order: IntArray
     crossing: tensor.Program | None = None
 
     @property
     def programs(self) -> tuple[tensor.Program, tensor.Program]:
         """The steps, and those in the other direction where there is one."""
         return self.program, self.program if self.crossing is None else self.crossing
+
+    @property
+    def is_lattice(self) -> bool:
+        """Whether both directions are those of a lattice that is not much longer than wide."""
+        return self.kind in ("grid", "torus") and self.longest <= THIN * self.width
 
     @property
     def width(self) -> int:
@@ -89,18 +101,32 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
     if lattice is not None:
         return lattice.sweep(network, budget)
     budget.check()
-    layers, ranks = _layers(n, edges, budget)
-    sweeps = [_by_strips(network, layers, ranks, "layers", budget)]
+    sweeps = _of_layers(network, budget)
     for width in near_rows(n, edges):
         rows, columns = np.divmod(np.arange(n), width)
-        sweeps.append(_by_strips(network, rows, columns.astype(np.float64), "rows", budget))
+        for strips, heights in ((rows, columns), (columns, rows)):
+            sweeps.append(_by_strips(network, strips, heights.astype(np.float64), "rows", budget))
     if isinstance(model, IsingModel) and model.positions is not None:
         drawing = model.positions.T.astype(np.float64)
         sweeps += _of_drawing(network, drawing, "drawing", budget)
     budget.check()
     if n <= MOST_SPECTRAL and SPECTRAL_SECONDS * n < budget.remaining():
         sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral", budget)
-    return min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
+    best = min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
+    return replace(best, crossing=_crossing(best, sweeps))
+
+
+def _crossing(best: Sweep, sweeps: list[Sweep]) -> tensor.Program | None:
+    """Return the cheapest sweep in another direction, or the one that is least alike."""
+    n = len(best.order)
+    ranks = np.empty((len(sweeps), n))
+    ranks[np.arange(len(sweeps))[:, None], [sweep.order for sweep in sweeps]] = np.arange(n)
+    ranks -= (n - 1) / 2
+    alike = np.abs(ranks @ ranks[sweeps.index(best)]) / max((ranks[0] ** 2).sum(), 1.0)
+    if alike.min() > ALIKE:
+        return sweeps[int(np.argmin(alike))].program if alike.min() < 1 - 1e-9 else None
+    others = [sweep for sweep, much in zip(sweeps, alike, strict=True) if much <= ALIKE]
+    return min(others, key=lambda sweep: sweep.cost * sweep.width).program
 
 
 @dataclass(frozen=True)
@@ -151,7 +177,7 @@ class Lattice:
         rows, columns = self.shape
         along = 0 if columns * (1 + self.wraps[0]) <= rows * (1 + self.wraps[1]) else 1
         found = self._along(along, network, budget)
-        if min(self.shape) < 2 or max(self.shape) > THIN * min(self.shape):
+        if min(self.shape) < 2:
             return found
         return replace(found, crossing=self._along(1 - along, network, budget).program)
 
@@ -233,7 +259,7 @@ def _by_strips(
     places = np.ascontiguousarray(heights, float)
     budget.check()
     program = tensor.sweep_program(network.arrays, order, places, budget)
-    return Sweep(program, kind)
+    return Sweep(program, kind, order)
 
 
 def _of_drawing(network: Network, drawing: FloatArray, kind: str, budget: Budget) -> list[Sweep]:
@@ -260,21 +286,40 @@ def _strips(x: FloatArray, edges: IntArray) -> LongArray:
     return strips
 
 
-def _layers(num_variables: int, edges: IntArray, budget: Budget) -> tuple[LongArray, FloatArray]:
+def _of_layers(network: Network, budget: Budget) -> list[Sweep]:
+    """Return sweeps by breadth-first layers: from one end of the graph, and from one side of it.
+
+    The side is the first variable of the middle layer of its component.
+    """
+    n, edges = network.num_variables, network.arrays.edges
+    ends = (edges[:, 0], edges[:, 1])
+    half = coo_array((np.ones(len(edges)), ends), shape=(n, n))
+    graph = (half + half.T).tocsr()
+    count, component = connected_components(graph, directed=False)
+    firsts = np.unique(component, return_index=True)[1] if count else np.zeros(0, dtype=np.int64)
+    starts = [int(breadth_first_order(graph, k, directed=False)[0][-1]) for k in firsts]
+    layers, ranks = _layers(graph, starts, budget)
+    found = [_by_strips(network, layers, ranks, "layers", budget)]
+    order = np.lexsort((ranks, layers, component))
+    bounds = np.searchsorted(component[order], np.arange(count + 1))
+    for k in range(count):
+        members = order[bounds[k] : bounds[k + 1]]
+        middle = layers[members[len(members) // 2]]
+        starts[k] = int(members[np.searchsorted(layers[members], middle)])
+    found.append(_by_strips(network, *_layers(graph, starts, budget), "layers", budget))
+    return found
+
+
+def _layers(graph: csr_array, starts: list[int], budget: Budget) -> tuple[LongArray, FloatArray]:
     """Return the breadth-first layer of every variable and its rank in it.
 
     Layers of one component come after those of the ones before. In a layer, variables are
     sorted by the mean rank of their neighbours in the layer before.
     """
-    ends = (edges[:, 0], edges[:, 1])
-    half = coo_array((np.ones(len(edges)), ends), shape=(num_variables, num_variables))
-    graph = (half + half.T).tocsr()
-    count, component = connected_components(graph, directed=False)
-    layers = np.zeros(num_variables, dtype=np.int64)
-    ranks = np.zeros(num_variables)
+    layers = np.zeros(graph.shape[0], dtype=np.int64)
+    ranks = np.zeros(graph.shape[0])
     first = 0
-    for start in np.unique(component, return_index=True)[1] if count else []:
-        far = breadth_first_order(graph, start, directed=False)[0][-1]
+    for far in starts:
         order, before = breadth_first_order(graph, far, directed=False)
         depth = layers
         depth[far] = first

@@ -36,16 +36,36 @@ def test_tori_and_cylinders_are_recognised_and_agree_with_elimination(shape, wra
     assert planned.kind == ("torus" if any(wraps) else "grid")
     exact = pl.log_partition(model, "treewidth").value
     for program in planned.programs:
-        sweep = Sweep(program, planned.kind)
+        sweep = Sweep(program, planned.kind, planned.order)
         assert tensor.log_partition(model, sweep=sweep).value == pytest.approx(exact, abs=1e-10)
 
 
-def test_thin_lattices_are_swept_in_one_direction():
-    for rows, columns, widths in ((4, 7, {4, 7}), (2, 32, {2, 32}), (2, 34, {2}), (1, 9, {1})):
+def test_lattices_are_swept_in_both_directions():
+    for rows, columns, widths in ((4, 7, {4, 7}), (2, 32, {2, 32}), (2, 34, {2, 34}), (1, 9, {1})):
         model = pl.IsingModel.from_image(np.zeros((rows, columns)), 1.0, 1.0)
         sweep = plan_sweep(model, to_network(model))
         assert {program.width for program in sweep.programs} == widths
         assert sweep.longest == max(widths)
+        assert sweep.is_lattice == (columns <= 16 * rows)
+
+
+def test_other_graphs_are_swept_in_two_directions():
+    """Two programs of one order would lose the same weights."""
+    rng = np.random.default_rng(3)
+    plane = pl.generate.random_triangulation(60, rng)
+    graphs = [
+        (5, [(u, v) for u in range(5) for v in range(u)]),
+        (40, [(k, k + d) for d in (1, 2, 3) for k in range(40 - d)]),
+        (6000, [(k, k + d) for d in (1, 70, 71) for k in range(6000 - d)]),
+        (60, plane.edges),
+        (12, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (5, 6), (6, 7), (7, 4)]),
+    ]
+    for n, edges in graphs:
+        model = pl.IsingModel(edges, np.ones(len(edges)), num_spins=n)
+        sweep = plan_sweep(model, to_network(model))
+        assert sweep.crossing is not None
+        assert sorted(sweep.order.tolist()) == list(range(n))
+        assert not sweep.is_lattice
 
 
 def test_graphs_that_are_no_lattices():
