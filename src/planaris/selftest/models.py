@@ -162,6 +162,47 @@ def _labels(rng: np.random.Generator, *, zeros: float = 0.0, largest: int = 2) -
     return MarkovRandomField(cards, factors)
 
 
+def _cancelling(rng: np.random.Generator) -> Case:
+    """Make factors of equal scopes that leave little of each other."""
+    plain = _labels(rng)
+    factors = [
+        (tuple(plain.scope(k).tolist()), np.exp(plain.log_table(k)))
+        for k in range(plain.num_factors)
+    ]
+    size = float(rng.choice([1.0, 30.0, 100.0]))
+    for scope, table in list(factors):
+        if len(scope) and rng.random() < 0.7:
+            strong = np.exp(size * rng.normal(size=table.shape))
+            factors += [(scope, strong), (scope, 1 / strong)]
+    order = rng.permutation(len(factors))
+    return Case(
+        "cancelling factors", MarkovRandomField(plain.cardinalities, [factors[k] for k in order])
+    )
+
+
+def _colouring(rng: np.random.Generator) -> Case:
+    """Make a random graph whose neighbours must differ: ties, zeros, and often nothing is left."""
+    n, labels = int(rng.integers(2, 8)), int(rng.integers(2, 5))
+    differ = 1.0 - np.eye(labels)
+    pairs = [(u, v) for u in range(n) for v in range(u) if rng.random() < 0.5]
+    fields = [((v,), np.exp(rng.normal(size=labels))) for v in range(n) if rng.random() < 0.3]
+    return Case(
+        "colouring",
+        MarkovRandomField(np.full(n, labels), [*((pair, differ) for pair in pairs), *fields]),
+    )
+
+
+def _tiny(rng: np.random.Generator) -> Case:
+    """Make couplings and fields so small that halves and products of them underflow."""
+    n, edges, _ = _planar(rng)
+    size = float(rng.choice([1e-305, 1e-303, 1e-300, 1e-290]))
+    couplings = size * rng.integers(-3, 4, len(edges))
+    fields = size * rng.integers(-3, 4, n) if rng.random() < 0.5 else None
+    if len(edges) and rng.random() < 0.3:
+        couplings[rng.integers(len(edges))] = rng.normal()
+    return Case("tiny couplings", IsingModel(edges, couplings, fields, num_spins=n))
+
+
 KINDS: dict[str, Callable[[np.random.Generator], Case]] = {
     "planar": _planar_model,
     "strip": _strip,
@@ -174,4 +215,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Case]] = {
     "labels": lambda rng: Case("labels", _labels(rng)),
     "large factors": lambda rng: Case("large factors", _labels(rng, largest=4)),
     "hard constraints": lambda rng: Case("hard constraints", _labels(rng, zeros=0.2, largest=3)),
+    "cancelling factors": _cancelling,
+    "colouring": _colouring,
+    "tiny couplings": _tiny,
 }

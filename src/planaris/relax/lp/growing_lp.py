@@ -220,7 +220,8 @@ class GrowingLP:
         products = self.values * np.repeat(y, lengths)
         count = len(self.cost)
         pulled = np.bincount(self.columns, products, count)
-        size = np.bincount(self.columns, np.abs(products), count) + np.abs(self.cost)
+        costs = np.where(np.isinf(self.cost), 0.0, np.abs(self.cost))  # forbidden: nothing rounds
+        size = np.bincount(self.columns, np.abs(products), count) + costs
         terms = np.bincount(self.columns, minlength=count) + 3
         return np.asarray(y), self.cost - pulled, np.asarray(terms * size * (1.01 * UNIT))
 
