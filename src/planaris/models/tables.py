@@ -294,15 +294,20 @@ def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
     """Return an array of sums of the values with the same place, each rounded once."""
     if not len(places):
         return np.zeros(length)
-    if np.bincount(places, minlength=length).max(initial=0) <= 1:
-        total = np.zeros(length)
+    total = np.zeros(length)
+    count = np.bincount(places, minlength=length)
+    if count.max(initial=0) <= 1:
         total[places] = values
         return total
+    once = count[places] == 1
+    total[places[once]] = values[once] + 0.0  # a sum is never minus zero
+    some, at = np.unique(places[~once], return_inverse=True)
 
-    def add(some: FloatArray) -> FloatArray:
-        return np.bincount(places, some, length).astype(np.float64, copy=False)
+    def add(part: FloatArray) -> FloatArray:
+        return np.bincount(at, part, len(some)).astype(np.float64, copy=False)
 
-    return exact_sums(values, add)
+    total[some] = exact_sums(values[~once], add)
+    return total
 
 
 def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
