@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
@@ -17,20 +19,16 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one.
 
     Of those with equally many spins in the largest table the one with the least work: diagonals of
-    a square fill it only in the middle.
+    a square fill it only in the middle. Once the time is over no more of them are tried.
     """
-    n = num_variables(model)
-    edges = form.arrays.edges
-    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
-    layouts += [_breadth_first(edges, int(root), n) for root in layouts[1][:1]]
-    positions = model.positions if isinstance(model, IsingModel) else None
-    if positions is not None:
-        x, y = positions.T
-        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
-            layouts.append(np.lexsort((second, first)).astype(np.int32))
+    n, edges = num_variables(model), form.arrays.edges
+    layouts: list[IntArray] = []
     widths: list[int] = []
-    for layout in layouts:
+    for layout in _layouts(model, edges, n, budget):
+        layouts.append(layout)
         widths.append(frontier.frontier_width(edges, layout, min([*widths, n])))
+        if budget.expired():
+            break
     best = min(widths)
     layouts = [layout for layout, width in zip(layouts, widths, strict=True) if width == best]
     if len(layouts) == 1 or best > frontier.MAX_BITS:
@@ -38,9 +36,23 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     return min(layouts, key=lambda layout: frontier.frontier_cost(edges, layout)[1])
 
 
+def _layouts(model: Model, edges: IntArray, n: int, budget: Budget) -> Iterator[IntArray]:
+    yield np.arange(n, dtype=np.int32)
+    greedy = frontier.greedy_layout(edges, n, budget=budget)
+    yield greedy
+    for root in greedy[:1].tolist():
+        yield _breadth_first(edges, root, n)
+    positions = model.positions if isinstance(model, IsingModel) else None
+    if positions is not None:
+        x, y = positions.T
+        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
+            yield np.lexsort((second, first)).astype(np.int32)
+
+
 def _breadth_first(edges: IntArray, root: int, n: int) -> IntArray:
     """Return spins in the order of their distance from a root; other components follow."""
     graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
     found = breadth_first_order(graph, root, directed=False, return_predecessors=False)
-    rest = np.setdiff1d(np.arange(n, dtype=np.int32), found)
-    return np.concatenate([found, rest]).astype(np.int32)
+    missed = np.ones(n, dtype=bool)
+    missed[found] = False
+    return np.concatenate([found, np.flatnonzero(missed)]).astype(np.int32)
