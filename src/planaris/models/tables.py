@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planaris.budget import check_structure
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
 from planaris.models.base import exact_sum, exact_sums, once_per_model
@@ -233,6 +234,8 @@ class PairwiseView:
 def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     """Merge the factors of a pairwise model into one table per variable and per edge.
 
+    Inside ``Budget.for_structure``, ``TimeoutError`` is raised once the time is over.
+
     Examples
     --------
     >>> from planaris import MarkovRandomField
@@ -261,12 +264,14 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     owner, rank, values = _entries(mrf, lone)
     places = node_offsets[mrf.scopes[first[lone]]][owner] + rank
     nodes = _added_up(places, values, int(node_offsets[-1]))
+    check_structure()
     swapped = ends[:, 0] > ends[:, 1]
     owner, rank, values = _entries(mrf, pair)
     row, column = np.divmod(rank, cards[ends[:, 1]][owner])
     turned = column * cards[ends[:, 0]][owner] + row
     place = np.where(swapped[owner], turned, rank)
     places = edge_offsets[edge_of_pair][owner] + place
+    check_structure()
     tables = _added_up(places, values, int(edge_offsets[-1]))
 
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)

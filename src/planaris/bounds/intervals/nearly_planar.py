@@ -86,7 +86,11 @@ def enclose_by_rest(
     weight = math.nextafter(math.fsum(np.abs(bare.couplings[left])), math.inf)
     if weight >= clock.upper - clock.lower or clock.budget.expired():
         return None
-    rest = plan((bare.num_spins, np.ascontiguousarray(bare.edges[kept])))
+    try:
+        with clock.budget.for_structure():
+            rest = plan((bare.num_spins, np.ascontiguousarray(bare.edges[kept])))
+    except TimeoutError:
+        return None
     couplings = bare.couplings[kept]
     started = clock.budget.seconds()
     found: LogPartition = rest.log_partition(couplings, time_limit=clock.share(0.3))
@@ -143,13 +147,14 @@ def _put_back(
     order = np.concatenate([kept, left])  # those to be taken out of the plane come last
     edges = np.ascontiguousarray(bare.edges[order])
     try:
-        embedding = embedding_with_handles(
-            edges, num_vertices=bare.num_spins, max_handles=len(left)
-        )
+        with clock.budget.for_structure():
+            embedding = embedding_with_handles(
+                edges, num_vertices=bare.num_spins, max_handles=len(left)
+            )
         found: LogPartition = plan(embedding).log_partition(
             bare.couplings[order], time_limit=clock.share(0.5)
         )
-    except MethodError:
+    except (MethodError, TimeoutError):
         return None
     slack = 2 * EPSILON * (abs(found.value) + abs(bare.constant))
     lower, upper = found.lower + bare.constant - slack, found.upper + bare.constant + slack

@@ -79,6 +79,8 @@ def tighten_by_strips(
     cover_below = conditional_cover if places.extra.any() else strip_cover
     for shape in strip_shapes(places, width):
         covers = [strip_cover(model, places, shape)]
+        if budget.expired():
+            break
         if places.sides[2] == 1:  # rods are better from below in three dimensions
             covers.append(cover_below(model, places, shape))
         if not search.fits(covers):

@@ -50,7 +50,8 @@ class LabelMixture:
     """
 
     def __init__(self, mrf: MarkovRandomField, *, budget: Budget = UNLIMITED) -> None:
-        self.view: PairwiseView = mrf.pairwise_view()
+        with budget.for_structure():
+            self.view: PairwiseView = mrf.pairwise_view()
         budget.check()
         view = self.view
         self.n, self.edges = mrf.num_variables, np.ascontiguousarray(view.edges, dtype=np.int32)
@@ -262,10 +263,11 @@ def label_trw(
     """Bound log Z of a pairwise model from above; see :func:`planaris.bounds.trw`."""
     started = time.monotonic()
     budget = Budget.of(time_limit)
-    if not mrf.num_variables or mrf.pairwise_view().constant == -math.inf:
-        value = mrf.pairwise_view().constant
-        return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
     try:
+        with budget.for_structure():
+            value = mrf.pairwise_view().constant
+        if not mrf.num_variables or value == -math.inf:
+            return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
         mixture, status = LabelMixture(mrf, budget=budget), "max_iterations"
         budget.reserve(mixture.seconds_to_prove()).check()
     except TimeoutError:
