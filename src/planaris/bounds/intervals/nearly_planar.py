@@ -177,10 +177,10 @@ def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArr
     alone = np.zeros(len(members), dtype=bool)
     alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]])
     weight = np.where(field, -np.abs(bare.couplings[members]), 0.0)
-    order = members[np.lexsort([np.arange(len(members)), weight, alone, field])]
+    order = members[np.lexsort([weight, alone, field])]
     tests = MAX_TESTED // max(bare.num_edges, 1) + 1
     chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
-    return np.flatnonzero(chosen), np.setdiff1d(members, np.flatnonzero(chosen))
+    return np.flatnonzero(chosen), members[np.asarray(chosen)[members] == 0]
 
 
 def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:

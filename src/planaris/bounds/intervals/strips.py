@@ -102,11 +102,15 @@ class _StripSearch:
 
     def fits(self, covers: list[Cover]) -> bool:
         """Return whether a few evaluations fit the time and the memory left."""
-        try:
-            entries = sum(cover.sweep.entries for cover in covers)
-            kept = max(cover.sweep.kept_bytes for cover in covers)
-        except ValueError:  # a table would be too large
-            return False
+        entries, kept = 0.0, 0.0
+        for cover in covers:
+            if self.budget.expired():
+                return False
+            try:
+                entries += cover.sweep.entries
+                kept = max(kept, cover.sweep.kept_bytes)
+            except ValueError:  # a table would be too large
+                return False
         seconds, memory = self.entry_seconds * entries, kept * self.budget.workers()
         return 3 * seconds <= self.budget.remaining() and memory <= self.budget.bytes() / 4
 

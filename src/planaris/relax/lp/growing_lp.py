@@ -209,7 +209,7 @@ class GrowingLP:
             highs.run()
             self.iterations += max(int(highs.getInfo().simplex_iteration_count), 0)
             status = highs.getModelStatus()
-            if status != self._out_of_time or budget.expired():
+            if budget.expired() or status != self._out_of_time:
                 return status
             slice_seconds *= growth
 
