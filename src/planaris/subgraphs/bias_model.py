@@ -58,7 +58,7 @@ class BiasModel:
     def away_from_apex(self, members: LongArray) -> IntArray:
         """Return the other ends of edges that touch the apex."""
         first, second = self.edges[members].T
-        return np.where(first == self.apex, second, first)
+        return np.asarray(np.where(first == self.apex, second, first))
 
     def crude_upper(self) -> float:
         """Return what no state's weight can exceed, times the number of states."""

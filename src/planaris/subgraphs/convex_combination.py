@@ -100,7 +100,8 @@ class Decomposition:
 
     def _by_edge(self, members: FloatArray) -> FloatArray:
         """Return sums over the members of all subgraphs, by edge."""
-        return np.bincount(self.pieces.edge, members, self.bare.num_edges)
+        sums = np.bincount(self.pieces.edge, members, self.bare.num_edges)
+        return sums.astype(np.float64, copy=False)
 
     def value(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the bound (less the model's constant) and its gradient by (y, logits)."""

@@ -82,7 +82,8 @@ class Pieces:
         self.edge = np.concatenate([np.zeros(0, dtype=np.int64), *self.subgraphs])
         self.piece = np.repeat(np.arange(len(sizes)), sizes)
         rest = ~bare.at_apex
-        cones, others = [], []
+        cones: list[int] = []
+        others: list[int] = []
         for r, members in enumerate(self.subgraphs):
             budget.check()
             (cones if _is_forest(bare, members[rest[members]]) else others).append(r)

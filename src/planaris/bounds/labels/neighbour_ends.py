@@ -116,7 +116,8 @@ class _Group:
         """Return the tables, the factors as their first axis."""
         size = int(np.prod(self.shape, dtype=np.int64))
         first = mrf.table_offsets[self.factors]
-        return mrf.log_values[first[:, None] + np.arange(size)].reshape(-1, *self.shape)
+        flat: FloatArray = mrf.log_values[first[:, None] + np.arange(size)]
+        return flat.reshape(-1, *self.shape)
 
     def table_ends(
         self, start: LongArray, low: FloatArray, high: FloatArray
