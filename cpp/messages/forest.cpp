@@ -2,24 +2,29 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "messages/log_2cosh.hpp"
 
 namespace planaris {
 
-Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges)
+Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
     : num_edges_(static_cast<int32_t>(edges.size() / 2)),
       parent_(num_vertices, -1),
       parent_edge_(num_vertices, -1) {
   std::vector<int32_t> begin(num_vertices + 1, 0);
   for (const int32_t v : edges) {
+    control.spend(1);
     if (v < 0 || v >= num_vertices) throw std::invalid_argument("edge names no vertex");
     ++begin[v + 1];
   }
   for (int32_t v = 0; v < num_vertices; ++v) begin[v + 1] += begin[v];
   std::vector<int32_t> around(edges.size());
   std::vector<int32_t> fill(begin.begin(), begin.end() - 1);
-  for (size_t k = 0; k < edges.size(); ++k) around[fill[edges[k]]++] = static_cast<int32_t>(k);
+  for (size_t k = 0; k < edges.size(); ++k) {
+    control.spend(1);
+    around[fill[edges[k]]++] = static_cast<int32_t>(k);
+  }
   std::vector<uint8_t> seen(num_vertices, 0);
   order_.reserve(num_vertices);
   for (int32_t root = 0; root < num_vertices; ++root) {
@@ -28,6 +33,7 @@ Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges)
     order_.push_back(root);
     for (size_t head = order_.size() - 1; head < order_.size(); ++head) {
       const int32_t v = order_[head];
+      control.spend(8);
       for (int32_t i = begin[v]; i < begin[v + 1]; ++i) {
         const int32_t edge = around[i] / 2;
         if (edge == parent_edge_[v]) continue;
@@ -42,21 +48,18 @@ Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges)
   }
 }
 
-ForestMoments Forest::evaluate(std::span<const double> couplings,
-                               std::span<const double> fields) const {
+// Summing a leaf with field h out over coupling J leaves √(2cosh(J+h) 2cosh(J-h)) exp(u s)
+// with u = ½ log(cosh(J+h) / cosh(J-h)).
+Forest::Upwards Forest::sum_upwards(std::span<const double> couplings,
+                                    std::span<const double> fields, Control& control) const {
   const size_t n = order_.size();
   if (couplings.size() != static_cast<size_t>(num_edges_) || fields.size() != n) {
     throw std::invalid_argument("one coupling per edge and one field per vertex");
   }
-  ForestMoments out;
-  out.logs.resize(n);
-  out.spins.resize(n);
-  out.pairs.resize(num_edges_);
-  // Summing a leaf with field h out over coupling J leaves √(2cosh(J+h) 2cosh(J-h)) exp(u s)
-  // with u = ½ log(cosh(J+h) / cosh(J-h)).
-  std::vector<double> field(fields.begin(), fields.end());  // with the messages of children
-  std::vector<double> message(n, 0.0);                      // to the parent
+  Upwards out{std::vector<double>(n), {fields.begin(), fields.end()}, std::vector<double>(n, 0.0)};
+  std::vector<double>& field = out.field;
   for (size_t k = n; k-- > 0;) {
+    control.spend(16);
     const int32_t v = order_[k];
     if (parent_[v] < 0) {
       out.logs[v] = log_2cosh(field[v]);
@@ -66,11 +69,27 @@ ForestMoments Forest::evaluate(std::span<const double> couplings,
     const double plus = log_2cosh(J + field[v]);
     const double minus = log_2cosh(J - field[v]);
     out.logs[v] = 0.5 * plus + 0.5 * minus;
-    message[v] = 0.5 * (plus - minus);
-    field[parent_[v]] += message[v];
+    out.message[v] = 0.5 * (plus - minus);
+    field[parent_[v]] += out.message[v];
   }
+  return out;
+}
+
+std::vector<double> Forest::log_values(std::span<const double> couplings,
+                                       std::span<const double> fields, Control& control) const {
+  return std::move(sum_upwards(couplings, fields, control).logs);
+}
+
+ForestMoments Forest::evaluate(std::span<const double> couplings, std::span<const double> fields,
+                               Control& control) const {
+  auto [logs, field, message] = sum_upwards(couplings, fields, control);
+  ForestMoments out;
+  out.logs = std::move(logs);
+  out.spins.resize(order_.size());
+  out.pairs.resize(num_edges_);
   // Downwards, field becomes the whole field; the pair sees both ends without each other.
   for (const int32_t v : order_) {
+    control.spend(32);
     const int32_t p = parent_[v];
     if (p >= 0) {
       const double J = couplings[parent_edge_[v]];

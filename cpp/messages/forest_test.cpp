@@ -22,24 +22,30 @@ TEST_CASE("a star with fields is enumerated") {
     spin += s[2] * std::exp(e);
     pair += s[0] * s[1] * std::exp(e);
   }
-  const ForestMoments found = Forest(4, edges).evaluate(J, h);
+  Control control;
+  const ForestMoments found = Forest(4, edges, control).evaluate(J, h, control);
   double total = 0;
   for (const double x : found.logs) total += x;
   CHECK(std::abs(total - std::log(z)) < 1e-13);
   CHECK(std::abs(found.spins[2] - spin / z) < 1e-13);
   CHECK(std::abs(found.pairs[0] - pair / z) < 1e-13);
+  CHECK(Forest(4, edges, control).log_values(J, h, control) == found.logs);
 }
 
 TEST_CASE("a long path does not overflow") {
   const int32_t n = 300000;
   std::vector<int32_t> edges;
   for (int32_t v = 1; v < n; ++v) edges.insert(edges.end(), {v - 1, v});
-  const ForestMoments found =
-      Forest(n, edges).evaluate(std::vector<double>(n - 1, 1000.0), std::vector<double>(n, 0.0));
+  const std::vector<double> J(n - 1, 1000.0), h(n, 0.0);
+  Control control;
+  const ForestMoments found = Forest(n, edges, control).evaluate(J, h, control);
   for (const double x : found.pairs) CHECK(x == 1.0);
+  Control late([](double) { return true; }, 0.0);
+  CHECK_THROWS_AS(Forest(n, edges, control).evaluate(J, h, late), DeadlinePassed);
 }
 
 TEST_CASE("a cycle is refused") {
   const std::vector<int32_t> edges{0, 1, 1, 2, 2, 0};
-  CHECK_THROWS_AS(Forest(3, edges), std::invalid_argument);
+  Control control;
+  CHECK_THROWS_AS(Forest(3, edges, control), std::invalid_argument);
 }

@@ -17,7 +17,7 @@ TEST_CASE("a tree is exact") {
   const SweepReport report =
       reweighted_sweeps(4, edges, J, rho, h, messages, 50, 1e-14, 0.0, control);
   CHECK(report.change <= 1e-14);
-  const ForestMoments truth = Forest(4, edges).evaluate(J, h);
+  const ForestMoments truth = Forest(4, edges, control).evaluate(J, h, control);
   // Half-edge 0 goes from 0 to 1, half-edge 2 from 2 to 0.
   CHECK(std::abs(std::tanh(h[1] + messages[0]) - truth.spins[1]) < 1e-13);
   CHECK(std::abs(std::tanh(h[0] + messages[1] + messages[2] + messages[5]) - truth.spins[0]) <

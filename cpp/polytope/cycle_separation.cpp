@@ -1,12 +1,13 @@
 #include "polytope/cycle_separation.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "base/splitmix64.hpp"
 #include "base/team.hpp"
@@ -272,17 +273,38 @@ uint64_t fingerprint(const Cycle& cycle) {
   return sum;
 }
 
+// Fingerprints that were met, in one piece of memory, which is gone at once.
+class Fingerprints {
+ public:
+  explicit Fingerprints(size_t most) : slots_(std::bit_ceil(2 * most + 1), 0) {}
+
+  // False if it was met before. At most `most` different ones.
+  bool insert(uint64_t print) {
+    print += print == 0;  // zero marks slots that are free
+    size_t k = print & (slots_.size() - 1);
+    for (; slots_[k] != 0; k = (k + 1) & (slots_.size() - 1)) {
+      if (slots_[k] == print) return false;
+    }
+    slots_[k] = print;
+    return true;
+  }
+
+ private:
+  std::vector<uint64_t> slots_;
+};
+
 CycleCuts select(std::vector<Cycle>& cycles, size_t num_edges, const SeparationOptions& options,
                  Control& control) {
   std::stable_sort(cycles.begin(), cycles.end(), [](const Cycle& a, const Cycle& b) {
     return a.length != b.length ? a.length < b.length : a.steps.size() < b.steps.size();
   });
   CycleCuts cuts;
-  std::unordered_set<uint64_t> seen;
+  Fingerprints seen(cycles.size());
   std::vector<int32_t> uses(num_edges, 0);
-  for (const Cycle& cycle : cycles) {
+  for (Cycle& kept : cycles) {
     control.spend(64);
-    if (!seen.insert(fingerprint(cycle)).second) continue;
+    const Cycle cycle = std::move(kept);  // gone after its turn: all at once would take a while
+    if (!seen.insert(fingerprint(cycle))) continue;
     ++cuts.num_found;
     if (static_cast<int32_t>(cuts.violation.size()) >= options.max_cuts) continue;
     const bool fresh = std::any_of(cycle.steps.begin(), cycle.steps.end(), [&](Step s) {

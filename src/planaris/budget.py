@@ -36,6 +36,7 @@ __all__ = [
     "TimeLimit",
     "available_bytes",
     "check_memory",
+    "check_structure",
     "control",
     "processors",
     "readable",
@@ -267,8 +268,9 @@ class Budget:
     def for_structure(self) -> Iterator[None]:
         """Let kernels that find the structure of a graph look at this budget's clock.
 
-        Embeddings, faces and blocks are asked for in many places and remembered; they take no
-        budget of their own. Inside, they raise ``TimeoutError`` once the deadline has passed.
+        Embeddings, faces, blocks and tables of pairs are asked for in many places and remembered;
+        they take no budget of their own. Inside, they raise ``TimeoutError`` once the deadline has
+        passed.
 
         >>> from planaris.embed import Embedding
         >>> with Budget(0.0).for_structure():
@@ -396,6 +398,19 @@ def structure_control() -> tuple[ProgressCallback | None, float]:
     (None, inf)
     """
     return control(_structure.get())
+
+
+def check_structure() -> None:
+    """Raise ``TimeoutError`` if the time for structure is over: see `Budget.for_structure`.
+
+    >>> with Budget(0.0).for_structure():
+    ...     check_structure()
+    Traceback (most recent call last):
+    TimeoutError
+    """
+    budget = _structure.get()
+    if budget is not None:
+        budget.check()
 
 
 class _Poll:

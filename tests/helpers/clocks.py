@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
-import time
-from collections import defaultdict
 
 
 class StepClock:
@@ -60,31 +57,3 @@ class InterruptingClock:
     def after(self) -> int:
         """Looks since the signal."""
         return self.looks - self.at
-
-
-class GapClock:
-    """The real clock, which notes the longest processor time between two looks, by place."""
-
-    stride = 256
-
-    def __init__(self) -> None:
-        self.last = time.process_time()
-        self.longest: dict[str, float] = defaultdict(float)
-
-    def __call__(self) -> float:
-        gap = time.process_time() - self.last
-        place = _place()
-        self.longest[place] = max(self.longest[place], gap)
-        self.last = time.process_time()
-        return time.monotonic()
-
-
-def _place() -> str:
-    """Return the innermost function of planaris outside of the budget."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name.startswith("planaris.") and name != "planaris.budget":
-            return f"{name}.{frame.f_code.co_name}"
-        frame = frame.f_back
-    return "elsewhere"

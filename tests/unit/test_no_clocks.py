@@ -31,7 +31,6 @@ WAITS = {"wait", "join", "communicate", "acquire", "result", "settimeout"}
 """Methods that take a number of seconds as their first argument."""
 
 REASONS = {
-    "helpers/clocks.py": "the longest work between two looks is noted, for people to read",
     "helpers/processes.py": "looks again for what a process writes; nothing is bounded",
     "helpers/toy_figure.py": "a trial waits until the test takes a file away",
     "browser/conftest.py": "timeout=0: a browser may take as long as it likes to start",

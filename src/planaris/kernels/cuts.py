@@ -68,6 +68,12 @@ class CutPacking:
     __repr__ = one_line
     _repr_html_ = fields_html
 
+    @classmethod
+    def empty(cls) -> CutPacking:
+        """Return the packing of no sets, which proves that no T-join weighs less than nothing."""
+        none = np.zeros(0, dtype=np.int32)
+        return cls(none, none, none, none, np.zeros(0, dtype=np.int64), 0)
+
     @property
     def num_sets(self) -> int:
         """Number of sets with a positive value."""

@@ -21,8 +21,9 @@ MessagePassing = _core.MessagePassing
 
 
 Forest = _core.Forest
-"""``Forest(num_vertices, edges).evaluate(couplings, fields)`` returns (logs by vertex, which add
-up to log Z tree by tree; E s_v; E s_u s_v)."""
+"""``Forest(num_vertices, edges, *control(budget))``; its ``evaluate(couplings, fields,
+*control(budget))`` returns (logs by vertex, which add up to log Z tree by tree; E s_v; E s_u s_v),
+its ``log_values(couplings, fields)`` the first alone."""
 
 LabelSearch = _core.LabelSearch
 """A search that can be stopped and gone on with; energies without the constant factors."""

@@ -11,7 +11,7 @@ import numpy as np
 from planaris import cuts, relax, treewidth
 from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect, out_of_time
-from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
+from planaris.bounds.labels.neighbour_ends import seconds_for_ends, with_neighbour_ends
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
@@ -53,6 +53,9 @@ LOOK_PER_ENTRY = 5e-7
 
 ENDS_SHARE = 0.4
 """Of the time that is then left, for ends of marginals."""
+
+LABEL_ENDS_SHARE = 0.05
+"""Of the time, for those of labels, beside what they are estimated to take."""
 
 FEW_HANDLES = 2
 """Surfaces of this genus or less are searched for all of the time."""
@@ -277,7 +280,7 @@ def _marginals(asked: Question) -> Marginals:
         except (TooLargeError, TimeLimitError):
             if not model.is_pairwise:
                 raise
-            return with_neighbour_ends(model, _estimate(asked, "trw"))
+            return _labels_with_ends(asked)
     try:
         return exact_marginals(asked)
     except (TooLargeError, TimeLimitError):
@@ -300,6 +303,20 @@ def _with_ends(found: Marginals, model: IsingModel, budget: Budget) -> Marginals
     """Return an estimate with ends that hold."""
     ends = marginal_ends(model, time_limit=budget)
     return replace(ends.around(found), seconds=budget.seconds())
+
+
+def _labels_with_ends(asked: Question) -> Marginals:
+    """Return an estimate with ends that hold, where there is time for them."""
+    model, budget = asked.model, asked.budget
+    seconds = seconds_for_ends(model)
+    if seconds > ENDS_SHARE * budget.remaining():
+        return _estimate(asked, "trw")
+    kept = budget.share(1.0 - LABEL_ENDS_SHARE).reserve(seconds)
+    found = _estimate(replace(asked, budget=kept), "trw")
+    try:
+        return with_neighbour_ends(model, found, budget)
+    except TimeoutError:
+        return found
 
 
 def _estimate(asked: Question, name: str) -> Marginals:

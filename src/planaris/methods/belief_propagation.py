@@ -8,6 +8,7 @@ frustrated cycles no such point exceeds log Z (Ruozzi 2012), so the estimate is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,9 @@ SETTLED = 1e-12
 
 ANSWER_SECONDS = 2e-7
 """Per edge, for the value and the marginals of messages: kept back from passing them."""
+
+BLOCK = 2**14
+"""Edges between two looks at the clock."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -58,29 +62,49 @@ def pass_messages(model: IsingModel, budget: Budget, max_rounds: int = MAX_ROUND
     """Run damped parallel belief propagation.
 
     The message of edge (u, v) to v is the field that u exerts there:
-    ``atanh(tanh(J) tanh(field of u without v))``.
+    ``atanh(tanh(J) tanh(field of u without v))``. A round that the deadline strikes in is dropped.
     """
     m, n = model.num_edges, model.num_spins
-    source = np.concatenate([model.edges[:, 0], model.edges[:, 1]])
     target = np.concatenate([model.edges[:, 1], model.edges[:, 0]])
-    coupling = np.concatenate([model.couplings, model.couplings])
     message, change, rounds = np.zeros(2 * m), math.inf if m else 0.0, 0
     damping = 0.0
     kept = budget.reserve(ANSWER_SECONDS * m)
-    while change > SETTLED and rounds < max_rounds and not kept.expired():
+    while change > SETTLED and rounds < max_rounds:
         total = model.fields + np.bincount(target, message, n)
-        back = np.concatenate([message[m:], message[:m]])
-        fresh = _field_across(coupling, total[source] - back)
+        fresh = np.empty(2 * m)
+        try:
+            for part in _blocks(m):
+                kept.check()
+                at_u, at_v = _cavities(model, message, total, part)
+                fresh[:m][part] = _field_across(model.couplings[part], at_u)
+                fresh[m:][part] = _field_across(model.couplings[part], at_v)
+        except TimeoutError:
+            break
         step = float(np.abs(fresh - message).max())
         if step >= change:  # it does not contract: damp
             damping = min(0.9, damping + 0.1)
         message = damping * message + (1.0 - damping) * fresh
         change, rounds = step, rounds + 1
     total = model.fields + np.bincount(target, message, n)
-    nodes = _logistic(2.0 * total)
-    cavity = total[source] - np.concatenate([message[m:], message[:m]])
-    both = _both_up(model, cavity[:m], cavity[m:], nodes)
+    nodes, both = _logistic(2.0 * total), np.empty(m)
+    for part in _blocks(m):
+        both[part] = _both_up(model, part, _cavities(model, message, total, part), nodes)
     return Beliefs(nodes, both, rounds, change)
+
+
+def _blocks(num_edges: int) -> Iterator[slice]:
+    """Yield parts of all edges whose numbers stay in the processor's cache."""
+    for begin in range(0, num_edges, BLOCK):
+        yield slice(begin, min(begin + BLOCK, num_edges))
+
+
+def _cavities(
+    model: IsingModel, message: FloatArray, total: FloatArray, part: slice
+) -> tuple[FloatArray, FloatArray]:
+    """Return the fields at both ends of some edges, each without the other end's message."""
+    there, back = message[: model.num_edges], message[model.num_edges :]
+    u, v = model.edges[part].T
+    return total[u] - back[part], total[v] - there[part]
 
 
 def _field_across(coupling: FloatArray, field: FloatArray) -> FloatArray:
@@ -93,13 +117,16 @@ def _logistic(x: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)))
 
 
-def _both_up(model: IsingModel, a: FloatArray, b: FloatArray, nodes: FloatArray) -> FloatArray:
-    """Return P(s_u = s_v = +1) from the fields at both ends, inside what the nodes allow."""
-    J = model.couplings
+def _both_up(
+    model: IsingModel, part: slice, fields: tuple[FloatArray, FloatArray], nodes: FloatArray
+) -> FloatArray:
+    """Return P(s_u = s_v = +1) of edges from the fields at both ends, as the nodes allow."""
+    J, (a, b) = model.couplings[part], fields
     logs = np.stack([J + a + b, -J + a - b, -J - a + b, J - a - b])
     weights = np.exp(logs - logs.max(axis=0))
-    both = weights[0] / weights.sum(axis=0) if len(J) else np.zeros(0)
-    p, q = nodes[model.edges[:, 0]], nodes[model.edges[:, 1]]
+    both = weights[0] / weights.sum(axis=0)
+    u, v = model.edges[part].T
+    p, q = nodes[u], nodes[v]
     return np.asarray(np.clip(both, np.maximum(p + q - 1.0, 0.0), np.minimum(p, q)))
 
 
@@ -108,15 +135,19 @@ def bethe_value(model: IsingModel, nodes: FloatArray, both: FloatArray) -> tuple
 
     It is the mean log weight, plus the entropies of edges, minus those of nodes counted twice.
     """
-    p, q = nodes[model.edges[:, 0]], nodes[model.edges[:, 1]]
-    tables = np.stack([both, p - both, q - both, 1.0 - p - q + both])
-    agree = tables[0] + tables[3]
+    weighted, entropies = np.empty(model.num_edges), np.empty(model.num_edges)
+    for part in _blocks(model.num_edges):
+        u, v = model.edges[part].T
+        p, q, up = nodes[u], nodes[v], both[part]
+        tables = np.stack([up, p - up, q - up, 1.0 - p - q + up])
+        weighted[part] = model.couplings[part] * (2.0 * (tables[0] + tables[3]) - 1.0)
+        entropies[part] = _entropy(tables)
     degree = np.bincount(model.edges.ravel(), minlength=model.num_spins)
     single = _entropy(np.stack([nodes, 1.0 - nodes]))
     terms = [
-        model.couplings * (2.0 * agree - 1.0),
+        weighted,
         model.fields * (2.0 * nodes - 1.0),
-        _entropy(tables),
+        entropies,
         (1.0 - degree) * single,
     ]
     size = math.fsum(float(np.abs(x).sum()) for x in terms)

@@ -42,8 +42,8 @@ def short_sweep(model: Model, budget: Budget = UNLIMITED) -> tensor.Sweep | None
     """Return a sweep of a short line across a pairwise model, or None."""
     if isinstance(model, MarkovRandomField) and not model.is_pairwise:
         return None
-    network = to_network(model)
     with budget.required("no line across the model was planned"):
+        network = to_network(model, budget)
         sweep = tensor.plan_sweep(model, network, budget)
     return sweep if sweep.width <= SHORT * network.num_variables**0.5 + 8 else None
 

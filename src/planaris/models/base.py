@@ -30,6 +30,9 @@ EPS = float(np.finfo(np.float64).eps)
 FEW_TERMS = 500
 """Numbers up to which a sum over a list is faster than sums over slices of an array."""
 
+BLOCK = 2**14
+"""Numbers that are sliced at once, so that they stay in the processor's cache."""
+
 BITS = 51
 """Partial sums of a slice stay below this many bits, so that none of them rounds."""
 
@@ -291,7 +294,12 @@ def exact_sum(values: FloatArray) -> float:
     """
     if len(values) <= FEW_TERMS or not np.all(np.isfinite(values)):
         return math.fsum(values.tolist())
-    return float(exact_sums(values, np.sum))
+    blocks = (values[k : k + BLOCK] for k in range(0, len(values), BLOCK))
+    sums = [float(part.sum()) for block in blocks for part in slices(block)]  # exact, each
+    try:
+        return math.fsum(sums)
+    except OverflowError:
+        return float(exact_sums(values, np.sum))
 
 
 # -- how narrow an interval must be to count as exact (docs/conventions.md) -----------------------

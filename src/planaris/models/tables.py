@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planaris.budget import check_structure
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
 from planaris.models.base import exact_sum, exact_sums, once_per_model
@@ -233,6 +234,8 @@ class PairwiseView:
 def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     """Merge the factors of a pairwise model into one table per variable and per edge.
 
+    Inside ``Budget.for_structure``, ``TimeoutError`` is raised once the time is over.
+
     Examples
     --------
     >>> from planaris import MarkovRandomField
@@ -261,12 +264,14 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     owner, rank, values = _entries(mrf, lone)
     places = node_offsets[mrf.scopes[first[lone]]][owner] + rank
     nodes = _added_up(places, values, int(node_offsets[-1]))
+    check_structure()
     swapped = ends[:, 0] > ends[:, 1]
     owner, rank, values = _entries(mrf, pair)
     row, column = np.divmod(rank, cards[ends[:, 1]][owner])
     turned = column * cards[ends[:, 0]][owner] + row
     place = np.where(swapped[owner], turned, rank)
     places = edge_offsets[edge_of_pair][owner] + place
+    check_structure()
     tables = _added_up(places, values, int(edge_offsets[-1]))
 
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)
@@ -294,15 +299,20 @@ def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
     """Return an array of sums of the values with the same place, each rounded once."""
     if not len(places):
         return np.zeros(length)
-    if np.bincount(places, minlength=length).max(initial=0) <= 1:
-        total = np.zeros(length)
+    total = np.zeros(length)
+    count = np.bincount(places, minlength=length)
+    if count.max(initial=0) <= 1:
         total[places] = values
         return total
+    once = count[places] == 1
+    total[places[once]] = values[once] + 0.0  # a sum is never minus zero
+    some, at = np.unique(places[~once], return_inverse=True)
 
-    def add(some: FloatArray) -> FloatArray:
-        return np.bincount(places, some, length).astype(np.float64, copy=False)
+    def add(part: FloatArray) -> FloatArray:
+        return np.bincount(at, part, len(some)).astype(np.float64, copy=False)
 
-    return exact_sums(values, add)
+    total[some] = exact_sums(values[~once], add)
+    return total
 
 
 def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, LongArray, FloatArray]:

@@ -162,8 +162,7 @@ def _late(model: IsingModel, embedding: Embedding, budget: Budget) -> GroundStat
 def _no_tjoin() -> TJoin:
     """Return what is known of a T-join before any search: it weighs no less than nothing."""
     none = np.zeros(0, dtype=np.int32)
-    packing = CutPacking(none, none, none, none, np.zeros(0, dtype=np.int64), 0)
-    return TJoin(none, math.inf, 0, 0, 0.0, exact=False, certificate=packing)
+    return TJoin(none, math.inf, 0, 0, 0.0, exact=False, certificate=CutPacking.empty())
 
 
 def _bounded(

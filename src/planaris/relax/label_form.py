@@ -77,6 +77,7 @@ class LabelForm:
             msg = "no state has positive weight: a factor without variables is zero"
             raise InfeasibleError(msg)
         count = len(cards)
+        budget.check()
         form = cls(
             model,
             cards,
@@ -337,11 +338,13 @@ def _pairwise_logs(
     error = UNIT * abs(constant) if math.isfinite(constant) and len(constants) > 2 else 0.0
     sums = [(v, round_once(some)) for v, some in enumerate(nodes) if len(some) > 1]
     pairs = [(pair, round_once(some)) for pair, some in tables.items() if len(some) > 1]
+    budget.check()
     for _, logs in (*sums, *pairs):
         error += UNIT * float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))
     singles = [some[0] if some else np.zeros(k) for some, k in zip(nodes, cards, strict=True)]
     for v, logs in sums:
         singles[v] = logs
+    budget.check()
     whole = {pair: some[0] for pair, some in tables.items()} | dict(pairs)
     return cards, singles, whole, constant, error
 

@@ -11,7 +11,7 @@ from planaris.embed import Embedding
 from planaris.models import IsingModel
 from planaris.models.base import once_per_model
 from planaris.models.convert import fields2bias
-from planaris.typing import BoolArray, FloatArray, IntArray
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 EPSILON = float(np.finfo(np.float64).eps)
 LOG2 = math.log(2.0)
@@ -54,7 +54,12 @@ class BiasModel:
     @property
     def at_apex(self) -> BoolArray:
         """Edges that touch the apex."""
-        return np.asarray((self.edges == self.apex).any(1))
+        return np.asarray((self.edges[:, 0] == self.apex) | (self.edges[:, 1] == self.apex))
+
+    def away_from_apex(self, members: LongArray) -> IntArray:
+        """Return the other ends of edges that touch the apex."""
+        first, second = self.edges[members].T
+        return np.asarray(np.where(first == self.apex, second, first))
 
 
 @once_per_model

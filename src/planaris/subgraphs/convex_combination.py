@@ -73,6 +73,7 @@ class Decomposition:
         self.y = np.zeros(len(self.pieces.edge))
         self.logits = np.zeros(len(subgraphs))
         self.upper = math.inf
+        self.known: Values | None = None
         self.moments: FloatArray = np.zeros(bare.num_edges)
         self.disagreement = math.inf
         self.steps = self.evaluations = 0
@@ -89,31 +90,18 @@ class Decomposition:
 
     def couplings(self, y: FloatArray, rho: FloatArray) -> FloatArray:
         """Return θ^r of all subgraphs, flat."""
-        edge, piece = self.pieces.edge, self.pieces.piece
-        count = self.bare.num_edges
-        share = np.bincount(edge, rho[piece], count)
-        mean = np.bincount(edge, rho[piece] * y, count)
-        shift = (self.bare.couplings - mean) / np.where(share > 0, share, 1.0)
-        return np.asarray(y + shift[edge])
+        weight = rho[self.pieces.piece]
+        return self._couplings(y, weight, self._by_edge(weight))
 
-    def _mean_moments(self, values: Values, rho: FloatArray) -> FloatArray:
-        edge, piece = self.pieces.edge, self.pieces.piece
-        count = self.bare.num_edges
-        share = np.bincount(edge, rho[piece], count)
-        total = np.bincount(edge, rho[piece] * values.moments, count)
-        return np.asarray(total / np.where(share > 0, share, 1.0))
+    def _couplings(self, y: FloatArray, weight: FloatArray, share: FloatArray) -> FloatArray:
+        """Return θ^r for the weight of every member's subgraph and its sums by edge."""
+        shift = (self.bare.couplings - self._by_edge(weight * y)) / np.where(share > 0, share, 1.0)
+        return np.asarray(y + shift[self.pieces.edge])
 
-    def _disagreement(self, values: Values, rho: FloatArray) -> float:
-        """Return the largest mean deviation of an edge's moment over its subgraphs, by weight."""
-        edge, piece = self.pieces.edge, self.pieces.piece
-        away = np.abs(values.moments - self.moments[edge])
-        count = self.bare.num_edges
-        share = np.bincount(edge, rho[piece], count)
-        return float(
-            (np.bincount(edge, rho[piece] * away, count) / np.maximum(share, 1e-300)).max(
-                initial=0.0
-            )
-        )
+    def _by_edge(self, members: FloatArray) -> FloatArray:
+        """Return sums over the members of all subgraphs, by edge."""
+        sums = np.bincount(self.pieces.edge, members, self.bare.num_edges)
+        return sums.astype(np.float64, copy=False)
 
     def marginals(self) -> tuple[FloatArray, FloatArray]:
         """Return P(s = +1) and P(s_u = s_v), averaged over the subgraphs that know them."""
@@ -127,30 +115,37 @@ class Decomposition:
         """Return the bound (less the model's constant) and its gradient by (y, logits)."""
         started = self.budget.seconds()
         # One more evaluation, and after it the proof, which takes about two.
+        budget = self.budget.quiet()
         if self.evaluations:
-            self.budget.reserve(3 * self.seconds).check()
+            budget.reserve(3 * self.seconds).check()
+            budget = budget.reserve(2 * self.seconds)
         y, logits = np.split(x, [len(self.y)])
         rho = self.rho(logits)
-        theta = self.couplings(y, rho)
-        values = self.pieces.evaluate(theta, budget=self.budget)
+        edge, piece = self.pieces.edge, self.pieces.piece
+        weight = rho[piece]
+        share = self._by_edge(weight)
+        theta = self._couplings(y, weight, share)
+        values = self.pieces.evaluate(theta, budget=budget)
+        budget.check()
         self.evaluations += 1
         self.seconds = self.budget.seconds() - started
-        edge, piece = self.pieces.edge, self.pieces.piece
-        mean = self._mean_moments(values, rho)
+        mean = self._by_edge(weight * values.moments) / np.where(share > 0, share, 1.0)
+        spread = mean[edge]
         bound = float(rho @ values.logs)
-        by_y = rho[piece] * (values.moments - mean[edge])
-        by_rho = values.logs - np.bincount(piece, mean[edge] * theta, len(rho))
+        by_y = weight * (values.moments - spread)
+        by_rho = values.logs - np.bincount(piece, spread * theta, len(rho))
         by_logits = rho * (by_rho - float(rho @ by_rho))
         # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
         # are compared with the rounding that a proof would have to add.
-        size = float(rho[piece] @ (np.abs(theta) + np.abs(y)))
+        size = float(weight @ (np.abs(theta) + np.abs(y)))
         safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
         if safe < self.upper:
             self.upper = safe
-            self.y, self.logits = y.copy(), logits.copy()
+            self.y, self.logits, self.known = y.copy(), logits.copy(), values
             self.moments = mean
-            self.disagreement = self._disagreement(values, rho)
-            self.entropies = by_rho
+            # The largest mean deviation of an edge's moment over its subgraphs, by weight.
+            away = self._by_edge(weight * np.abs(values.moments - spread))
+            self.disagreement = float((away / np.maximum(share, 1e-300)).max(initial=0.0))
         return bound, np.concatenate([by_y, by_logits])
 
     def evaluate_start(self) -> None:
@@ -163,11 +158,10 @@ class Decomposition:
         """Return a proved upper bound on log Z of the model, at the best point."""
         rho = self.rho()
         theta = self.couplings(self.y, rho)
-        uppers = self.pieces.certify(theta)
+        uppers = self.pieces.certify(theta, self.known)
         # What Σ ρ θ^r misses of θ by rounding can change log Z by no more than its size.
-        edge, piece = self.pieces.edge, self.pieces.piece
-        total = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
-        size = np.bincount(edge, rho[piece] * np.abs(theta), self.bare.num_edges)
+        weight = rho[self.pieces.piece]
+        total, size = self._by_edge(weight * theta), self._by_edge(weight * np.abs(theta))
         miss = float(np.abs(total - self.bare.couplings).sum())
         rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
         # The weights add up to one but for rounding: divided by their sum, each moves by that.
@@ -258,9 +252,8 @@ class Decomposition:
         """
         rho = self.rho()
         theta = self.couplings(self.y, rho)
-        edge, piece = self.pieces.edge, self.pieces.piece
-        share = np.bincount(edge, rho[piece], self.bare.num_edges)
-        total = np.bincount(edge, rho[piece] * theta, self.bare.num_edges)
+        own = rho[self.pieces.piece]
+        share, total = self._by_edge(own), self._by_edge(own * theta)
         held = share > LEAST_SHARE
         mean = np.where(held, total / np.where(held, share, 1.0), self.bare.couplings)
         larger = Decomposition(

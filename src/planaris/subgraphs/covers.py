@@ -226,11 +226,12 @@ def strip_cover(model: IsingModel, places: LatticePlaces, shape: StripShape) -> 
     order = np.lexsort((places.across, places.lane, shared, late))
     rank[order] = np.arange(model.num_spins)
     pieces = []
-    lanes = places.lane[model.edges]
+    lane = places.lane[order]
+    first, second = places.lane[model.edges[:, 0]], places.lane[model.edges[:, 1]]
+    low, high = np.minimum(first, second), np.maximum(first, second)
     for a, b in zip(lines[:-1].tolist(), lines[1:].tolist(), strict=True):
-        inside = order[(places.lane[order] >= a) & (places.lane[order] <= b)]
-        held = ((lanes >= a) & (lanes <= b)).all(1) & ~places.extra
-        pieces.append((inside, np.flatnonzero(held)))
+        held = (low >= a) & (high <= b) & ~places.extra
+        pieces.append((order[(lane >= a) & (lane <= b)], np.flatnonzero(held)))
     num_main = len(pieces)
     pieces += _components(model, np.flatnonzero(places.extra), rank)
     context = next_on_line(places, shared)

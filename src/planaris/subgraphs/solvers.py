@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from planaris.budget import UNLIMITED, Budget
+from planaris.budget import UNLIMITED, Budget, control
 from planaris.errors import MethodError, NotPlanarError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.graph import biconnected_components, connected_components
@@ -46,9 +46,14 @@ class Solver(Protocol):
     """Places of the pieces' edges in the flat arrays of all pieces."""
     seconds: float
     """Estimated time of one evaluation."""
+    errors_are_proved: bool
+    """Whether log Z lies below a value plus its error, which then is what :meth:`certify` says."""
 
-    def evaluate(self, couplings: FloatArray) -> Values:
-        """Return values of these pieces for the couplings at ``members``."""
+    def evaluate(self, couplings: FloatArray, budget: Budget = UNLIMITED) -> Values:
+        """Return values of these pieces for the couplings at ``members``.
+
+        ``TimeoutError`` when the time is over before.
+        """
         ...
 
     def certify(self, couplings: FloatArray) -> FloatArray:
@@ -77,9 +82,12 @@ class Pieces:
         self.edge = np.concatenate([np.zeros(0, dtype=np.int64), *self.subgraphs])
         self.piece = np.repeat(np.arange(len(sizes)), sizes)
         rest = ~bare.at_apex
-        cones = [r for r, s in enumerate(self.subgraphs) if _is_forest(bare, s[rest[s]])]
-        others = [r for r in range(len(sizes)) if r not in set(cones)]
-        self.solvers: list[Solver] = [_Cones(self, np.array(cones))] if cones else []
+        cones: list[int] = []
+        others: list[int] = []
+        for r, members in enumerate(self.subgraphs):
+            budget.check()
+            (cones if _is_forest(bare, members[rest[members]]) else others).append(r)
+        self.solvers: list[Solver] = [_Cones(self, np.array(cones), budget)] if cones else []
         for r in others:
             budget.check()
             self.solvers.append(_best_solver(self, r))
@@ -100,18 +108,24 @@ class Pieces:
         logs, errors = np.zeros(len(self)), np.zeros(len(self))
         moments = np.zeros(len(self.edge))
         for solver in self.solvers:
-            if not isinstance(solver, _Cones):  # those are quick, and something must be known
-                budget.check()
-            found = solver.evaluate(couplings[solver.members])
+            budget.check()
+            found = solver.evaluate(couplings[solver.members], budget)
             logs[solver.pieces], errors[solver.pieces] = found.logs, found.errors
             moments[solver.members] = found.moments
         return Values(logs, errors, moments)
 
-    def certify(self, couplings: FloatArray) -> FloatArray:
-        """Return proved upper bounds on log Z of all pieces."""
+    def certify(self, couplings: FloatArray, known: Values | None = None) -> FloatArray:
+        """Return proved upper bounds on log Z of all pieces.
+
+        ``known`` are their values for these couplings, if they were computed before.
+        """
         uppers = np.zeros(len(self))
         for solver in self.solvers:
-            uppers[solver.pieces] = solver.certify(couplings[solver.members])
+            at = solver.pieces
+            if known is not None and solver.errors_are_proved:
+                uppers[at] = known.logs[at] + known.errors[at]
+            else:
+                uppers[at] = solver.certify(couplings[solver.members])
         return uppers
 
 
@@ -125,45 +139,62 @@ def _is_forest(bare: BiasModel, members: LongArray) -> bool:
 class _Cones:
     """Forests with the apex joined to any of their spins: forests with fields, all at once."""
 
-    def __init__(self, pieces: Pieces, chosen: LongArray) -> None:
+    errors_are_proved = True
+
+    def __init__(self, pieces: Pieces, chosen: LongArray, budget: Budget) -> None:
         bare, n = pieces.bare, pieces.bare.num_spins
         self.pieces, self.num_spins = chosen, n
         self.members = np.concatenate([pieces.members_of(r) for r in chosen])
-        copy = np.repeat(np.arange(len(chosen)), np.diff(pieces.offsets)[chosen])
-        edge = pieces.edge[self.members]
-        self.is_field = bare.at_apex[edge]
-        ends = bare.edges[edge].astype(np.int64)
-        self.owner = copy[~self.is_field]
-        between = ends[~self.is_field] + (n * self.owner)[:, None]
-        self.field_owner = copy[self.is_field]
-        spin = np.where(ends[:, 0] == bare.apex, ends[:, 1], ends[:, 0])[self.is_field]
-        self.field_spin = spin + n * self.field_owner
-        self.forest = Forest(n * len(chosen), np.ascontiguousarray(between, dtype=np.int32))
+        at_apex, is_field, between, field_spin = bare.at_apex, [], [], []
+        for k, r in enumerate(chosen.tolist()):
+            budget.check()
+            members = pieces.subgraphs[r]
+            is_field.append(at_apex[members])
+            between.append(bare.edges[members[~is_field[k]]] + n * k)
+            field_spin.append(bare.away_from_apex(members[is_field[k]]) + n * k)
+        budget.check()
+        copies = np.arange(len(chosen))
+        self.is_field, self.field_spin = np.concatenate(is_field), np.concatenate(field_spin)
+        self.owner = np.repeat(copies, [len(x) for x in between])
+        self.field_owner = np.repeat(copies, [len(x) for x in field_spin])
+        joined = np.ascontiguousarray(np.concatenate(between), dtype=np.int32)
+        self.forest = Forest(n * len(chosen), joined, *control(budget))
+        budget.check()
         self.seconds = 2.5e-7 * n * len(chosen)
-        degree = np.bincount(between.ravel(), minlength=1)
+        degree = np.bincount(joined.ravel(), minlength=1)
         self.additions = n + 32 + int(degree.max(initial=0))
 
-    def evaluate(self, couplings: FloatArray) -> Values:
-        count, n = len(self.pieces), self.num_spins
-        fields = np.zeros(n * count)
-        fields[self.field_spin] = couplings[self.is_field]
-        logs, spins, pairs = self.forest.evaluate(couplings[~self.is_field], fields)
+    def evaluate(self, couplings: FloatArray, budget: Budget = UNLIMITED) -> Values:
+        between, fields = self._split(couplings)
+        logs, spins, pairs = self.forest.evaluate(between, fields, *control(budget))
         moments = np.empty(len(couplings))
         moments[self.is_field], moments[~self.is_field] = spins[self.field_spin], pairs
+        return Values(*self._totals(couplings, logs), moments)
+
+    def certify(self, couplings: FloatArray) -> FloatArray:
+        total, errors = self._totals(couplings, self.forest.log_values(*self._split(couplings)))
+        return total + errors
+
+    def _split(self, couplings: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the couplings of the forests and the fields of their spins."""
+        fields = np.zeros(self.num_spins * len(self.pieces))
+        fields[self.field_spin] = couplings[self.is_field]
+        return couplings[~self.is_field], fields
+
+    def _totals(self, couplings: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log Z of every forest and a bound on its rounding error."""
+        count, n = len(self.pieces), self.num_spins
         total = logs.reshape(count, n).sum(1)
         sizes = np.bincount(self.field_owner, np.abs(couplings[self.is_field]), count)
         sizes += 2 * np.bincount(self.owner, np.abs(couplings[~self.is_field]), count)
         # |∂ log Z / ∂ field| <= 1: rounding of a message does no more harm above than its size.
-        errors = EPSILON * (self.additions * (np.abs(total) + n) + 32 * sizes)
-        return Values(total, errors, moments)
-
-    def certify(self, couplings: FloatArray) -> FloatArray:
-        found = self.evaluate(couplings)
-        return found.logs + found.errors
+        return total, EPSILON * (self.additions * (np.abs(total) + n) + 32 * sizes)
 
 
 class _Eliminated:
     """A piece of small treewidth: one order, many couplings. The apex is held at +1."""
+
+    errors_are_proved = True
 
     def __init__(self, pieces: Pieces, piece: int) -> None:
         bare = pieces.bare
@@ -194,7 +225,7 @@ class _Eliminated:
             plans.append(plan_elimination(model, task="marginals", kind="frontier", order=layout))
         return min(plans, key=lambda plan: (not plan.complete, plan.seconds))
 
-    def evaluate(self, couplings: FloatArray) -> Values:
+    def evaluate(self, couplings: FloatArray, budget: Budget = UNLIMITED) -> Values:
         fields = np.zeros(self.count)
         fields[self.field_spin] = couplings[self.is_field]
         pairs = np.multiply.outer(couplings[~self.is_field], SIGNS).ravel()
@@ -203,7 +234,7 @@ class _Eliminated:
         if form is None:
             arrays = self.plan.arrays._replace(log_values=np.concatenate([pairs, singles]))
             value, _, error, nodes, tables = elimination.eliminate_sum(
-                arrays, self.plan.order, marginals=True
+                arrays, self.plan.order, marginals=True, budget=budget
             )
         else:
             value, error, nodes, tables, _ = frontier.frontier_sum(
@@ -211,6 +242,7 @@ class _Eliminated:
                 self.plan.order,
                 marginals=True,
                 spare=self.plan.spare,
+                budget=budget,
             )
         moments = np.empty(len(couplings))
         moments[~self.is_field] = tables[: len(pairs)].reshape(-1, 4) @ SIGNS
@@ -227,6 +259,8 @@ class _Eliminated:
 class _Planar:
     """A planar piece: one dissection, many couplings."""
 
+    errors_are_proved = False
+
     def __init__(self, pieces: Pieces, piece: int) -> None:
         self.pieces, self.members = np.array([piece]), pieces.members_of(piece)
         ends = pieces.bare.edges[pieces.subgraphs[piece]]
@@ -239,8 +273,8 @@ class _Planar:
         self.threads = 1 if self.count < 2000 else None
         self.seconds = _planar_seconds(self.count)
 
-    def evaluate(self, couplings: FloatArray) -> Values:
-        found = self.plan.marginals(couplings, threads=self.threads)
+    def evaluate(self, couplings: FloatArray, budget: Budget = UNLIMITED) -> Values:
+        found = self.plan.marginals(couplings, time_limit=replace(budget, threads=self.threads))
         total = found.log_z + self.free
         error = 1e-11 * (abs(total) + len(couplings)) + self.slack
         return Values(np.array([total]), np.array([error]), 2.0 * np.asarray(found.edges) - 1.0)

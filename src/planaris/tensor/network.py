@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.tensor import NetworkArrays
 from planaris.models import IsingModel, MarkovRandomField
@@ -67,8 +68,8 @@ class Network:
         return any(bool(np.isneginf(x).any()) for x in logs)
 
 
-def to_network(model: Model) -> Network:
-    """Return the tables of a pairwise model.
+def to_network(model: Model, budget: Budget = UNLIMITED) -> Network:
+    """Return the tables of a pairwise model; ``TimeoutError`` when the time is over before.
 
     Examples
     --------
@@ -91,15 +92,17 @@ def to_network(model: Model) -> Network:
             view.edge_offsets,
         )
         constant = view.constant
-    levelled, taken = _levelled(arrays)
-    _refuse_strong(levelled)
+    budget.check()
+    levelled, taken = _levelled(arrays, budget)
+    _refuse_strong(levelled, budget)
     return Network(levelled, constant, taken, view)
 
 
-def _levelled(arrays: NetworkArrays) -> tuple[NetworkArrays, float]:
+def _levelled(arrays: NetworkArrays, budget: Budget) -> tuple[NetworkArrays, float]:
     """Subtract the largest entry from every table; return the sum of these as well."""
     nodes, top = _less_largest(arrays.node_logs, arrays.node_offsets)
     edges, tops = _less_largest(arrays.edge_logs, arrays.edge_offsets)
+    budget.check()
     return arrays._replace(node_logs=nodes, edge_logs=edges), exact_sum(np.append(top, tops))
 
 
@@ -128,15 +131,16 @@ def edge_ranges(arrays: NetworkArrays) -> FloatArray:
     begin = arrays.edge_offsets[:-1]
     if not len(begin):
         return np.zeros(0)
-    logs = arrays.edge_logs
-    finite = np.isfinite(logs)
-    high = np.maximum.reduceat(np.where(finite, logs, -np.inf), begin)
-    low = np.minimum.reduceat(np.where(finite, logs, np.inf), begin)
+    high = low = arrays.edge_logs
+    finite = np.isfinite(high)
+    if not finite.all():
+        high, low = np.where(finite, high, -np.inf), np.where(finite, low, np.inf)
+    high, low = np.maximum.reduceat(high, begin), np.minimum.reduceat(low, begin)
     ranges: FloatArray = np.where(high >= low, high - low, 0.0)
     return ranges
 
 
-def _refuse_strong(arrays: NetworkArrays) -> None:
+def _refuse_strong(arrays: NetworkArrays, budget: Budget) -> None:
     """Refuse tables whose weights differ by more than the range of doubles.
 
     A label that falls behind by more than all edges around it can make up for counts for
@@ -146,12 +150,16 @@ def _refuse_strong(arrays: NetworkArrays) -> None:
     worst = int(np.argmax(ranges)) if len(ranges) else -1
     if worst >= 0 and ranges[worst] > MAX_RANGE:
         _refuse("an edge", "edge", worst, float(ranges[worst]))
+    budget.check()
+    behind = 0.0 - arrays.node_logs
+    far = np.isfinite(behind) & (behind > MAX_RANGE)
+    if not far.any():
+        return
     decided = np.where(_has_zeros(arrays), np.inf, ranges)
     most = np.zeros(len(arrays.cardinalities))
     np.add.at(most, arrays.edges, decided[:, None])
-    behind = 0.0 - arrays.node_logs
     room = np.repeat(most + NEVER, np.diff(arrays.node_offsets))
-    open_ones = np.isfinite(behind) & (behind > MAX_RANGE) & (behind < room)
+    open_ones = far & (behind < room)
     if open_ones.any():
         at = int(np.argmax(np.where(open_ones, behind, 0.0)))
         variable = int(np.searchsorted(arrays.node_offsets, at, side="right")) - 1

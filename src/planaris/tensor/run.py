@@ -80,8 +80,8 @@ class Run:
     ) -> None:
         self.budget = budget
         self.model = model
-        self.network: Network = to_network(model)
         with budget.required("no line across the model was planned"):
+            self.network: Network = to_network(model, budget)
             self.sweep = plan_sweep(model, self.network, budget) if sweep is None else sweep
         self.first_level = 0
         self.sharper: dict[int, Accuracy] = {}  # than the ladder says, by number

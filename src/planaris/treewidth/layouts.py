@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from planaris.budget import Budget
@@ -16,22 +18,31 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
     """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one.
 
     Of those with equally many spins in the largest table the one with the least work: diagonals of
-    a square fill it only in the middle.
+    a square fill it only in the middle. Once the time is over no more of them are tried.
     """
-    n = num_variables(model)
-    edges = form.arrays.edges
-    layouts = [np.arange(n, dtype=np.int32), frontier.greedy_layout(edges, n, budget=budget)]
-    layouts += [breadth_first_order(n, edges, root) for root in layouts[1][:1].tolist()]
-    positions = model.positions if isinstance(model, IsingModel) else None
-    if positions is not None:
-        x, y = positions.T
-        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
-            layouts.append(np.lexsort((second, first)).astype(np.int32))
+    n, edges = num_variables(model), form.arrays.edges
+    layouts: list[IntArray] = []
     widths: list[int] = []
-    for layout in layouts:
+    for layout in _layouts(model, edges, n, budget):
+        layouts.append(layout)
         widths.append(frontier.frontier_width(edges, layout, min([*widths, n])))
+        if budget.expired():
+            break
     best = min(widths)
     layouts = [layout for layout, width in zip(layouts, widths, strict=True) if width == best]
     if len(layouts) == 1 or best > frontier.MAX_BITS:
         return layouts[0]
     return min(layouts, key=lambda layout: frontier.frontier_cost(edges, layout)[1])
+
+
+def _layouts(model: Model, edges: IntArray, n: int, budget: Budget) -> Iterator[IntArray]:
+    yield np.arange(n, dtype=np.int32)
+    greedy = frontier.greedy_layout(edges, n, budget=budget)
+    yield greedy
+    for root in greedy[:1].tolist():
+        yield breadth_first_order(n, edges, root)
+    positions = model.positions if isinstance(model, IsingModel) else None
+    if positions is not None:
+        x, y = positions.T
+        for first, second in ((x, y), (y, x), (x + y, x), (x - y, x)):
+            yield np.lexsort((second, first)).astype(np.int32)

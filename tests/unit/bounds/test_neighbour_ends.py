@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.clocks import StepClock
 from helpers.mrfs import random_mrf
 from helpers.trials import seeds
 from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
+from planaris.budget import Budget, use_clock
 from planaris.errors import InfeasibleError
 from planaris.result import Marginals
 
@@ -57,3 +59,36 @@ def test_estimates_of_labels_come_with_ends(ticking: None) -> None:
     assert found.nodes_lower is not None
     for a, x, b in zip(found.nodes_lower, found.nodes, found.nodes_upper, strict=True):
         assert np.all((a <= x) & (x <= b))
+
+
+def test_ends_are_all_there_or_time_is_over() -> None:
+    mrf = random_mrf(np.random.default_rng(3), min_labels=2, max_labels=3)
+    guess = pl.marginals(mrf, "treewidth")
+    whole = with_neighbour_ends(mrf, guess)
+    looks = 0
+    for n in range(1, 1000):
+        with use_clock(StepClock(n)) as clock:
+            budget = Budget(1.0)
+            try:
+                found = with_neighbour_ends(mrf, guess, budget)
+            except TimeoutError:
+                continue
+        looks = clock.looks
+        break
+    assert looks > 4
+    for a, b in zip(found.edges_lower, whole.edges_lower, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(found.nodes_upper, whole.nodes_upper, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_parts_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    mrf = random_mrf(np.random.default_rng(4), max_labels=3)
+    guess = pl.marginals(mrf, "treewidth")
+    whole = with_neighbour_ends(mrf, guess)
+    monkeypatch.setattr("planaris.bounds.labels.neighbour_ends.FACTORS_AT_ONCE", 1)
+    parts = with_neighbour_ends(mrf, guess)
+    assert parts.error == whole.error
+    for name in ("nodes", "edges", "nodes_lower", "nodes_upper", "edges_lower", "edges_upper"):
+        for a, b in zip(getattr(parts, name), getattr(whole, name), strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -93,3 +94,17 @@ def test_one_sum_is_that_of_a_list(decades: int, count: int) -> None:
     assert exact_sum(np.concatenate([values, -values, [0.25]])) == 0.25
     assert exact_sum(np.append(values, -np.inf)) == -np.inf
     assert exact_sum(np.append(values, np.inf)) == np.inf
+
+
+def test_sums_of_several_blocks_are_rounded_once(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planaris.models.base.BLOCK", 100)
+    for spread in (1, 60, 500):
+        values = np.ldexp(rng.normal(size=1234), rng.integers(-spread, spread, 1234))
+        assert exact_sum(values) == math.fsum(values)
+        cancelled = rng.permutation(np.concatenate([values, -values[7:]]))
+        assert exact_sum(cancelled) == math.fsum(cancelled)
+    assert math.copysign(1.0, exact_sum(np.full(600, -0.0))) == 1.0
+    with np.errstate(over="ignore"):
+        assert exact_sum(np.full(600, 1e308)) == math.inf

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from helpers.clocks import StepClock
 from helpers.trials import trials
+from planaris.budget import use_clock
 from planaris.errors import MethodError
 from planaris.models import IsingModel
 from planaris.reference.brute_force import enumerate_states
@@ -80,6 +82,23 @@ def test_local_lp_equals_the_textbook_program(rng):
         model = random_model(rng)
         found = local_lp(model)
         assert found.lower == pytest.approx(plain_local_lp(model), abs=1e-7)
+
+
+def test_rows_may_be_given_in_parts(rng, monkeypatch):
+    pairs = list(itertools.combinations(range(8), 2))
+    model = IsingModel(pairs, rng.normal(size=28), rng.normal(size=8))
+    whole = local_lp(model)
+    monkeypatch.setattr("planaris.relax.lp.growing_lp.ROWS_AT_ONCE", 5)
+    parts = local_lp(model)
+    assert parts.lower == whole.lower
+    np.testing.assert_array_equal(parts.certificate.flow, whole.certificate.flow)
+    late = []
+    for n in range(1, 9):
+        with use_clock(StepClock(n)):
+            found = local_lp(model, time_limit=1.0)
+        assert found.lower <= whole.lower + 1e-9
+        late.append(found.certificate is None)
+    assert all(late)  # rows are still being given
 
 
 def test_the_cycle_relaxation_is_tight_on_planar_zero_field_models(rng):

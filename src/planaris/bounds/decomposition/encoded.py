@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planaris.bounds.labels.mean_field import label_mean_field
-from planaris.bounds.labels.trees import label_trw, table_upper, without_zeros
+from planaris.bounds.labels.trees import label_trw, table_upper, without_trees, without_zeros
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
@@ -279,7 +279,11 @@ def encoded_bound(
     budget: Budget,
 ) -> LogPartition:
     """Bound log Z of a model with labels by a bound for spins; the better of two penalties."""
-    view = mrf.pairwise_view()
+    try:
+        with budget.for_structure():
+            view = mrf.pairwise_view()
+    except TimeoutError:
+        return replace(without_trees(mrf, budget), method="pdc")
     if not mrf.num_variables or view.constant == -math.inf:
         return label_trw(mrf)
     # Two encodings and the planarity tests look at the clock only afterwards.

@@ -40,7 +40,11 @@ def label_entropy_bound(
     if projection not in PROJECTIONS:
         msg = f"`projection` must be one of {PROJECTIONS}, got {projection!r}"
         raise MethodError(msg, projection=projection)
-    view = mrf.pairwise_view()
+    try:
+        with budget.for_structure():
+            view = mrf.pairwise_view()
+    except TimeoutError:
+        return without_trees(mrf, budget)
     if not mrf.num_variables or view.constant == -math.inf:
         return label_trw(mrf)
     used = projection if polytope == "cycle" else None

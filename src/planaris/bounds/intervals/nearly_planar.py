@@ -86,7 +86,11 @@ def enclose_by_rest(
     weight = math.nextafter(math.fsum(np.abs(bare.couplings[left])), math.inf)
     if weight >= clock.upper - clock.lower or clock.budget.expired():
         return None
-    rest = plan((bare.num_spins, np.ascontiguousarray(bare.edges[kept])))
+    try:
+        with clock.budget.for_structure():
+            rest = plan((bare.num_spins, np.ascontiguousarray(bare.edges[kept])))
+    except TimeoutError:
+        return None
     couplings = bare.couplings[kept]
     started = clock.budget.seconds()
     found: LogPartition = rest.log_partition(couplings, time_limit=clock.share(0.3))
@@ -143,13 +147,14 @@ def _put_back(
     order = np.concatenate([kept, left])  # those to be taken out of the plane come last
     edges = np.ascontiguousarray(bare.edges[order])
     try:
-        embedding = embedding_with_handles(
-            edges, num_vertices=bare.num_spins, max_handles=len(left)
-        )
+        with clock.budget.for_structure():
+            embedding = embedding_with_handles(
+                edges, num_vertices=bare.num_spins, max_handles=len(left)
+            )
         found: LogPartition = plan(embedding).log_partition(
             bare.couplings[order], time_limit=clock.share(0.5)
         )
-    except MethodError:
+    except (MethodError, TimeoutError):
         return None
     slack = 2 * EPSILON * (abs(found.value) + abs(bare.constant))
     lower, upper = found.lower + bare.constant - slack, found.upper + bare.constant + slack
@@ -172,10 +177,10 @@ def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArr
     alone = np.zeros(len(members), dtype=bool)
     alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]])
     weight = np.where(field, -np.abs(bare.couplings[members]), 0.0)
-    order = members[np.lexsort([np.arange(len(members)), weight, alone, field])]
+    order = members[np.lexsort([weight, alone, field])]
     tests = MAX_TESTED // max(bare.num_edges, 1) + 1
     chosen = maximal_planar(bare.num_spins, bare.edges, order, max_tests=tests, budget=budget)
-    return np.flatnonzero(chosen), np.setdiff1d(members, np.flatnonzero(chosen))
+    return np.flatnonzero(chosen), members[np.asarray(chosen)[members] == 0]
 
 
 def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:

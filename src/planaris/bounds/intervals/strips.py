@@ -79,6 +79,8 @@ def tighten_by_strips(
     cover_below = conditional_cover if places.extra.any() else strip_cover
     for shape in strip_shapes(places, width):
         covers = [strip_cover(model, places, shape)]
+        if budget.expired():
+            break
         if places.sides[2] == 1:  # rods are better from below in three dimensions
             covers.append(cover_below(model, places, shape))
         if not search.fits(covers):
@@ -100,11 +102,15 @@ class _StripSearch:
 
     def fits(self, covers: list[Cover]) -> bool:
         """Return whether a few evaluations fit the time and the memory left."""
-        try:
-            entries = sum(cover.sweep.entries for cover in covers)
-            kept = max(cover.sweep.kept_bytes for cover in covers)
-        except ValueError:  # a table would be too large
-            return False
+        entries, kept = 0.0, 0.0
+        for cover in covers:
+            if self.budget.expired():
+                return False
+            try:
+                entries += cover.sweep.entries
+                kept = max(kept, cover.sweep.kept_bytes)
+            except ValueError:  # a table would be too large
+                return False
         seconds, memory = self.entry_seconds * entries, kept * self.budget.workers()
         return 3 * seconds <= self.budget.remaining() and memory <= self.budget.bytes() / 4
 

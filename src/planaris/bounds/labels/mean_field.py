@@ -95,7 +95,8 @@ class _Product:
     """Tables padded to one number of labels; variables of one colour are updated together."""
 
     def __init__(self, mrf: MarkovRandomField, budget: Budget) -> None:
-        view = mrf.pairwise_view()
+        with budget.for_structure():
+            view = mrf.pairwise_view()
         budget.check()
         self.n, self.constant, self.edges = mrf.num_variables, view.constant, view.edges
         cards = mrf.cardinalities.astype(np.int64)

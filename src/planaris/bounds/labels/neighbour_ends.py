@@ -7,22 +7,47 @@ are, so the mean over them does too.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.models import MarkovRandomField
 from planaris.result import Marginals
-from planaris.typing import BoolArray, FloatArray, IntArray
+from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 MOST_ENTRIES = 50_000_000
 """Differences that are kept at most; where there are more, nothing is said."""
 
+ENTRIES_AT_ONCE = 2**15
+"""Entries of tables between two looks at the clock."""
 
-def with_neighbour_ends(mrf: MarkovRandomField, found: Marginals) -> Marginals:
+FACTORS_AT_ONCE = 2**11
+"""Tables between two looks at the clock."""
+
+SECONDS_PER_FACTOR = 3e-6
+
+SECONDS_PER_ENTRY = 2.5e-8
+"""Estimated, per label of every table and every label of its variables."""
+
+
+def seconds_for_ends(mrf: MarkovRandomField) -> float:
+    """Estimate the time of :func:`with_neighbour_ends`."""
+    labels = int(mrf.cardinalities.max(initial=1))
+    entries = labels * len(mrf.log_values)
+    return SECONDS_PER_FACTOR * mrf.num_factors + SECONDS_PER_ENTRY * entries
+
+
+def with_neighbour_ends(
+    mrf: MarkovRandomField, found: Marginals, budget: Budget = UNLIMITED
+) -> Marginals:
     """Return an estimate, moved into ends that hold for every label and table, with them.
+
+    ``TimeoutError`` is raised once the time is over.
 
     >>> mrf = MarkovRandomField([2, 3], [((0,), [1, 2]), ((0, 1), [[1, 2, 3], [2, 1, 1]])])
     >>> guess = Marginals(
@@ -34,42 +59,119 @@ def with_neighbour_ends(mrf: MarkovRandomField, found: Marginals) -> Marginals:
     >>> [np.round(x, 3).tolist() for x in (ends.nodes_lower[0], ends.nodes_upper[0])]
     [[0.2, 0.4], [0.6, 0.8]]
     """
-    low, high = node_ends(mrf)
-    factors = [_table_ends(mrf, k, low, high) for k in range(mrf.num_factors)]
-    nodes = [np.clip(t, a, b) for t, a, b in zip(found.nodes, low, high, strict=True)]
-    edges = [np.clip(t, a, b) for t, (a, b) in zip(found.edges, factors, strict=True)]
-    ends = [*zip(nodes, low, high, strict=True)]
-    ends += [(t, a, b) for t, (a, b) in zip(edges, factors, strict=True)]
-    off = (np.max(np.maximum(t - a, b - t), initial=0.0) for t, a, b in ends)
+    groups = _alike(mrf)
+    budget.check()
+    start = np.concatenate([[0], np.cumsum(mrf.cardinalities, dtype=np.int64)])
+    low, high = _node_ends(mrf, groups, budget)
+    flat = np.concatenate([np.zeros(0), *found.nodes])
+    budget.check()
+    nodes = np.clip(flat, low, high)
+    error = float(np.max(np.maximum(nodes - low, high - nodes), initial=0.0))
+    nothing = np.zeros(0)
+    tables, lower, upper = ([nothing] * mrf.num_factors for _ in range(3))
+    for group in groups:
+        for some in group.parts():
+            budget.check()
+            a, b = some.table_ends(start, low, high)
+            x = np.clip(np.stack([found.edges[k] for k in some.factors]), a, b)
+            error = max(error, float(np.max(np.maximum(x - a, b - x), initial=0.0)))
+            for into, made in ((tables, x), (lower, a), (upper, b)):
+                for k, table in zip(some.factors.tolist(), made, strict=True):
+                    into[k] = table
+    places = start.tolist()
     return replace(
         found,
-        nodes=nodes,
-        edges=edges,
-        error=float(max(off, default=0.0)),
-        nodes_lower=low,
-        nodes_upper=high,
-        edges_lower=[a for a, _ in factors],
-        edges_upper=[b for _, b in factors],
+        nodes=_split(nodes, places),
+        edges=tables,
+        error=error,
+        nodes_lower=_split(low, places),
+        nodes_upper=_split(high, places),
+        edges_lower=lower,
+        edges_upper=upper,
+        seconds=found.seconds if budget is UNLIMITED else budget.seconds(),
     )
 
 
-def node_ends(mrf: MarkovRandomField) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return lower and upper ends of the probability of every label."""
+def _split(flat: FloatArray, places: list[int]) -> list[FloatArray]:
+    return [flat[a:b] for a, b in itertools.pairwise(places)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Factors with tables of one shape, and their scopes, one per row."""
+
+    factors: LongArray
+    scopes: IntArray
+    shape: tuple[int, ...]
+
+    def parts(self) -> Iterator[_Group]:
+        """Yield as many factors as are worked on between two looks at the clock."""
+        size = int(np.prod(self.shape, dtype=np.int64))
+        step = min(max(ENTRIES_AT_ONCE // max(size, 1), 1), FACTORS_AT_ONCE)
+        for k in range(0, len(self.factors), step):
+            rows = slice(k, k + step)
+            yield _Group(self.factors[rows], self.scopes[rows], self.shape)
+
+    def log_tables(self, mrf: MarkovRandomField) -> FloatArray:
+        """Return the tables, the factors as their first axis."""
+        size = int(np.prod(self.shape, dtype=np.int64))
+        first = mrf.table_offsets[self.factors]
+        flat: FloatArray = mrf.log_values[first[:, None] + np.arange(size)]
+        return flat.reshape(-1, *self.shape)
+
+    def table_ends(
+        self, start: LongArray, low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ends of the tables from those of their variables (Fréchet)."""
+        rows, arity = len(self.factors), len(self.shape)
+        lower = np.full((rows, *self.shape), 1.0 - arity)
+        upper = np.ones((rows, *self.shape))
+        for axis, labels in enumerate(self.shape):
+            own = start[self.scopes[:, axis]][:, None] + np.arange(labels)
+            along = [rows, *(labels if k == axis else 1 for k in range(arity))]
+            lower = lower + low[own].reshape(along)
+            upper = np.minimum(upper, high[own].reshape(along))
+        return np.clip(lower - ROUNDING * (arity > 1), 0.0, 1.0), upper
+
+
+def _alike(mrf: MarkovRandomField) -> list[_Group]:
+    """Return the factors, those of one shape together, in the order of the first of each."""
+    arities = np.diff(mrf.scope_offsets)
+    groups: list[_Group] = []
+    for arity in np.flatnonzero(np.bincount(arities)).tolist():
+        factors = np.flatnonzero(arities == arity)
+        scopes = mrf.scopes[mrf.scope_offsets[factors][:, None] + np.arange(arity)]
+        shapes = mrf.cardinalities[scopes]
+        order = np.lexsort(shapes.T) if arity else np.arange(len(factors))
+        change = np.flatnonzero(np.any(np.diff(shapes[order], axis=0) != 0, axis=1)) + 1
+        for at in np.split(order, change):
+            groups.append(_Group(factors[at], scopes[at], tuple(shapes[at[0]].tolist())))
+    return sorted(groups, key=lambda group: int(group.factors[0]))
+
+
+def _node_ends(
+    mrf: MarkovRandomField, groups: list[_Group], budget: Budget
+) -> tuple[FloatArray, FloatArray]:
+    """Return lower and upper ends of the probability of every label, flat."""
     n, labels = mrf.num_variables, int(mrf.cardinalities.max(initial=1))
     if n * labels**2 > MOST_ENTRIES:
-        return [np.zeros(k) for k in mrf.cardinalities], [np.ones(k) for k in mrf.cardinalities]
+        total = int(mrf.cardinalities.sum(dtype=np.int64))
+        return np.zeros(total), np.ones(total)
     # [v, a, b]: how much log weight moves from label a to b.
     least, most = np.zeros((n, labels, labels)), np.zeros((n, labels, labels))
     size = np.zeros(n)
-    for scopes, tables in _alike(mrf):
-        for axis in range(scopes.shape[1]):
-            _add_differences(scopes[:, axis], np.moveaxis(tables, axis + 1, 1), least, most, size)
+    for group in groups:
+        for axis in range(len(group.shape)):
+            for some in group.parts():
+                budget.check()
+                tables = np.moveaxis(some.log_tables(mrf), axis + 1, 1)
+                _add_differences(some.scopes[:, axis], tables, least, most, size)
+    budget.check()
     with np.errstate(over="ignore"):
         lower, upper = (1 / np.exp(x).sum(axis=2) for x in (_own(mrf, most), _own(mrf, least)))
     slack = ROUNDING * (1 + size[:, None])
-    lower, upper = np.clip(lower - slack, 0.0, 1.0), np.clip(upper + slack, 0.0, 1.0)
-    sizes = mrf.cardinalities.tolist()
-    return [lower[v, :k] for v, k in enumerate(sizes)], [upper[v, :k] for v, k in enumerate(sizes)]
+    own = np.arange(labels) < mrf.cardinalities[:, None]
+    return np.clip(lower - slack, 0.0, 1.0)[own], np.clip(upper + slack, 0.0, 1.0)[own]
 
 
 def _own(mrf: MarkovRandomField, moves: FloatArray) -> FloatArray:
@@ -77,18 +179,6 @@ def _own(mrf: MarkovRandomField, moves: FloatArray) -> FloatArray:
     absent = np.arange(moves.shape[2]) >= mrf.cardinalities[:, None]
     own: FloatArray = np.where(absent[:, None, :], -np.inf, moves)
     return own
-
-
-def _alike(mrf: MarkovRandomField) -> list[tuple[IntArray, FloatArray]]:
-    """Return scopes and tables of the factors, those of one shape together."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for k in range(mrf.num_factors):
-        groups.setdefault(mrf.table_shape(k), []).append(k)
-    return [
-        (np.stack([mrf.scope(k) for k in ks]), np.stack([mrf.log_table(k) for k in ks]))
-        for shape, ks in groups.items()
-        if shape
-    ]
 
 
 def _add_differences(
@@ -111,17 +201,3 @@ def _add_differences(
             moved = rows[:, b] - rows[:, a]
             np.add.at(least[:, a, b], variables, np.where(hard, -np.inf, moved.min(axis=1)))
             np.add.at(most[:, a, b], variables, np.where(hard, np.inf, moved.max(axis=1)))
-
-
-def _table_ends(
-    mrf: MarkovRandomField, factor: int, low: list[FloatArray], high: list[FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Return ends of a table from those of its variables (Fréchet)."""
-    scope = mrf.scope(factor).tolist()
-    shape = mrf.table_shape(factor)
-    lower, upper = np.full(shape, 1.0 - len(scope)), np.ones(shape)
-    for axis, v in enumerate(scope):
-        along = [-1 if k == axis else 1 for k in range(len(scope))]
-        lower = lower + low[v].reshape(along)
-        upper = np.minimum(upper, high[v].reshape(along))
-    return np.clip(lower - ROUNDING * (len(scope) > 1), 0.0, 1.0), upper

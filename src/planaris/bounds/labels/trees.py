@@ -50,7 +50,8 @@ class LabelMixture:
     """
 
     def __init__(self, mrf: MarkovRandomField, *, budget: Budget = UNLIMITED) -> None:
-        self.view: PairwiseView = mrf.pairwise_view()
+        with budget.for_structure():
+            self.view: PairwiseView = mrf.pairwise_view()
         budget.check()
         view = self.view
         self.n, self.edges = mrf.num_variables, np.ascontiguousarray(view.edges, dtype=np.int32)
@@ -150,10 +151,12 @@ class LabelMixture:
             found[at] = np.maximum((joint * ratio).sum((1, 2)), 0.0)
         return found
 
-    def pairs(self) -> list[FloatArray]:
-        """Return the pseudomarginals of the edges, those of the pairwise view."""
+    def pairs(self, budget: Budget = UNLIMITED) -> list[FloatArray] | None:
+        """Return the pseudomarginals of the edges, those of the pairwise view; None when late."""
         found: list[FloatArray] = [np.zeros(0)] * len(self.edges)
         for at, joint in self.joints():
+            if budget.expired():
+                return None
             for e, table in zip(at.tolist(), joint, strict=True):
                 found[e] = table
         return found
@@ -246,8 +249,8 @@ class LabelMixture:
         )
 
     def seconds_to_prove(self) -> float:
-        """Estimate the time of :meth:`upper`."""
-        return 2e-8 * len(self.trees) * (len(self.edge_logs) + 20 * len(self.messages) + 1000)
+        """Estimate the time of :meth:`upper`, and of :meth:`pairs` after it."""
+        return 8e-9 * len(self.trees) * (len(self.edge_logs) + 20 * len(self.messages) + 1000)
 
 
 def label_trw(
@@ -260,10 +263,11 @@ def label_trw(
     """Bound log Z of a pairwise model from above; see :func:`planaris.bounds.trw`."""
     started = time.monotonic()
     budget = Budget.of(time_limit)
-    if not mrf.num_variables or mrf.pairwise_view().constant == -math.inf:
-        value = mrf.pairwise_view().constant
-        return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
     try:
+        with budget.for_structure():
+            value = mrf.pairwise_view().constant
+        if not mrf.num_variables or value == -math.inf:
+            return LogPartition.around(value, 0.0, num_variables=mrf.num_variables, method="trw")
         mixture, status = LabelMixture(mrf, budget=budget), "max_iterations"
         budget.reserve(mixture.seconds_to_prove()).check()
     except TimeoutError:
@@ -285,7 +289,7 @@ def label_trw(
         num_variables=mrf.num_variables,
         method="trw",
         status=status,
-        pseudomarginals=Pseudomarginals(mixture.nodes(), mixture.pairs()),
+        pseudomarginals=Pseudomarginals(mixture.nodes(), mixture.pairs(budget)),
         seconds=time.monotonic() - started,
         certificate=Bounds(None, mixture.proof()),
         stats={"rho": mixture.rho, "trees": len(mixture.trees), "change": mixture.change},
@@ -294,14 +298,15 @@ def label_trw(
 
 def without_trees(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
     """Return what holds without trees."""
-    cards = mrf.cardinalities.tolist()
+    cards = mrf.cardinalities
+    flat, ends = np.repeat(1 / cards, cards), [0, *np.cumsum(cards, dtype=np.int64).tolist()]
     return LogPartition.between(
         -math.inf,
         table_upper(mrf),
         num_variables=mrf.num_variables,
         method="trw",
         status="time_limit",
-        pseudomarginals=Pseudomarginals([np.full(k, 1 / k) for k in cards], None),
+        pseudomarginals=Pseudomarginals([flat[a:b] for a, b in itertools.pairwise(ends)], None),
         seconds=budget.seconds(),
     )
 

@@ -14,6 +14,7 @@ from planaris.models.base import sum_below
 from planaris.relax.cut_form import CutForm
 from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.lp.growing_lp import GrowingLP
+from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, Pseudomarginals
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
@@ -253,6 +254,8 @@ def cycle_lp(
 
         return label_relaxation(model, projection=projection, budget=budget, max_rounds=max_rounds)
     form = CutForm.from_model(model, reduce=not budget.prove, budget=budget)
+    if budget.expired() and not budget.prove:
+        return trivial_ground_state(model, "cycle-lp", budget)
     if "psd" in families:
         form = _completed(form)
     relaxation = CycleRelaxation(form, budget=budget)

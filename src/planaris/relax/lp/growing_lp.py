@@ -17,6 +17,10 @@ SLICE = 0.5
 """Seconds for which HiGHS runs without looking up; Python sees signals in between."""
 
 
+ROWS_AT_ONCE = 2**15
+"""Rows that are given to HiGHS between two looks at the clock."""
+
+
 class GrowingLP:
     """Minimise ``cost @ x`` over boxed columns and rows that are added and purged.
 
@@ -104,21 +108,35 @@ class GrowingLP:
         values: Array,
         row_lower: FloatArray,
         row_upper: FloatArray | None = None,
+        *,
+        budget: Budget = UNLIMITED,
     ) -> None:
-        """Append rows in compressed form; ``row_upper`` defaults to none."""
+        """Append rows in compressed form; ``row_upper`` defaults to none.
+
+        ``TimeoutError`` when the time is over before; the program is of no use then.
+        """
         count = len(row_lower)
         if row_upper is None:
             row_upper = np.full(count, self.infinity)
+        begins = np.ascontiguousarray(offsets, dtype=np.int32)
         columns = np.ascontiguousarray(columns, dtype=np.int32)
-        self._highs.addRows(
-            count,
-            np.ascontiguousarray(row_lower, dtype=np.float64),
-            np.ascontiguousarray(row_upper, dtype=np.float64),
-            len(columns),
-            np.ascontiguousarray(offsets[:-1], dtype=np.int32),
-            columns,
-            np.ascontiguousarray(values, dtype=np.float64),
-        )
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        row_lower = np.ascontiguousarray(row_lower, dtype=np.float64)
+        row_upper = np.ascontiguousarray(row_upper, dtype=np.float64)
+        for first in range(0, count, ROWS_AT_ONCE):
+            budget.check()
+            last = min(first + ROWS_AT_ONCE, count)
+            a, b = int(begins[first]), int(begins[last])
+            self._highs.addRows(
+                last - first,
+                row_lower[first:last],
+                row_upper[first:last],
+                b - a,
+                begins[first:last] - begins[first],
+                columns[a:b],
+                values[a:b],
+            )
+        budget.check()
         self.offsets = np.concatenate([self.offsets, offsets[1:] + self.offsets[-1]])
         self.columns = np.concatenate([self.columns, columns])
         self.values = np.concatenate([self.values, values])
@@ -174,8 +192,8 @@ class GrowingLP:
             return "infeasible"
         solution = highs.getSolution()
         if status == self._ok or status in self._stopped:
-            self.x = np.clip(np.asarray(solution.col_value), self.lower, self.upper)
-            self.row_dual = self.scale * np.asarray(solution.row_dual, dtype=np.float64)
+            self.x = np.clip(_as_array(solution.col_value), self.lower, self.upper)
+            self.row_dual = self.scale * _as_array(solution.row_dual)
             if len(self.row_dual) != self.num_rows:
                 self.row_dual = np.zeros(self.num_rows)
             return "optimal" if status == self._ok else "stopped"
@@ -191,7 +209,7 @@ class GrowingLP:
             highs.run()
             self.iterations += max(int(highs.getInfo().simplex_iteration_count), 0)
             status = highs.getModelStatus()
-            if status != self._out_of_time or budget.expired():
+            if budget.expired() or status != self._out_of_time:
                 return status
             slice_seconds *= growth
 
@@ -244,6 +262,11 @@ class GrowingLP:
             np.minimum(high * self.lower, high * self.upper),
         )
         return _sum_down(np.concatenate([y * sides, columns]))
+
+
+def _as_array(numbers: list[float]) -> FloatArray:
+    """Return the numbers of a list, sooner than :func:`numpy.asarray` does."""
+    return np.fromiter(numbers, np.float64, len(numbers))
 
 
 def _sum_down(terms: FloatArray) -> float:

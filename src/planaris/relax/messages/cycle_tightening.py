@@ -97,7 +97,11 @@ def _frustrated_cycles(
 ) -> Triplets:
     slacks = np.split(engine.node_slacks(), np.cumsum(cards)[:-1])
     # Partitions "label a against the rest"; with two labels both are the same partition.
-    parts = [_partitions(slack) for slack in slacks]
+    parts: list[IntArray] = []
+    for slack in slacks:
+        if budget.expired():
+            return []
+        parts.append(_partitions(slack))
     first = np.concatenate([[0], np.cumsum([len(p) for p in parts])])
     owner = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
     ends, weights = [], []

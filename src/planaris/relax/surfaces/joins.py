@@ -8,16 +8,15 @@ around the handles in the right parity; without that condition its least weight 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.embed import Embedding
-from planaris.kernels.cuts import spins_from_disagreements
+from planaris.kernels.cuts import CutPacking, TJoin, minimum_tjoin, spins_from_disagreements
 from planaris.kernels.graph import connected_components
-from planaris.matching.tjoins import CutPacking, TJoin, minimum_tjoin
 from planaris.models import IsingModel
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import frustrated_faces
@@ -100,7 +99,8 @@ class SurfaceJoins:
     def solve(self, weights: LongArray, held: Held) -> Join:
         """Return a T-join of least weight that agrees with the held edges.
 
-        Negative weights are those of complemented edges: the parity of their ends changes.
+        Negative weights are those of complemented edges: the parity of their ends changes. Once
+        the time is over it is that of some state, and the bound that of complemented edges.
         """
         self.count += 1
         flipped = np.where(held.mask, held.value, weights < 0)
@@ -110,24 +110,26 @@ class SurfaceJoins:
         parity[self.free] = 0
         whole = not held.mask.any()
         loose = slice(None) if whole else np.flatnonzero(~held.mask)
-        found = minimum_tjoin(
-            self.embedding.num_faces,
-            np.ascontiguousarray(self.embedding.dual_edges[loose]),
-            np.abs(weights[loose]),
-            np.flatnonzero(parity % 2).astype(np.int32),
-            boundary=self.free,
-            start=self._last if whole else None,
-            threads=1,
-            time_limit=self.budget.quiet(),
-        )
+        least = int(weights[flipped].sum())
+        try:
+            found = minimum_tjoin(
+                self.embedding.num_faces,
+                np.ascontiguousarray(self.embedding.dual_edges[loose]),
+                np.abs(weights[loose]),
+                np.flatnonzero(parity % 2).astype(np.int32),
+                self.free,
+                start=self._last if whole else None,
+                budget=replace(self.budget.quiet(), threads=1),
+                give_up=True,
+            )
+        except TimeoutError:
+            return Join(self.negative, least, flipped, CutPacking.empty())
         if whole:
             self._last = found
         unsatisfied = flipped.copy()
         chosen = found.join if whole else np.asarray(loose)[found.join]
         unsatisfied[chosen] ^= True
-        return Join(
-            unsatisfied, int(found.lower) + int(weights[flipped].sum()), flipped, found.certificate
-        )
+        return Join(unsatisfied, int(found.lower) + least, flipped, found.certificate)
 
     def state_of(self, unsatisfied: BoolArray) -> Int8Array | None:
         """Return spins that leave exactly these edges unsatisfied; None if there are none."""

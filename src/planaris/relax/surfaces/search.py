@@ -15,6 +15,7 @@ from planaris.errors import MethodError
 from planaris.kernels.cuts import descend_energy, spins_from_disagreements
 from planaris.kernels.relaxations import improve_spins, round_disagreements
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.surfaces.bundle import Bound, Lagrangian, Master
 from planaris.relax.surfaces.joins import Fixings, Held, SurfaceJoins
@@ -269,12 +270,12 @@ class SurfaceSearch:
         # A float below what the unsatisfied edges weigh, whatever the conversion rounds.
         below = math.nextafter(float(least), -math.inf)
         try:
-            terms = [*(-np.abs(self.model.couplings)).tolist(), -2 * self.joins.rounding]
-            terms += [math.ldexp(below, self.joins.exponent + 1), -self.model.offset]
-            lower = math.nextafter(math.fsum(terms), -math.inf)
+            least_join = math.ldexp(below, self.joins.exponent + 1)
         except OverflowError:
             return -math.inf
-        return min(lower, energy)
+        more = [-2 * self.joins.rounding, least_join, -self.model.offset]
+        total = exact_sum(np.concatenate([-np.abs(self.model.couplings), more]))
+        return min(math.nextafter(total, -math.inf), energy) if math.isfinite(total) else -math.inf
 
 
 def surface_ground_state(

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.clocks import StepClock
 from helpers.trials import seeds
-from planaris.budget import UNLIMITED
+from planaris.budget import UNLIMITED, use_clock
 from planaris.embed import Embedding, embedding_with_handles, torus_lattice
 from planaris.errors import MethodError, TooLargeError
 from planaris.reference import enumerate_states
@@ -15,7 +16,7 @@ from planaris.relax import surface_ground_state
 from planaris.relax.surfaces import bundle, search
 from planaris.relax.surfaces.joins import Held, SurfaceJoins
 from planaris.relax.surfaces.seams import improve_around_seams, random_seam
-from planaris.verify import check_certificate
+from planaris.verify import check_certificate, check_result
 
 
 def couplings_of(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -179,3 +180,17 @@ def test_external_fields_need_a_bias_spin() -> None:
     model = pl.IsingModel(surface.edges, 1.0, fields=np.ones(9))
     with pytest.raises(MethodError, match="bias spin"):
         surface_ground_state(model, surface)
+
+
+def test_proofs_of_any_deadline_are_accepted():
+    """Before the first T-join too, which is given up when its time is over."""
+    lattice = torus_lattice(3, 4)
+    rng = np.random.default_rng(5)
+    model = pl.IsingModel(lattice.edges, rng.normal(size=lattice.num_edges), num_spins=12)
+    least = enumerate_states(model).energy
+    for n in (*range(1, 30), *range(30, 200, 17)):
+        with use_clock(StepClock(n)):
+            found = pl.ground_state(model, "surface", time_limit=1.0, threads=1)
+        assert found.lower <= least + 1e-9
+        assert found.energy >= least - 1e-9
+        assert check_result(model, found)
