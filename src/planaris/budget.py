@@ -23,11 +23,6 @@ from planaris.errors import MethodError, ModelError, PlanarisError, TimeLimitErr
 from planaris.machine import processor_quota, total_bytes
 from planaris.progress import LateBar
 
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
-
 __all__ = [
     "UNLIMITED",
     "Budget",
@@ -470,13 +465,13 @@ def readable(count: float) -> str:
 
 def _address_space_left() -> float:
     """Return what ``ulimit -v`` leaves to this process, or infinity."""
-    if resource is None:
-        return math.inf
     try:
+        import resource
+
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    except (OSError, ValueError):
-        return math.inf
-    if limit == resource.RLIM_INFINITY:
+        if limit == resource.RLIM_INFINITY:
+            return math.inf
+    except (ImportError, OSError, ValueError):
         return math.inf
     import psutil
 

@@ -39,7 +39,7 @@ from planaris.models import (
 )
 from planaris.models.arrays import compact
 from planaris.models.base import memo_of, once_per_model
-from planaris.models.convert import WithoutBias
+from planaris.models.bias_spin import WithoutBias
 from planaris.planar import Plan
 from planaris.planar.pfaffian.evaluator import CutSumCertificate
 from planaris.relax.cut_form import energy_quantum
