@@ -306,11 +306,15 @@ class Budget:
         try:
             yield
         except TimeoutError as error:
-            msg = (
-                f"{what} within `time_limit` = {self.time_limit} s; allow more time or ask a "
-                "method that gives bounds"
-            )
-            raise TimeLimitError(msg, time_limit=self.time_limit, **evidence) from error
+            raise self.late(what, **evidence) from error
+
+    def late(self, what: str, **evidence: Any) -> TimeLimitError:
+        """Return the error for what was not done in time."""
+        msg = (
+            f"{what} within `time_limit` = {self.time_limit} s; allow more time or ask a "
+            "method that gives bounds"
+        )
+        return TimeLimitError(msg, time_limit=self.time_limit, **evidence)
 
     # -- memory and threads ------------------------------------------------------------------
 
