@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/constants.hpp"
+#include "base/min_plus.hpp"
 #include "labels/problem.hpp"
 
 namespace planaris::labels {
@@ -13,15 +14,6 @@ namespace {
 // A sum of k terms that came out as `value`, made certainly no larger than the true sum.
 inline double lowered(double value, double size, int64_t terms) {
   return value - 1.01 * kUnit * static_cast<double>(terms + 2) * size;
-}
-
-// out[b] = min(out[b], row[b] - shift): elementwise, so that it vectorises.
-inline void lower_by_row(double* __restrict out, const double* __restrict row, double shift,
-                         int32_t size) {
-  for (int32_t b = 0; b < size; ++b) {
-    const double value = row[b] - shift;
-    out[b] = value < out[b] ? value : out[b];
-  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "messages/log_2cosh.hpp"
+#include "messages/rooted_forest.hpp"
 
 namespace planaris {
 
@@ -12,40 +13,14 @@ Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges, Control& co
     : num_edges_(static_cast<int32_t>(edges.size() / 2)),
       parent_(num_vertices, -1),
       parent_edge_(num_vertices, -1) {
-  std::vector<int32_t> begin(num_vertices + 1, 0);
-  for (const int32_t v : edges) {
-    control.spend(1);
-    if (v < 0 || v >= num_vertices) throw std::invalid_argument("edge names no vertex");
-    ++begin[v + 1];
+  RootedForest rooted(num_vertices, edges, control);
+  for (const int32_t v : rooted.order) {
+    const int32_t h = rooted.to_parent[v];
+    if (h < 0) continue;
+    parent_[v] = edges[h ^ 1];
+    parent_edge_[v] = h / 2;
   }
-  for (int32_t v = 0; v < num_vertices; ++v) begin[v + 1] += begin[v];
-  std::vector<int32_t> around(edges.size());
-  std::vector<int32_t> fill(begin.begin(), begin.end() - 1);
-  for (size_t k = 0; k < edges.size(); ++k) {
-    control.spend(1);
-    around[fill[edges[k]]++] = static_cast<int32_t>(k);
-  }
-  std::vector<uint8_t> seen(num_vertices, 0);
-  order_.reserve(num_vertices);
-  for (int32_t root = 0; root < num_vertices; ++root) {
-    if (seen[root]) continue;
-    seen[root] = 1;
-    order_.push_back(root);
-    for (size_t head = order_.size() - 1; head < order_.size(); ++head) {
-      const int32_t v = order_[head];
-      control.spend(8);
-      for (int32_t i = begin[v]; i < begin[v + 1]; ++i) {
-        const int32_t edge = around[i] / 2;
-        if (edge == parent_edge_[v]) continue;
-        const int32_t w = edges[around[i] ^ 1];
-        if (seen[w]) throw std::invalid_argument("the edges contain a cycle");
-        seen[w] = 1;
-        parent_[w] = v;
-        parent_edge_[w] = edge;
-        order_.push_back(w);
-      }
-    }
-  }
+  order_ = std::move(rooted.order);
 }
 
 // Summing a leaf with field h out over coupling J leaves √(2cosh(J+h) 2cosh(J-h)) exp(u s)

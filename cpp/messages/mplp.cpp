@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/constants.hpp"
+#include "base/min_plus.hpp"
 
 namespace planaris {
 
@@ -20,15 +21,6 @@ std::vector<double> turned_table(std::span<const double> table, int32_t rows, in
   std::vector<double> out(table.size());
   turn(table, rows, columns, out);
   return out;
-}
-
-// out[b] = min(out[b], row[b] - shift): elementwise, so that it vectorises.
-inline void lower_by_row(double* __restrict out, const double* __restrict row, double shift,
-                         int32_t size) {
-  for (int32_t b = 0; b < size; ++b) {
-    const double value = row[b] - shift;
-    out[b] = value < out[b] ? value : out[b];
-  }
 }
 
 }  // namespace

@@ -5,31 +5,11 @@
 #include <stdexcept>
 
 #include "messages/log_2cosh.hpp"
+#include "messages/rooted_forest.hpp"
 
 namespace planaris {
 
 namespace {
-
-// Half-edges by the vertex they leave.
-struct Leaving {
-  std::vector<int32_t> begin, half_edges;
-
-  Leaving(int32_t n, std::span<const int32_t> edges) : begin(n + 1, 0), half_edges(edges.size()) {
-    for (const int32_t v : edges) {
-      if (v < 0 || v >= n) throw std::invalid_argument("edge names no vertex");
-      ++begin[v + 1];
-    }
-    for (int32_t v = 0; v < n; ++v) begin[v + 1] += begin[v];
-    std::vector<int32_t> fill(begin.begin(), begin.end() - 1);
-    for (size_t h = 0; h < edges.size(); ++h) {
-      half_edges[fill[edges[h]]++] = static_cast<int32_t>(h);
-    }
-  }
-
-  std::span<const int32_t> of(int32_t v) const {
-    return {half_edges.data() + begin[v], static_cast<size_t>(begin[v + 1] - begin[v])};
-  }
-};
 
 // Runs `visit(v, forwards)`, which looks at the clock, over all vertices and back until messages
 // stop changing. The change is that of the last sweep that was ended.
@@ -92,7 +72,7 @@ SweepReport reweighted_sweeps(int32_t n, std::span<const int32_t> edges,
       fields.size() != static_cast<size_t>(n)) {
     throw std::invalid_argument("one coupling and one probability per edge, one field per vertex");
   }
-  const Leaving leaving(n, edges);
+  const Leaving leaving(n, edges, control);
   return sweep(n, max_sweeps, tolerance, control, [&](int32_t v, bool forwards) {
     control.spend(16 * static_cast<int64_t>(leaving.of(v).size()) + 8);
     double belief = fields[v];
@@ -127,7 +107,7 @@ SweepReport reweighted_sweeps(std::span<const int32_t> edges, const LabelTables&
                               int32_t max_sweeps, double tolerance, double damping,
                               Control& control) {
   const auto n = static_cast<int32_t>(t.node_offsets.size()) - 1;
-  const Leaving leaving(n, edges);
+  const Leaving leaving(n, edges, control);
   const std::vector<int64_t> at = message_offsets(edges, t.node_offsets);
   if (static_cast<int64_t>(messages.size()) != at.back()) {
     throw std::invalid_argument("one message entry per label of the vertex it goes to");
@@ -168,26 +148,8 @@ SweepReport reweighted_sweeps(std::span<const int32_t> edges, const LabelTables&
 
 double forest_log_partition(std::span<const int32_t> edges, const LabelTables& t) {
   const auto n = static_cast<int32_t>(t.node_offsets.size()) - 1;
-  const Leaving leaving(n, edges);
-  std::vector<int32_t> order, to_parent(n, -1);
-  std::vector<uint8_t> seen(n, 0);
-  order.reserve(n);
-  for (int32_t root = 0; root < n; ++root) {
-    if (seen[root]) continue;
-    seen[root] = 1;
-    order.push_back(root);
-    for (size_t head = order.size() - 1; head < order.size(); ++head) {
-      const int32_t v = order[head];
-      for (const int32_t h : leaving.of(v)) {
-        if (h == to_parent[v]) continue;
-        const int32_t w = edges[h ^ 1];
-        if (seen[w]) throw std::invalid_argument("the edges contain a cycle");
-        seen[w] = 1;
-        to_parent[w] = h ^ 1;
-        order.push_back(w);
-      }
-    }
-  }
+  Control quiet;
+  const auto [order, to_parent] = RootedForest(n, edges, quiet);
   std::vector<double> belief(t.node_logs.begin(), t.node_logs.end());
   std::vector<double> fresh, work;
   double total = 0.0;

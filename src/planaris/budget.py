@@ -23,11 +23,6 @@ from planaris.errors import MethodError, ModelError, PlanarisError, TimeLimitErr
 from planaris.machine import processor_quota, total_bytes
 from planaris.progress import LateBar
 
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
-
 __all__ = [
     "UNLIMITED",
     "Budget",
@@ -313,11 +308,15 @@ class Budget:
         try:
             yield
         except TimeoutError as error:
-            msg = (
-                f"{what} within `time_limit` = {self.time_limit} s; allow more time or ask a "
-                "method that gives bounds"
-            )
-            raise TimeLimitError(msg, time_limit=self.time_limit, **evidence) from error
+            raise self.late(what, **evidence) from error
+
+    def late(self, what: str, **evidence: Any) -> TimeLimitError:
+        """Return the error for what was not done in time."""
+        msg = (
+            f"{what} within `time_limit` = {self.time_limit} s; allow more time or ask a "
+            "method that gives bounds"
+        )
+        return TimeLimitError(msg, time_limit=self.time_limit, **evidence)
 
     # -- memory and threads ------------------------------------------------------------------
 
@@ -485,13 +484,13 @@ def readable(count: float) -> str:
 
 def _address_space_left() -> float:
     """Return what ``ulimit -v`` leaves to this process, or infinity."""
-    if resource is None:
-        return math.inf
     try:
+        import resource
+
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    except (OSError, ValueError):
-        return math.inf
-    if limit == resource.RLIM_INFINITY:
+        if limit == resource.RLIM_INFINITY:
+            return math.inf
+    except (ImportError, OSError, ValueError):
         return math.inf
     import psutil
 

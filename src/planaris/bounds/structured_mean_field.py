@@ -16,7 +16,7 @@ from planaris.errors import MethodError
 from planaris.kernels.graph import colour_classes
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.convert import fields2bias
+from planaris.models.bias_spin import fields2bias
 from planaris.result import Bounds, LogPartition, MeanField, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON, as_bias_model
 from planaris.subgraphs.clusters import grow_clusters

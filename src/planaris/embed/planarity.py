@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.embed.embedding import Embedding
 from planaris.errors import EmbeddingError, NotPlanarError
-from planaris.models.convert import fields2bias
+from planaris.models.bias_spin import fields2bias
 from planaris.models.ising import IsingModel
 from planaris.result import NotPlanar, Plane
 

@@ -38,7 +38,7 @@ def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
     return _core.connected_components(num_vertices, edges)
 
 
-def colour_classes(num_vertices: int, edges: IntArray) -> list[IntArray]:
+def colour_classes(num_vertices: int, edges: IntArray) -> list[LongArray]:
     """Partition the vertices into sets without edges among them: two where two are enough.
 
     >>> square = np.array([(0, 1), (1, 2), (2, 3), (0, 3)], dtype=np.int32)
@@ -46,7 +46,7 @@ def colour_classes(num_vertices: int, edges: IntArray) -> list[IntArray]:
     [[0, 2], [1, 3]]
     """
     order, offsets = _core.colour_breadth_first(num_vertices, np.ascontiguousarray(edges))
-    return np.split(order, offsets[1:-1]) if num_vertices else []
+    return np.split(order.astype(np.int64), offsets[1:-1]) if num_vertices else []
 
 
 def breadth_first_order(num_vertices: int, edges: IntArray, root: int = 0) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from planaris import treewidth
@@ -93,5 +94,5 @@ def fitting_elimination(model: Model, task: Purpose, budget: Budget) -> Eliminat
 
 
 def _affordable(plan: EliminationPlan, budget: Budget) -> bool:
-    seconds = budget.or_within(FIRM_SECONDS).remaining()
+    seconds = FIRM_SECONDS if budget.deadline == math.inf else budget.remaining()
     return plan.complete and plan.bytes <= budget.bytes() and plan.seconds <= seconds

@@ -1,10 +1,9 @@
 """What the user states: Ising models and Markov random fields, and exact ways between them."""
 
+from planaris.models.bias_spin import bias2fields, fields2bias
 from planaris.models.convert import (
     Chain,
     Inverse,
-    bias2fields,
-    fields2bias,
     ising2mrf,
     lift_ground_state,
     lift_log_partition,

@@ -1,4 +1,4 @@
-"""Ising models as Markov random fields and back; fields as a bias spin and back.
+"""Ising models as Markov random fields and back, and the lifts of results.
 
 Every conversion ``a2b(model)`` returns ``(new, inverse)``. A state of the new model with
 nonzero weight has the log weight of the state it lifts to (up to rounding); states that stand
@@ -16,12 +16,11 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
-from planaris.models.base import once_per_model
 from planaris.models.ising import IsingModel
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import AsIsing, GroundState, LogPartition, Marginals, Pseudomarginals
-from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, LongArray
+from planaris.typing import Array, ArrayLike, FloatArray, Int8Array, LongArray
 
 
 class Inverse(Protocol):
@@ -166,7 +165,7 @@ class FromIsing:
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels: 0 for spin -1, 1 for spin +1."""
-        return (_as_spins(states, self.original.num_variables) > 0).astype(np.int64)
+        return (as_spins(states, self.original.num_variables) > 0).astype(np.int64)
 
     def lift_marginals(self, marginals: Marginals) -> Marginals:
         """Return one table per variable and per factor."""
@@ -271,150 +270,8 @@ def ising2mrf(model: IsingModel) -> tuple[MarkovRandomField, ToIsing]:
 # -- fields ↔ bias spin (SK08 Theorem 1) -----------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class WithoutBias:
-    """Lifts from a model with a bias spin (the last one) to the model with fields."""
-
-    original: IsingModel
-    bias_edge: LongArray
-    """Edge of the new model from every spin to the bias spin, -1 where there is none."""
-    symmetric: BoolArray
-    """Spins in components without any field: P(s = +1) is one half."""
-    log_partition_shift: float = -float(np.log(2.0))
-    error: float = 0.0
-
-    def lift_states(self, states: ArrayLike) -> Int8Array:
-        """Return spins relative to the bias spin."""
-        s = _as_spins(states, self.original.num_spins + 1)
-        return s[..., :-1] * s[..., -1:]
-
-    def lift_marginals(self, marginals: Marginals) -> Marginals:
-        """Return P(s_v = +1) = P(s_v = s_bias) and P(s_u = s_v)."""
-        equal = np.asarray(marginals.edges)
-        unknown = np.flatnonzero((self.bias_edge < 0) & ~self.symmetric)
-        if unknown.size:
-            msg = (
-                f"the marginal of spin {unknown[0]} is not among the edges of the model with a "
-                "bias spin, since it has no field; convert with `fields2bias(model, "
-                "all_spins=True)` when node marginals are wanted"
-            )
-            raise MethodError(msg, spins=unknown)
-        nodes = np.full(self.original.num_spins, 0.5)
-        joined = self.bias_edge >= 0
-        nodes[joined] = equal[self.bias_edge[joined]]
-        return replace(marginals, nodes=nodes, edges=equal[: self.original.num_edges])
-
-
-@once_per_model
-def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingModel, WithoutBias]:
-    """Turn fields into couplings to one more spin, the last one (SK08 Theorem 1).
-
-    Flipping all spins of the new model changes nothing, so every state counts twice: log Z
-    grows by log 2.
-
-    Parameters
-    ----------
-    model : IsingModel
-        Model with fields.
-    all_spins : bool
-        Join spins without a field too, with coupling zero: only then are all node marginals
-        edge marginals of the new model. Default: only spins with a field, which may keep the
-        graph planar.
-
-    Examples
-    --------
-    >>> new, inverse = fields2bias(IsingModel([(0, 1)], [1.0], [0.5, 0.0]))
-    >>> new, inverse.lift_states([1, -1, -1]).tolist()
-    (IsingModel(3 spins, 2 edges, no fields), [-1, 1])
-    """
-    from planaris.kernels.graph import connected_components
-
-    n, m = model.num_spins, model.num_edges
-    joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)
-    bias_edge = np.full(n, -1, dtype=np.int64)
-    bias_edge[joined] = m + np.arange(len(joined))
-    component = connected_components(n, np.ascontiguousarray(model.edges))
-    has_field = np.zeros(n + 1, dtype=bool)
-    has_field[component[np.flatnonzero(model.fields)]] = True
-    labels = None if isinstance(model.labels, range) else [*model.labels, _new_name(model.labels)]
-    new = IsingModel(
-        np.concatenate([model.edges, np.column_stack([joined, np.full(len(joined), n)])]),
-        np.concatenate([model.couplings, model.fields[joined]]),
-        num_spins=n + 1,
-        offset=model.offset,
-        labels=labels,
-    )
-    return new, WithoutBias(model, bias_edge, ~has_field[component])
-
-
-@dataclass(frozen=True, eq=False)
-class WithBias:
-    """Lifts from a model with one spin held at +1 to the model without fields."""
-
-    original: IsingModel
-    spin: int
-    log_partition_shift: float = float(np.log(2.0))
-    error: float = 0.0
-
-    def lift_states(self, states: ArrayLike) -> Int8Array:
-        """Return states with the held spin at +1."""
-        s = _as_spins(states, self.original.num_spins - 1)
-        return np.insert(s, self.spin, 1, axis=-1)
-
-    def lift_marginals(self, marginals: Marginals) -> Marginals:
-        """Return P(s_v = +1), one half everywhere, and P(s_u = s_v)."""
-        up, equal = np.asarray(marginals.nodes), np.asarray(marginals.edges)
-        edges = np.empty(self.original.num_edges)
-        at = self.original.edges == self.spin
-        held = at.any(1)
-        other = np.where(at[:, 0], self.original.edges[:, 1], self.original.edges[:, 0])[held]
-        edges[~held] = equal
-        edges[held] = up[other - (other > self.spin)]
-        return replace(marginals, nodes=np.full(self.original.num_spins, 0.5), edges=edges)
-
-
-def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias]:
-    """Clamp one spin of a model without fields to +1: its couplings become fields.
-
-    >>> new, inverse = bias2fields(IsingModel([(0, 1), (1, 2)], [1.0, 0.5]))
-    >>> new.fields.tolist(), inverse.lift_states([1, -1]).tolist()
-    ([0.0, 0.5], [1, -1, 1])
-    """
-    n = model.num_spins
-    if not -n <= spin < n:
-        msg = f"`spin` must lie between 0 and {n - 1}, got {spin}"
-        raise ModelError(msg)
-    if model.has_fields:
-        msg = "only a model without fields may hold a spin; `fields2bias` removes them"
-        raise MethodError(msg)
-    spin %= n
-    at = model.edges == spin
-    held = at.any(1)
-    other = np.where(at[:, 0], model.edges[:, 1], model.edges[:, 0])[held]
-    fields = np.zeros(n)
-    fields[other] = model.couplings[held]
-    labels = None if isinstance(model.labels, range) else list(model.labels)
-    new = IsingModel(
-        model.edges[~held] - (model.edges[~held] > spin),
-        model.couplings[~held],
-        np.delete(fields, spin),
-        num_spins=n - 1,
-        positions=None if model.positions is None else np.delete(model.positions, spin, axis=0),
-        offset=model.offset,
-        labels=None if labels is None else labels[:spin] + labels[spin + 1 :],
-    )
-    return new, WithBias(model, spin)
-
-
-def _new_name(labels: object) -> str:
-    names = set(labels)  # type: ignore[call-overload]
-    name = "bias"
-    while name in names:
-        name += "_"
-    return name
-
-
-def _as_spins(states: ArrayLike, num_spins: int) -> Int8Array:
+def as_spins(states: ArrayLike, num_spins: int) -> Int8Array:
+    """Return states of so many spins, checked."""
     s = as_array("states", states)
     if s.shape[-1:] != (num_spins,) or s.dtype.kind not in "iuf" or np.any((s != 1) & (s != -1)):
         msg = f"`states` must hold {num_spins} spins, -1 or +1, in the last dimension"

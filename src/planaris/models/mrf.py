@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from planaris.models.tables import PairwiseView
 
 
+FEW_FACTORS = 100
+"""Tables that are searched for a small step before all of them are."""
+
+
 class MarkovRandomField(ScaledModel):
     r"""A discrete Markov random field, as flat arrays.
 
@@ -398,8 +402,15 @@ def _ranges(mrf: MarkovRandomField) -> FloatArray:
 @once_per_model
 def _energy_tolerance(mrf: MarkovRandomField) -> float:
     def smallest() -> float:
-        finite = np.isfinite(mrf.log_values)
-        table = np.repeat(np.arange(mrf.num_factors), np.diff(mrf.table_offsets))
-        return smallest_step(mrf.log_values[finite], table[finite])
+        few = _smallest_step(mrf, min(mrf.num_factors, FEW_FACTORS))
+        return few if few < 1.0 else _smallest_step(mrf, mrf.num_factors)  # no scale is below 1
 
     return energy_tolerance(_ranges(mrf), smallest)
+
+
+def _smallest_step(mrf: MarkovRandomField, count: int) -> float:
+    """Return the smallest difference of two finite entries of one of the first tables."""
+    logs = mrf.log_values[: mrf.table_offsets[count]]
+    finite = np.isfinite(logs)
+    table = np.repeat(np.arange(count), np.diff(mrf.table_offsets[: count + 1]))
+    return smallest_step(logs[finite], table[finite])

@@ -39,16 +39,13 @@ from planaris.models import (
 )
 from planaris.models.arrays import compact
 from planaris.models.base import memo_of, once_per_model
-from planaris.models.convert import WithoutBias
+from planaris.models.bias_spin import WithoutBias
 from planaris.planar import Plan
 from planaris.planar.pfaffian.evaluator import CutSumCertificate
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState, LogPartition, Marginals, PartProof, PartProofs, Stats
-from planaris.subgraphs.bias_model import plane_embedding
+from planaris.subgraphs.bias_model import EPSILON, LOG2, plane_embedding
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
-
-LOG2 = math.log(2.0)
-EPSILON = float(np.finfo(np.float64).eps)
 
 Results = Sequence[GroundState | LogPartition | Marginals]
 

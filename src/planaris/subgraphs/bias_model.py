@@ -10,7 +10,7 @@ import numpy as np
 from planaris.embed import Embedding
 from planaris.models import IsingModel
 from planaris.models.base import once_per_model
-from planaris.models.convert import fields2bias
+from planaris.models.bias_spin import fields2bias
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 EPSILON = float(np.finfo(np.float64).eps)

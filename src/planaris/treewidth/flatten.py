@@ -51,11 +51,11 @@ def to_factor_arrays(model: Model) -> FactorArrays:
 
 
 def _edge_logs(model: IsingModel) -> FloatArray:
-    return np.multiply.outer(model.couplings, _ALIKE).ravel()
+    return np.asarray(np.multiply.outer(model.couplings, _ALIKE).ravel())
 
 
 def _field_logs(model: IsingModel) -> FloatArray:
-    return np.multiply.outer(model.fields, _SPINS).ravel()
+    return np.asarray(np.multiply.outer(model.fields, _SPINS).ravel())
 
 
 @dataclass(frozen=True, eq=False)

@@ -179,7 +179,6 @@ def _find_plan(
     search_seconds: float,
     budget: Budget,
 ) -> EliminationPlan:
-    limit = budget.bytes()
     if order is not None:
         order = _checked_order(order, num_variables(model), kind)
     plans: list[EliminationPlan] = []
@@ -195,8 +194,10 @@ def _find_plan(
             f"{frontier.MAX_BITS} spins; use kind='clusters'"
         )
         raise MethodError(msg)
-    choice = len(plans) > 1 or plans[0].seconds > 0.01
-    sharp = choice and task != "ground_state" and model.log_weight_size > BLURRED
+    if len(plans) == 1 and plans[0].seconds < 0.01:
+        return plans[0]
+    limit = budget.bytes()
+    sharp = task != "ground_state" and model.log_weight_size > BLURRED
     best = _cheapest(plans, limit, sharp)
     if kind == "frontier" or order is not None or best.seconds < 0.01:
         return best

@@ -149,9 +149,12 @@ class Run:
     def timed(self) -> Iterator[Budget]:
         """Watch the work and note the seconds it takes."""
         started, width = time.monotonic(), self.plan.width
-        late = self.budget.required(f"elimination of width {width} did not finish", width=width)
-        with self.budget.watch("elimination") as watched, late:
-            yield watched
+        with self.budget.watch("elimination") as watched:
+            try:
+                yield watched
+            except TimeoutError as error:
+                what = f"elimination of width {width} did not finish"
+                raise self.budget.late(what, width=width) from error
         self.taken = time.monotonic() - started
 
     def again(self, model: Model) -> Run:

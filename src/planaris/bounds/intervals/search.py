@@ -19,7 +19,8 @@ from planaris.bounds.structured_mean_field import mean_field
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition
-from planaris.models.convert import bias2fields, mrf2ising
+from planaris.models.bias_spin import bias2fields
+from planaris.models.convert import mrf2ising
 from planaris.result import (
     AsIsing,
     HeavyState,

@@ -216,7 +216,7 @@ class GrowingLP:
     def basic_rows(self) -> BoolArray:
         """Return which rows are slack in the basis, so that they can go without harm."""
         status = self._highs.getBasis().row_status
-        return np.fromiter((int(s) == self._basic for s in status), bool, len(status))
+        return np.asarray(np.fromiter(map(int, status), np.int8, len(status)) == self._basic)
 
     def get_basis(self) -> Any:
         """Return the current basis, for :meth:`set_basis`."""

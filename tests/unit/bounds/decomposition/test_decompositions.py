@@ -17,7 +17,7 @@ from planaris.errors import MethodError
 from planaris.generate import square_lattice
 from planaris.kernels.graph import colour_classes, is_planar
 from planaris.kernels.relaxations import Forest
-from planaris.models.convert import fields2bias
+from planaris.models.bias_spin import fields2bias
 from planaris.reference import enumerate_states
 from planaris.relax import cycle_lp, entropy_bound
 from planaris.subgraphs.bias_model import as_bias_model
