@@ -30,6 +30,7 @@ constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
 constexpr double kOrderedLoss = 1e-6;
 constexpr double kMarginalError = 1e-9;
+constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
 
 std::vector<double> moat_values(const TJoinSolution& s) {
   std::vector<double> values(s.start.size(), 0.0);
@@ -132,6 +133,7 @@ class Batch {
     finders_.resize(team_.threads());
     gauges_.resize(count);
     try {
+      measure(count);
       climb(count);
     } catch (const DeadlinePassed&) {
       result_.complete = false;
@@ -140,6 +142,21 @@ class Batch {
   }
 
  private:
+  void measure(size_t count) {
+    const size_t share = std::max<int64_t>(1, kMeasured / m_);
+    sizes_.resize(count);
+    team_.work((count + share - 1) / share, [&](int, int task) {
+      for (size_t k = task * share; k < std::min(count, (task + 1) * share); ++k) {
+        RowSize& size = sizes_[k];
+        for (const double x : row(k)) {
+          size.largest = std::max(size.largest, std::fabs(x));
+          size.mean += std::fabs(x);
+        }
+        size.mean /= static_cast<double>(m_);
+      }
+    });
+  }
+
   void climb(size_t count) {
     std::vector<int64_t> rows;
     for (size_t k = 0; k < count; ++k) {
@@ -174,17 +191,8 @@ class Batch {
 
   std::span<const double> row(int64_t k) const { return couplings_.subspan(k * m_, m_); }
 
-  double largest(int64_t k) const {
-    double most = 0.0;
-    for (const double x : row(k)) most = std::max(most, std::fabs(x));
-    return most;
-  }
-
-  double mean(int64_t k) const {
-    double sum = 0.0;
-    for (const double x : row(k)) sum += std::fabs(x);
-    return sum / static_cast<double>(m_);
-  }
+  double largest(int64_t k) const { return sizes_[k].largest; }
+  double mean(int64_t k) const { return sizes_[k].mean; }
 
   // Whether single precision has the range to tell what rounding does in the order of the packing.
   bool has_range(int64_t k) const { return largest(k) <= kMostInOrder && mean(k) <= kMeanInOrder; }
@@ -408,6 +416,11 @@ class Batch {
     return found;
   }
 
+  // Of the couplings of a row.
+  struct RowSize {
+    double largest = 0.0, mean = 0.0;
+  };
+
   const PlaneGraph& plane_;
   std::span<const double> couplings_;
   BatchOptions options_;
@@ -421,6 +434,7 @@ class Batch {
   std::vector<LaneMemory> memory_;
   std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
   std::vector<GaugeState> gauges_;
+  std::vector<RowSize> sizes_;
 };
 
 size_t num_rows(const PlaneGraph& plane, std::span<const double> couplings) {
