@@ -38,15 +38,18 @@ struct LaneOutcome {
 
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
-// Otherwise the model is eliminated `draws` times in single precision: the first time as it is,
-// then with weights moved by their last digit. The largest deviation counts.
+// Otherwise the model is eliminated in single precision as well, once for each draw: as it is for
+// draw 0, then with weights moved by their last digit. The largest deviation counts.
+struct LaneDraws {
+  int first = 0, end = 1;
+};
 struct LaneRows {
   int count;
   const double* const* couplings;
   const int8_t* const* spins;
   LaneOutcome* found;
   double* const* equal;
-  int draws = 1;
+  LaneDraws draws;
   const std::function<void()>* look = nullptr;  // called every few milliseconds; it may throw
 };
 

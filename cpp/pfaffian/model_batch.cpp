@@ -214,25 +214,33 @@ class Batch {
   }
 
   void run_lanes(const std::vector<int64_t>& rows, Route route) {
-    std::vector<LaneOutcome> found = run_groups(rows, route, 1);
+    std::vector<LaneOutcome> found = run_groups(rows, route, {0, 1});
     if (options_.marginals) {
       for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], route);
       return;
     }
-    // Where rounding is felt, one elimination in single precision may hide it by luck.
+    // Where rounding is felt, one elimination in single precision may hide it by luck. What is
+    // not good enough at the first will not be so after several.
     std::vector<int64_t> felt;
+    std::vector<double> before;
     for (size_t k = 0; k < rows.size(); ++k) {
       if (is_calm(found[k])) {
         take(rows[k], found[k], route);
-      } else if (found[k].sound && found[k].deviation < 1e3) {
+      } else if (found[k].sound &&
+                 error_of(found[k]) <= most_error(log_sum_of(found[k]) + found[k].total)) {
         felt.push_back(rows[k]);
+        before.push_back(found[k].deviation);
       }
     }
-    found = run_groups(felt, route, kDraws);
-    for (size_t k = 0; k < felt.size(); ++k) take(felt[k], found[k], route);
+    found = run_groups(felt, route, {1, kDraws});
+    for (size_t k = 0; k < felt.size(); ++k) {
+      if (found[k].deviation < before[k]) found[k].deviation = before[k];
+      take(felt[k], found[k], route);
+    }
   }
 
-  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
+  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route,
+                                      LaneDraws draws) {
     const LaneKernels& kernels = lane_kernels();
     const Shares shares(rows.size(), team_.threads(), kernels.most);
     std::vector<LaneOutcome> found(rows.size());
@@ -274,21 +282,32 @@ class Batch {
 
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
-    const double log_sum = Scaled{found.mantissa, static_cast<int64_t>(found.exponent)}.log();
-    const double error =
-        options_.marginals ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
-                           : kSingleToDouble * found.deviation + rounding();
-    accept(k, route, log_sum, found.total, 2 * found.size, error);
+    const double error = options_.marginals
+                             ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
+                             : error_of(found);
+    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error);
+  }
+
+  static double log_sum_of(const LaneOutcome& found) {
+    return Scaled{found.mantissa, static_cast<int64_t>(found.exponent)}.log();
+  }
+
+  // Of log Z, estimated.
+  double error_of(const LaneOutcome& found) const {
+    return kSingleToDouble * found.deviation + rounding();
+  }
+
+  // The largest error that an answer may have.
+  double most_error(double log_z) const {
+    return options_.marginals ? kMarginalError
+                              : 1e-13 * (std::fabs(log_z) + static_cast<double>(m_)) + 1e-12;
   }
 
   void accept(int64_t k, Route route, double log_sum, double constant, double size, double error) {
     const double edges = m_;
     // The gauge state itself has weight one, so the sum is at least one.
     const bool possible = std::isfinite(log_sum) && log_sum >= -error - 1e-9 * edges;
-    const double most = options_.marginals
-                            ? kMarginalError
-                            : 1e-13 * (std::fabs(log_sum + constant) + edges) + 1e-12;
-    if (!possible || !(error <= most)) return;
+    if (!possible || !(error <= most_error(log_sum + constant))) return;
     result_.route[k] = static_cast<int8_t>(route);
     result_.log_sum[k] = log_sum;
     result_.constant[k] = constant;
@@ -318,7 +337,7 @@ class Batch {
       const LaneOrder order(plane_.tree, views);
       kernels.run_ordered(lanes_,
                           {static_cast<int>(count), couplings.data(), spins.data(),
-                           found.data() + first, nullptr, 1, &look},
+                           found.data() + first, nullptr, {}, &look},
                           order, memory_[worker]);
     });
     for (size_t k = 0; k < rows.size(); ++k) {
