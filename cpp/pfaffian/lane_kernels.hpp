@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_memory.hpp"
 #include "embedding/embedding.hpp"
 #include "fronts/front_tree.hpp"
 #include "pfaffian/lane_order.hpp"
@@ -97,16 +98,19 @@ class LaneMemory {
  public:
   void reserve(size_t bytes) {
     if (bytes <= size_) return;
-    bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes + 64);
-    size_ = bytes;
+    bytes_.reset();
+    size_ = 0;
+    const size_t wished = bytes + bytes / 4;  // groups with orders of their own differ a little
+    bytes_.reset(static_cast<std::byte*>(allocate_large(wished)));
+    size_ = wished;
   }
-  std::byte* begin() {
-    const auto at = reinterpret_cast<uintptr_t>(bytes_.get());
-    return reinterpret_cast<std::byte*>((at + 63) / 64 * 64);
-  }
+  std::byte* begin() { return bytes_.get(); }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  struct Free {
+    void operator()(std::byte* bytes) const { free_large(bytes); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
   size_t size_ = 0;
 };
 
