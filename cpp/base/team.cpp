@@ -9,26 +9,37 @@ namespace planaris {
 void Team::start() {
   if (!others_.empty()) return;
   try {
+    others_.reserve(threads_);
     for (int k = 1; k < threads_; ++k) {
-      others_.emplace_back([this, k] {
-        for (int seen = 0;;) {
-          round_.wait(seen);
-          seen = round_;
-          if (body_ == nullptr) return;
-          (*body_)(k);
-          if (--pending_ == 0) pending_.notify_all();
-        }
-      });
+      others_.push_back(&Helper::call([this, k] { loop(k); }));
     }
   } catch (...) {  // fewer threads than wished for: go on with those there are
   }
 }
 
+void Team::loop(int worker) {
+  for (int seen = 0;;) {
+    round_.wait(seen);
+    seen = round_;
+    if (body_ == nullptr) return;
+    (*body_)(worker);
+    if (--pending_ == 0) pending_.notify_all();
+  }
+}
+
+// Threads that are new to the team begin as they come, before the last one has been called.
 void Team::call_others(const std::function<void(int)>& body) {
+  const bool fresh = others_.empty();
+  const int wished = fresh ? threads_ - 1 : static_cast<int>(others_.size());
   body_ = &body;
-  pending_ = static_cast<int>(others_.size());
+  pending_ = wished;
   ++round_;
-  round_.notify_all();
+  if (fresh) {
+    start();
+    pending_ -= wished - static_cast<int>(others_.size());
+  } else {
+    round_.notify_all();
+  }
 }
 
 void Team::wait_for_others() {
@@ -45,7 +56,7 @@ Team::~Team() {
   body_ = nullptr;
   ++round_;
   round_.notify_all();
-  for (std::thread& thread : others_) thread.join();
+  for (Helper* const helper : others_) helper->dismiss();
 }
 
 void Team::work(std::vector<std::vector<int32_t>> successors, std::vector<int32_t> waits,
@@ -59,7 +70,6 @@ void Team::work(std::vector<std::vector<int32_t>> successors, std::vector<int32_
   }
   const std::function<void(int)> body = [&](int worker) { worker_loop(worker, run); };
   if (waits_.size() > 1) {
-    start();
     on_all(body);
   } else {  // the others are called by the first loop that can be shared
     standby_ = &body;
@@ -162,7 +172,6 @@ void Team::parallel_for(int count, const std::function<void(int)>& body) {
     jobs_.push_back(&job);
   }
   if (standby_ != nullptr && std::this_thread::get_id() == caller_) {
-    start();
     call_others(*std::exchange(standby_, nullptr));
   }
   changed_.notify_all();

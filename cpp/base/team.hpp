@@ -1,8 +1,8 @@
 // Threads that share work: a graph of tasks, in which idle threads help inside a task when there
 // is no other to start, or short loops. All threading of the core goes through this class. The
 // caller is worker 0 and the only one that polls Control. Threads start when there is something
-// for a second one to do (a call for a small model starts none) and wait, for little, until the
-// team goes.
+// for a second one to do (a call for a small model starts none), wait, for little, until the team
+// goes, and then for another team.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/control.hpp"
+#include "base/helpers.hpp"
 
 namespace planaris {
 
@@ -85,6 +86,7 @@ class Team {
   };
 
   void start();
+  void loop(int worker);
   void call_others(const std::function<void(int)>& body);
   void wait_for_others();
   void on_all(const std::function<void(int)>& body);
@@ -97,7 +99,7 @@ class Team {
   int threads_;
   Control& control_;
   std::thread::id caller_ = std::this_thread::get_id();
-  std::vector<std::thread> others_;
+  std::vector<Helper*> others_;
   const std::function<void(int)>* body_ = nullptr;  // null: the threads may go
   const std::function<void(int)>* standby_ = nullptr;  // for the others, once one of them can help
   std::atomic<int> round_{0}, pending_{0};

@@ -1,5 +1,6 @@
 #include "base/team.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -128,4 +129,18 @@ TEST_CASE("an exception of any thread stops all and reaches the caller") {
     } while (worker != 0);  // the others go on until the caller has seen the clock
   };
   CHECK_THROWS_AS(team.work(100, run), DeadlinePassed);
+}
+
+TEST_CASE("threads are kept from team to team") {
+  const auto helpers = [] {
+    Control control;
+    Team team(4, control);
+    std::vector<std::thread::id> seen(4);
+    team.split(4, 4, [&](int64_t, int64_t, int part) { seen[part] = std::this_thread::get_id(); });
+    std::sort(seen.begin(), seen.end());
+    return seen;
+  };
+  const std::vector<std::thread::id> first = helpers();
+  CHECK(std::adjacent_find(first.begin(), first.end()) == first.end());
+  CHECK(helpers() == first);
 }

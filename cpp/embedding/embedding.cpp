@@ -1,5 +1,6 @@
 #include "embedding/embedding.hpp"
 
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -60,6 +61,26 @@ Faces trace_faces(const RotationView& r) {
     faces.offsets.push_back(static_cast<int32_t>(faces.walk.size()));
   }
   return faces;
+}
+
+std::vector<double> face_centres(std::span<const int32_t> edges, std::span<const int32_t> walk,
+                                 std::span<const int32_t> offsets,
+                                 std::span<const double> positions) {
+  std::vector<double> centres(offsets.empty() ? 0 : 2 * (offsets.size() - 1), 0.0);
+  for (size_t f = 0; 2 * f < centres.size(); ++f) {
+    double x = 0.0, y = 0.0, count = 0.0;
+    for (int32_t k = offsets[f]; k < offsets[f + 1]; ++k) {
+      const double* at = positions.data() + 2 * size_t(edges[walk[k]]);
+      if (!std::isfinite(at[0]) || !std::isfinite(at[1])) continue;
+      x += at[0];
+      y += at[1];
+      count += 1.0;
+    }
+    if (count == 0.0) continue;
+    centres[2 * f] = x / count;
+    centres[2 * f + 1] = y / count;
+  }
+  return centres;
 }
 
 std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges) {

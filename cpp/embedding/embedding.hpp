@@ -30,6 +30,12 @@ struct Faces {
 // Throws std::invalid_argument if `rotation` is no permutation grouped by tail.
 Faces trace_faces(const RotationView& rotation);
 
+// Two coordinates per face: the mean of its corners that have a position, of two finite numbers; zeros where
+// none has. `positions` holds two numbers per vertex.
+std::vector<double> face_centres(std::span<const int32_t> edges, std::span<const int32_t> walk,
+                                 std::span<const int32_t> offsets,
+                                 std::span<const double> positions);
+
 // Component of every vertex, numbered in order of the first vertex.
 std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges);
 

@@ -15,6 +15,18 @@ std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32
           to_numpy(std::move(faces.offsets))};
 }
 
+// Of an embedding: its walk and offsets are trusted.
+Out2<double> centres_of(In2<int32_t> edges, In1<int32_t> walk, In1<int32_t> offsets,
+                        In2<double> positions) {
+  std::vector<double> centres;
+  {
+    nb::gil_scoped_release release;
+    centres = face_centres(flat(edges), flat(walk), flat(offsets), flat(positions));
+  }
+  const size_t faces = centres.size() / 2;
+  return to_numpy(std::move(centres), faces, 2);
+}
+
 Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges) {
   std::vector<int32_t> component;
   {
@@ -29,6 +41,8 @@ Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges) {
 void bind_embedding(nb::module_& m) {
   m.def("trace_faces", &trace_faces_of, nb::arg("edges").noconvert(),
         nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert());
+  m.def("face_centres", &centres_of, nb::arg("edges").noconvert(), nb::arg("walk").noconvert(),
+        nb::arg("offsets").noconvert(), nb::arg("positions").noconvert());
   m.def("connected_components", &components_of, nb::arg("num_vertices"),
         nb::arg("edges").noconvert());
 }

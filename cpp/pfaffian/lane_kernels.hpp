@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_memory.hpp"
 #include "embedding/embedding.hpp"
 #include "fronts/front_tree.hpp"
 #include "pfaffian/lane_order.hpp"
@@ -38,15 +39,18 @@ struct LaneOutcome {
 
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
-// Otherwise the model is eliminated `draws` times in single precision: the first time as it is,
-// then with weights moved by their last digit. The largest deviation counts.
+// Otherwise the model is eliminated in single precision as well, once for each draw: as it is for
+// draw 0, then with weights moved by their last digit. The largest deviation counts.
+struct LaneDraws {
+  int first = 0, end = 1;
+};
 struct LaneRows {
   int count;
   const double* const* couplings;
   const int8_t* const* spins;
   LaneOutcome* found;
   double* const* equal;
-  int draws = 1;
+  LaneDraws draws;
   const std::function<void()>* look = nullptr;  // called every few milliseconds; it may throw
 };
 
@@ -94,16 +98,19 @@ class LaneMemory {
  public:
   void reserve(size_t bytes) {
     if (bytes <= size_) return;
-    bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes + 64);
-    size_ = bytes;
+    bytes_.reset();
+    size_ = 0;
+    const size_t wished = bytes + bytes / 4;  // groups with orders of their own differ a little
+    bytes_.reset(static_cast<std::byte*>(allocate_large(wished)));
+    size_ = wished;
   }
-  std::byte* begin() {
-    const auto at = reinterpret_cast<uintptr_t>(bytes_.get());
-    return reinterpret_cast<std::byte*>((at + 63) / 64 * 64);
-  }
+  std::byte* begin() { return bytes_.get(); }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  struct Free {
+    void operator()(std::byte* bytes) const { free_large(bytes); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
   size_t size_ = 0;
 };
 

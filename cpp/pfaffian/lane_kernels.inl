@@ -201,7 +201,7 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
   }
   if (marginals) return;
   [[maybe_unused]] const FlushToZero flush;
-  for (int draw = 0; draw < rows.draws; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
+  for (int draw = rows.draws.first; draw < rows.draws.end; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
 }
 
 // Eliminates up to kFloats shots, then the same shots in single precision.

@@ -15,7 +15,7 @@ class Writer {
  public:
   Writer(const FrontTree& tree, std::span<const RowOrder> orders, LaneOrder& order)
       : tree_(tree), orders_(orders), order_(order), listed_(orders.size()), waiting_(orders.size()),
-        empty_(orders.size()), special_(tree.num_nodes() * orders.size(), 0) {
+        empty_(orders.size()), special_(tree.num_nodes() * orders.size(), 0), handed_(special_) {
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
       for (int32_t k = tree.own[node]; k < tree.own[node + 1]; ++k) {
         const int32_t e = tree.edge_order[k];
@@ -61,9 +61,7 @@ class Writer {
  private:
   // Whether an edge is handed on, not only empty pairs.
   bool handed(int32_t child, size_t model) const {
-    const LaneOrder::Front& front = order_.fronts[child];
-    return front.kept > 0 &&
-           order_.edge[order_.at(child, front.pairs - 1, static_cast<int32_t>(model))] >= 0;
+    return handed_[child * orders_.size() + model];
   }
 
   // The edges that wait for nothing, then by rank the others that may be eliminated here; those that
@@ -119,35 +117,69 @@ class Writer {
     ready.insert(ready.end(), ranked_.begin(), ranked_.end());
   }
 
-  // Few pairs should move: empty ones take the places of those that are held back.
+  // Few pairs should move: empty ones take the places of those that are held back, and pairs that are
+  // handed on stay where they are, if they can, in their order.
   void write(int32_t node, size_t model, int32_t first_fresh) {
     const LaneOrder::Front& front = order_.fronts[node];
-    const auto& ready = listed_[model];
+    const auto &ready = listed_[model], &waiting = waiting_[model];
+    const int32_t end = front.eliminated();
     auto& empty = empty_[model];
     for (int32_t k = 0; k < front.fresh; ++k) empty.push_back(first_fresh + k);
-    const auto waiting = static_cast<int32_t>(waiting_[model].size());
-    const int32_t kept_empty = front.kept - waiting;  // these are handed on, the last ones
-    const auto spare = static_cast<int32_t>(empty.size()) - kept_empty;
-    size_t next = 0;
-    int32_t to = 0, used = 0;
-    const auto put = [&](int32_t pair, int32_t edge) {
-      const int64_t at = order_.at(node, to, static_cast<int32_t>(model));
-      order_.source[at] = pair;
-      order_.edge[at] = edge;
-      if (pair != to) order_.moved[node * orders_.size() + model] = 1;
-      ++to;
-    };
-    while (to < front.eliminated()) {
-      const bool here = next < ready.size() && ready[next].pair <= to;
-      if (next < ready.size() && (here || used == spare)) {
-        put(ready[next].pair, ready[next].edge);
-        ++next;
+    handed_[node * orders_.size() + model] = !waiting.empty();
+    taken_.assign(front.pairs, 0);  // places that are handed on
+    std::vector<int32_t>& place = place_;
+    place.clear();
+    for (size_t k = 0; k < waiting.size(); ++k) {
+      const auto after = static_cast<int32_t>(waiting.size() - k);
+      const int32_t least = std::max(waiting[k].pair, k == 0 ? end : place.back() + 1);
+      place.push_back(std::min(least, front.pairs - after));
+      taken_[place.back()] = 1;
+    }
+    // Empty pairs that stay: those that are handed on, then any.
+    spare_.clear();
+    for (const int32_t pair : empty) {
+      if (pair >= end && !taken_[pair]) {
+        put(node, model, pair, pair, -1);
+        taken_[pair] = 1;
       } else {
-        put(empty[used++], -1);
+        spare_.push_back(pair);
       }
     }
-    for (int32_t k = 0; k < kept_empty; ++k) put(empty[spare + k], -1);
-    for (const Ranked& pair : waiting_[model]) put(pair.pair, pair.edge);
+    for (int32_t to = end; to < front.pairs; ++to) {
+      if (taken_[to]) continue;
+      put(node, model, to, spare_.back(), -1);
+      spare_.pop_back();
+    }
+    for (size_t k = 0; k < waiting.size(); ++k) {
+      put(node, model, place[k], waiting[k].pair, waiting[k].edge);
+    }
+    // An empty pair stays, if it can; the others are taken from the last one on.
+    for (const int32_t pair : spare_) taken_[pair] = 2;
+    size_t next = 0;
+    auto left = static_cast<int32_t>(spare_.size());
+    for (int32_t to = 0; to < end; ++to) {
+      const bool here = next < ready.size() && ready[next].pair <= to;
+      if (next < ready.size() && (here || left == 0)) {
+        put(node, model, to, ready[next].pair, ready[next].edge);
+        ++next;
+        continue;
+      }
+      int32_t pair = to;
+      if (taken_[to] != 2) {
+        while (taken_[spare_.back()] != 2) spare_.pop_back();
+        pair = spare_.back();
+      }
+      put(node, model, to, pair, -1);
+      taken_[pair] = 0;
+      --left;
+    }
+  }
+
+  void put(int32_t node, size_t model, int32_t to, int32_t pair, int32_t edge) {
+    const int64_t at = order_.at(node, to, static_cast<int32_t>(model));
+    order_.source[at] = pair;
+    order_.edge[at] = edge;
+    if (pair != to) order_.moved[node * orders_.size() + model] = 1;
   }
 
   const FrontTree& tree_;
@@ -156,7 +188,9 @@ class Writer {
   int64_t pairs_ = 0;
   std::vector<std::vector<Ranked>> listed_, waiting_;  // by model
   std::vector<std::vector<int32_t>> empty_;
-  std::vector<uint8_t> special_;  // by node and model
+  std::vector<uint8_t> special_, handed_;  // by node and model
+  std::vector<uint8_t> taken_;
+  std::vector<int32_t> place_, spare_;
   std::vector<Ranked> ranked_;
 };
 

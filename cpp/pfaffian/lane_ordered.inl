@@ -247,7 +247,7 @@ SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const L
     (*rows.look)();
   };
   LaneClock single_clock(rows.look == nullptr ? nullptr : &look);
-  for (int draw = 0; draw < rows.draws; ++draw) {
+  for (int draw = rows.draws.first; draw < rows.draws.end; ++draw) {
     narrow_weights(p, rows, g, draw);
     if (in_lanes) {
       OrderedKernel<float, true>{p.tree, p.signs.data(), g.float_weight, order, 0, rows.count,

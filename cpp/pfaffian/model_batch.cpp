@@ -31,6 +31,7 @@ constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
 constexpr double kOrderedLoss = 1e-6;
 constexpr double kMarginalError = 1e-9;
+constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
 
 std::vector<double> moat_values(const TJoinSolution& s) {
   std::vector<double> values(s.start.size(), 0.0);
@@ -130,6 +131,7 @@ class Batch {
     finders_.resize(team_.threads());
     gauges_.resize(count);
     try {
+      measure(count);
       climb(count);
     } catch (const DeadlinePassed&) {
       result_.complete = false;
@@ -138,6 +140,21 @@ class Batch {
   }
 
  private:
+  void measure(size_t count) {
+    const size_t share = std::max<int64_t>(1, kMeasured / m_);
+    sizes_.resize(count);
+    team_.work((count + share - 1) / share, [&](int, int task) {
+      for (size_t k = task * share; k < std::min(count, (task + 1) * share); ++k) {
+        RowSize& size = sizes_[k];
+        for (const double x : row(k)) {
+          size.largest = std::max(size.largest, std::fabs(x));
+          size.mean += std::fabs(x);
+        }
+        size.mean /= static_cast<double>(m_);
+      }
+    });
+  }
+
   void climb(size_t count) {
     std::vector<int64_t> rows;
     for (size_t k = 0; k < count; ++k) {
@@ -172,17 +189,8 @@ class Batch {
 
   std::span<const double> row(int64_t k) const { return couplings_.subspan(k * m_, m_); }
 
-  double largest(int64_t k) const {
-    double most = 0.0;
-    for (const double x : row(k)) most = std::max(most, std::fabs(x));
-    return most;
-  }
-
-  double mean(int64_t k) const {
-    double sum = 0.0;
-    for (const double x : row(k)) sum += std::fabs(x);
-    return sum / static_cast<double>(m_);
-  }
+  double largest(int64_t k) const { return sizes_[k].largest; }
+  double mean(int64_t k) const { return sizes_[k].mean; }
 
   // Whether single precision has the range to tell what rounding does in the order of the packing.
   bool has_range(int64_t k) const { return largest(k) <= kMostInOrder && mean(k) <= kMeanInOrder; }
@@ -204,22 +212,29 @@ class Batch {
   }
 
   void run_lanes(const std::vector<int64_t>& rows, Route route) {
-    std::vector<LaneOutcome> found = run_groups(rows, route, 1);
+    std::vector<LaneOutcome> found = run_groups(rows, route, {0, 1});
     if (options_.marginals) {
       for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], route);
       return;
     }
-    // Where rounding is felt, one elimination in single precision may hide it by luck.
+    // Where rounding is felt, one elimination in single precision may hide it by luck. What is
+    // not good enough at the first will not be so after several.
     std::vector<int64_t> felt;
+    std::vector<double> before;
     for (size_t k = 0; k < rows.size(); ++k) {
       if (is_calm(found[k])) {
         take(rows[k], found[k], route);
-      } else if (found[k].sound && found[k].deviation < 1e3) {
+      } else if (found[k].sound &&
+                 error_of(found[k]) <= most_error(log_sum_of(found[k]) + found[k].total)) {
         felt.push_back(rows[k]);
+        before.push_back(found[k].deviation);
       }
     }
-    found = run_groups(felt, route, kDraws);
-    for (size_t k = 0; k < felt.size(); ++k) take(felt[k], found[k], route);
+    found = run_groups(felt, route, {1, kDraws});
+    for (size_t k = 0; k < felt.size(); ++k) {
+      if (found[k].deviation < before[k]) found[k].deviation = before[k];
+      take(felt[k], found[k], route);
+    }
   }
 
   // Solves rows in groups, one task each; `solve` takes the worker, the rows of a group, and their arrays.
@@ -241,12 +256,13 @@ class Batch {
       }
       solve(worker, members,
             LaneRows{static_cast<int>(count), couplings.data(), gauged ? spins.data() : nullptr,
-                     found.data() + first, nullptr, 1, &look});
+                     found.data() + first, nullptr, {}, &look});
     });
     return found;
   }
 
-  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, int draws) {
+  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route,
+                                      LaneDraws draws) {
     const LaneKernels& kernels = lane_kernels();
     const auto solve = [&](int worker, std::span<const int64_t> members, LaneRows group) {
       std::vector<double*> equal;
@@ -277,21 +293,32 @@ class Batch {
 
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
-    const double log_sum = Scaled{found.mantissa, static_cast<int64_t>(found.exponent)}.log();
-    const double error =
-        options_.marginals ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
-                           : kSingleToDouble * found.deviation + rounding();
-    accept(k, route, log_sum, found.total, 2 * found.size, error);
+    const double error = options_.marginals
+                             ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
+                             : error_of(found);
+    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error);
+  }
+
+  static double log_sum_of(const LaneOutcome& found) {
+    return Scaled{found.mantissa, static_cast<int64_t>(found.exponent)}.log();
+  }
+
+  // Of log Z, estimated.
+  double error_of(const LaneOutcome& found) const {
+    return kSingleToDouble * found.deviation + rounding();
+  }
+
+  // The largest error that an answer may have.
+  double most_error(double log_z) const {
+    return options_.marginals ? kMarginalError
+                              : 1e-13 * (std::fabs(log_z) + static_cast<double>(m_)) + 1e-12;
   }
 
   void accept(int64_t k, Route route, double log_sum, double constant, double size, double error) {
     const double edges = m_;
     // The gauge state itself has weight one, so the sum is at least one.
     const bool possible = std::isfinite(log_sum) && log_sum >= -error - 1e-9 * edges;
-    const double most = options_.marginals
-                            ? kMarginalError
-                            : 1e-13 * (std::fabs(log_sum + constant) + edges) + 1e-12;
-    if (!possible || !(error <= most)) return;
+    if (!possible || !(error <= most_error(log_sum + constant))) return;
     result_.route[k] = static_cast<int8_t>(route);
     result_.log_sum[k] = log_sum;
     result_.constant[k] = constant;
@@ -404,6 +431,11 @@ class Batch {
     return found;
   }
 
+  // Of the couplings of a row.
+  struct RowSize {
+    double largest = 0.0, mean = 0.0;
+  };
+
   const PlaneGraph& plane_;
   std::span<const double> couplings_;
   BatchOptions options_;
@@ -417,6 +449,7 @@ class Batch {
   std::vector<LaneMemory> memory_;
   std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
   std::vector<GaugeState> gauges_;
+  std::vector<RowSize> sizes_;
 };
 
 size_t num_rows(const PlaneGraph& plane, std::span<const double> couplings) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/arrays.hpp"
+#include "pfaffian/coupling_rows.hpp"
 #include "pfaffian/model_batch.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
 #include "pfaffian/sample_batch.hpp"
@@ -130,9 +131,26 @@ auto rows_of(std::vector<T> Struct::*member, std::vector<double> Struct::*one_ea
   };
 }
 
+using Copy2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+Out1<double> totals_of(In2<double> couplings, std::optional<Copy2> copy, int threads,
+                       const Progress& progress) {
+  std::span<double> to;
+  if (copy) to = {copy->data(), copy->size()};
+  Control control = make_control(progress);
+  std::vector<double> totals;
+  {
+    nb::gil_scoped_release release;
+    totals = row_totals(flat(couplings), couplings.shape(0), to, threads, control);
+  }
+  return to_numpy(std::move(totals));
+}
+
 }  // namespace
 
 void bind_model_batch(nb::module_& m) {
+  m.def("row_totals", &totals_of, nb::arg("couplings").noconvert(),
+        nb::arg("copy").noconvert().none(), nb::arg("threads"), nb::arg("progress") = nb::none());
   nb::class_<ModelBatch>(m, "ModelBatch")
       .def_ro("complete", &ModelBatch::complete)
       .def_prop_ro("route", array_of(&ModelBatch::route))

@@ -8,30 +8,54 @@
 
 namespace planaris {
 
-TJoinWeights dyadic_weights(std::span<const double> weights) {
+TJoinWeights dyadic_weights(std::span<const double> weights, int threads) {
   constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1;
   TJoinWeights result;
   result.mantissas.resize(weights.size());
   result.shifts.resize(weights.size());
-  int32_t lowest = INT32_MAX;
-  for (size_t e = 0; e < weights.size(); ++e) {
-    const auto bits = std::bit_cast<uint64_t>(weights[e]);
-    const auto exponent = int32_t(bits >> 52) & 0x7ff;
-    if (exponent == 0x7ff) throw std::invalid_argument("weights must be finite");
-    // Subnormal numbers have no leading one and the exponent of the smallest normal ones.
-    const uint64_t size = (bits & kFraction) | (exponent == 0 ? 0 : kFraction + 1);
-    if (size == 0) continue;
-    const int zeros = std::countr_zero(size);
-    const auto mantissa = int64_t(size >> zeros);
-    result.mantissas[e] = bits >> 63 ? -mantissa : mantissa;
-    result.shifts[e] = std::max(exponent, 1) - 1075 + zeros;
-    lowest = std::min(lowest, result.shifts[e]);
-  }
-  result.exponent = lowest == INT32_MAX ? 0 : lowest;
-  for (size_t e = 0; e < weights.size(); ++e) {
-    result.shifts[e] = result.mantissas[e] == 0 ? 0 : result.shifts[e] - result.exponent;
-  }
+  Control quiet;
+  Team team(threads, quiet);
+  std::vector<int32_t> lowest(tjoin::num_parts(weights.size()), INT32_MAX);
+  tjoin::in_parts(team, weights.size(), [&](size_t part, size_t low, size_t high) {
+    for (size_t e = low; e < high; ++e) {
+      const auto bits = std::bit_cast<uint64_t>(weights[e]);
+      const auto exponent = int32_t(bits >> 52) & 0x7ff;
+      if (exponent == 0x7ff) throw std::invalid_argument("weights must be finite");
+      // Subnormal numbers have no leading one and the exponent of the smallest normal ones.
+      const uint64_t size = (bits & kFraction) | (exponent == 0 ? 0 : kFraction + 1);
+      if (size == 0) continue;
+      const int zeros = std::countr_zero(size);
+      const auto mantissa = int64_t(size >> zeros);
+      result.mantissas[e] = bits >> 63 ? -mantissa : mantissa;
+      result.shifts[e] = std::max(exponent, 1) - 1075 + zeros;
+      lowest[part] = std::min(lowest[part], result.shifts[e]);
+    }
+  });
+  const int32_t least = *std::ranges::min_element(lowest);
+  result.exponent = least == INT32_MAX ? 0 : least;
+  tjoin::in_parts(team, weights.size(), [&](size_t, size_t low, size_t high) {
+    for (size_t e = low; e < high; ++e) {
+      result.shifts[e] = result.mantissas[e] == 0 ? 0 : result.shifts[e] - result.exponent;
+    }
+  });
   return result;
+}
+
+std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32_t> edges,
+                                     std::span<const double> values) {
+  if (edges.size() != 2 * values.size()) {
+    throw std::invalid_argument("values and edges differ in length");
+  }
+  for (const int32_t v : edges) {
+    if (v < 0 || v >= num_vertices) throw std::invalid_argument("an end of an edge does not exist");
+  }
+  std::vector<uint8_t> parity(num_vertices, 0);
+  for (size_t e = 0; e < values.size(); ++e) {
+    const uint8_t negative = values[e] < 0.0;
+    parity[edges[2 * e]] ^= negative;
+    parity[edges[2 * e + 1]] ^= negative;
+  }
+  return parity;
 }
 
 TJoinWeights rounded_weights(std::span<const double> weights) {

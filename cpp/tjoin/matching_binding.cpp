@@ -32,10 +32,16 @@ TJoinSolution run(const Call& call, const TJoinWeights& weights) {
   return minimum_tjoin(problem, call.start ? call.start->get() : nullptr, control);
 }
 
-TJoinWeights exact(const In1<int64_t>& weights) {
+TJoinWeights exact(const In1<int64_t>& weights, int32_t = 1) {
   return {{weights.data(), weights.data() + weights.size()}, {}, 0};
 }
-TJoinWeights exact(const In1<double>& weights) { return dyadic_weights(flat(weights)); }
+TJoinWeights exact(const In1<double>& weights, int32_t threads = 1) {
+  return dyadic_weights(flat(weights), threads);
+}
+
+Out1<uint8_t> parity_of(int32_t num_vertices, In2<int32_t> edges, In1<double> values) {
+  return to_numpy(negative_parity(num_vertices, flat(edges), flat(values)));
+}
 
 template <typename Weight>
 TJoinSolution tjoin(int32_t num_vertices, In2<int32_t> edges, In1<Weight> weights, In1<int32_t> odd,
@@ -43,7 +49,7 @@ TJoinSolution tjoin(int32_t num_vertices, In2<int32_t> edges, In1<Weight> weight
                     Progress progress, double seconds, int32_t threads, bool give_up) {
   return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads,
               give_up},
-             exact(weights));
+             exact(weights, threads));
 }
 
 // Joins of several sets: how many were done before one could not be joined, a vertex of that one
@@ -141,6 +147,8 @@ void bind_matching(nb::module_& m) {
            nb::arg("progress").none(), nb::arg("seconds"))
       .def_prop_ro("num_digits", &Solver::num_digits)
       .def_prop_ro("exponent", &Solver::exponent);
+  m.def("negative_parity", &parity_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+        nb::arg("values").noconvert());
   define("minimum_tjoin_int", &tjoin<int64_t>);
   define("minimum_tjoin_float", &tjoin<double>);
 }

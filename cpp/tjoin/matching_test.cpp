@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -340,4 +341,23 @@ TEST_CASE("rounded weights are as close as a machine word allows") {
   CHECK(rounded_weights(std::vector<double>{0.0}).mantissas == std::vector<int64_t>{0});
   CHECK_THROWS_AS(rounded_weights(std::vector<double>{-1.0}), std::invalid_argument);
   CHECK_THROWS_AS(rounded_weights(std::vector<double>{NAN}), std::invalid_argument);
+}
+
+TEST_CASE("weights are the same integers for any number of threads") {
+  std::vector<double> values(200'000);
+  for (size_t e = 0; e < values.size(); ++e) values[e] = std::ldexp(double(e % 977), int(e % 90) - 60);
+  const TJoinWeights one = dyadic_weights(values, 1), many = dyadic_weights(values, 3);
+  CHECK(one.exponent == many.exponent);
+  CHECK(one.mantissas == many.mantissas);
+  CHECK(one.shifts == many.shifts);
+  values[150'000] = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(dyadic_weights(values, 3), std::invalid_argument);
+}
+
+TEST_CASE("an edge with a negative value changes the parity of both ends") {
+  const std::vector<int32_t> edges{0, 1, 1, 2, 2, 2, 0, 3, 0, 3};
+  CHECK(negative_parity(5, edges, std::vector<double>{-1.0, 2.0, -3.0, -0.0, -4.0}) ==
+        std::vector<uint8_t>{0, 1, 0, 1, 0});
+  CHECK_THROWS_AS(negative_parity(3, edges, std::vector<double>(5, 1.0)), std::invalid_argument);
+  CHECK_THROWS_AS(negative_parity(5, edges, std::vector<double>(4, 1.0)), std::invalid_argument);
 }

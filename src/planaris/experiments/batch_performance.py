@@ -23,7 +23,7 @@ BATCH_BEGIN, BATCH_END = (
 SIZES = (11, 21, 50, 100)
 THREADS = (1, 2, 4, 8, 16)
 SECONDS = 0.5
-"""About what a batch takes, on one thread."""
+"""About what a batch of more than 512 models takes, on one thread."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def measure_batches(*, sizes: tuple[int, ...] = SIZES) -> Iterator[BatchRow]:
         one = _best(partial(prepared.log_partition, glass.couplings, threads=1))
         lu, expected = _timed(partial(kac_ward_log_partition, glass))
         same = abs(prepared.log_partition(glass.couplings).value - expected) <= 1e-8 * expected
-        count = int(np.clip(4 * SECONDS / one, 32, 4096)) // 32 * 32
+        count = int(np.clip(4 * SECONDS / one, 512, 4096)) // 512 * 512
         couplings = rng.standard_normal((count, glass.num_edges))
         first = 0.0
         for threads in [t for t in THREADS if t <= processors()]:

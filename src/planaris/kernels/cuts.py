@@ -218,6 +218,16 @@ def solve_tjoin(
     return found
 
 
+def negative_parity(num_vertices: int, edges: IntArray, values: FloatArray) -> BoolArray:
+    """Return for every vertex whether an odd number of edges with negative values ends there.
+
+    >>> negative_parity(3, np.array([[0, 1], [1, 2]], dtype=np.int32), np.array([-1.0, -2.0]))
+    array([ True, False,  True])
+    """
+    parity = _core.negative_parity(num_vertices, edges, np.ascontiguousarray(values))
+    return parity.view(np.bool_)
+
+
 def minimum_tjoin(
     num_vertices: int,
     edges: IntArray,

@@ -167,6 +167,13 @@ def trace_faces(
     return _core.trace_faces(edges, rotation, offsets)
 
 
+def face_centres(
+    edges: IntArray, walk: IntArray, offsets: IntArray, positions: FloatArray
+) -> FloatArray:
+    """Return the mean of the corners of every face; those without a position do not count."""
+    return _core.face_centres(edges, walk, offsets, positions)
+
+
 def homology_basis(
     edges: IntArray, rotation: IntArray, offsets: IntArray, face_of: IntArray
 ) -> tuple[IntArray, IntArray]:

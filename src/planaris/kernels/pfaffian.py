@@ -282,6 +282,17 @@ class ModelRows:
         return cls(**arrays, complete=all(part.complete for part in parts))
 
 
+def row_totals(
+    couplings: FloatArray, copy: FloatArray | None = None, *, threads: int = 1
+) -> FloatArray:
+    """Return the sum of the sizes of every row; the rows are written to ``copy``, if given.
+
+    >>> row_totals(np.array([[1.0, -2.0], [math.nan, 0.0]])).tolist()
+    [3.0, nan]
+    """
+    return _core.row_totals(np.ascontiguousarray(couplings), copy, threads)
+
+
 class PlaneModels:
     """Many models on one plane graph, in one call. Immutable; threads may share it.
 

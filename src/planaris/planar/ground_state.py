@@ -23,13 +23,14 @@ from planaris.kernels.cuts import (
     TJoin,
     descend_energy,
     minimum_tjoin,
+    negative_parity,
     spins_from_disagreements,
 )
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.models.base import exact_sum
 from planaris.result import GroundState, Proof, TJoinProof
-from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
 MARGIN = 1e-12
 """Of Σ |J|: what rounding may do to the slack of an edge."""
@@ -196,10 +197,9 @@ def frustrated_faces(embedding: Embedding, couplings: FloatArray) -> IntArray:
     return np.flatnonzero(_frustrated(embedding, couplings)).astype(np.int32)
 
 
-def _frustrated(embedding: Embedding, couplings: FloatArray) -> LongArray:
-    """Return for every face one if it is frustrated, else zero."""
-    beside = embedding.dual_edges[couplings < 0].ravel()
-    return np.bincount(beside, minlength=embedding.num_faces) % 2
+def _frustrated(embedding: Embedding, couplings: FloatArray) -> BoolArray:
+    """Return for every face whether it is frustrated."""
+    return negative_parity(embedding.num_faces, embedding.dual_edges, couplings)
 
 
 def least_unsatisfied(
@@ -218,7 +218,7 @@ def least_unsatisfied(
     outer = embedding.outer_faces
     absorbing = outer[outer >= 0]
     odd = _frustrated(embedding, couplings)
-    odd[absorbing] = 0
+    odd[absorbing] = False
     return minimum_tjoin(
         embedding.num_faces,
         embedding.dual_edges,

@@ -141,10 +141,10 @@ class Plan:
         >>> sure.proved, sure.gap < 1e-14
         (True, True)
         """
-        values = as_couplings(couplings, self.num_edges)
         budget = Budget.of(
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
         )
+        values = as_couplings(couplings, self.num_edges, budget.workers())
         try:
             with self._working("proofs" if budget.prove else "log Z", budget) as watched:
                 found = log_partitions(self.evaluator, values, watched)
@@ -191,10 +191,10 @@ class Plan:
         >>> pair.marginals([1.0]).edges.round(6).tolist()
         [0.880797]
         """
-        values = as_couplings(couplings, self.num_edges)
         budget = Budget.of(
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
         )
+        values = as_couplings(couplings, self.num_edges, budget.workers())
         with self._working("proofs" if budget.prove else "marginals", budget) as watched:
             found = marginals(self.evaluator, values, watched)
         return found[0] if np.ndim(couplings) <= 1 else found
@@ -314,8 +314,8 @@ class Plan:
         >>> triangle.ground_states([[1.0, 1.0, 1.0], [1.0, 1.0, -3.0]]).energies.tolist()
         [-3.0, -3.0]
         """
-        values = as_couplings(couplings, self.num_edges)
         budget = Budget.of(time_limit, threads=threads, progress=progress)
+        values = as_couplings(couplings, self.num_edges, budget.workers())
         with (
             budget.watch("matching") as watched,
             budget.required("the ground states were not found"),
@@ -365,14 +365,11 @@ class Plan:
         >>> ring.sample([9.0, 9.0, 9.0, 9.0], 2, np.random.default_rng(0)).shape
         (2, 4)
         """
-        values, size, rng = (
-            as_couplings(couplings, self.num_edges),
-            as_count("size", size),
-            as_rng(rng),
-        )
+        size, rng = as_count("size", size), as_rng(rng)
         budget = Budget.of(
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress
         )
+        values = as_couplings(couplings, self.num_edges, budget.workers())
         with self._working("samples", budget) as watched:
             found = draw(self.evaluator, values, size, rng, budget=watched)
         return found[0] if np.ndim(couplings) <= 1 else found

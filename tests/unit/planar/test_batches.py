@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -321,3 +325,31 @@ def test_no_rows_and_no_samples_are_fine() -> None:
     plan = pl.plan(pl.generate.square_lattice(3))
     assert plan.sample(np.zeros((0, plan.num_edges)), 2, 0).shape == (0, 2, 9)
     assert plan.sample(np.zeros((4, plan.num_edges)), 0, 0).shape == (4, 0, 9)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    script = """
+import os, numpy as np, planaris as pl
+plan = pl.plan(pl.generate.square_lattice(6))
+rows = np.random.default_rng(0).standard_normal((64, plan.num_edges))
+here = plan.log_partition(rows, threads=3).values
+child = os.fork()
+if child == 0:
+    there = plan.log_partition(rows, threads=3).values
+    os._exit(0 if np.array_equal(here, there) else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert np.array_equal(plan.log_partition(rows, threads=3).values, here)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_rows_that_are_not_contiguous_are_taken_as_they_are() -> None:
+    plan = pl.plan(pl.generate.square_lattice(5))
+    wide = np.random.default_rng(3).standard_normal((6, 2 * plan.num_edges))
+    for rows in (wide[:, ::2], wide[::-1, : plan.num_edges], np.asfortranarray(wide[:, ::2])):
+        kept = rows.copy()
+        values, states = plan.log_partition(rows, threads=2).values, plan.ground_states(rows)
+        assert np.array_equal(values, plan.log_partition(kept.tolist()).values)
+        rows[:] = 0.0  # a state is proved when it is asked for, by the couplings it was found for
+        assert states[2].energy == plan.ground_states(kept)[2].energy < 0.0

@@ -7,6 +7,8 @@ import pytest
 
 import planaris as pl
 from planaris.budget import Budget
+from planaris.embed import embed
+from planaris.planar.pfaffian.evaluator import face_centres
 
 
 @pytest.mark.parametrize("shape", [(370, 360), (1400, 95)])
@@ -88,3 +90,16 @@ def _check_fronts(tree, num_edges):
         assert tree.boundary[node + 1] - tree.boundary[node] == np.count_nonzero(~meets)
         under.append(legs)
         closed.append(inside)
+
+
+def test_centres_of_faces_are_means_of_the_corners_that_have_a_place() -> None:
+    lattice = pl.generate.triangular_lattice(5)
+    embedding = embed(lattice)
+    spots = np.asarray(lattice.positions) + np.random.default_rng(0).random((25, 2))
+    spots[[3, 12]] = np.nan
+    centres = face_centres(embedding, spots)
+    for k, centre in enumerate(centres):
+        begin, end = embedding.face_offsets[k : k + 2]
+        corners = spots[embedding.tails[embedding.face_walk[begin:end]]]
+        np.testing.assert_allclose(centre, np.nanmean(corners, axis=0), rtol=1e-12)
+    assert not face_centres(embedding, np.full((25, 2), np.nan)).any()

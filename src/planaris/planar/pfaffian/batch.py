@@ -15,7 +15,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import MethodError, ModelError, naming_row
-from planaris.kernels.pfaffian import ModelRows
+from planaris.kernels.pfaffian import ModelRows, row_totals
 from planaris.models.arrays import as_real
 from planaris.models.base import energy_tolerance, exact_sum
 from planaris.models.ising import MAX_TOTAL
@@ -37,7 +37,7 @@ GAUGES = ("", "spin flips", "ground state", "ground state, ordered")
 """How ``stats`` name the gauge state behind a value."""
 
 
-def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
+def as_couplings(couplings: ArrayLike, num_edges: int, threads: int = 1) -> FloatArray:
     """Return couplings as rows of finite numbers, one per edge; a number is that of all edges.
 
     >>> as_couplings(0.5, 2).tolist()
@@ -50,18 +50,18 @@ def as_couplings(couplings: ArrayLike, num_edges: int) -> FloatArray:
         msg = f"`couplings` must have shape ({num_edges},) or (k, {num_edges}), got {values.shape}"
         raise ModelError(msg)
     rows = np.atleast_2d(values)
-    for first, part in _chunks(rows):
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = np.abs(part).sum(axis=1)
-        if not (total <= MAX_TOTAL).all():
-            _refuse(part, total, first, several=values.ndim > 1)
     # Certificates are found when they are asked for: what the caller may write into is copied.
     # Rows on disk are not.
     given: Any = couplings
     in_memory = isinstance(given, np.ndarray) and not isinstance(given, np.memmap)
-    if in_memory and given.flags.writeable and np.may_share_memory(rows, given):
-        return rows.copy()
-    return rows
+    copied = in_memory and given.flags.writeable and np.may_share_memory(rows, given)
+    copy = np.empty(rows.shape) if copied else None
+    for first, part in _chunks(rows):
+        into = None if copy is None else copy[first : first + len(part)]
+        total = row_totals(part, into, threads=threads)
+        if not (total <= MAX_TOTAL).all():
+            _refuse(part, total, first, several=values.ndim > 1)
+    return rows if copy is None else copy
 
 
 def _refuse(rows: FloatArray, total: FloatArray, first: int, *, several: bool) -> NoReturn:

@@ -19,6 +19,7 @@ from planaris.errors import MethodError, ModelError
 from planaris.gpu.fronts import DeviceFronts
 from planaris.kernels.cuts import CutPacking
 from planaris.kernels.graph import connected_components
+from planaris.kernels.graph import face_centres as centres_of_faces
 from planaris.kernels.pfaffian import Elimination, PlaneModels
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.estimate import EPSILON
@@ -259,19 +260,11 @@ def face_centres(embedding: Embedding, positions: FloatArray | None) -> FloatArr
     >>> face_centres(Embedding.from_graph(k4, num_vertices=4), None).shape
     (0, 2)
     """
-    if positions is None:
+    if positions is None or not len(embedding.face_walk):
         return np.zeros((0, 2))
-    corners = positions[embedding.tails[embedding.face_walk]]
-    if not len(corners):
-        return np.zeros((0, 2))
-    starts = embedding.face_offsets[:-1]
-    if np.isfinite(positions).all():
-        lengths = embedding.face_lengths[:, None]
-        return np.asarray(np.add.reduceat(corners, starts, axis=0) / lengths)
-    known = np.asarray(np.isfinite(corners).all(1))
-    total = np.add.reduceat(np.nan_to_num(corners), starts, axis=0)
-    count = np.add.reduceat(known.astype(np.float64), starts)
-    return np.asarray(total / np.maximum(count, 1.0)[:, None])
+    spots = np.ascontiguousarray(positions, dtype=np.float64)
+    walk, offsets = embedding.face_walk, embedding.face_offsets
+    return centres_of_faces(embedding.edges, walk, offsets, spots)
 
 
 def face_of_pieces(embedding: Embedding, split: Embedding) -> IntArray:

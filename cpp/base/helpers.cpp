@@ -1,0 +1,79 @@
+#include "base/helpers.hpp"
+
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace planaris {
+
+namespace {
+
+// Helpers outlive everything: nobody waits for them at the end of the process.
+struct IdleHelpers {
+  std::mutex mutex;
+  std::vector<Helper*> helpers;
+};
+
+IdleHelpers& idle_helpers() {
+  static IdleHelpers* const idle = [] {
+#if defined(__unix__) || defined(__APPLE__)
+    // A child process has no threads but the one that forked.
+    pthread_atfork([] { idle_helpers().mutex.lock(); }, [] { idle_helpers().mutex.unlock(); },
+                   [] {
+                     idle_helpers().helpers.clear();
+                     idle_helpers().mutex.unlock();
+                   });
+#endif
+    return new IdleHelpers;
+  }();
+  return *idle;
+}
+
+}  // namespace
+
+Helper& Helper::call(std::function<void()> work) {
+  IdleHelpers& idle = idle_helpers();
+  Helper* found = nullptr;
+  {
+    std::lock_guard lock(idle.mutex);
+    idle.helpers.reserve(idle.helpers.size() + 1);
+    if (!idle.helpers.empty()) {
+      found = idle.helpers.back();
+      idle.helpers.pop_back();
+    }
+  }
+  if (found == nullptr) {
+    auto made = std::make_unique<Helper>();
+    std::thread([helper = made.get()] { helper->run(); }).detach();
+    found = made.release();
+  }
+  found->work_ = std::move(work);
+  found->busy_ = 1;
+  found->busy_.notify_all();
+  return *found;
+}
+
+void Helper::run() {
+  for (;;) {
+    busy_.wait(0);
+    work_();
+    busy_ = 0;
+    busy_.notify_all();
+  }
+}
+
+void Helper::dismiss() {
+  busy_.wait(1);
+  work_ = nullptr;
+  IdleHelpers& idle = idle_helpers();
+  std::lock_guard lock(idle.mutex);
+  idle.helpers.push_back(this);
+}
+
+}  // namespace planaris
