@@ -380,40 +380,35 @@ class IsingModel(ScaledModel):
 
     def with_couplings(self, couplings: ArrayLike, fields: ArrayLike | None = None) -> IsingModel:
         """Return the same graph with other couplings, in the order of ``edges``."""
-        return IsingModel(
-            self.edges,
-            couplings,
-            self.fields if fields is None else fields,
-            num_spins=self.num_spins,
-            positions=self.positions,
-            offset=self.offset,
-            labels=self.labels,
-        )
+        changed = {"couplings": as_finite("couplings", couplings, self.num_edges, self.edges)}
+        if fields is not None:
+            changed["fields"] = as_finite("fields", fields, self.num_spins)
+        copy = self._but(**changed)
+        copy._check_total()
+        return copy
 
     def with_positions(self, positions: ArrayLike | None) -> IsingModel:
         """Return the same model with other coordinates, sharing the arrays."""
-        copy = IsingModel.__new__(IsingModel)
         spots = None if positions is None else as_positions(positions, self.num_spins)
-        copy.__setstate__({**self.__getstate__(), "positions": spots})
-        return copy
+        return self._but(positions=spots)
 
     def without_offset(self) -> IsingModel:
         """Return the same model with offset zero, sharing the arrays."""
-        if self.offset == 0:
-            return self
-        copy = IsingModel.__new__(IsingModel)
-        copy.__setstate__({**self.__getstate__(), "offset": 0.0})
-        return copy
+        return self if self.offset == 0 else self._but(offset=0.0)
 
     def _scaled(self, factor: float) -> IsingModel:
         with np.errstate(over="ignore", invalid="ignore"):
             couplings, fields = factor * self.couplings, factor * self.fields
             offset = factor * self.offset
-        scaled = IsingModel.__new__(IsingModel)
-        changed = {"couplings": couplings, "fields": fields, "offset": offset}
-        scaled.__setstate__({**self.__getstate__(), **changed})
+        scaled = self._but(couplings=couplings, fields=fields, offset=offset)
         scaled._check_total()
         return scaled
+
+    def _but(self, **changed: Any) -> IsingModel:
+        """Return a copy with some attributes changed, sharing the others."""
+        copy = IsingModel.__new__(IsingModel)
+        copy.__setstate__({**self.__getstate__(), **changed})
+        return copy
 
     def _content(self) -> tuple[Any, ...]:
         names = () if isinstance(self.labels, range) else tuple(self.labels)
