@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <queue>
+#include <functional>
 #include <random>
 #include <stdexcept>
 #include <tuple>
@@ -195,17 +195,32 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
 
   // (key, second key, tie, vertex, version): stale entries are skipped when they surface.
   using Entry = std::tuple<double, double, uint64_t, int32_t, int32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  std::vector<Entry> queue;  // a heap; no two entries are equal, so its order is the only one
   std::vector<int32_t> version(n, 0);
+  const auto stale = [&](const Entry& entry) {
+    const int32_t v = std::get<3>(entry);
+    return gone[v] || std::get<4>(entry) != version[v];
+  };
+  // Room for two entries a vertex; it never grows, which would take a while.
+  const size_t room = 2 * static_cast<size_t>(n) + 64;
+  queue.reserve(room);
+  const auto enqueue = [&](const Entry& entry) {
+    if (queue.size() == room) {
+      std::erase_if(queue, stale);  // leaves one for a vertex at most
+      std::make_heap(queue.begin(), queue.end(), std::greater<>());
+    }
+    queue.push_back(entry);
+    std::push_heap(queue.begin(), queue.end(), std::greater<>());
+  };
   const auto push = [&](int32_t v) {
     const auto degree = static_cast<int64_t>(shrinking.neighbors(v).size());
     control.spend(rule == OrderRule::kMinFill ? degree * degree + 16 : 16);
     const double table = shrinking.table_bits(v);
     const uint64_t tie = seed ? random() : static_cast<uint64_t>(v);
     if (rule == OrderRule::kMinFill) {
-      queue.emplace(shrinking.fill_in(v), table, tie, v, ++version[v]);
+      enqueue({shrinking.fill_in(v), table, tie, v, ++version[v]});
     } else {
-      queue.emplace(table, 0.0, tie, v, ++version[v]);
+      enqueue({table, 0.0, tie, v, ++version[v]});
     }
   };
   for (int32_t v = 0; v < n; ++v) {
@@ -213,10 +228,12 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   }
   std::vector<int64_t> touched(n, -1);
   while (!queue.empty()) {
-    const auto [key, second, tie, v, seen] = queue.top();
-    queue.pop();
-    if (gone[v] || seen != version[v]) continue;
-    control.poll();
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    const Entry next = queue.back();
+    queue.pop_back();
+    control.spend(64);  // many stale ones may come in a row
+    if (stale(next)) continue;
+    const int32_t v = std::get<3>(next);
     result.log2_largest = std::max(result.log2_largest, shrinking.table_bits(v));
     result.entries += std::exp2(shrinking.table_bits(v));
     result.order.push_back(v);

@@ -384,13 +384,13 @@ std::vector<int32_t> greedy_layout(const PairwiseView& model, Control& control) 
     while (!queue.empty()) {
       const auto [key, tie, v] = queue.top();
       queue.pop();
+      control.spend(64);
       if (placed[v]) continue;
       const int32_t now = gain(v);
       if (now != key && v != root) {
         queue.emplace(now, tie, v);
         continue;
       }
-      control.poll();
       placed[v] = 1;
       layout.push_back(v);
       for (int32_t k = links.offsets[v]; k < links.offsets[v + 1]; ++k) --ahead[links.neighbors[k]];

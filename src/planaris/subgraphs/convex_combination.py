@@ -146,6 +146,7 @@ class Decomposition:
             # The largest mean deviation of an edge's moment over its subgraphs, by weight.
             away = self._by_edge(weight * np.abs(values.moments - spread))
             self.disagreement = float((away / np.maximum(share, 1e-300)).max(initial=0.0))
+        budget.check()  # before the next step of the search; the point is kept
         return bound, np.concatenate([by_y, by_logits])
 
     def evaluate_start(self) -> None:
