@@ -35,6 +35,7 @@ struct ProofWeights {
   double entry = 1.0;      // roundings of entries that products are added to
   double split = 1.0;      // roundings of updates that are split
   double inflation = 1.0;  // of the bounds that are swept down
+  double coarse = 1.0;     // how large a coarse bound may be before a finer one takes its place
   double second = 1.0;     // what errors do beyond the first order
   double entries = 1.0;    // errors of exponentials
   double products = 1.0;   // roundings of products of two of them

@@ -32,10 +32,11 @@ struct SweepBound {
   double log_error(double weight = 1.0) const;
 };
 
-// `wide`: whether the factors were pairs. `share`: the error of G_ij is kept below so many times
-// area_ij.
+// `wide`: whether the factors were pairs. `coarse_rows`, of pairs: of fronts with no more rows, and of all
+// below them, the diagonal of H alone is bounded; zero for none. `share`: the error of G_ij is kept below
+// so many times area_ij.
 SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
-                           bool wide, const ProofWeights& weights, double share, int threads,
-                           Control& control);
+                           bool wide, int32_t coarse_rows, const ProofWeights& weights,
+                           double share, int threads, Control& control);
 
 }  // namespace planaris

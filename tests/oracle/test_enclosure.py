@@ -254,6 +254,9 @@ PIVOTS = {"inject_pivots": 1e6, "product": 1e6}
 WIDE = {"wide": True, "inject": 1e24, "update": 1e24, "entry": 1e24}
 WIDE_RADII = {"wide": True, "inject": 0.99, "update": 1e23}
 SWEPT = WIDE | {"inject_sweep": 1e12, "inflation": 1e12}
+# Sizes alone are swept down, whatever that adds to the error.
+COARSE = {"split_updates": True, "coarse": np.inf}
+SIZES = WIDE | COARSE | {"inject_sweep": 1e11, "inflation": 1e11}
 
 
 @pytest.mark.parametrize(
@@ -270,6 +273,8 @@ SWEPT = WIDE | {"inject_sweep": 1e12, "inflation": 1e12}
         (True, PIVOTS),
         (False, WIDE),
         (False, SWEPT),
+        (False, WIDE | COARSE),
+        (False, SIZES),
         (True, WIDE_RADII),
     ],
 )
@@ -293,6 +298,7 @@ def test_injected_errors_as_large_as_claimed_stay_inside(radii, factors):
         (False, WIDE, {"update": 0.5e24}),
         (False, WIDE, {"entry": 0.0}),
         (False, SWEPT, {"inflation": 0.0}),
+        (False, SIZES, {"inflation": 0.0}),
         (True, WIDE_RADII, {"update": 0.5e23, "inject": 0.99 / 0.5}),
     ],
 )
@@ -323,6 +329,36 @@ def test_updates_that_are_split_count_as_errors():
     assert not any(split_violations())
     assert not any(split_violations(**SPLIT))
     assert all(split_violations(**(SPLIT | {"split": 0.0})))
+
+
+@cache
+def medium_case():
+    """Return a model whose fronts are too large for sizes pair by pair, and none for panels."""
+    plan, rng = lattice("square", 18, None), np.random.default_rng(1)
+    couplings = 0.3 * rng.normal(size=plan.num_edges)
+    return plan, couplings, truth(plan, couplings)
+
+
+def test_sizes_of_panels_are_enlarged_by_more_than_their_errors():
+    plan, couplings, ball = medium_case()
+    large = COARSE | {"wide": True, "inject": 1e10, "update": 1e10, "entry": 1e10}
+    large |= {"inject_sweep": 2e11, "inflation": 2e11}
+    for pattern in PATTERNS[:2]:
+        found = enclosed(plan, couplings, False, pattern=pattern, **large)
+        assert 40 < found.stats["largest_front"] <= 64
+        assert contains(found, ball)
+        smaller = large | {"inject": 1e15, "update": 1e15, "entry": 1e15, "inflation": 0.0}
+        assert not contains(enclosed(plan, couplings, False, pattern=pattern, **smaller), ball)
+
+
+def test_a_coarse_bound_is_taken_only_if_it_is_narrow():
+    plan, couplings, _ = medium_case()
+    large = {"wide": True, "split_updates": True, "update": 1e15, "entry": 1e15}
+    fine, coarse = (enclosed(plan, couplings, False, coarse=x, **large) for x in (1.0, np.inf))
+    assert fine.gap < coarse.gap / 10
+    large = {"wide": True, "split_updates": True}
+    chosen, coarse = (enclosed(plan, couplings, False, coarse=x, **large) for x in (1.0, np.inf))
+    assert (chosen.lower, chosen.upper) == (coarse.lower, coarse.upper)
 
 
 def moved_marginals(**factors):
