@@ -304,6 +304,7 @@ void bind_pfaffian(nb::module_& m) {
       .def_rw("split", &ProofWeights::split)
       .def_rw("inflation", &ProofWeights::inflation)
       .def_rw("coarse", &ProofWeights::coarse)
+      .def_rw("worth_splitting", &ProofWeights::worth_splitting)
       .def_rw("second", &ProofWeights::second)
       .def_rw("entries", &ProofWeights::entries)
       .def_rw("products", &ProofWeights::products)

@@ -23,7 +23,7 @@ from planaris.planar.pfaffian.enclosure import (
     proof_entries,
     prove_log_partition,
 )
-from planaris.planar.pfaffian.precision_ladder import agreements
+from planaris.planar.pfaffian.precision_ladder import agreements, flipped_entries
 
 BETAS = (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 LATTICES = ("square", "triangular", "honeycomb", "delaunay", "sparse")
@@ -90,9 +90,18 @@ def bounds_of(plan, couplings):
     """Yield the intervals of all bounds that are sound."""
     entries = proof_entries(plan.evaluator, couplings, UNLIMITED)
     ways = [{"radii": radii, "wide": wide} for radii, wide in product((False, True), repeat=2)]
-    for way in [*ways, {"radii": False, "wide": True, "split": True}]:
-        found = enclose_entries(plan.evaluator, entries, **way)
-        one = log_partition_from(plan.evaluator, entries, found)
+    fast = {"radii": False, "wide": True, "split": True}
+    ways.append(fast)
+    # Updates of any size are split; then sizes alone are swept down, or they never are.
+    ways += [
+        fast | {"weights": changed({"worth_splitting": 0.0, "coarse": x})} for x in (0, np.inf)
+    ]
+    states = [entries]
+    if plan.evaluator.models is not None:
+        states.append(flipped_entries(plan.evaluator, plan.evaluator.models, couplings, UNLIMITED))
+    for relative, way in product(states, ways):
+        found = enclose_entries(plan.evaluator, relative, **way)
+        one = log_partition_from(plan.evaluator, relative, found)
         if one is not None:
             yield one
 
@@ -306,7 +315,7 @@ def test_every_term_is_needed(radii, factors, mutation):
     assert any(violations(radii, **(factors | mutation)))
 
 
-# Small fronts are never split.
+# Updates of small fronts are not split unless tests want it.
 SPLIT = {"inject": 1e9, "update": 1e9, "entry": 1e9, "split": 1e9}
 
 
@@ -315,6 +324,14 @@ def large_case():
     plan, rng = lattice("square", 24, None), np.random.default_rng(1)
     couplings = 0.3 * rng.normal(size=plan.num_edges)
     return plan, couplings, truth(plan, couplings)
+
+
+def test_small_updates_that_are_split_count_as_errors():
+    small = SPLIT | {"wide": True, "split_updates": True, "worth_splitting": 0.0}
+    violated = list(violations(False, **small))
+    assert len(violated) > 30
+    assert not any(violated)
+    assert any(violations(False, **(small | {"split": 0.0})))
 
 
 def split_violations(**factors):
