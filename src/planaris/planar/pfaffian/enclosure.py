@@ -7,7 +7,6 @@ interval is: it holds for any.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,32 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
+from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose, enclose_sum
 from planaris.kernels.pfaffian import any_order
-from planaris.models.base import slices
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.precision_ladder import (
     agreements,
     assigned_entries,
-    flipped_entries,
     ordered_entries,
 )
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
-from planaris.typing import ArrayLike, FloatArray
+from planaris.typing import FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
-
-WARM_DEPTH = 12.0
-"""Sums of moats around a face up to which errors are swept down the tree rather than carried up:
-the sweep's bound grows exponentially with that depth, radii with the size of what is warm."""
-
-COLD_DEPTH, FEW_SPINS = 30.0, 2**15
-"""Deeper or smaller models are tried with radii in doubles first: those of others grow large."""
-
-WARM_COUPLING = 1.25
-"""Mean size of couplings up to which no ground state is needed."""
 
 NARROW, NARROW_PER_SPIN = 1e-9, 5e-14
 """Where an interval is wider, by more than units of its last place, other bounds are tried."""
@@ -58,57 +45,44 @@ LARGEST_COUPLING = 345.0
 def prove_log_partition(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> LogPartition | str:
-    """Return log Z with a proved interval that counts as exact, or why there is none."""
+    """Return log Z with a proved interval that counts as exact, or why there is none.
+
+    For surfaces, and graphs without edges; see :mod:`.proved_batch` for the others.
+    """
     reason = _refusal(couplings)
     if reason:
         return reason
-    best = _narrowest(evaluator, couplings, budget)
-    if best is not None and best.gap <= log_partition_tolerance(evaluator.num_spins):
-        return replace(best, certificate=evaluator.certificate(couplings))
-    width = "none" if best is None else f"{best.gap:.1e}"
-    cancels = ", or what is summed with signs cancels" if evaluator.genus else ""
-    return f"too cold or too large for the bound of rounding errors{cancels}: {width}"
-
-
-def _narrowest(
-    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
-) -> LogPartition | None:
-    """Return the narrowest interval of several bounds, or the first that is narrow enough."""
+    make = surface_entries if evaluator.genus else proof_entries
     enclosed = enclose_structures if evaluator.genus else enclose_entries
-    aim = max(NARROW, NARROW_PER_SPIN * evaluator.num_spins)
+    entries = make(evaluator, couplings, budget)
+    tolerance = log_partition_tolerance(evaluator.num_spins)
     best: LogPartition | None = None
     try:
-        for entries, how in _bounds(evaluator, couplings, budget):
-            total = enclosed(evaluator, entries, **how, budget=budget)
-            proved = log_partition_from(evaluator, entries, total)
-            if proved is not None and (best is None or proved.gap < best.gap):
-                best = proved
-            if best is not None and best.gap <= aim + 4 * math.ulp(best.value):
+        for radii in (False, True):
+            total = enclosed(evaluator, entries, radii=radii, wide=True, budget=budget)
+            one = log_partition_from(evaluator, entries, total)
+            if one is not None and (best is None or one.gap < best.gap):
+                best = one
+            if best is not None and best.gap <= narrow(evaluator) + 4 * math.ulp(best.value):
                 break
     except TimeoutError:
-        if best is None or best.gap > log_partition_tolerance(evaluator.num_spins):
+        if best is None or best.gap > tolerance:
             raise
-    return best
+    if best is not None and best.gap <= tolerance:
+        return replace(best, certificate=evaluator.certificate(couplings))
+    return too_wide(None if best is None else best.gap, evaluator.genus)
 
 
-def _bounds(
-    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
-) -> Iterator[tuple[Entries, dict[str, bool]]]:
-    """Yield entries and how to bound errors, likely ways first; see :func:`enclose`."""
-    swept, carried = {"radii": False, "wide": True}, {"radii": True, "wide": True}
-    models = evaluator.models
-    if models is not None and np.abs(couplings).mean() <= WARM_COUPLING:
-        entries = flipped_entries(evaluator, models, couplings, budget)
-        yield entries, swept | {"split": True}
-    entries = (surface_entries if evaluator.genus else proof_entries)(evaluator, couplings, budget)
-    if entries.deepest > WARM_DEPTH:
-        if entries.deepest > COLD_DEPTH or evaluator.num_spins <= FEW_SPINS:
-            yield entries, {"radii": True, "wide": False}
-        yield entries, carried
-        yield entries, swept
-    else:
-        yield entries, swept
-        yield entries, carried
+def narrow(evaluator: PfaffianEvaluator) -> float:
+    """Return how wide an interval may be before other bounds are tried."""
+    return max(NARROW, NARROW_PER_SPIN * evaluator.num_spins)
+
+
+def too_wide(width: float | None, genus: int = 0) -> str:
+    """Return why an interval of this width, if there is any, proves nothing."""
+    cancels = ", or what is summed with signs cancels" if genus else ""
+    known = "none" if width is None else f"{width:.1e}"
+    return f"too cold or too large for the bound of rounding errors{cancels}: {known}"
 
 
 def prove_marginals(
@@ -231,7 +205,7 @@ def log_partition_from(
     lower, upper, middle = enclose_sum(terms, found.mantissa, twos, found.error)
     excess = None
     if entries.packing is not None:  # relative to a ground state
-        excess = float(enclose_sum(scale, found.mantissa, twos, 0.0)[2])
+        excess = enclose_sum(scale, found.mantissa, twos, 0.0)[2]
     stats: Stats = {
         "precision": "double-double" if found.wide else "double",
         "bound": "radii" if found.radii else "sweep",
@@ -243,71 +217,10 @@ def log_partition_from(
     return LogPartition.between(
         lower,
         upper,
-        value=min(max(float(middle), lower), upper),
+        value=min(max(middle, lower), upper),
         num_variables=evaluator.num_spins,
         method="planar",
         proved=True,
         excess=excess,
         stats=stats,
     )
-
-
-# -- logarithms as rational numbers with a bound on their error: no library function is trusted ----
-
-BITS = 160
-"""Of fixed-point numbers."""
-
-TERMS = 56
-"""Of the series: the next is below (1/3)^113 < 2^-179."""
-
-LOG_ERROR = Fraction(1, 2**150)
-"""Bound on the error of :func:`log_of` and :data:`LOG_2`."""
-
-
-def log_of(x: float) -> Fraction:
-    """Return the logarithm of a number in [1, 2], within :data:`LOG_ERROR`.
-
-    ``log x = 2 artanh y``, y = (x - 1) / (x + 1) <= 1/3, in fixed point: y and every power,
-    quotient and sum are off by a few units each, some 400 in all.
-
-    >>> float(log_of(1.5)), float(log_of(1.0))
-    (0.4054651081081644, 0.0)
-    """
-    if not 1.0 <= x <= 2.0:
-        msg = f"`x` must lie between 1 and 2, got {x!r}"
-        raise ValueError(msg)
-    exact = Fraction(x)
-    y = int((exact - 1) / (exact + 1) * 2**BITS)
-    square = y * y >> BITS
-    total, power = 0, y
-    for k in range(TERMS):
-        total += power // (2 * k + 1)
-        power = power * square >> BITS
-    return Fraction(2 * total, 2**BITS)
-
-
-LOG_2 = log_of(2.0)
-
-
-def enclose_sum(
-    terms: ArrayLike, mantissa: float, twos: int, error: float
-) -> tuple[float, float, Fraction]:
-    """Enclose ``Σ terms + log mantissa + twos log 2``, itself off by ``error`` at most.
-
-    Returns
-    -------
-    tuple
-        The ends, rounded outwards, and the middle.
-    """
-    sums = [float(part.sum()) for part in slices(np.asarray(terms, np.float64))]  # exact, each
-    high = math.fsum(sums)  # rounded once
-    low = math.fsum([*sums, -high])
-    log = Fraction(high) + Fraction(low) + log_of(mantissa) + twos * LOG_2
-    slack = Fraction(error) + abs(Fraction(low)) / 2**53 + (abs(twos) + 1) * LOG_ERROR
-    return -_rounded_up(slack - log), _rounded_up(log + slack), log
-
-
-def _rounded_up(x: Fraction) -> float:
-    """Return the least double that is not below a number."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
