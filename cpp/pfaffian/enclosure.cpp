@@ -16,7 +16,7 @@ constexpr double kErrorRoom = 1 + 0x1p-20;  // for the roundings of error bounds
 // Of fronts of no more rows only sizes are swept down, if updates may be split and if that adds no more
 // than so large a share to the error of entries and pivots.
 constexpr int32_t kCoarseRows = 64;
-constexpr double kCoarseShare = 0x1p-6;
+constexpr double kCoarseShare = 0.25;
 constexpr double kLargestLog = 345.0;  // of a factor: no product of two leaves the range
 
 // Entries as doubles, with bounds on the errors of their logarithms.

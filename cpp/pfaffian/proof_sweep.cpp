@@ -93,7 +93,7 @@ class ProofSweep {
  private:
   static constexpr int kWindow = 64;
   static constexpr double kNarrower = 0x1p-10;  // panels that enlarge H by more are halved
-  static constexpr int32_t kPairRows = 40;  // up to here sizes are swept pair by pair
+  static constexpr int32_t kPairRows = 24;  // up to here sizes are swept pair by pair
 
   struct Worker {
     std::vector<double> root, sizes;  // square roots of H_ii, |L||D||L|ᵀ

@@ -362,7 +362,7 @@ def test_sizes_of_panels_are_enlarged_by_more_than_their_errors():
     large |= {"inject_sweep": 2e11, "inflation": 2e11}
     for pattern in PATTERNS[:2]:
         found = enclosed(plan, couplings, False, pattern=pattern, **large)
-        assert 40 < found.stats["largest_front"] <= 64
+        assert 24 < found.stats["largest_front"] <= 64
         assert contains(found, ball)
         smaller = large | {"inject": 1e15, "update": 1e15, "entry": 1e15, "inflation": 0.0}
         assert not contains(enclosed(plan, couplings, False, pattern=pattern, **smaller), ball)

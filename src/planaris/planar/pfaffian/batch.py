@@ -21,10 +21,9 @@ from planaris.models.base import energy_tolerance, exact_sum
 from planaris.models.ising import MAX_TOTAL
 from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
 from planaris.planar.pfaffian.batch_results import GroundStates, LogPartitions, MarginalsBatch
-from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals
+from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals, prove_rows
 from planaris.planar.pfaffian.estimate import EPSILON, SAFETY
 from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
-from planaris.planar.pfaffian.proved_batch import prove_rows
 from planaris.planar.pfaffian.single_model import log_partition_of, marginals_of
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import log_partition_tolerance

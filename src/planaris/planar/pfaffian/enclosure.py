@@ -7,7 +7,8 @@ interval is: it holds for any.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose, enclose_sum
 from planaris.kernels.pfaffian import any_order
+from planaris.kernels.plane_models import PlaneModels, ProvedRows
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.precision_ladder import (
     agreements,
@@ -24,7 +26,7 @@ from planaris.planar.pfaffian.precision_ladder import (
 )
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
-from planaris.typing import FloatArray
+from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
@@ -42,12 +44,103 @@ LARGEST_COUPLING = 345.0
 """Larger ones have exponentials that leave the range of doubles."""
 
 
+WAYS = (("", ""), ("double-double", "sweep"), ("double", "radii"), ("double-double", "radii"))
+"""Precision and bound, as ``stats`` name them, behind the ways of :class:`ProvedRows`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProvedBatch:
+    """What is proved of every row of couplings.
+
+    Attributes
+    ----------
+    evaluator : PfaffianEvaluator
+        Of the graph.
+    couplings : numpy.ndarray
+        One row per model.
+    rows : ProvedRows
+        The narrowest intervals that were found.
+    proved, late : numpy.ndarray
+        Whether that of a row counts as exact, and whether there was no time for it.
+    """
+
+    evaluator: PfaffianEvaluator
+    couplings: FloatArray
+    rows: ProvedRows
+    proved: BoolArray
+    late: BoolArray
+
+    def result(self, k: int) -> LogPartition:
+        """Return log Z of a row that is proved."""
+        rows = self.rows
+        precision, bound = WAYS[int(rows.way[k])]
+        stats: Stats = {
+            "precision": precision,
+            "bound": bound,
+            "error": float(rows.error[k]),
+            "entries": float(rows.entries[k]),
+            "elimination": float(rows.elimination[k]),
+            "largest_front": int(rows.largest_front[k]),
+        }
+        return LogPartition.between(
+            float(rows.lower[k]),
+            float(rows.upper[k]),
+            value=float(rows.value[k]),
+            num_variables=self.evaluator.num_spins,
+            method="planar",
+            proved=True,
+            excess=None if np.isnan(rows.excess[k]) else float(rows.excess[k]),
+            certificate=self.evaluator.certificate(self.couplings[k]),
+            stats=stats,
+        )
+
+    def reason(self, k: int) -> str:
+        """Return why a row is not proved."""
+        if np.abs(self.couplings[k]).max(initial=0.0) > LARGEST_COUPLING:
+            return f"couplings larger than {LARGEST_COUPLING:g}"
+        width = self.rows.upper[k] - self.rows.lower[k]
+        return too_wide(float(width) if self.rows.way[k] else None)
+
+
+def prove_rows(
+    evaluator: PfaffianEvaluator,
+    models: PlaneModels,
+    couplings: FloatArray,
+    chunks: Iterable[FloatArray],
+    budget: Budget,
+) -> ProvedBatch:
+    """Return what can be proved of every row, given in chunks, a call of the core each.
+
+    Threads take a row each, as many as there is memory for; they share rows of large graphs.
+    """
+    fitting = max(1, int(budget.bytes() // max(evaluator.memory("proofs"), 1.0)))
+    parts = [ProvedRows.none(0)]
+    for chunk in chunks:
+        if not parts[-1].tried.all():  # time is over
+            parts.append(ProvedRows.none(len(chunk)))
+            continue
+        together = len(chunk) == 1 or not evaluator.in_batches
+        part = models.prove(
+            chunk,
+            evaluator.embedding.num_components,
+            narrow(evaluator),
+            threads=budget.workers() if together else min(budget.workers(), fitting),
+            share_rows=not together,
+            budget=budget,
+        )
+        parts.append(part)
+    rows = ProvedRows.joined(parts)
+    tolerance = log_partition_tolerance(evaluator.num_spins)
+    proved = (rows.way != 0) & (rows.upper - rows.lower <= tolerance)
+    return ProvedBatch(evaluator, couplings, rows, proved, ~proved & ~rows.tried)
+
+
 def prove_log_partition(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> LogPartition | str:
     """Return log Z with a proved interval that counts as exact, or why there is none.
 
-    For surfaces, and graphs without edges; see :mod:`.proved_batch` for the others.
+    For surfaces, and graphs without edges; see :func:`prove_rows` for the others.
     """
     reason = _refusal(couplings)
     if reason:
