@@ -108,7 +108,7 @@ class ProofRows {
       return attempt(k, entries, way, threads, control);
     };
     if (warm && is_narrow(flipped(k, control), kSplit)) return;
-    const RowEntries entries = ordered(worker, k);
+    const RowEntries entries = ordered(worker, k, threads, control);
     if (entries.deepest <= kWarmDepth) {
       if (!is_narrow(entries, kSwept)) is_narrow(entries, kWideRadii);
       return;
@@ -135,10 +135,10 @@ class ProofRows {
   }
 
   // Relative to a ground state, in the order of its moats.
-  RowEntries ordered(int worker, size_t k) {
+  RowEntries ordered(int worker, size_t k, int threads, Control& control) {
     if (!finders_[worker]) finders_[worker].emplace(plane_);
     GaugeState gauge;
-    finders_[worker]->find_gauge(row(k), gauge);
+    finders_[worker]->find_proved(row(k), gauge, threads, control);
     auto [gauged, order] =
         order_by_gauge(plane_, pieces_, places_, gauge, row(k), kProofSlack);
     RowEntries made{std::move(gauged), std::move(order.scale), std::move(order.earliest),

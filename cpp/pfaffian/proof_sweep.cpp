@@ -79,6 +79,7 @@ class ProofSweep {
     });
     for (int32_t node = 0; node < nodes; ++node) {
       result_.eta += etas_[node];
+      if (coarse_[node]) result_.coarse += etas_[node];
       result_.first += firsts_[node];
     }
     for (const Worker& w : workers_) {

@@ -22,6 +22,7 @@ namespace planaris {
 struct SweepBound {
   bool sound = true;
   double eta = 0.0;    // half of a bound on the nuclear norm of all errors
+  double coarse = 0.0;  // what of it comes from fronts of which the diagonal of H alone is bounded
   double first = 0.0;  // bound on what they do to first order; of pairs, infinite
   double inflation = 0.0;  // most that a diagonal of H was enlarged by, in all, relative
   // Per edge, not of pairs: entry of G at its join, and the area of its two rows, as swept down.
