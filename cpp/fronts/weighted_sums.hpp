@@ -1,13 +1,15 @@
 // Σ w |x| in sums of their own for eight lanes, so that compilers use vectors; same bits everywhere.
 #pragma once
 
+#include <cstdint>
+
 namespace planaris {
 
-struct WeightedSum {
-  double sum, most;  // Σ w |x|, and the largest |x|
-};
+constexpr int kWeightSlack = 7;
 
-WeightedSum weighted_sum(int count, const double* weights, const double* x);
-double weighted_sum(int count, const double* weights, const float* x);
+// sums[j] = Σ_i weights[i] |x[i + step j]| of so many rows and columns. Up to kWeightSlack more rows are
+// read: their weights must be zero, and their numbers finite.
+void weighted_sums(int rows, int columns, const double* weights, const double* x, int64_t step,
+                   double* sums);
 
 }  // namespace planaris

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/scaled.hpp"
@@ -56,8 +57,8 @@ class WideFront {
       : high_(high), low_(low), r_(r), n_(rows), weight_(weight), underflow_(underflow),
         buffers_(buffers), parallel_(parallel) {}
 
-  // Large updates may be split (fronts/split_update.hpp); not with radii.
-  void allow_splitting() { split_ = true; }
+  // Updates of so many multiplications may be split (fronts/split_update.hpp); not with radii.
+  void allow_splitting(double multiplications) { worth_splitting_ = multiplications; }
 
   // Eliminates the own columns, pair by pair. Returns false if a pivot is not known to differ from
   // zero. Factors L and pivots are left as in FrontElimination.
@@ -97,8 +98,8 @@ class WideFront {
 
   // If updates may be split, an entry is off by this times
   // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|, too: every product counts in one update.
-  static double split_error(int rows, int eliminated) {
-    const bool any = int64_t(rows) * rows * std::min(eliminated, kWindow) >= kWorthSplitting;
+  static double split_error(int rows, int eliminated, double worth_splitting) {
+    const bool any = double(rows) * rows * std::min(eliminated, kWindow) >= worth_splitting;
     return any ? kSplitError * kRead : 0.0;
   }
 
@@ -187,7 +188,7 @@ class WideFront {
     const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
     const int rows = n_ - first, columns = last - first, depth = to - from;
     const auto x = l.from(first, from), y = kept.from(first, from - window);
-    if (split_ && int64_t(rows) * columns * depth >= kWorthSplitting &&
+    if (double(rows) * columns * depth >= worth_splitting_ &&
         split_rank_update_lower(rows, columns, depth, x, y, c, buffers_.pairs, parallel)) {
       return;
     }
@@ -200,7 +201,7 @@ class WideFront {
   double weight_, underflow_;  // of roundings and of underflow; tests change them
   WideBuffers& buffers_;
   const ParallelFor& parallel_;
-  bool split_ = false;
+  double worth_splitting_ = std::numeric_limits<double>::infinity();
   double update_ = 0.0, entry_ = 0.0, log_error_ = 0.0;
 };
 

@@ -13,6 +13,10 @@ namespace planaris {
 namespace {
 
 constexpr double kErrorRoom = 1 + 0x1p-20;  // for the roundings of error bounds
+// Of fronts of no more rows only sizes are swept down, if updates may be split and if what these fronts
+// add to the error is no more than so large a share of all else.
+constexpr int32_t kCoarseRows = 64;
+constexpr double kCoarseShare = 0x1p-5;
 constexpr double kLargestLog = 345.0;  // of a factor: no product of two leaves the range
 
 // Entries as doubles, with bounds on the errors of their logarithms.
@@ -107,8 +111,15 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   found.product = weights.product * double(done.multiplications) * kUnit * kErrorRoom;
   found.elimination = done.log_error * kErrorRoom;
   if (!found.sound || bounding.radii) return found;
-  const SweepBound bound =
-      sweep_for_proof(tree, done.factors, bounding.wide, weights, share, threads, control);
+  const auto sweep = [&](int32_t coarse_rows) {
+    return sweep_for_proof(tree, done.factors, bounding.wide, coarse_rows, weights, share, threads,
+                           control);
+  };
+  SweepBound bound = sweep(bounding.split ? kCoarseRows : 0);
+  const double others = found.entries + found.product + (bound.eta - bound.coarse);
+  if (bounding.split && !(bound.sound && bound.coarse <= weights.coarse * kCoarseShare * others)) {
+    bound = sweep(0);
+  }
   found.eta = bound.eta;
   found.first = bound.first;
   found.inflation = bound.inflation;

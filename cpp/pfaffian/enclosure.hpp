@@ -34,6 +34,12 @@ struct Enclosure {
   double product = 0.0;      // roundings of the product of all pivots
   double eta = 0.0, first = 0.0, inflation = 0.0;  // of the sweep
   int32_t largest_front = 0;
+
+  // Bound on the error of the logarithm, with room for the roundings of these sums; and without what rounded
+  // entries do.
+  double error() const { return (entries + own_error()) * (1 + 0x1p-40); }
+  double own_error() const { return (elimination + product) * (1 + 0x1p-40); }
+
   // By sweep, per edge: the probability that it is not cut, and a bound on its error.
   std::vector<double> uncut, uncut_error;
 };

@@ -36,12 +36,13 @@ TJoinSolver& GroundStateFinder::solver_for(const TJoinWeights& weights) {
   return *solvers_.back();
 }
 
-void GroundStateFinder::find(const TJoinWeights& weights, std::span<const double> couplings,
-                             bool prove, GaugeState& found) {
+void GroundStateFinder::list_odd(std::span<const double> couplings) {
   const int32_t m = plane_.num_couplings();
+  sizes_.resize(m);
   differ_.resize(m);
   parity_.assign(plane_.num_faces, 0);
   for (int32_t e = 0; e < m; ++e) {
+    sizes_[e] = std::fabs(couplings[e]);
     differ_[e] = couplings[e] < 0.0;
     parity_[plane_.dual_edges[2 * e]] ^= differ_[e];
     parity_[plane_.dual_edges[2 * e + 1]] ^= differ_[e];
@@ -51,11 +52,18 @@ void GroundStateFinder::find(const TJoinWeights& weights, std::span<const double
   for (int32_t f = 0; f < plane_.num_faces; ++f) {
     if (parity_[f]) odd_.push_back(f);
   }
+}
+
+void GroundStateFinder::find(const TJoinWeights& weights, bool prove, GaugeState& found) {
   found.tjoin.join.clear();
   objective_.clear();
   Control quiet;
   const int32_t infeasible = solver_for(weights).solve(odd_, quiet, found.tjoin.join, objective_,
                                                        prove ? &found.tjoin : nullptr);
+  set_spins(infeasible, found);
+}
+
+void GroundStateFinder::set_spins(int32_t infeasible, GaugeState& found) {
   if (infeasible >= 0) throw std::logic_error("a component of the dual has odd parity");
   for (const int32_t e : found.tjoin.join) differ_[e] ^= 1;
   found.spins.resize(plane_.num_vertices());
@@ -66,15 +74,25 @@ void GroundStateFinder::find(const TJoinWeights& weights, std::span<const double
 }
 
 void GroundStateFinder::find_exactly(std::span<const double> couplings, GaugeState& found) {
-  sizes_.resize(couplings.size());
-  for (size_t e = 0; e < couplings.size(); ++e) sizes_[e] = std::fabs(couplings[e]);
-  find(dyadic_weights(sizes_), couplings, false, found);
+  list_odd(couplings);
+  find(dyadic_weights(sizes_), false, found);
+}
+
+void GroundStateFinder::find_proved(std::span<const double> couplings, GaugeState& found, int threads,
+                                    Control& control) {
+  list_odd(couplings);
+  const TJoinWeights weights = dyadic_weights(sizes_);
+  TJoinProblem problem{plane_.num_faces, plane_.dual_edges, &weights, odd_, plane_.absorbing};
+  problem.threads = threads;
+  problem.give_up = true;
+  found.tjoin = minimum_tjoin(problem, nullptr, control);
+  if (!found.tjoin.exact) throw DeadlinePassed();
+  set_spins(found.tjoin.infeasible, found);
 }
 
 void GroundStateFinder::find_gauge(std::span<const double> couplings, GaugeState& found) {
-  sizes_.resize(couplings.size());
-  for (size_t e = 0; e < couplings.size(); ++e) sizes_[e] = std::fabs(couplings[e]);
-  find(rounded_weights(sizes_), couplings, true, found);
+  list_odd(couplings);
+  find(rounded_weights(sizes_), true, found);
 }
 
 }  // namespace planaris

@@ -26,13 +26,17 @@ class GroundStateFinder {
 
   // A state of least energy, without its proof.
   void find_exactly(std::span<const double> couplings, GaugeState& found);
+  // The same with its proof; throws DeadlinePassed where that takes too long.
+  void find_proved(std::span<const double> couplings, GaugeState& found, int threads,
+                   Control& control);
   // A state whose energy is the least but for rounding, some 1e-13 of the largest coupling per edge,
   // with a packing as good as that: enough for a gauge, and faster.
   void find_gauge(std::span<const double> couplings, GaugeState& found);
 
  private:
-  void find(const TJoinWeights& weights, std::span<const double> couplings, bool prove,
-            GaugeState& found);
+  void list_odd(std::span<const double> couplings);
+  void find(const TJoinWeights& weights, bool prove, GaugeState& found);
+  void set_spins(int32_t infeasible, GaugeState& found);
   TJoinSolver& solver_for(const TJoinWeights& weights);
 
   struct Link {

@@ -10,8 +10,7 @@
 #include "base/scaled.hpp"
 #include "base/splitmix64.hpp"
 #include "base/team.hpp"
-#include "pfaffian/ground_states.hpp"
-#include "pfaffian/moat_order.hpp"
+#include "pfaffian/moat_gauge.hpp"
 #include "pfaffian/pfaffian.hpp"
 #include "pfaffian/sweep.hpp"
 
@@ -32,50 +31,6 @@ constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, i
 constexpr double kOrderedLoss = 1e-6;
 constexpr double kMarginalError = 1e-9;
 constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
-
-std::vector<double> moat_values(const TJoinSolution& s) {
-  std::vector<double> values(s.start.size(), 0.0);
-  const int32_t digits = std::max(s.num_digits, 1);
-  for (size_t k = 0; k < values.size(); ++k) {
-    for (int32_t c = digits; c-- > 0;) {
-      values[k] += std::ldexp(static_cast<double>(s.values[k * digits + c]),
-                              s.exponent - 1 + 32 * c);
-    }
-  }
-  return values;
-}
-
-// The pieces that chords split faces into, by face.
-struct FacePieces {
-  std::vector<int32_t> begin, pieces;
-
-  explicit FacePieces(const PlaneGraph& plane)
-      : begin(plane.num_faces + 1, 0), pieces(plane.face_of_piece.size()) {
-    for (const int32_t f : plane.face_of_piece) ++begin[f + 1];
-    for (int32_t f = 0; f < plane.num_faces; ++f) begin[f + 1] += begin[f];
-    std::vector<int32_t> next(begin.begin(), begin.end() - 1);
-    for (size_t k = 0; k < pieces.size(); ++k) {
-      pieces[next[plane.face_of_piece[k]]++] = static_cast<int32_t>(k);
-    }
-  }
-};
-
-// A packing of faces as one of their pieces.
-struct PieceMoats {
-  std::vector<int32_t> order, start, stop;
-
-  PieceMoats(const FacePieces& of, const TJoinSolution& s) {
-    std::vector<int32_t> place{0};
-    place.reserve(s.order.size() + 1);
-    order.reserve(of.pieces.size());
-    for (const int32_t f : s.order) {
-      order.insert(order.end(), of.pieces.begin() + of.begin[f], of.pieces.begin() + of.begin[f + 1]);
-      place.push_back(static_cast<int32_t>(order.size()));
-    }
-    for (const int32_t at : s.start) start.push_back(place[at]);
-    for (const int32_t at : s.stop) stop.push_back(place[at]);
-  }
-};
 
 // Numbers in [-1, 1), the same for every row: rows of the matrix are scaled by their exponentials
 // to see what rounding does.
@@ -341,32 +296,8 @@ class Batch {
     }
   }
 
-  // Couplings relative to the ground state, and the order of elimination that its proof tells.
-  struct GaugedOrder {
-    std::vector<double> gauged;
-    MoatOrder order;
-  };
-
   GaugedOrder order_of(int64_t k, double slack) const {
-    const GaugeState& gauge = gauges_[k];
-    const size_t edges = plane_.signs.size();
-    std::vector<double> gauged(edges, 0.0);
-    std::vector<int32_t> unsatisfied = gauge.tjoin.join;
-    const auto agree = [&](size_t e) {
-      return gauge.spins[plane_.graph.edges[2 * e]] == gauge.spins[plane_.graph.edges[2 * e + 1]];
-    };
-    for (int64_t e = 0; e < m_; ++e) gauged[e] = agree(e) ? row(k)[e] : -row(k)[e];
-    // Chords are satisfied where their ends agree; no set of the packing parts a face.
-    for (size_t e = m_; e < edges; ++e) {
-      if (!agree(e)) unsatisfied.push_back(static_cast<int32_t>(e));
-    }
-    const PieceMoats pieces(pieces_, gauge.tjoin);
-    const std::vector<double> values = moat_values(gauge.tjoin);
-    MoatOrder order =
-        moat_order(places_,
-                   {pieces.order, pieces.start, pieces.stop, gauge.tjoin.parent, values}, gauged,
-                   unsatisfied, slack);
-    return {std::move(gauged), std::move(order)};
+    return order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), slack);
   }
 
   void run_in_order(int worker, int64_t k) {

@@ -9,6 +9,7 @@
 #include "pfaffian/coupling_rows.hpp"
 #include "pfaffian/model_batch.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
+#include "pfaffian/proof_batch.hpp"
 #include "pfaffian/sample_batch.hpp"
 
 namespace planaris::bindings {
@@ -44,6 +45,14 @@ class PlaneModels {
     PlaneGraph graph = plane();
     graph.program = program_.get();
     return evaluate_batch(graph, flat(couplings), {marginals, threads}, control);
+  }
+
+  ProofBatch prove(In2<double> couplings, int32_t components, double narrow, int threads,
+                   bool share_rows, const Progress& progress) const {
+    check(couplings);
+    Control control = make_control(progress);
+    nb::gil_scoped_release release;
+    return prove_batch(plane(), flat(couplings), {components, narrow, threads, share_rows}, control);
   }
 
   GroundStateBatch ground_states(In2<double> couplings, int threads,
@@ -162,6 +171,17 @@ void bind_model_batch(nb::module_& m) {
   nb::class_<GroundStateBatch>(m, "GroundStateBatch")
       .def_prop_ro("energy", array_of(&GroundStateBatch::energy))
       .def_prop_ro("spins", rows_of(&GroundStateBatch::spins, &GroundStateBatch::energy));
+  nb::class_<ProofBatch>(m, "ProofBatch")
+      .def_prop_ro("way", array_of(&ProofBatch::way))
+      .def_prop_ro("lower", array_of(&ProofBatch::lower))
+      .def_prop_ro("upper", array_of(&ProofBatch::upper))
+      .def_prop_ro("value", array_of(&ProofBatch::value))
+      .def_prop_ro("excess", array_of(&ProofBatch::excess))
+      .def_prop_ro("error", array_of(&ProofBatch::error))
+      .def_prop_ro("entries", array_of(&ProofBatch::entries))
+      .def_prop_ro("elimination", array_of(&ProofBatch::elimination))
+      .def_prop_ro("largest_front", array_of(&ProofBatch::largest_front))
+      .def_prop_ro("tried", array_of(&ProofBatch::tried));
   nb::class_<PlaneModels>(m, "PlaneModels")
       .def(nb::init<std::shared_ptr<const PfaffianPlan>, int32_t, In2<int32_t>, In1<int32_t>,
                     In1<int32_t>>(),
@@ -169,6 +189,8 @@ void bind_model_batch(nb::module_& m) {
            nb::arg("absorbing").noconvert(), nb::arg("face_of_piece").noconvert())
       .def("evaluate", &PlaneModels::evaluate, nb::arg("couplings").noconvert(),
            nb::arg("marginals"), nb::arg("threads"), nb::arg("progress") = nb::none())
+      .def("prove", &PlaneModels::prove, nb::arg("couplings").noconvert(), nb::arg("components"),
+           nb::arg("narrow"), nb::arg("threads"), nb::arg("share_rows"), nb::arg("progress") = nb::none())
       .def("ground_states", &PlaneModels::ground_states, nb::arg("couplings").noconvert(),
            nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("samples", &PlaneModels::samples, nb::arg("couplings").noconvert(), nb::arg("size"),

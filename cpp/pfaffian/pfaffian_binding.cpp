@@ -6,6 +6,7 @@
 
 #include "base/arrays.hpp"
 #include "base/double_double.hpp"
+#include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
 #include "pfaffian/leg_scaling.hpp"
 #include "pfaffian/moat_order.hpp"
@@ -303,6 +304,8 @@ void bind_pfaffian(nb::module_& m) {
       .def_rw("entry", &ProofWeights::entry)
       .def_rw("split", &ProofWeights::split)
       .def_rw("inflation", &ProofWeights::inflation)
+      .def_rw("coarse", &ProofWeights::coarse)
+      .def_rw("worth_splitting", &ProofWeights::worth_splitting)
       .def_rw("second", &ProofWeights::second)
       .def_rw("entries", &ProofWeights::entries)
       .def_rw("products", &ProofWeights::products)
@@ -321,12 +324,23 @@ void bind_pfaffian(nb::module_& m) {
       .def_ro("entries", &Enclosure::entries)
       .def_ro("elimination", &Enclosure::elimination)
       .def_ro("product", &Enclosure::product)
+      .def_prop_ro("error", &Enclosure::error)
+      .def_prop_ro("own_error", &Enclosure::own_error)
       .def_ro("eta", &Enclosure::eta)
       .def_ro("first", &Enclosure::first)
       .def_ro("inflation", &Enclosure::inflation)
       .def_ro("largest_front", &Enclosure::largest_front)
       .def_prop_ro("uncut", array_of(&Enclosure::uncut))
       .def_prop_ro("uncut_error", array_of(&Enclosure::uncut_error));
+  m.def("enclose_sum",
+        [](In1<double> terms, double mantissa, int64_t twos, double error) {
+          PairSum sum;
+          sum.add(flat(terms));
+          sum.add_log(mantissa, twos);
+          const EnclosedSum ends = sum.enclosed(error);
+          return std::tuple(ends.lower, ends.upper, ends.middle);
+        },
+        nb::arg("terms").noconvert(), nb::arg("mantissa"), nb::arg("twos"), nb::arg("error"));
   nb::class_<MoatOrder>(m, "MoatOrder")
       .def_prop_ro("scale", array_of(&MoatOrder::scale))
       .def_prop_ro("earliest", array_of(&MoatOrder::earliest))

@@ -291,7 +291,7 @@ class Run {
     const double entry = wide_ ? wide * 1.001 : (count.entry + 1) * kUnit;
     f.update = weights_.update * update + weights_.entry * entry;
     f.entry = weights_.entry * entry;
-    if (split_) f.split = weights_.split * WideFront::split_error(s.rows, s.eliminated);
+    f.split = weights_.split * split_error(s);
     const Dense assembled = weights_.inject > 0.0 ? dense(w, s) : Dense{};
     bool sound = run_front(w, node, s);
     if (weights_.inject > 0.0) {
@@ -312,10 +312,14 @@ class Run {
     return sound;
   }
 
+  double split_error(const Shape& s) const {
+    return split_ ? WideFront::split_error(s.rows, s.eliminated, weights_.worth_splitting) : 0.0;
+  }
+
   bool run_front(Worker& w, int32_t node, const Shape& s) {
     if (wide_) {
       WideFront front(w.high, w.low, nullptr, s.rows, 1.0, w.wide_buffers, parallel_);
-      if (split_) front.allow_splitting();
+      if (split_) front.allow_splitting(weights_.worth_splitting);
       const bool sound = front.run();
       log_errors_[node] = front.log_error();
       return sound;
@@ -419,7 +423,7 @@ class Run {
       }
     };
     std::vector<Sizes> left(s.rows), right(s.rows);  // of |L_ik| and of |L_ik D_k|
-    const double split = split_ ? WideFront::split_error(s.rows, s.eliminated) : 0.0;
+    const double split = split_error(s);
     for (int32_t i = 0; i < s.rows; ++i) {
       for (int32_t k = 0; k < s.eliminated; ++k) {
         if (i <= (k | 1)) continue;

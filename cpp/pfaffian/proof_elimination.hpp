@@ -9,7 +9,7 @@
 #include "base/control.hpp"
 #include "base/scaled.hpp"
 #include "fronts/front_tree.hpp"
-#include "fronts/wide_update.hpp"
+#include "fronts/split_update.hpp"
 
 namespace planaris {
 
@@ -35,10 +35,12 @@ struct ProofWeights {
   double entry = 1.0;      // roundings of entries that products are added to
   double split = 1.0;      // roundings of updates that are split
   double inflation = 1.0;  // of the bounds that are swept down
+  double coarse = 1.0;     // how large a coarse bound may be before a finer one takes its place
   double second = 1.0;     // what errors do beyond the first order
   double entries = 1.0;    // errors of exponentials
   double products = 1.0;   // roundings of products of two of them
   double product = 1.0;    // roundings of the product of all pivots
+  double worth_splitting = kWorthSplitting;  // multiplications of updates that are split
   double inject = 0.0;     // so many times the claimed errors are added to a front
   double inject_entries = 0.0;  // and to the exponentials
   double inject_products = 0.0;  // and, in units of rounding, to products of two, as they hurt most

@@ -10,7 +10,6 @@
 #include "base/team.hpp"
 #include "fronts/rank_update.hpp"
 #include "fronts/tree_tasks.hpp"
-#include "fronts/weighted_sums.hpp"
 #include "pfaffian/swept_front.hpp"
 
 namespace planaris {
@@ -19,9 +18,11 @@ namespace {
 
 constexpr double kRoom = 1 + 0x1p-30;  // for the roundings of sums of nonnegative numbers
 
-// Room for H and G of a front, of which the rows that it leaves to its parent are filled.
+// Room for H and G of a front, of which the rows that it leaves to its parent are filled; or square roots
+// of the diagonal of H on these rows alone.
 struct Below {
   std::unique_ptr<double[]> bound, inverse;
+  std::vector<double> sizes;
   double inflation = 0.0;
 };
 
@@ -37,9 +38,10 @@ PLANARIS_CLONES void raise(int32_t count, const double* x, double d, double* lef
 class ProofSweep {
  public:
   ProofSweep(const FrontTree& tree, const std::vector<ProofFactor>& factors, bool wide,
-        const ProofWeights& weights, double share, int threads, Control& control)
-      : tree_(tree), factors_(factors), wide_(wide), weights_(weights), share_(share),
-        team_(threads, control) {
+             int32_t coarse_rows, const ProofWeights& weights, double share, int threads,
+             Control& control)
+      : tree_(tree), factors_(factors), wide_(wide), coarse_rows_(coarse_rows), weights_(weights),
+        share_(share), team_(threads, control) {
     parallel_ = [this](int count, const std::function<void(int)>& body) {
       team_.parallel_for(count, body);
     };
@@ -57,6 +59,11 @@ class ProofSweep {
       const int32_t parent = tree_.parent[node];
       if (parent >= 0) height_[parent] = std::max(height_[parent], height_[node] + 1);
     }
+    coarse_.assign(nodes, 0);
+    for (int32_t node = nodes - 1; node >= 0 && coarse_rows_ > 0; --node) {
+      const int32_t parent = tree_.parent[node];
+      coarse_[node] = factors_[node].rows <= coarse_rows_ || (parent >= 0 && coarse_[parent]);
+    }
     firsts_.assign(nodes, 0.0);
     if (!wide_) {
       result_.inverse.assign(tree_.edge_order.size(), 0.0);
@@ -72,6 +79,7 @@ class ProofSweep {
     });
     for (int32_t node = 0; node < nodes; ++node) {
       result_.eta += etas_[node];
+      if (coarse_[node]) result_.coarse += etas_[node];
       result_.first += firsts_[node];
     }
     for (const Worker& w : workers_) {
@@ -86,6 +94,7 @@ class ProofSweep {
  private:
   static constexpr int kWindow = 64;
   static constexpr double kNarrower = 0x1p-10;  // panels that enlarge H by more are halved
+  static constexpr int32_t kPairRows = 24;  // up to here sizes are swept pair by pair
 
   struct Worker {
     std::vector<double> root, sizes;  // square roots of H_ii, |L||D||L|ᵀ
@@ -97,23 +106,48 @@ class ProofSweep {
   };
 
   Below room(int32_t node) const {
+    if (coarse_[node]) return {};
     const size_t count = SweptFront::room(factors_[node]);
     return {std::make_unique_for_overwrite<double[]>(count),
-            wide_ ? nullptr : std::make_unique_for_overwrite<double[]>(count)};
+            wide_ ? nullptr : std::make_unique_for_overwrite<double[]>(count), {}};
   }
 
   void visit(Worker& w, int32_t node) {
     const ProofFactor& f = factors_[node];
     const int32_t n = f.rows, e = f.eliminated;
+    const bool coarse = coarse_[node] != 0;
     const Below here = tree_.parent[node] < 0 ? room(node) : std::move(handed_[node]);
-    w.root.resize(n);
+    w.root.resize(n + kWeightSlack);
+    std::fill_n(w.root.begin() + n, kWeightSlack, 0.0);
     SweptFront front(f, here.bound.get(), here.inverse.get(), w.root.data(), wide_, w.buffers,
                      parallel_);
-    for (int32_t i = e; i < n; ++i) w.root[i] = std::sqrt(front.bound(i, i));
-    const int32_t width = n < 64 ? 16 : n < 192 ? 32 : 64;  // of panels
+    if (coarse) {
+      std::copy(here.sizes.begin(), here.sizes.end(), w.root.begin() + e);
+    } else {
+      for (int32_t i = e; i < n; ++i) w.root[i] = std::sqrt(front.bound(i, i));
+    }
     double inflation = here.inflation;
+    const PanelSums total = coarse ? sweep_sizes(front, f) : sweep_panels(front, f, inflation);
+    if (!sound_.load(std::memory_order_relaxed)) return;
+    w.inflation = std::max(w.inflation, inflation);
+    if (wide_) {
+      if (!front.in_range()) sound_ = false;
+      etas_[node] = (f.update + entry_error_ * height_[node]) * total.products;
+      if (f.split > 0.0) etas_[node] += f.split * split_products(w, f, total);
+    } else {
+      add_errors(w, node, front);
+      note_edges(w, node, front);
+    }
+    if (tree_.is_leaf(node)) return;
+    hand_down(w, front, node, tree_.left[node], 0, inflation);
+    hand_down(w, front, node, tree_.right[node], f.refused_left, inflation);
+  }
+
+  // H, and G, of all rows of a front.
+  PanelSums sweep_panels(SweptFront& front, const ProofFactor& f, double& inflation) {
+    const int32_t width = f.rows < 64 ? 16 : f.rows < 192 ? 32 : 64;
     PanelSums total;
-    for (int32_t end = e; end > 0;) {
+    for (int32_t end = f.eliminated; end > 0;) {
       int32_t begin = (end - 1) / width * width;
       double rounded = front.extend(begin, end);
       while (!(rounded * outweighing() < kNarrower) && end - begin > 2) {
@@ -129,19 +163,27 @@ class ProofSweep {
       if (!(more < 0.01)) sound_ = false;
       end = begin;
     }
-    if (!sound_.load(std::memory_order_relaxed)) return;
-    w.inflation = std::max(w.inflation, inflation);
-    if (wide_) {
-      if (!front.in_range()) sound_ = false;
-      etas_[node] = (f.update + entry_error_ * height_[node]) * total.products;
-      if (f.split > 0.0) etas_[node] += f.split * split_products(w, f, total);
-    } else {
-      add_errors(w, node, front);
-      note_edges(w, node, front);
+    return total;
+  }
+
+  // Square roots of the diagonal of H.
+  PanelSums sweep_sizes(SweptFront& front, const ProofFactor& f) {
+    const int32_t width = f.rows <= kPairRows ? 2 : kWindow;
+    PanelSums total;
+    for (int32_t end = f.eliminated; end > 0;) {
+      int32_t begin = (end - 1) / width * width;
+      double rounded = front.extend_sizes(begin, end);
+      while (!(rounded < kNarrower)) {
+        begin = end - (end - begin) / 4 * 2;
+        rounded = front.extend_sizes(begin, end);
+      }
+      const double injected = std::min(weights_.inject_sweep * rounded, 0.4);
+      const double factor = (1 - injected) * (1 + weights_.inflation * outweighing() * rounded);
+      if (!front.enlarge_sizes(factor)) sound_ = false;
+      total.add(front.sums(), factor * factor * kRoom);
+      end = begin;
     }
-    if (tree_.is_leaf(node)) return;
-    hand_down(w, front, node, tree_.left[node], 0, inflation);
-    hand_down(w, front, node, tree_.right[node], f.refused_left, inflation);
+    return total;
   }
 
   // Times the error of H: how much its diagonals are enlarged, for it and for that of G.
@@ -182,15 +224,16 @@ class ProofSweep {
 
   // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|), at most.
   static double split_products(Worker& w, const ProofFactor& f, const PanelSums& total) {
-    w.left.assign(f.rows, 0.0);
-    w.right.assign(f.rows, 0.0);
+    for (auto* sizes : {&w.left, &w.right}) sizes->assign(f.rows + kWeightSlack, 0.0);
     for (int32_t k = 0; k < f.eliminated; ++k) {
       const int32_t first = (k | 1) + 1;
       raise(f.rows - first, f.column(k) + first, size_of(f, k | 1, k & ~1), w.left.data() + first,
             w.right.data() + first);
     }
-    return weighted_sum(f.rows, w.root.data(), w.right.data()).sum * total.left +
-           2 * weighted_sum(f.rows, w.root.data(), w.left.data()).sum * total.right;
+    double of_left = 0.0, of_right = 0.0;
+    weighted_sums(f.rows, 1, w.root.data(), w.left.data(), 0, &of_left);
+    weighted_sums(f.rows, 1, w.root.data(), w.right.data(), 0, &of_right);
+    return of_right * total.left + 2 * of_left * total.right;
   }
 
   // In lanes, so that compilers may use vectors.
@@ -268,6 +311,11 @@ class ProofSweep {
     Below& down = handed_[child];
     down = room(child);
     down.inflation = inflation;
+    if (coarse_[child]) {
+      down.sizes.resize(rows);
+      for (int32_t k = 0; k < rows; ++k) down.sizes[k] = w.root[at[k]];
+      return;
+    }
     const size_t step = g.step();
     for (int32_t j = 0; j < rows; ++j) {
       const size_t to = (g.eliminated + j) * step + g.eliminated;
@@ -282,6 +330,7 @@ class ProofSweep {
   const FrontTree& tree_;
   const std::vector<ProofFactor>& factors_;
   bool wide_;
+  int32_t coarse_rows_;
   ProofWeights weights_;
   double share_;
   Team team_;
@@ -292,6 +341,7 @@ class ProofSweep {
   // Of pairs. What a front leaves is what its parent has before elimination: no more than the products
   // there and what that leaves. So the products of a front count once per level below it.
   std::vector<int32_t> height_;
+  std::vector<uint8_t> coarse_;  // whether the diagonal of H is all that is bounded
   double entry_error_ = 0.0;
   std::atomic<bool> sound_{true};
   SweepBound result_;
@@ -306,10 +356,10 @@ double SweepBound::log_error(double weight) const {
 }
 
 SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
-                           bool wide, const ProofWeights& weights, double share, int threads,
-                           Control& control) {
+                           bool wide, int32_t coarse_rows, const ProofWeights& weights,
+                           double share, int threads, Control& control) {
   if (tree.num_nodes() == 0) return {};
-  return ProofSweep(tree, factors, wide, weights, share, threads, control).run();
+  return ProofSweep(tree, factors, wide, coarse_rows, weights, share, threads, control).run();
 }
 
 }  // namespace planaris

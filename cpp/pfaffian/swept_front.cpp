@@ -5,13 +5,14 @@
 
 #include "base/constants.hpp"
 #include "base/simd.hpp"
-#include "fronts/weighted_sums.hpp"
 
 namespace planaris {
 
 namespace {
 
 constexpr int64_t kWorthPacking = 100'000;  // multiplications
+constexpr double kLargestRoot = 0x1p150;  // of kLargestBound, one over that of kLeastBound
+constexpr double kSizeError = 0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
 
 // The most that a product is rounded on its way into a sum that starts at zero.
 int roundings(int32_t rows, int32_t columns, int32_t depth) {
@@ -41,18 +42,61 @@ void SweptFront::multiply(int32_t rows, int32_t columns, int32_t depth, const do
   }
 }
 
+SweptFront::Panel SweptFront::start(int32_t begin, int32_t end) {
+  panel_ = {begin, end, end - begin, n_ - end, f_.column(begin) + begin,
+            size_t(end - begin) + kProductSlack};
+  return panel_;
+}
+
 double SweptFront::extend(int32_t begin, int32_t end) {
-  const Panel s{begin, end, end - begin, n_ - end, f_.column(begin) + begin,
-                size_t(end - begin) + kProductSlack};
-  panel_ = s;
+  const Panel s = start(begin, end);
+  sum_below(s);
   invert(s);
-  std::vector<double>& minus_w = buffers_.transfer;
-  minus_w.assign((s.t + size_t(kProductSlack)) * s.p, 0.0);
-  multiply(s.t, s.p, s.p, s.lower + s.p, step_, buffers_.minus_n.data(), s.room, minus_w.data(),
-           s.t + size_t(kProductSlack));
+  transfer(s);
   fill(s, bound_, true);
   if (inverse_ != nullptr) fill(s, inverse_, false);
-  return add_up(s) ? rounded(s) : kInfinity;
+  for (int32_t j = 0; j < s.p; ++j) {
+    const double h = bound(s.begin + j, s.begin + j);
+    if (!(h > kLeastBound && h < kLargestBound)) return kInfinity;
+    buffers_.size[j] = std::sqrt(h);
+  }
+  sum_inside(s);
+  return rounded(s);
+}
+
+double SweptFront::extend_sizes(int32_t begin, int32_t end) {
+  const Panel s = start(begin, end);
+  sum_below(s);
+  if (s.p == 2) {  // N is the identity, and W is L_Tp
+    for (int32_t j = 0; j < 2; ++j) {
+      const double below = buffers_.weighted[j];
+      buffers_.size[j] = std::sqrt(1 / pivot(s, j) + below * below);
+    }
+  } else {
+    invert(s);
+    transfer(s);
+    for (int32_t j = 0; j < s.p; ++j) {
+      double own = 0.0;  // (Nᵀ |D_p|⁻¹ N)_jj
+      for (int32_t k = j; k < s.p; ++k) {
+        const double entry = buffers_.minus_n[j * s.room + k];
+        own += entry * entry / pivot(s, k);
+      }
+      buffers_.size[j] = std::sqrt(own + buffers_.kappa[j] * buffers_.kappa[j]);
+    }
+  }
+  std::copy_n(buffers_.size.data(), s.p, root_ + s.begin);
+  sum_inside(s);
+  return s.p > 2 ? rounded_sizes(s) : kSizeError;
+}
+
+// -W = -L_Tp N, and Σ_i sqrt(H_ii) |W_ij|.
+void SweptFront::transfer(const Panel& s) {
+  std::vector<double>& minus_w = buffers_.transfer;
+  const size_t step = s.t + size_t(kProductSlack);
+  minus_w.assign(step * s.p, 0.0);
+  multiply(s.t, s.p, s.p, s.lower + s.p, step_, buffers_.minus_n.data(), s.room, minus_w.data(), step);
+  buffers_.kappa.resize(s.p);
+  weighted_sums(s.t, s.p, root_ + s.end, minus_w.data(), step, buffers_.kappa.data());
 }
 
 // -N, column by column, and its transpose.
@@ -108,33 +152,26 @@ void SweptFront::fill(const Panel& s, double* x, bool of_bound) {
   }
 }
 
-// Sums over rows i, weighted by sqrt(H_ii): of |L| over T and over the panel, of |W| over T. Returns
-// false if H has left the range.
-bool SweptFront::add_up(const Panel& s) {
-  const double* root = root_ + s.end;
-  std::vector<double>&weighted = buffers_.weighted, &kappa = buffers_.kappa,
-                     &size = buffers_.size, &column = buffers_.column;
-  for (auto* numbers : {&weighted, &kappa, &size, &column}) numbers->resize(s.p);
-  for (int32_t j = 0; j < s.p; ++j) {
-    const double h = bound(s.begin + j, s.begin + j);
-    if (!(h > kLeastBound && h < kLargestBound)) return false;
-    size[j] = std::sqrt(h);
-    kappa[j] = weighted_sum(s.t, root, buffers_.transfer.data() + j * (s.t + size_t(kProductSlack))).sum;
-  }
+// Σ_i sqrt(H_ii) |L_ij| over T.
+void SweptFront::sum_below(const Panel& s) {
+  for (auto* numbers : {&buffers_.weighted, &buffers_.size, &buffers_.column}) numbers->resize(s.p);
+  weighted_sums(s.t, s.p, root_ + s.end, s.lower + s.p, step_, buffers_.weighted.data());
+}
+
+// The same over the panel; together they tell whether everything is in range, as no sqrt(H_ii) is below
+// that of the least bound.
+void SweptFront::sum_inside(const Panel& s) {
+  const std::vector<double>& size = buffers_.size;
   for (int32_t r = 0; r < s.p; ++r) {
     const double* l = s.lower + r * step_;
-    const WeightedSum below = weighted_sum(s.t, root, l + s.p);
-    double most = below.most;
-    weighted[r] = below.sum;
-    column[r] = size[r];
-    for (int32_t i = (r | 1) + 1; i < s.p; ++i) {
-      column[r] += size[i] * std::fabs(l[i]);
-      most = std::max(most, std::fabs(l[i]));
+    double sum = size[r];
+    for (int32_t i = (r | 1) + 1; i < s.p; ++i) sum += size[i] * std::fabs(l[i]);
+    buffers_.column[r] = sum;
+    const double d = pivot(s, r);
+    if (!(d > kLeastBound && (buffers_.weighted[r] + sum) * (1 + d) < kLargestRoot)) {
+      in_range_ = false;
     }
-    const double d = std::fabs(s.lower[(r & ~1) * step_ + (r | 1)]);
-    if (!(d > kLeastBound && most * (1 + d) < kLargestBound)) in_range_ = false;
   }
-  return true;
 }
 
 PanelSums SweptFront::sums() const {
@@ -150,14 +187,18 @@ PanelSums SweptFront::sums() const {
   return total;
 }
 
+// Of sums over the panel. Of pairs the factors are high parts, off by one rounding: so are L_Tp, L_pp
+// and D here.
+double SweptFront::unit_of_panel(const Panel& s) const {
+  return (std::max(roundings(s.t, s.p, s.p), roundings(s.p, s.p, s.p)) + (wide_ ? 12 : 8)) * kUnit;
+}
+
 // Rounding of H and of G, entry by entry at most sqrt(H_ii) ε_j for i in T and j in p, and what
 // follows for p × p.
 double SweptFront::rounded(const Panel& s) const {
   const int32_t p = s.p, t = s.t;
   const double unit_t = (std::max(roundings(t, p, t), roundings(p, p, t)) + 4) * kUnit;
-  // Of pairs the factors are high parts, off by one rounding: so are L_Tp, L_pp and D here.
-  const double unit_p =
-      (std::max(roundings(t, p, p), roundings(p, p, p)) + (wide_ ? 12 : 8)) * kUnit;
+  const double unit_p = unit_of_panel(s);
   double squares = 0.0, kappas = 0.0, turn = 0.0;
   for (int32_t j = 0; j < p; ++j) {
     // The residual of N, L N - I, is at most unit_p |L||N|.
@@ -176,6 +217,35 @@ double SweptFront::rounded(const Panel& s) const {
   if (!(turn < 0.001)) return kInfinity;
   const double errors = std::sqrt(squares) + 2 * turn * std::sqrt(double(p));
   return 2 * errors * (std::sqrt(double(t)) + 2 * std::sqrt(double(p)) + 2 * std::sqrt(kappas));
+}
+
+// With V L = |D|^-1/2 and L_pp N = I + R the columns of V are V_p = |D_p|^-1/2 N - V_T W - V_p R. W is off
+// by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|.
+double SweptFront::rounded_sizes(const Panel& s) const {
+  const double unit_p = unit_of_panel(s);
+  double most = 0.0;
+  for (int32_t j = 0; j < s.p; ++j) {
+    double transferred = 0.0, residual = 0.0;
+    for (int32_t r = j; r < s.p; ++r) {
+      const double entry = std::fabs(buffers_.minus_n[j * s.room + r]);
+      transferred += buffers_.weighted[r] * entry;
+      residual += buffers_.column[r] * entry;
+    }
+    const double share = unit_p * (transferred + 2 * residual) / buffers_.size[j];
+    if (!(share < 0.001)) return kInfinity;
+    most = std::max(most, share);
+  }
+  return most + kSizeError;
+}
+
+bool SweptFront::enlarge_sizes(double factor) {
+  bool inside = true;
+  for (int32_t i = panel_.begin; i < panel_.end; ++i) {
+    root_[i] *= factor;
+    const double bound = root_[i] * root_[i];
+    inside &= bound > kLeastBound && bound < kLargestBound;
+  }
+  return inside;
 }
 
 bool SweptFront::enlarge(int32_t begin, double factor) {

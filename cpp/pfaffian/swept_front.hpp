@@ -2,11 +2,13 @@
 // to its parent, panel by panel from the right (docs/theory/rigour.md).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "fronts/rank_update.hpp"
+#include "fronts/weighted_sums.hpp"
 #include "pfaffian/lane_kernels.hpp"
 #include "pfaffian/proof_elimination.hpp"
 
@@ -41,7 +43,7 @@ class SweptFront {
   static size_t room(const ProofFactor& f) { return size_t(f.step()) * f.rows; }
 
   // `bound` and `inverse` hold H and G on the rows from f.eliminated on, `root` the square roots of the
-  // diagonal of H; `inverse` may be null. `wide`: the factors are high parts of pairs.
+  // diagonal of H, and kWeightSlack zeros after them; `inverse` may be null. `wide`: the factors are high parts of pairs.
   SweptFront(const ProofFactor& f, double* bound, double* inverse, double* root, bool wide,
              SweepBuffers& buffers, const ParallelFor& parallel)
       : f_(f), n_(f.rows), step_(f.step()), bound_(bound), inverse_(inverse), root_(root),
@@ -51,6 +53,14 @@ class SweptFront {
   // H_Tp = -H_TT W, H_pp = Nᵀ |D_p|⁻¹ N + Wᵀ H_TT W, and the same of G with D for |D|. Returns a bound
   // on what rounding did to either, in the 2-norm, rows i scaled by 1 / sqrt(H_ii).
   double extend(int32_t begin, int32_t end);
+
+  // Extends square roots of the diagonal of H alone, from those of T: sqrt(H_jj) is at most
+  // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Σ_i sqrt(H_ii) |W_ij|)²). Returns a bound on what rounding did to one,
+  // relative. `bound` is not touched, and may be null.
+  double extend_sizes(int32_t begin, int32_t end);
+
+  // Multiplies square roots of the last panel; returns false if one leaves the range.
+  bool enlarge_sizes(double factor);
 
   // Of the last panel, H before it is enlarged.
   PanelSums sums() const;
@@ -77,10 +87,19 @@ class SweptFront {
     size_t room = 0;                // from column to column of p numbers
   };
 
+  // |D| of the pivot that a row of the panel belongs to.
+  double pivot(const Panel& s, int32_t row) const {
+    return std::fabs(s.lower[(row & ~1) * step_ + (row | 1)]);
+  }
+  Panel start(int32_t begin, int32_t end);
   void invert(const Panel& s);
+  void transfer(const Panel& s);
   void fill(const Panel& s, double* x, bool of_bound);
-  bool add_up(const Panel& s);
+  void sum_below(const Panel& s);
+  void sum_inside(const Panel& s);
+  double unit_of_panel(const Panel& s) const;
   double rounded(const Panel& s) const;
+  double rounded_sizes(const Panel& s) const;
   void multiply(int32_t rows, int32_t columns, int32_t depth, const double* x, size_t x_step,
                 const double* y, size_t y_step, double* c, size_t c_step);
 

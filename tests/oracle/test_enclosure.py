@@ -23,7 +23,7 @@ from planaris.planar.pfaffian.enclosure import (
     proof_entries,
     prove_log_partition,
 )
-from planaris.planar.pfaffian.precision_ladder import agreements
+from planaris.planar.pfaffian.precision_ladder import agreements, flipped_entries
 
 BETAS = (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 LATTICES = ("square", "triangular", "honeycomb", "delaunay", "sparse")
@@ -90,9 +90,18 @@ def bounds_of(plan, couplings):
     """Yield the intervals of all bounds that are sound."""
     entries = proof_entries(plan.evaluator, couplings, UNLIMITED)
     ways = [{"radii": radii, "wide": wide} for radii, wide in product((False, True), repeat=2)]
-    for way in [*ways, {"radii": False, "wide": True, "split": True}]:
-        found = enclose_entries(plan.evaluator, entries, **way)
-        one = log_partition_from(plan.evaluator, entries, found)
+    fast = {"radii": False, "wide": True, "split": True}
+    ways.append(fast)
+    # Updates of any size are split; then sizes alone are swept down, or they never are.
+    ways += [
+        fast | {"weights": changed({"worth_splitting": 0.0, "coarse": x})} for x in (0, np.inf)
+    ]
+    states = [entries]
+    if plan.evaluator.models is not None:
+        states.append(flipped_entries(plan.evaluator, plan.evaluator.models, couplings, UNLIMITED))
+    for relative, way in product(states, ways):
+        found = enclose_entries(plan.evaluator, relative, **way)
+        one = log_partition_from(plan.evaluator, relative, found)
         if one is not None:
             yield one
 
@@ -254,6 +263,9 @@ PIVOTS = {"inject_pivots": 1e6, "product": 1e6}
 WIDE = {"wide": True, "inject": 1e24, "update": 1e24, "entry": 1e24}
 WIDE_RADII = {"wide": True, "inject": 0.99, "update": 1e23}
 SWEPT = WIDE | {"inject_sweep": 1e12, "inflation": 1e12}
+# Sizes alone are swept down, whatever that adds to the error.
+COARSE = {"split_updates": True, "coarse": np.inf}
+SIZES = WIDE | COARSE | {"inject_sweep": 1e11, "inflation": 1e11}
 
 
 @pytest.mark.parametrize(
@@ -270,6 +282,8 @@ SWEPT = WIDE | {"inject_sweep": 1e12, "inflation": 1e12}
         (True, PIVOTS),
         (False, WIDE),
         (False, SWEPT),
+        (False, WIDE | COARSE),
+        (False, SIZES),
         (True, WIDE_RADII),
     ],
 )
@@ -293,6 +307,7 @@ def test_injected_errors_as_large_as_claimed_stay_inside(radii, factors):
         (False, WIDE, {"update": 0.5e24}),
         (False, WIDE, {"entry": 0.0}),
         (False, SWEPT, {"inflation": 0.0}),
+        (False, SIZES, {"inflation": 0.0}),
         (True, WIDE_RADII, {"update": 0.5e23, "inject": 0.99 / 0.5}),
     ],
 )
@@ -300,7 +315,7 @@ def test_every_term_is_needed(radii, factors, mutation):
     assert any(violations(radii, **(factors | mutation)))
 
 
-# Small fronts are never split.
+# Updates of small fronts are not split unless tests want it.
 SPLIT = {"inject": 1e9, "update": 1e9, "entry": 1e9, "split": 1e9}
 
 
@@ -309,6 +324,14 @@ def large_case():
     plan, rng = lattice("square", 24, None), np.random.default_rng(1)
     couplings = 0.3 * rng.normal(size=plan.num_edges)
     return plan, couplings, truth(plan, couplings)
+
+
+def test_small_updates_that_are_split_count_as_errors():
+    small = SPLIT | {"wide": True, "split_updates": True, "worth_splitting": 0.0}
+    violated = list(violations(False, **small))
+    assert len(violated) > 30
+    assert not any(violated)
+    assert any(violations(False, **(small | {"split": 0.0})))
 
 
 def split_violations(**factors):
@@ -323,6 +346,36 @@ def test_updates_that_are_split_count_as_errors():
     assert not any(split_violations())
     assert not any(split_violations(**SPLIT))
     assert all(split_violations(**(SPLIT | {"split": 0.0})))
+
+
+@cache
+def medium_case():
+    """Return a model whose fronts are too large for sizes pair by pair, and none for panels."""
+    plan, rng = lattice("square", 18, None), np.random.default_rng(1)
+    couplings = 0.3 * rng.normal(size=plan.num_edges)
+    return plan, couplings, truth(plan, couplings)
+
+
+def test_sizes_of_panels_are_enlarged_by_more_than_their_errors():
+    plan, couplings, ball = medium_case()
+    large = COARSE | {"wide": True, "inject": 1e10, "update": 1e10, "entry": 1e10}
+    large |= {"inject_sweep": 2e11, "inflation": 2e11}
+    for pattern in PATTERNS[:2]:
+        found = enclosed(plan, couplings, False, pattern=pattern, **large)
+        assert 24 < found.stats["largest_front"] <= 64
+        assert contains(found, ball)
+        smaller = large | {"inject": 1e15, "update": 1e15, "entry": 1e15, "inflation": 0.0}
+        assert not contains(enclosed(plan, couplings, False, pattern=pattern, **smaller), ball)
+
+
+def test_a_coarse_bound_is_taken_only_if_it_is_narrow():
+    plan, couplings, _ = medium_case()
+    large = {"wide": True, "split_updates": True, "update": 1e15, "entry": 1e15}
+    fine, coarse = (enclosed(plan, couplings, False, coarse=x, **large) for x in (1.0, np.inf))
+    assert fine.gap < coarse.gap / 10
+    large = {"wide": True, "split_updates": True}
+    chosen, coarse = (enclosed(plan, couplings, False, coarse=x, **large) for x in (1.0, np.inf))
+    assert (chosen.lower, chosen.upper) == (coarse.lower, coarse.upper)
 
 
 def moved_marginals(**factors):

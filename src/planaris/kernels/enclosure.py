@@ -73,6 +73,25 @@ class PfaffianEnclosure:
         return (self.elimination + self.product) * (1.0 + 2.0**-40)
 
 
+def enclose_sum(
+    terms: FloatArray, mantissa: float, twos: int, error: float
+) -> tuple[float, float, float]:
+    """Enclose ``Σ terms + log mantissa + twos log 2``, itself off by ``error`` at most.
+
+    Returns
+    -------
+    tuple
+        The ends, rounded outwards, and the middle. No logarithm of a library is trusted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> enclose_sum(np.array([1.0]), 1.5, 0, 0.0)[2]
+    1.4054651081081644
+    """
+    return _core.enclose_sum(terms, mantissa, twos, error)
+
+
 def enclose(
     elimination: Elimination,
     gauged: FloatArray,

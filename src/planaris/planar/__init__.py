@@ -2,7 +2,7 @@
 
 from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
-from planaris.planar.pfaffian.batch import GroundStates, LogPartitions, MarginalsBatch
+from planaris.planar.pfaffian.batch_results import GroundStates, LogPartitions, MarginalsBatch
 from planaris.planar.plan import Plan, plan
 from planaris.planar.thermodynamics import ground_state_entropy, thermodynamics
 

@@ -116,7 +116,7 @@ class Plan:
         prove : bool
             Enclose log Z by an interval that is a theorem about the floating-point computation
             (docs/theory/rigour.md), on plane graphs. ``proved`` says whether that was possible,
-            ``status`` why not. It takes two to four times as long.
+            ``status`` why not. It takes one to four times as long.
         threads : int, optional
             Default: the processors this process may use.
         time_limit : float, optional

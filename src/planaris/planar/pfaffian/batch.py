@@ -7,28 +7,27 @@ couplings alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from typing import Any, NoReturn
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import MethodError, ModelError, naming_row
-from planaris.kernels.pfaffian import ModelRows, row_totals
+from planaris.kernels.plane_models import ModelRows, row_totals
 from planaris.models.arrays import as_real
 from planaris.models.base import energy_tolerance, exact_sum
 from planaris.models.ising import MAX_TOTAL
 from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
-from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals
+from planaris.planar.pfaffian.batch_results import GroundStates, LogPartitions, MarginalsBatch
+from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals, prove_rows
 from planaris.planar.pfaffian.estimate import EPSILON, SAFETY
 from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 from planaris.planar.pfaffian.single_model import log_partition_of, marginals_of
 from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import log_partition_tolerance
-from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
-
-T = TypeVar("T", bound=LogPartition | Marginals | GroundState)
+from planaris.typing import ArrayLike, FloatArray
 
 CHUNK_BYTES = 2**25
 """Couplings of so many bytes are handed to the core at a time."""
@@ -100,109 +99,6 @@ def _chunks(couplings: FloatArray) -> Iterator[tuple[int, FloatArray]]:
         yield first, couplings[first : first + rows]
 
 
-class _Results(Sequence[T], Generic[T]):
-    """Results of a batch; each is made when it is asked for."""
-
-    def __init__(self, length: int, make: Callable[[int], T]) -> None:
-        self._length, self._make = length, make
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: Any) -> Any:
-        """Return one result, or a list of some."""
-        if isinstance(index, slice):
-            return [self._make(k) for k in range(*index.indices(self._length))]
-        k = index + self._length if index < 0 else index
-        if not 0 <= k < self._length:
-            msg = f"the batch has {self._length} rows, there is no row {index}"
-            raise IndexError(msg)
-        return self._make(k)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._length} rows)"
-
-
-class LogPartitions(_Results[LogPartition]):
-    """log Z of every row of a batch: a sequence of :class:`~planaris.LogPartition`.
-
-    Attributes
-    ----------
-    values, lower, upper : numpy.ndarray
-        The values and the ends of their intervals, one per row.
-    exact : numpy.ndarray
-        Whether the interval of the row is so narrow that it counts as exact.
-    proved : numpy.ndarray
-        Whether the interval of the row is proved; else it is an estimate.
-
-    Examples
-    --------
-    >>> import planaris as pl
-    >>> plan = pl.plan((2, [(0, 1)]))
-    >>> found = plan.log_partition([[0.0], [1.0]])
-    >>> found.values.round(6).tolist(), found[1].exact
-    ([1.386294, 1.820075], True)
-    >>> plan.log_partition([[1.0], [1000.0]], prove=True).proved.tolist()
-    [True, False]
-    """
-
-    values: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    exact: BoolArray
-    proved: BoolArray
-
-
-class MarginalsBatch(_Results[Marginals]):
-    """Marginals of every row of a batch: a sequence of :class:`~planaris.Marginals`.
-
-    Attributes
-    ----------
-    edges : numpy.ndarray
-        P(s_u = s_v), one row per model.
-    log_z : numpy.ndarray
-        log Z of every model.
-
-    Examples
-    --------
-    >>> import planaris as pl
-    >>> found = pl.plan((2, [(0, 1)])).marginals([[0.0], [1.0]])
-    >>> found.edges.round(6).tolist(), found.log_z.round(6).tolist()
-    ([[0.5], [0.880797]], [1.386294, 1.820075])
-    """
-
-    edges: FloatArray
-    log_z: FloatArray
-
-
-class GroundStates(_Results[GroundState]):
-    """A ground state of every row of a batch: a sequence of :class:`~planaris.GroundState`.
-
-    The proof of a state is found when its result is asked for.
-
-    Attributes
-    ----------
-    spins : numpy.ndarray
-        int8, one state per row.
-    energies : numpy.ndarray
-        Their energies.
-
-    Examples
-    --------
-    >>> import planaris as pl
-    >>> found = pl.plan((3, [(0, 1), (1, 2), (0, 2)])).ground_states([[1, 1, 1], [1, 1, -2]])
-    >>> found.energies.tolist(), found[1].exact
-    ([-3.0, -2.0], True)
-    """
-
-    spins: Int8Array
-    energies: FloatArray
-
-
 def _evaluate(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget, *, marginals: bool
 ) -> ModelRows:
@@ -223,9 +119,7 @@ def log_partitions(
 ) -> LogPartitions:
     """Return log Z of every row; an interval where time did not suffice."""
     if budget.prove:
-        none = ModelRows.none(len(couplings), couplings.shape[1], marginals=False)
-        rows = {k: _proved(evaluator, row, budget) for k, row in enumerate(couplings)}
-        return _as_log_partitions(evaluator, couplings, none, rows)
+        return _proved_log_partitions(evaluator, couplings, budget)
     found = _evaluate(evaluator, couplings, budget, marginals=False)
     singles: dict[int, LogPartition] = {}
     for k in np.flatnonzero(found.route == 0).tolist():
@@ -270,6 +164,43 @@ def _as_log_partitions(
     for k, one in singles.items():
         results.values[k], results.lower[k], results.upper[k] = one.value, one.lower, one.upper
         results.proved[k] = one.proved
+    width = results.upper - results.lower
+    results.exact = width <= log_partition_tolerance(evaluator.num_spins)
+    return results
+
+
+def _proved_log_partitions(
+    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
+) -> LogPartitions:
+    """Return proved intervals, and estimates of rows that have none."""
+    if evaluator.models is None:
+        none = ModelRows.none(len(couplings), couplings.shape[1], marginals=False)
+        singles = {k: _proved(evaluator, row, budget) for k, row in enumerate(couplings)}
+        return _as_log_partitions(evaluator, couplings, none, singles)
+    chunks = (part for _, part in _chunks(couplings))
+    found = prove_rows(evaluator, evaluator.models, couplings, chunks, budget)
+    others = np.flatnonzero(~found.proved & ~found.late), np.flatnonzero(found.late)
+    estimated = log_partitions(evaluator, couplings[others[0]], replace(budget, prove=False))
+    unknown = late(evaluator, couplings[others[1]])
+    place = np.zeros(len(couplings), dtype=np.int64)
+    for rows in others:
+        place[rows] = np.arange(len(rows))
+
+    def make(k: int) -> LogPartition:
+        if found.proved[k]:
+            return found.result(k)
+        if found.late[k]:
+            return unknown[int(place[k])]
+        return replace(estimated[int(place[k])], status=f"not proved: {found.reason(k)}")
+
+    results = LogPartitions(len(couplings), make)
+    results.values, results.lower, results.upper = (
+        x.copy() for x in (found.rows.value, found.rows.lower, found.rows.upper)
+    )
+    for rows, known in zip(others, (estimated, unknown), strict=True):
+        results.values[rows], results.lower[rows] = known.values, known.lower
+        results.upper[rows] = known.upper
+    results.proved = found.proved
     width = results.upper - results.lower
     results.exact = width <= log_partition_tolerance(evaluator.num_spins)
     return results

@@ -7,40 +7,29 @@ interval is: it holds for any.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose
+from planaris.kernels.enclosure import SHARE, PfaffianEnclosure, enclose, enclose_sum
 from planaris.kernels.pfaffian import any_order
-from planaris.models.base import slices
+from planaris.kernels.plane_models import PlaneModels, ProvedRows
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.precision_ladder import (
     agreements,
     assigned_entries,
-    flipped_entries,
     ordered_entries,
 )
 from planaris.result import LogPartition, Marginals, Stats
 from planaris.result.answers import MARGINAL_TOLERANCE, log_partition_tolerance
-from planaris.typing import ArrayLike, FloatArray
+from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
-
-WARM_DEPTH = 12.0
-"""Sums of moats around a face up to which errors are swept down the tree rather than carried up:
-the sweep's bound grows exponentially with that depth, radii with the size of what is warm."""
-
-COLD_DEPTH, FEW_SPINS = 30.0, 2**15
-"""Deeper or smaller models are tried with radii in doubles first: those of others grow large."""
-
-WARM_COUPLING = 1.25
-"""Mean size of couplings up to which no ground state is needed."""
 
 NARROW, NARROW_PER_SPIN = 1e-9, 5e-14
 """Where an interval is wider, by more than units of its last place, other bounds are tried."""
@@ -55,60 +44,138 @@ LARGEST_COUPLING = 345.0
 """Larger ones have exponentials that leave the range of doubles."""
 
 
+WAYS = (("", ""), ("double-double", "sweep"), ("double", "radii"), ("double-double", "radii"))
+"""Precision and bound, as ``stats`` name them, behind the ways of :class:`ProvedRows`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProvedBatch:
+    """What is proved of every row of couplings.
+
+    Attributes
+    ----------
+    evaluator : PfaffianEvaluator
+        Of the graph.
+    couplings : numpy.ndarray
+        One row per model.
+    rows : ProvedRows
+        The narrowest intervals that were found.
+    proved, late : numpy.ndarray
+        Whether that of a row counts as exact, and whether there was no time for it.
+    """
+
+    evaluator: PfaffianEvaluator
+    couplings: FloatArray
+    rows: ProvedRows
+    proved: BoolArray
+    late: BoolArray
+
+    def result(self, k: int) -> LogPartition:
+        """Return log Z of a row that is proved."""
+        rows = self.rows
+        precision, bound = WAYS[int(rows.way[k])]
+        stats: Stats = {
+            "precision": precision,
+            "bound": bound,
+            "error": float(rows.error[k]),
+            "entries": float(rows.entries[k]),
+            "elimination": float(rows.elimination[k]),
+            "largest_front": int(rows.largest_front[k]),
+        }
+        return LogPartition.between(
+            float(rows.lower[k]),
+            float(rows.upper[k]),
+            value=float(rows.value[k]),
+            num_variables=self.evaluator.num_spins,
+            method="planar",
+            proved=True,
+            excess=None if np.isnan(rows.excess[k]) else float(rows.excess[k]),
+            certificate=self.evaluator.certificate(self.couplings[k]),
+            stats=stats,
+        )
+
+    def reason(self, k: int) -> str:
+        """Return why a row is not proved."""
+        if np.abs(self.couplings[k]).max(initial=0.0) > LARGEST_COUPLING:
+            return f"couplings larger than {LARGEST_COUPLING:g}"
+        width = self.rows.upper[k] - self.rows.lower[k]
+        return too_wide(float(width) if self.rows.way[k] else None)
+
+
+def prove_rows(
+    evaluator: PfaffianEvaluator,
+    models: PlaneModels,
+    couplings: FloatArray,
+    chunks: Iterable[FloatArray],
+    budget: Budget,
+) -> ProvedBatch:
+    """Return what can be proved of every row, given in chunks, a call of the core each.
+
+    Threads take a row each, as many as there is memory for; they share rows of large graphs.
+    """
+    fitting = max(1, int(budget.bytes() // max(evaluator.memory("proofs"), 1.0)))
+    parts = [ProvedRows.none(0)]
+    for chunk in chunks:
+        if not parts[-1].tried.all():  # time is over
+            parts.append(ProvedRows.none(len(chunk)))
+            continue
+        together = len(chunk) == 1 or not evaluator.in_batches
+        part = models.prove(
+            chunk,
+            evaluator.embedding.num_components,
+            narrow(evaluator),
+            threads=budget.workers() if together else min(budget.workers(), fitting),
+            share_rows=not together,
+            budget=budget,
+        )
+        parts.append(part)
+    rows = ProvedRows.joined(parts)
+    tolerance = log_partition_tolerance(evaluator.num_spins)
+    proved = (rows.way != 0) & (rows.upper - rows.lower <= tolerance)
+    return ProvedBatch(evaluator, couplings, rows, proved, ~proved & ~rows.tried)
+
+
 def prove_log_partition(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
 ) -> LogPartition | str:
-    """Return log Z with a proved interval that counts as exact, or why there is none."""
+    """Return log Z with a proved interval that counts as exact, or why there is none.
+
+    For surfaces, and graphs without edges; see :func:`prove_rows` for the others.
+    """
     reason = _refusal(couplings)
     if reason:
         return reason
-    best = _narrowest(evaluator, couplings, budget)
-    if best is not None and best.gap <= log_partition_tolerance(evaluator.num_spins):
-        return replace(best, certificate=evaluator.certificate(couplings))
-    width = "none" if best is None else f"{best.gap:.1e}"
-    cancels = ", or what is summed with signs cancels" if evaluator.genus else ""
-    return f"too cold or too large for the bound of rounding errors{cancels}: {width}"
-
-
-def _narrowest(
-    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
-) -> LogPartition | None:
-    """Return the narrowest interval of several bounds, or the first that is narrow enough."""
+    make = surface_entries if evaluator.genus else proof_entries
     enclosed = enclose_structures if evaluator.genus else enclose_entries
-    aim = max(NARROW, NARROW_PER_SPIN * evaluator.num_spins)
+    entries = make(evaluator, couplings, budget)
+    tolerance = log_partition_tolerance(evaluator.num_spins)
     best: LogPartition | None = None
     try:
-        for entries, how in _bounds(evaluator, couplings, budget):
-            total = enclosed(evaluator, entries, **how, budget=budget)
-            proved = log_partition_from(evaluator, entries, total)
-            if proved is not None and (best is None or proved.gap < best.gap):
-                best = proved
-            if best is not None and best.gap <= aim + 4 * math.ulp(best.value):
+        for radii in (False, True):
+            total = enclosed(evaluator, entries, radii=radii, wide=True, budget=budget)
+            one = log_partition_from(evaluator, entries, total)
+            if one is not None and (best is None or one.gap < best.gap):
+                best = one
+            if best is not None and best.gap <= narrow(evaluator) + 4 * math.ulp(best.value):
                 break
     except TimeoutError:
-        if best is None or best.gap > log_partition_tolerance(evaluator.num_spins):
+        if best is None or best.gap > tolerance:
             raise
-    return best
+    if best is not None and best.gap <= tolerance:
+        return replace(best, certificate=evaluator.certificate(couplings))
+    return too_wide(None if best is None else best.gap, evaluator.genus)
 
 
-def _bounds(
-    evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
-) -> Iterator[tuple[Entries, dict[str, bool]]]:
-    """Yield entries and how to bound errors, likely ways first; see :func:`enclose`."""
-    swept, carried = {"radii": False, "wide": True}, {"radii": True, "wide": True}
-    models = evaluator.models
-    if models is not None and np.abs(couplings).mean() <= WARM_COUPLING:
-        entries = flipped_entries(evaluator, models, couplings, budget)
-        yield entries, swept | {"split": True}
-    entries = (surface_entries if evaluator.genus else proof_entries)(evaluator, couplings, budget)
-    if entries.deepest > WARM_DEPTH:
-        if entries.deepest > COLD_DEPTH or evaluator.num_spins <= FEW_SPINS:
-            yield entries, {"radii": True, "wide": False}
-        yield entries, carried
-        yield entries, swept
-    else:
-        yield entries, swept
-        yield entries, carried
+def narrow(evaluator: PfaffianEvaluator) -> float:
+    """Return how wide an interval may be before other bounds are tried."""
+    return max(NARROW, NARROW_PER_SPIN * evaluator.num_spins)
+
+
+def too_wide(width: float | None, genus: int = 0) -> str:
+    """Return why an interval of this width, if there is any, proves nothing."""
+    cancels = ", or what is summed with signs cancels" if genus else ""
+    known = "none" if width is None else f"{width:.1e}"
+    return f"too cold or too large for the bound of rounding errors{cancels}: {known}"
 
 
 def prove_marginals(
@@ -231,7 +298,7 @@ def log_partition_from(
     lower, upper, middle = enclose_sum(terms, found.mantissa, twos, found.error)
     excess = None
     if entries.packing is not None:  # relative to a ground state
-        excess = float(enclose_sum(scale, found.mantissa, twos, 0.0)[2])
+        excess = enclose_sum(scale, found.mantissa, twos, 0.0)[2]
     stats: Stats = {
         "precision": "double-double" if found.wide else "double",
         "bound": "radii" if found.radii else "sweep",
@@ -243,71 +310,10 @@ def log_partition_from(
     return LogPartition.between(
         lower,
         upper,
-        value=min(max(float(middle), lower), upper),
+        value=min(max(middle, lower), upper),
         num_variables=evaluator.num_spins,
         method="planar",
         proved=True,
         excess=excess,
         stats=stats,
     )
-
-
-# -- logarithms as rational numbers with a bound on their error: no library function is trusted ----
-
-BITS = 160
-"""Of fixed-point numbers."""
-
-TERMS = 56
-"""Of the series: the next is below (1/3)^113 < 2^-179."""
-
-LOG_ERROR = Fraction(1, 2**150)
-"""Bound on the error of :func:`log_of` and :data:`LOG_2`."""
-
-
-def log_of(x: float) -> Fraction:
-    """Return the logarithm of a number in [1, 2], within :data:`LOG_ERROR`.
-
-    ``log x = 2 artanh y``, y = (x - 1) / (x + 1) <= 1/3, in fixed point: y and every power,
-    quotient and sum are off by a few units each, some 400 in all.
-
-    >>> float(log_of(1.5)), float(log_of(1.0))
-    (0.4054651081081644, 0.0)
-    """
-    if not 1.0 <= x <= 2.0:
-        msg = f"`x` must lie between 1 and 2, got {x!r}"
-        raise ValueError(msg)
-    exact = Fraction(x)
-    y = int((exact - 1) / (exact + 1) * 2**BITS)
-    square = y * y >> BITS
-    total, power = 0, y
-    for k in range(TERMS):
-        total += power // (2 * k + 1)
-        power = power * square >> BITS
-    return Fraction(2 * total, 2**BITS)
-
-
-LOG_2 = log_of(2.0)
-
-
-def enclose_sum(
-    terms: ArrayLike, mantissa: float, twos: int, error: float
-) -> tuple[float, float, Fraction]:
-    """Enclose ``Σ terms + log mantissa + twos log 2``, itself off by ``error`` at most.
-
-    Returns
-    -------
-    tuple
-        The ends, rounded outwards, and the middle.
-    """
-    sums = [float(part.sum()) for part in slices(np.asarray(terms, np.float64))]  # exact, each
-    high = math.fsum(sums)  # rounded once
-    low = math.fsum([*sums, -high])
-    log = Fraction(high) + Fraction(low) + log_of(mantissa) + twos * LOG_2
-    slack = Fraction(error) + abs(Fraction(low)) / 2**53 + (abs(twos) + 1) * LOG_ERROR
-    return -_rounded_up(slack - log), _rounded_up(log + slack), log
-
-
-def _rounded_up(x: Fraction) -> float:
-    """Return the least double that is not below a number."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)

@@ -20,7 +20,8 @@ from planaris.gpu.fronts import DeviceFronts
 from planaris.kernels.cuts import CutPacking
 from planaris.kernels.graph import connected_components
 from planaris.kernels.graph import face_centres as centres_of_faces
-from planaris.kernels.pfaffian import Elimination, PlaneModels
+from planaris.kernels.pfaffian import Elimination
+from planaris.kernels.plane_models import PlaneModels
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.estimate import EPSILON
 from planaris.result import CutSum, LogPartition, Proof, Stats

@@ -12,7 +12,8 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.cuts import CutPacking
-from planaris.kernels.pfaffian import PlaneModels, any_order
+from planaris.kernels.pfaffian import any_order
+from planaris.kernels.plane_models import PlaneModels
 from planaris.matching.tjoins import TJoin
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed

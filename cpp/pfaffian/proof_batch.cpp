@@ -1,0 +1,209 @@
+#include "pfaffian/proof_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include "base/constants.hpp"
+#include "base/team.hpp"
+#include "pfaffian/enclosed_sum.hpp"
+#include "pfaffian/enclosure.hpp"
+#include "pfaffian/moat_gauge.hpp"
+
+namespace planaris {
+
+namespace {
+
+// Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
+// sweep's bound grows exponentially with that depth, radii with the size of what is warm. Deeper or
+// smaller models are tried with radii in doubles first: those of others grow large.
+constexpr double kWarmDepth = 12.0, kColdDepth = 30.0;
+constexpr int32_t kFewSpins = 1 << 15;
+constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
+constexpr double kProofSlack = 0.1;  // sets of faces are not waited for while entries grow by less
+constexpr double kMostCoupling = 345.0;  // larger ones have exponentials past the range of doubles
+constexpr double kProofShare = 0x1p-14;
+
+constexpr Bounding kSwept{.wide = true}, kSplit{.wide = true, .split = true}, kRadii{.radii = true},
+    kWideRadii{.radii = true, .wide = true};
+
+// Entries of one row; see ExactEntries.
+struct RowEntries {
+  std::vector<double> gauged, scale;
+  std::vector<int32_t> earliest, rank;
+  double deepest = 0.0;
+  bool ground = false;  // relative to a ground state
+};
+
+// Scales such that no scale - gauged is rounded, where that can be.
+void unround(RowEntries& row) {
+  for (size_t leg = 0; leg < row.scale.size(); ++leg) {
+    const double g = row.gauged[leg / 2];
+    const double face = std::nearbyint(256 * (row.scale[leg] - g)) / 256;
+    const double scale = face + g, taken = scale - face;
+    const bool exact = face - (scale - taken) == 0.0 && g - taken == 0.0;
+    row.scale[leg] = exact ? scale : 0.0;
+  }
+}
+
+class ProofRows {
+ public:
+  ProofRows(const PlaneGraph& plane, std::span<const double> couplings,
+            const ProofOptions& options, Control& control)
+      : plane_(plane), couplings_(couplings), options_(options), control_(control),
+        m_(plane.num_couplings()), pieces_(plane), places_(plane.tree, plane.faces) {}
+
+  ProofBatch run(size_t count) {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    result_.way.assign(count, 0);
+    result_.tried.assign(count, 0);
+    result_.largest_front.assign(count, 0);
+    for (auto* numbers : {&result_.lower, &result_.upper, &result_.value, &result_.excess,
+                          &result_.error, &result_.entries, &result_.elimination}) {
+      numbers->assign(count, none);
+    }
+    try {
+      if (options_.share_rows) {
+        one_each(count);
+      } else {
+        finders_.resize(1);
+        for (size_t k = 0; k < count; ++k) {
+          control_.poll_now();
+          prove(0, k, options_.threads, control_);
+        }
+      }
+    } catch (const DeadlinePassed&) {  // the rows that are left were not tried
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void one_each(size_t count) {
+    Team team(options_.threads, control_);
+    finders_.resize(team.threads());
+    team.work(count, [&](int worker, int task) {
+      team.check(worker, double(task) / double(count));
+      Control quiet;
+      prove(worker, task, 1, quiet);
+    });
+  }
+
+  std::span<const double> row(size_t k) const { return couplings_.subspan(k * m_, m_); }
+
+  void prove(int worker, size_t k, int threads, Control& control) {
+    double sum = 0.0, most = 0.0;
+    for (const double x : row(k)) {
+      sum += std::fabs(x);
+      most = std::max(most, std::fabs(x));
+    }
+    if (most <= kMostCoupling) climb(worker, k, sum <= kWarmCoupling * double(m_), threads, control);
+    result_.tried[k] = 1;
+  }
+
+  // Likely bounds first, until an interval is narrow.
+  void climb(int worker, size_t k, bool warm, int threads, Control& control) {
+    const auto is_narrow = [&](const RowEntries& entries, const Bounding& way) {
+      return attempt(k, entries, way, threads, control);
+    };
+    if (warm && is_narrow(flipped(k, control), kSplit)) return;
+    const RowEntries entries = ordered(worker, k, threads, control);
+    if (entries.deepest <= kWarmDepth) {
+      if (!is_narrow(entries, kSwept)) is_narrow(entries, kWideRadii);
+      return;
+    }
+    const bool doubles = entries.deepest > kColdDepth || plane_.num_vertices() <= kFewSpins;
+    if (doubles && is_narrow(entries, kRadii)) return;
+    if (!is_narrow(entries, kWideRadii)) is_narrow(entries, kSwept);
+  }
+
+  // Relative to a state of low energy, in the order of the tree.
+  RowEntries flipped(size_t k, Control& control) const {
+    const size_t edges = plane_.signs.size();
+    RowEntries made;
+    made.gauged.assign(edges, 0.0);
+    made.scale.assign(2 * edges, 0.0);
+    made.earliest.assign(edges, 0);
+    made.rank.assign(edges, 0);
+    const std::vector<int8_t> spins = flipped_state(plane_.graph, row(k), control);
+    for (size_t e = 0; e < m_; ++e) {
+      const bool agree = spins[plane_.graph.edges[2 * e]] == spins[plane_.graph.edges[2 * e + 1]];
+      made.gauged[e] = agree ? row(k)[e] : -row(k)[e];
+    }
+    return made;
+  }
+
+  // Relative to a ground state, in the order of its moats.
+  RowEntries ordered(int worker, size_t k, int threads, Control& control) {
+    if (!finders_[worker]) finders_[worker].emplace(plane_);
+    GaugeState gauge;
+    finders_[worker]->find_proved(row(k), gauge, threads, control);
+    auto [gauged, order] =
+        order_by_gauge(plane_, pieces_, places_, gauge, row(k), kProofSlack);
+    RowEntries made{std::move(gauged), std::move(order.scale), std::move(order.earliest),
+                    std::move(order.rank), order.deepest, true};
+    unround(made);
+    return made;
+  }
+
+  // Keeps the narrowest interval; says whether it is narrow.
+  bool attempt(size_t k, const RowEntries& entries, const Bounding& way, int threads,
+               Control& control) {
+    const ExactEntries exact{entries.gauged, entries.scale, plane_.signs, entries.earliest,
+                             entries.rank};
+    const Enclosure found =
+        enclose_log_pfaffian(plane_.tree, exact, way, kProofShare, {}, threads, control);
+    const double error = found.error();
+    if (found.sound && std::isfinite(error)) {
+      PairSum relative;  // to the gauge state
+      relative.add_log(found.mantissa, found.exponent + options_.components);
+      relative.add(entries.scale, -1.0);
+      PairSum sum = relative;
+      sum.add(entries.gauged);
+      const EnclosedSum ends = sum.enclosed(error);
+      if (result_.way[k] == 0 || ends.upper - ends.lower < width(k)) {
+        result_.way[k] = static_cast<int8_t>(!way.radii  ? ProofWay::sweep_pairs
+                                             : way.wide ? ProofWay::radii_pairs
+                                                        : ProofWay::radii);
+        result_.lower[k] = ends.lower;
+        result_.upper[k] = ends.upper;
+        result_.value[k] = std::clamp(ends.middle, ends.lower, ends.upper);
+        result_.excess[k] = entries.ground ? relative.enclosed(0.0).middle
+                                           : std::numeric_limits<double>::quiet_NaN();
+        result_.error[k] = error;
+        result_.entries[k] = found.entries;
+        result_.elimination[k] = found.elimination;
+        result_.largest_front[k] = found.largest_front;
+      }
+    }
+    if (result_.way[k] == 0) return false;
+    const double value = std::fabs(result_.value[k]);
+    return width(k) <= options_.narrow + 4 * (std::nextafter(value, kInfinity) - value);
+  }
+
+  double width(size_t k) const { return result_.upper[k] - result_.lower[k]; }
+
+  const PlaneGraph& plane_;
+  std::span<const double> couplings_;
+  ProofOptions options_;
+  Control& control_;
+  size_t m_;
+  FacePieces pieces_;
+  MoatPlaces places_;
+  std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
+  ProofBatch result_;
+};
+
+}  // namespace
+
+ProofBatch prove_batch(const PlaneGraph& plane, std::span<const double> couplings,
+                       const ProofOptions& options, Control& control) {
+  const auto m = static_cast<size_t>(plane.num_couplings());
+  if (m == 0 || couplings.size() % m != 0) {
+    throw std::invalid_argument("couplings must hold one number per edge and row");
+  }
+  return ProofRows(plane, couplings, options, control).run(couplings.size() / m);
+}
+
+}  // namespace planaris
