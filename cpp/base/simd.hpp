@@ -113,19 +113,19 @@ inline const InstructionSet kInstructions =
 
 // Numbers and pointers by value, all else by reference.
 template <class T>
-using Handed = std::conditional_t<std::is_scalar_v<T>, T, T&>;
+using KernelArgument = std::conditional_t<std::is_scalar_v<T>, T, T&>;
 
 template <class Kernel, class... Arguments>
-__attribute__((noinline)) auto run_plain(Handed<Arguments>... arguments) {
+__attribute__((noinline)) auto run_plain(KernelArgument<Arguments>... arguments) {
   return Kernel::template run<kPlainWidth>(arguments...);
 }
 #ifdef PLANARIS_X86
 template <class Kernel, class... Arguments>
-PLANARIS_AVX2 auto run_avx2(Handed<Arguments>... arguments) {
+PLANARIS_AVX2 auto run_avx2(KernelArgument<Arguments>... arguments) {
   return Kernel::template run<4>(arguments...);
 }
 template <class Kernel, class... Arguments>
-PLANARIS_AVX512 auto run_avx512(Handed<Arguments>... arguments) {
+PLANARIS_AVX512 auto run_avx512(KernelArgument<Arguments>... arguments) {
   return Kernel::template run<8>(arguments...);
 }
 #endif
