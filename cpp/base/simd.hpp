@@ -1,9 +1,11 @@
 // The one place that knows instruction sets.
 //
-// Kernels use the vector types of gcc and clang, which any processor runs. There are two ways to
-// have wider registers where the processor has them, both chosen when the program runs:
+// Kernels use the vector types of gcc and clang, which any processor runs. There are three ways to
+// have wider registers where the processor has them, all chosen when the program runs:
 //   PLANARIS_CLONES before a function: the compiler makes a copy for each instruction set. Products
 //     are never fused, so all copies give the same bits.
+//   run_widest<Kernel>(arguments): the same for clang and under sanitizers too, where the kernel is
+//     told how many doubles a register holds.
 //   base/each_instruction_set.inl: compiles a file once for each, with vectors of the widest
 //     register and `fused` products; PLANARIS_CHOOSE(name) returns the function to call.
 // Plain kernels have registers of 16 bytes: SSE2, or NEON, where products are fused too.
@@ -11,7 +13,9 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <xmmintrin.h>
@@ -78,6 +82,63 @@ Function choose_kernel(Function plain, Function avx2, Function avx512) {
     case InstructionSet::kAvx2: return avx2;
     default: return plain;
   }
+}
+
+constexpr int kPlainWidth = 2;  // doubles of a register that every processor has
+
+// W doubles side by side. Let W be what the processor has: compilers take wider vectors apart, into
+// single numbers where they are compared.
+template <int W>
+struct Pack {
+  typedef double Type __attribute__((vector_size(W * sizeof(double))));
+  typedef uint64_t Bits __attribute__((vector_size(W * sizeof(uint64_t))));
+  static PLANARIS_INLINE Type get(const double* p) {
+    Type x;
+    std::memcpy(&x, p, sizeof(x));
+    return x;
+  }
+  static PLANARIS_INLINE void set(double* p, Type x) { std::memcpy(p, &x, sizeof(x)); }
+};
+template <>
+struct Pack<1> {
+  using Type = double;
+  using Bits = uint64_t;
+  static PLANARIS_INLINE Type get(const double* p) { return *p; }
+  static PLANARIS_INLINE void set(double* p, Type x) { *p = x; }
+};
+
+// What kernels run with. Until it is set, when the library is loaded, they are plain.
+inline const InstructionSet kInstructions =
+    plain_kernels() ? InstructionSet::kPlain : processor_instructions();
+
+// Numbers and pointers by value, all else by reference.
+template <class T>
+using KernelArgument = std::conditional_t<std::is_scalar_v<T>, T, T&>;
+
+template <class Kernel, class... Arguments>
+__attribute__((noinline)) auto run_plain(KernelArgument<Arguments>... arguments) {
+  return Kernel::template run<kPlainWidth>(arguments...);
+}
+#ifdef PLANARIS_X86
+template <class Kernel, class... Arguments>
+PLANARIS_AVX2 auto run_avx2(KernelArgument<Arguments>... arguments) {
+  return Kernel::template run<4>(arguments...);
+}
+template <class Kernel, class... Arguments>
+PLANARIS_AVX512 auto run_avx512(KernelArgument<Arguments>... arguments) {
+  return Kernel::template run<8>(arguments...);
+}
+#endif
+
+// Kernel::run<W>(arguments) for registers of W doubles, as this processor has them. `run` must be
+// PLANARIS_INLINE, and so must be all that it calls in its loops; numbers reach it by value.
+template <class Kernel, class... Arguments>
+PLANARIS_INLINE auto run_widest(Arguments&... arguments) {
+#ifdef PLANARIS_X86
+  if (kInstructions == InstructionSet::kAvx512) return run_avx512<Kernel, Arguments...>(arguments...);
+  if (kInstructions == InstructionSet::kAvx2) return run_avx2<Kernel, Arguments...>(arguments...);
+#endif
+  return run_plain<Kernel, Arguments...>(arguments...);
 }
 
 // While it lives, the arithmetic of this thread does, or does not, count numbers too small for

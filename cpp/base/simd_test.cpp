@@ -1,5 +1,6 @@
 #include "base/intrinsics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -51,6 +52,46 @@ TEST_CASE("the kernel is the best of the processor, or plain on request") {
 #ifdef PLANARIS_X86
   if (!plain_kernels() && processor_instructions() == InstructionSet::kAvx512) {
     CHECK((chosen == &avx512::multiply_add));
+  }
+#endif
+}
+
+struct LargerProducts {
+  template <int W>
+  static PLANARIS_INLINE int run(const std::vector<double>& a, const double* b, double x,
+                                 double* out) {
+    using P = Pack<W>;
+    for (size_t i = 0; i + W <= a.size(); i += W) {
+      const auto product = x * P::get(a.data() + i) + P::get(b + i), other = P::get(b + i);
+      P::set(out + i, product > other ? product : other);
+    }
+    return W;
+  }
+};
+
+TEST_CASE("kernels of every width give the same bits") {
+  std::mt19937_64 random(2);
+  std::uniform_real_distribution<double> draw(-1.0, 1.0);
+  std::vector<double> a(64), b(65), expected(64);
+  for (double& value : a) value = draw(random);
+  for (double& value : b) value = draw(random);
+  const double x = draw(random);
+  for (size_t i = 0; i < a.size(); ++i) expected[i] = std::max(x * a[i] + b[i + 1], b[i + 1]);
+  const double* odd = b.data() + 1;
+  std::vector<double> out(64);
+  double* to = out.data();
+  const auto check_width = [&](int found, int width) {
+    CHECK(found == width);
+    CHECK(out == expected);
+    out.assign(out.size(), 0.0);
+  };
+  using Vector = std::vector<double>;
+  check_width(run_plain<LargerProducts, Vector, const double*, const double, double*>(a, odd, x, to), 2);
+  const InstructionSet best = plain_kernels() ? InstructionSet::kPlain : processor_instructions();
+  check_width(run_widest<LargerProducts>(a, odd, x, to), 2 << static_cast<int>(best));
+#ifdef PLANARIS_X86
+  if (processor_instructions() >= InstructionSet::kAvx2) {
+    check_width(run_avx2<LargerProducts, Vector, const double*, const double, double*>(a, odd, x, to), 4);
   }
 #endif
 }

@@ -140,11 +140,11 @@ PLANARIS_INLINE void load(const Table& table, const Blocks& blocks, uint64_t bas
   }
 }
 
-template <class N, int L>
+template <class N, int L, int W>
 PLANARIS_INLINE void store(Table& table, const Blocks& blocks, uint64_t base,
                            double* __restrict rows, double* __restrict top) {
   const int32_t count = 1 << blocks.locals;
-  for (int32_t r = 0; r < count; ++r) N::template settle<L>(rows + r * L, size_t{kRows} * L, top);
+  for (int32_t r = 0; r < count; ++r) N::template settle<L, W>(rows + r * L, size_t{kRows} * L, top);
   for (int plane = 0; plane < N::kPlanes; ++plane) {
     double* __restrict to = table.data.get() + plane * table.capacity + base;
     const double* __restrict from = rows + static_cast<ptrdiff_t>(plane) * kRows * L;
@@ -161,7 +161,7 @@ PLANARIS_INLINE void store(Table& table, const Blocks& blocks, uint64_t base,
   }
 }
 
-template <class N, int L>
+template <class N, int L, int W>
 PLANARIS_INLINE void apply(const Prepared& op, int32_t locals, double* rows) {
   constexpr size_t plane = size_t{kRows} * L;
   const int32_t bit = 1 << op.bit;
@@ -170,15 +170,15 @@ PLANARIS_INLINE void apply(const Prepared& op, int32_t locals, double* rows) {
     const Weights& w = op.w[op.control_bit < 0 ? 0 : (r >> op.control_bit & 1)];
     double *x0 = rows + r * L, *x1 = rows + (r | bit) * L;
     if (op.replaces) {
-      N::template replace<L>(x0, x1, plane, w);
+      N::template replace<L, W>(x0, x1, plane, w);
     } else {
-      N::template scale<L>(x0, plane, w.m[0], w.e[0]);
-      N::template scale<L>(x1, plane, w.m[1], w.e[1]);
+      N::template scale<L, W>(x0, plane, w.m[0], w.e[0]);
+      N::template scale<L, W>(x1, plane, w.m[1], w.e[1]);
     }
   }
 }
 
-template <class N, int L>
+template <class N, int L, int W>
 PLANARIS_INLINE void forward_blocks(Table& table, const Blocks& blocks, const Prepared* ops,
                                     int32_t num_ops, double factor, int64_t begin, int64_t end,
                                     double& top) {
@@ -187,8 +187,8 @@ PLANARIS_INLINE void forward_blocks(Table& table, const Blocks& blocks, const Pr
   uint64_t base = blocks.base(begin);
   for (int64_t b = begin; b < end; ++b, base = blocks.next(base)) {
     load<N, L>(table, blocks, base, factor, rows);
-    for (int32_t i = 0; i < num_ops; ++i) apply<N, L>(ops[i], blocks.locals, rows);
-    store<N, L>(table, blocks, base, rows, tops);
+    for (int32_t i = 0; i < num_ops; ++i) apply<N, L, W>(ops[i], blocks.locals, rows);
+    store<N, L, W>(table, blocks, base, rows, tops);
   }
   top = *std::max_element(tops, tops + L);
 }
@@ -196,7 +196,7 @@ PLANARIS_INLINE void forward_blocks(Table& table, const Blocks& blocks, const Pr
 // Sums of alpha * weight * beta by [op][control][old][new] (a pair op uses [control][0][label]).
 using JointSums = double[kHistory][8];
 
-template <class N, int L>
+template <class N, int L, int W>
 PLANARIS_INLINE void backward_blocks(const Table& alpha, Table& beta, const Blocks& blocks,
                                      const Prepared* ops, int32_t num_ops, double alpha_factor,
                                      double beta_factor, double reference, int64_t begin,
@@ -212,7 +212,7 @@ PLANARIS_INLINE void backward_blocks(const Table& alpha, Table& beta, const Bloc
     load<N, L>(alpha, blocks, base, alpha_factor, history.get());
     for (int32_t i = 0; i + 1 < num_ops; ++i) {
       std::memcpy(history.get() + size * (i + 1), history.get() + size * i, size * sizeof(double));
-      apply<N, L>(ops[i], blocks.locals, history.get() + size * (i + 1));
+      apply<N, L, W>(ops[i], blocks.locals, history.get() + size * (i + 1));
     }
     load<N, L>(beta, blocks, base, beta_factor, b);
     for (int32_t i = num_ops - 1; i >= 0; --i) {
@@ -225,20 +225,20 @@ PLANARIS_INLINE void backward_blocks(const Table& alpha, Table& beta, const Bloc
         const Weights& w = op.w[c];
         double *b0 = b + r * L, *b1 = b + (r | bit) * L;
         const double *a0 = a + r * L, *a1 = a + (r | bit) * L;
-        N::template joint<L>(a0, b0, plane, w.m[0], w.e[0], reference, acc[i][4 * c]);
+        N::template joint<L, W>(a0, b0, plane, w.m[0], w.e[0], reference, acc[i][4 * c]);
         if (op.replaces) {
-          N::template joint<L>(a0, b1, plane, w.m[1], w.e[1], reference, acc[i][4 * c + 1]);
-          N::template joint<L>(a1, b0, plane, w.m[2], w.e[2], reference, acc[i][4 * c + 2]);
-          N::template joint<L>(a1, b1, plane, w.m[3], w.e[3], reference, acc[i][4 * c + 3]);
-          N::template replace_back<L>(b0, b1, plane, w);
+          N::template joint<L, W>(a0, b1, plane, w.m[1], w.e[1], reference, acc[i][4 * c + 1]);
+          N::template joint<L, W>(a1, b0, plane, w.m[2], w.e[2], reference, acc[i][4 * c + 2]);
+          N::template joint<L, W>(a1, b1, plane, w.m[3], w.e[3], reference, acc[i][4 * c + 3]);
+          N::template replace_back<L, W>(b0, b1, plane, w);
         } else {
-          N::template joint<L>(a1, b1, plane, w.m[1], w.e[1], reference, acc[i][4 * c + 1]);
-          N::template scale<L>(b0, plane, w.m[0], w.e[0]);
-          N::template scale<L>(b1, plane, w.m[1], w.e[1]);
+          N::template joint<L, W>(a1, b1, plane, w.m[1], w.e[1], reference, acc[i][4 * c + 1]);
+          N::template scale<L, W>(b0, plane, w.m[0], w.e[0]);
+          N::template scale<L, W>(b1, plane, w.m[1], w.e[1]);
         }
       }
     }
-    store<N, L>(beta, blocks, base, b, tops);
+    store<N, L, W>(beta, blocks, base, b, tops);
   }
   for (int32_t i = 0; i < num_ops; ++i) {
     for (int k = 0; k < 8; ++k) {

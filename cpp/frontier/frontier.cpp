@@ -21,58 +21,43 @@ struct NeedExponents {};  // plain doubles may have lost something that counts
 
 const Weights kOnes[2] = {{{1, 1, 1, 1}, {0, 0, 0, 0}}, {{0, 0, 0, 0}, {0, 0, 0, 0}}};
 
-// The functions below are compiled for several instruction sets; templates are not.
-PLANARIS_CLONES void forward_plain(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
-                                   double f, int64_t begin, int64_t end, double& top) {
-  forward_blocks<Plain, kLanes>(t, b, ops, n, f, begin, end, top);
-}
-PLANARIS_CLONES void forward_scaled(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
-                                  double f, int64_t begin, int64_t end, double& top) {
-  forward_blocks<OwnExponent, kLanes>(t, b, ops, n, f, begin, end, top);
-}
-PLANARIS_CLONES void forward_best(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
-                                  double f, int64_t begin, int64_t end, double& top) {
-  forward_blocks<Best, kLanes>(t, b, ops, n, f, begin, end, top);
-}
-PLANARIS_CLONES void backward_plain(const Table& a, Table& t, const Blocks& b, const Prepared* ops,
-                                    int32_t n, double fa, double fb, double ref, int64_t begin,
-                                    int64_t end, JointSums sums, double& top) {
-  backward_blocks<Plain, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
-}
-PLANARIS_CLONES void backward_scaled(const Table& a, Table& t, const Blocks& b, const Prepared* ops,
-                                   int32_t n, double fa, double fb, double ref, int64_t begin,
-                                   int64_t end, JointSums sums, double& top) {
-  backward_blocks<OwnExponent, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
-}
+template <class N>
+struct Forward {
+  template <int W>
+  static PLANARIS_INLINE void run(Table& t, const Blocks& b, const Prepared* ops, int32_t n,
+                                  double f, int64_t begin, int64_t end, double* top) {
+    forward_blocks<N, kLanes, W>(t, b, ops, n, f, begin, end, *top);
+  }
+};
 
 template <class N>
 void forward_lanes(Table& t, const Blocks& b, const Prepared* ops, int32_t n, double f,
-                   int64_t begin, int64_t end, double& top) {
+                   int64_t begin, int64_t end, double* top) {
   if (b.lanes == 1) {
-    forward_blocks<N, 1>(t, b, ops, n, f, begin, end, top);
-  } else if (plain_kernels()) {
-    forward_blocks<N, kLanes>(t, b, ops, n, f, begin, end, top);
-  } else if constexpr (std::is_same_v<N, Plain>) {
-    forward_plain(t, b, ops, n, f, begin, end, top);
-  } else if constexpr (std::is_same_v<N, OwnExponent>) {
-    forward_scaled(t, b, ops, n, f, begin, end, top);
+    forward_blocks<N, 1, 1>(t, b, ops, n, f, begin, end, *top);
   } else {
-    forward_best(t, b, ops, n, f, begin, end, top);
+    run_widest<Forward<N>>(t, b, ops, n, f, begin, end, top);
   }
 }
 
 template <class N>
+struct Backward {
+  template <int W>
+  static PLANARIS_INLINE void run(const Table& a, Table& t, const Blocks& b, const Prepared* ops,
+                                  int32_t n, double fa, double fb, double ref, int64_t begin,
+                                  int64_t end, JointSums sums, double* top) {
+    backward_blocks<N, kLanes, W>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, *top);
+  }
+};
+
+template <class N>
 void backward_lanes(const Table& a, Table& t, const Blocks& b, const Prepared* ops, int32_t n,
                     double fa, double fb, double ref, int64_t begin, int64_t end, JointSums sums,
-                    double& top) {
+                    double* top) {
   if (b.lanes == 1) {
-    backward_blocks<N, 1>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
-  } else if (plain_kernels()) {
-    backward_blocks<N, kLanes>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
-  } else if constexpr (std::is_same_v<N, Plain>) {
-    backward_plain(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
+    backward_blocks<N, 1, 1>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, *top);
   } else {
-    backward_scaled(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
+    run_widest<Backward<N>>(a, t, b, ops, n, fa, fb, ref, begin, end, sums, top);
   }
 }
 
@@ -265,7 +250,7 @@ class Engine {
     const int parts = Team::parts(std::exp2(step.bits_before) * num_ops * 0.3);
     std::vector<double> tops(parts, 0.0);
     team_.split(blocks.count, parts, [&](int64_t begin, int64_t end, int id) {
-      forward_lanes<N>(table, blocks, ops.data(), num_ops, factor, begin, end, tops[id]);
+      forward_lanes<N>(table, blocks, ops.data(), num_ops, factor, begin, end, &tops[id]);
     });
     table.top = *std::max_element(tops.begin(), tops.end());
   }
@@ -333,7 +318,7 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
   team_.split(blocks.count, parts, [&](int64_t begin, int64_t end, int id) {
     auto* own = reinterpret_cast<double(*)[8]>(sums.data() + size_t{kHistory} * 8 * id);
     backward_lanes<N>(alpha, beta, blocks, ops.data(), num_ops, fa, fb, reference, begin, end, own,
-                      tops[id]);
+                      &tops[id]);
   });
   beta.top = *std::max_element(tops.begin(), tops.end());
   double least = kInfinity;
@@ -473,7 +458,7 @@ void Engine<N>::descend(const Table& alpha, const FrontierStep& step, uint64_t& 
   load<N, 1>(alpha, blocks, base, 1.0, history.data());
   for (size_t i = 0; i + 1 < ops.size(); ++i) {
     std::copy_n(history.begin() + size * i, size, history.begin() + size * (i + 1));
-    apply<N, 1>(ops[i], blocks.locals, history.data() + size * (i + 1));
+    apply<N, 1, 1>(ops[i], blocks.locals, history.data() + size * (i + 1));
   }
   for (size_t i = ops.size(); i-- > 0;) {
     if (!ops[i].replaces) continue;

@@ -148,21 +148,17 @@ PLANARIS_INLINE Extent forward_kind(const Kernel& kernel, double* __restrict tab
   return {*std::max_element(most, most + kWide), *std::min_element(least, least + kWide)};
 }
 
-PLANARIS_INLINE Extent forward_any(const Kernel& kernel, double* table) {
-  switch (kernel.kind) {
-    case Kernel::kSum: return forward_kind<Kernel::kSum>(kernel, table);
-    case Kernel::kRoot: return forward_kind<Kernel::kRoot>(kernel, table);
-    case Kernel::kPower: return forward_kind<Kernel::kPower>(kernel, table);
-    default: return forward_kind<Kernel::kMean>(kernel, table);
+struct ForwardStep {
+  template <int>
+  static PLANARIS_INLINE Extent run(const Kernel& kernel, double* table) {
+    switch (kernel.kind) {
+      case Kernel::kSum: return forward_kind<Kernel::kSum>(kernel, table);
+      case Kernel::kRoot: return forward_kind<Kernel::kRoot>(kernel, table);
+      case Kernel::kPower: return forward_kind<Kernel::kPower>(kernel, table);
+      default: return forward_kind<Kernel::kMean>(kernel, table);
+    }
   }
-}
-
-PLANARIS_CLONES Extent forward_vector(const Kernel& kernel, double* table) {
-  return forward_any(kernel, table);
-}
-Extent forward(const Kernel& kernel, double* table) {
-  return plain_kernels() ? forward_any(kernel, table) : forward_vector(kernel, table);
-}
+};
 
 // Shares of entries in the whole (entry times derivative) before a shared spin is eliminated, by
 // [pattern][value of the new spin][spin][lane], and what comes with them.
@@ -240,20 +236,19 @@ PLANARIS_INLINE void backward_kind(const Kernel& kernel, double* __restrict back
   for (const double e : entropy) shares.entropy += e;
 }
 
-PLANARIS_INLINE void backward_any(const Kernel& kernel, double* back, const double* kept,
+struct BackwardStep {
+  template <int>
+  static PLANARIS_INLINE void run(const Kernel& kernel, double* back, const double* kept,
                                   Shares& shares) {
-  switch (kernel.kind) {
-    case Kernel::kSum: return backward_kind<Kernel::kSum>(kernel, back, kept, shares);
-    case Kernel::kRoot: return backward_kind<Kernel::kRoot>(kernel, back, kept, shares);
-    case Kernel::kPower: return backward_kind<Kernel::kPower>(kernel, back, kept, shares);
-    default: return backward_kind<Kernel::kMean>(kernel, back, kept, shares);
+    switch (kernel.kind) {
+      case Kernel::kSum: return backward_kind<Kernel::kSum>(kernel, back, kept, shares);
+      case Kernel::kRoot: return backward_kind<Kernel::kRoot>(kernel, back, kept, shares);
+      case Kernel::kPower: return backward_kind<Kernel::kPower>(kernel, back, kept, shares);
+      default: return backward_kind<Kernel::kMean>(kernel, back, kept, shares);
+    }
   }
-}
+};
 
-PLANARIS_CLONES void backward_vector(const Kernel& kernel, double* back, const double* kept,
-                                     Shares& shares) {
-  backward_any(kernel, back, kept, shares);
-}
 void backward(const Kernel& kernel, double* back, const double* kept, Shares& shares) {
   if (kernel.kind != Kernel::kSum) {
     const size_t patterns = size_t{1} << kernel.num_high;
@@ -261,11 +256,7 @@ void backward(const Kernel& kernel, double* back, const double* kept, Shares& sh
     shares.gain.assign(patterns * 2 * kWide, 0.0);
     shares.entropy = 0;
   }
-  if (plain_kernels()) {
-    backward_any(kernel, back, kept, shares);
-  } else {
-    backward_vector(kernel, back, kept, shares);
-  }
+  run_widest<BackwardStep>(kernel, back, kept, shares);
 }
 
 }  // namespace
@@ -465,7 +456,8 @@ void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& loo
       kept_.push_back(make_array(size_));
       std::copy(table_.get(), table_.get() + size_, kept_.back().get());
     }
-    const Extent extent = forward(kernel_, table_.get());
+    double* table = table_.get();
+    const Extent extent = run_widest<ForwardStep>(kernel_, table);
     if (!(extent.most < 1e60) || !(extent.least > kSmallest)) {
       throw std::range_error("the entries of a table differ too much");
     }

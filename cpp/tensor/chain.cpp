@@ -35,15 +35,17 @@ void balance(std::vector<double>& k, int first, int second, std::vector<double>&
 }
 
 // The largest |entry|; with weights, of the products with them.
+template <int W>
 PLANARIS_INLINE double top_of(const double* row, const double* weights, int count) {
-  Lanes top{};
-  for (int j = 0; j < count; j += kLanes) {
-    const int width = std::min(kLanes, count - j);
-    top = larger(top, load(row + j, width) * load(weights + j, width));
+  using P = Lanes<W>;
+  typename P::Type top{};
+  for (int j = 0; j < count; j += W) {
+    const int width = std::min(W, count - j);
+    top = P::larger(top, P::get(row + j, width) * P::get(weights + j, width));
   }
-  return largest(top);
+  return P::largest(top);
 }
-template <class T>
+template <int W, class T>
 PLANARIS_INLINE double top_of(const T* row, const double* weights, int count) {
   double top = 0;
   for (int j = 0; j < count; ++j) top = std::max(top, size_of(row[j]) * weights[j]);
@@ -64,10 +66,9 @@ PLANARIS_INLINE void raise(double* tops, const T* row, double weight, int count)
 
 // Largest |entry| of every row and column, after they are divided by each other's three times.
 // `inverse` is scratch, one per column.
-template <class T>
-inline __attribute__((always_inline)) void equilibrate_any(const T* m, int rows, int columns,
-                                                           double* row_scale, double* column_scale,
-                                                           double* inverse) {
+template <int W, class T>
+PLANARIS_INLINE void equilibrate_any(const T* m, int rows, int columns, double* row_scale,
+                                     double* column_scale, double* inverse) {
   std::fill(row_scale, row_scale + rows, 1.0);
   std::fill(column_scale, column_scale + columns, 1.0);
   std::fill(inverse, inverse + columns, 1.0);
@@ -76,7 +77,7 @@ inline __attribute__((always_inline)) void equilibrate_any(const T* m, int rows,
     std::fill(tops.begin(), tops.end(), 0.0);
     for (int i = 0; i < rows; ++i) {
       const T* row = m + static_cast<size_t>(i) * columns;
-      if (const double top = top_of(row, inverse, columns); top > 0) row_scale[i] = top;
+      if (const double top = top_of<W>(row, inverse, columns); top > 0) row_scale[i] = top;
       raise(tops.data(), row, 1 / row_scale[i], columns);
     }
     for (int j = 0; j < columns; ++j) {
@@ -97,10 +98,17 @@ inline __attribute__((always_inline)) void scale_any(T* m, int rows, int columns
   }
 }
 
-PLANARIS_TENSOR_CLONES
+struct Equilibration {
+  template <int W>
+  static PLANARIS_INLINE void run(const double* m, int rows, int columns, double* row_scale,
+                                  double* column_scale, double* top) {
+    equilibrate_any<W>(m, rows, columns, row_scale, column_scale, top);
+  }
+};
+
 void equilibrate(const double* m, int rows, int columns, double* row_scale, double* column_scale,
                  double* top) {
-  equilibrate_any(m, rows, columns, row_scale, column_scale, top);
+  run_widest<Equilibration>(m, rows, columns, row_scale, column_scale, top);
 }
 
 PLANARIS_TENSOR_CLONES
@@ -111,13 +119,13 @@ void scale(double* m, int rows, int columns, const double* row_scale, const doub
 PLANARIS_TENSOR_CLONES
 void equilibrate(const Pair* m, int rows, int columns, double* row_scale, double* column_scale,
                  double* top) {
-  equilibrate_any(m, rows, columns, row_scale, column_scale, top);
+  equilibrate_any<1>(m, rows, columns, row_scale, column_scale, top);
 }
 
 PLANARIS_TENSOR_CLONES
 void equilibrate(const Quad* m, int rows, int columns, double* row_scale, double* column_scale,
                  double* top) {
-  equilibrate_any(m, rows, columns, row_scale, column_scale, top);
+  equilibrate_any<1>(m, rows, columns, row_scale, column_scale, top);
 }
 
 PLANARIS_TENSOR_CLONES
@@ -134,12 +142,19 @@ double power(double x, double exponent) {
   return exponent == 0.5 ? std::sqrt(x) : exponent == 1.0 ? x : std::pow(x, exponent);
 }
 
-PLANARIS_TENSOR_CLONES
+struct LargestEntry {
+  template <int W>
+  static PLANARIS_INLINE double run(const double* values, size_t count) {
+    using P = Lanes<W>;
+    typename P::Type top{};
+    size_t k = 0;
+    for (; k + W <= count; k += W) top = P::larger(top, P::get(values + k));
+    return P::largest(P::larger(top, P::get(values + k, static_cast<int>(count - k))));
+  }
+};
+
 double largest_entry(const double* values, size_t count) {
-  Lanes top{};
-  size_t k = 0;
-  for (; k + kLanes <= count; k += kLanes) top = larger(top, load(values + k));
-  return largest(larger(top, load(values + k, static_cast<int>(count - k))));
+  return run_widest<LargestEntry>(values, count);
 }
 
 template <class T>

@@ -12,16 +12,17 @@ namespace {
 
 // A tile of c of so many rows and vectors, its sums held in registers; the last vector of a row has
 // `width` entries.
-template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void tile(const double* a, int a_row, int a_step,
+template <int W, int kRows, int kVectors>
+PLANARIS_INLINE void tile(const double* a, int a_row, int a_step,
                                                 const double* b, int b_step, double* c, int depth,
                                                 int columns, int width) {
-  Lanes sum[kRows][kVectors] = {};
+  using P = Lanes<W>;
+  typename P::Type sum[kRows][kVectors] = {};
   const auto step = [&](int k, int entries) {
     const double* row = b + static_cast<size_t>(k) * b_step;
-    Lanes y[kVectors];
+    typename P::Type y[kVectors];
     for (int j = 0; j < kVectors; ++j) {
-      y[j] = load(row + j * kLanes, j + 1 == kVectors ? entries : kLanes);
+      y[j] = P::get(row + j * W, j + 1 == kVectors ? entries : W);
     }
     for (int i = 0; i < kRows; ++i) {
       const double x = a[static_cast<size_t>(i) * a_row + static_cast<size_t>(k) * a_step];
@@ -29,48 +30,57 @@ inline __attribute__((always_inline)) void tile(const double* a, int a_row, int 
     }
   };
   // But for the last rows of b, a whole vector may be read: what is behind the row is not used.
-  const int beyond = (kLanes - width + b_step - 1) / b_step;
+  const int beyond = (W - width + b_step - 1) / b_step;
   int k = 0;
-  for (; k < depth - beyond; ++k) step(k, kLanes);
+  for (; k < depth - beyond; ++k) step(k, W);
   for (; k < depth; ++k) step(k, width);
   for (int i = 0; i < kRows; ++i) {
     for (int j = 0; j < kVectors; ++j) {
-      const int entries = j + 1 == kVectors ? width : kLanes;
-      std::memcpy(c + static_cast<size_t>(i) * columns + j * kLanes, &sum[i][j],
+      const int entries = j + 1 == kVectors ? width : W;
+      std::memcpy(c + static_cast<size_t>(i) * columns + j * W, &sum[i][j],
                   static_cast<size_t>(entries) * sizeof(double));
     }
   }
 }
 
-template <int kVectors>
-inline __attribute__((always_inline)) void strip(const double* a, int a_row, int a_step,
+template <int W, int kVectors>
+PLANARIS_INLINE void strip(const double* a, int a_row, int a_step,
                                                  const double* b, int b_step, double* c, int rows,
                                                  int depth, int columns, int width) {
   int i = 0;
   for (; i + 4 <= rows; i += 4) {
-    tile<4, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
+    tile<W, 4, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
                       c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
   for (; i < rows; ++i) {
-    tile<1, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
+    tile<W, 1, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
                       c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
 }
 
-inline __attribute__((always_inline)) void product(const double* a, int a_row, int a_step,
+template <int W>
+PLANARIS_INLINE void product(const double* a, int a_row, int a_step,
                                                    const double* b, int b_step, double* c, int rows,
                                                    int depth, int columns) {
   int j = 0;
-  for (; j + 2 * kLanes <= columns; j += 2 * kLanes) {
-    strip<2>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, kLanes);
+  for (; j + 2 * W <= columns; j += 2 * W) {
+    strip<W, 2>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, W);
   }
-  for (; j + kLanes <= columns; j += kLanes) {
-    strip<1>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, kLanes);
+  for (; j + W <= columns; j += W) {
+    strip<W, 1>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, W);
   }
   if (j < columns) {
-    strip<1>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, columns - j);
+    strip<W, 1>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, columns - j);
   }
 }
+
+struct Product {
+  template <int W>
+  static PLANARIS_INLINE void run(const double* a, int a_row, int a_step, const double* b,
+                                  int b_step, double* c, int rows, int depth, int columns) {
+    product<W>(a, a_row, a_step, b, b_step, c, rows, depth, columns);
+  }
+};
 
 // The same for pairs and quads: classical, row by row.
 template <class T>
@@ -219,43 +229,9 @@ void skeleton_any(const T* m, int num_rows, int num_columns, const Cut& cut, Sid
 
 }  // namespace
 
-PLANARIS_TENSOR_CLONES
-void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns) {
-  product(a, depth, 1, b, columns, c, rows, depth, columns);
-}
-
-PLANARIS_TENSOR_CLONES
-void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
-                         int columns_b) {
-  product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
-}
-
-PLANARIS_TENSOR_CLONES
-void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int columns) {
-  product(a, depth, 1, b, columns, c, rows, depth, columns);
-}
-
-PLANARIS_TENSOR_CLONES
-void multiply(const Quad* a, const Quad* b, Quad* c, int rows, int depth, int columns) {
-  product(a, depth, 1, b, columns, c, rows, depth, columns);
-}
-
-PLANARIS_TENSOR_CLONES
-void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
-                         int columns_b) {
-  product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
-}
-
-PLANARIS_TENSOR_CLONES
-void multiply_transposed(const Quad* a, const Quad* b, Quad* c, int depth, int columns_a,
-                         int columns_b) {
-  product(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
-}
-
-PLANARIS_TENSOR_CLONES
 void multiply_parts(const double* a, int a_row, int a_step, const double* b, int b_step, double* c,
                     int rows, int depth, int columns) {
-  product(a, a_row, a_step, b, b_step, c, rows, depth, columns);
+  run_widest<Product>(a, a_row, a_step, b, b_step, c, rows, depth, columns);
 }
 
 PLANARIS_TENSOR_CLONES

@@ -13,30 +13,27 @@
 
 namespace planaris::tensor {
 
-// c (rows × columns) = a (rows × depth) b (depth × columns), all row-major and contiguous. Every
-// entry is summed in the order of `depth`, each product rounded: the same on every machine, and
-// the error bound of classical products holds.
-void multiply(const double* a, const double* b, double* c, int rows, int depth, int columns);
-
-void multiply(const Pair* a, const Pair* b, Pair* c, int rows, int depth, int columns);
-void multiply(const Quad* a, const Quad* b, Quad* c, int rows, int depth, int columns);
-
-// c (columns_a × columns_b) = aᵀ b, for a (depth × columns_a) and b (depth × columns_b).
-void multiply_transposed(const double* a, const double* b, double* c, int depth, int columns_a,
-                         int columns_b);
-void multiply_transposed(const Pair* a, const Pair* b, Pair* c, int depth, int columns_a,
-                         int columns_b);
-void multiply_transposed(const Quad* a, const Quad* b, Quad* c, int depth, int columns_a,
-                         int columns_b);
-
 // c (rows × columns, contiguous) = a b for parts of larger matrices: a(i, k) = a[i · a_row + k · a_step]
-// and b(k, j) = b[k · b_step + j].
+// and b(k, j) = b[k · b_step + j]. Every entry is summed in the order of `depth`, each product
+// rounded: the same on every machine, and the error bound of classical products holds.
 void multiply_parts(const double* a, int a_row, int a_step, const double* b, int b_step, double* c,
                     int rows, int depth, int columns);
 void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_step, Pair* c,
                     int rows, int depth, int columns);
 void multiply_parts(const Quad* a, int a_row, int a_step, const Quad* b, int b_step, Quad* c,
                     int rows, int depth, int columns);
+
+// The same for matrices that are contiguous: c (rows × columns) = a (rows × depth) b (depth × columns).
+template <class T>
+void multiply(const T* a, const T* b, T* c, int rows, int depth, int columns) {
+  multiply_parts(a, depth, 1, b, columns, c, rows, depth, columns);
+}
+
+// c (columns_a × columns_b) = aᵀ b, for a (depth × columns_a) and b (depth × columns_b).
+template <class T>
+void multiply_transposed(const T* a, const T* b, T* c, int depth, int columns_a, int columns_b) {
+  multiply_parts(a, 1, columns_a, b, columns_b, c, columns_a, depth, columns_b);
+}
 
 // to (columns × rows) = fromᵀ.
 template <class T>

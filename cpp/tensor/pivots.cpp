@@ -39,10 +39,12 @@ class End {
 };
 
 // The largest |entry| from column `begin` on.
+template <int W>
 PLANARIS_INLINE double row_top(const double* row, int begin, int columns) {
-  Lanes top{};
-  for (int j = begin; j < columns; j += kLanes) top = larger(top, load(row + j));
-  return largest(top);
+  using P = Lanes<W>;
+  typename P::Type top{};
+  for (int j = begin; j < columns; j += W) top = P::larger(top, P::get(row + j));
+  return P::largest(top);
 }
 
 PLANARIS_INLINE int place_of_top(const double* row, int begin, int columns) {
@@ -54,24 +56,25 @@ PLANARIS_INLINE int place_of_top(const double* row, int begin, int columns) {
 }
 
 // Subtracts multiples of the pivot rows from so many rows, from column `begin` on.
-template <int kRows>
+template <int W, int kRows>
 PLANARIS_INLINE void subtract(double* e, int stride, const double (*factors)[kPanel],
                               const double* pivots, int count, int begin, int columns,
                               double* tops) {
-  Lanes top[kRows] = {};
-  for (int j = begin; j < columns; j += kLanes) {
-    Lanes x[kRows];
-    for (int r = 0; r < kRows; ++r) x[r] = load(e + static_cast<size_t>(r) * stride + j);
+  using P = Lanes<W>;
+  typename P::Type top[kRows] = {};
+  for (int j = begin; j < columns; j += W) {
+    typename P::Type x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = P::get(e + static_cast<size_t>(r) * stride + j);
     for (int k = 0; k < count; ++k) {
-      const Lanes y = load(pivots + static_cast<size_t>(k) * stride + j);
+      const typename P::Type y = P::get(pivots + static_cast<size_t>(k) * stride + j);
       for (int r = 0; r < kRows; ++r) x[r] -= factors[r][k] * y;
     }
     for (int r = 0; r < kRows; ++r) {
-      store(e + static_cast<size_t>(r) * stride + j, x[r]);
-      top[r] = larger(top[r], x[r]);
+      P::set(e + static_cast<size_t>(r) * stride + j, x[r]);
+      top[r] = P::larger(top[r], x[r]);
     }
   }
-  for (int r = 0; r < kRows; ++r) tops[r] = largest(top[r]);
+  for (int r = 0; r < kRows; ++r) tops[r] = P::largest(top[r]);
 }
 
 struct Matrix {
@@ -118,6 +121,7 @@ PLANARIS_INLINE int gather(const Matrix& m, int first, double least) {
 
 // Finds at most `limit` pivots, none smaller than `least`, among the `count` rows from `first` on,
 // and eliminates them from these rows. `swapped` gets the columns that changed places with theirs.
+template <int W>
 PLANARIS_INLINE int eliminate_panel(const Matrix& m, int first, int count, int limit, double least,
                                     int32_t* swapped) {
   const int end = first + count;
@@ -137,7 +141,7 @@ PLANARIS_INLINE int eliminate_panel(const Matrix& m, int first, int count, int l
       double factor[1][kPanel];
       m.row(i)[k] /= pivot[k];
       factor[0][0] = m.row(i)[k];
-      subtract<1>(m.row(i), m.stride, factor, pivot, 1, k + 1, m.columns, m.tops + i);
+      subtract<W, 1>(m.row(i), m.stride, factor, pivot, 1, k + 1, m.columns, m.tops + i);
     }
   }
   return found;
@@ -164,55 +168,61 @@ PLANARIS_INLINE void swap_columns(double* row, int first, int count, const int32
 }
 
 // Eliminates the pivots of a block from some rows.
-template <int kRows>
+template <int W, int kRows>
 PLANARIS_INLINE void eliminate_rows(const Matrix& m, int at, int first, int count,
                                     const int32_t* swapped, const double (*inverse)[kPanel]) {
+  using P = Lanes<W>;
   double factors[kRows][kPanel];
   for (int r = 0; r < kRows; ++r) {
     double* row = m.row(at + r);
     swap_columns(row, first, count, swapped);
-    Lanes low{}, high{};
+    typename P::Type sums[kPanel / W] = {};
     for (int k = 0; k < count; ++k) {
-      low += row[first + k] * load(inverse[k]);
-      high += row[first + k] * load(inverse[k] + kLanes);
+      for (int j = 0; j < kPanel / W; ++j) sums[j] += row[first + k] * P::get(inverse[k] + j * W);
     }
-    store(factors[r], low);
-    store(factors[r] + kLanes, high);
+    for (int j = 0; j < kPanel / W; ++j) P::set(factors[r] + j * W, sums[j]);
     for (int k = 0; k < count; ++k) row[first + k] = factors[r][k];
   }
-  subtract<kRows>(m.row(at), m.stride, factors, m.row(first), count, first + count, m.columns,
+  subtract<W, kRows>(m.row(at), m.stride, factors, m.row(first), count, first + count, m.columns,
                   m.tops + at);
 }
 
+struct Elimination {
+  template <int W>
+  static PLANARIS_INLINE int run(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
+                                 int32_t* column_of, double* tops, double* residual) {
+    const Matrix m{e, rows, columns, stride_of(e, columns), row_of, column_of, tops};
+    std::iota(row_of, row_of + rows, 0);
+    std::iota(column_of, column_of + columns, 0);
+    for (int i = 0; i < rows; ++i) tops[i] = row_top<W>(m.row(i), 0, columns);
+    End end(cut, rows, columns);
+    double first = 0;
+    for (int k = 0;;) {
+      const double top = k < rows ? *std::max_element(tops + k, tops + rows) : 0.0;
+      if (k == 0) first = top;
+      *residual = first > 0 ? top / first : 0.0;
+      if (end.reached(k, *residual)) return k;
+      const double least = std::max(kClose * top, end.least() * first);
+      const int near = gather(m, k, least);
+      int32_t swapped[kPanel];
+      const int found =
+          eliminate_panel<W>(m, k, near, std::min(near, end.most() - k), least, swapped);
+      for (int i = 0; i < k; ++i) swap_columns(m.row(i), k, found, swapped);
+      double inverse[kPanel][kPanel];
+      invert(m, k, found, inverse);
+      int i = k + near;
+      for (; i + 4 <= rows; i += 4) eliminate_rows<W, 4>(m, i, k, found, swapped, inverse);
+      for (; i < rows; ++i) eliminate_rows<W, 1>(m, i, k, found, swapped, inverse);
+      k += found;
+    }
+  }
+};
+
 }  // namespace
 
-PLANARIS_CLONES
 int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
               int32_t* column_of, double* tops, double* residual) {
-  const Matrix m{e, rows, columns, stride_of(e, columns), row_of, column_of, tops};
-  std::iota(row_of, row_of + rows, 0);
-  std::iota(column_of, column_of + columns, 0);
-  for (int i = 0; i < rows; ++i) tops[i] = row_top(m.row(i), 0, columns);
-  End end(cut, rows, columns);
-  double first = 0;
-  for (int k = 0;;) {
-    const double top = k < rows ? *std::max_element(tops + k, tops + rows) : 0.0;
-    if (k == 0) first = top;
-    *residual = first > 0 ? top / first : 0.0;
-    if (end.reached(k, *residual)) return k;
-    const double least = std::max(kClose * top, end.least() * first);
-    const int near = gather(m, k, least);
-    int32_t swapped[kPanel];
-    const int found =
-        eliminate_panel(m, k, near, std::min(near, end.most() - k), least, swapped);
-    for (int i = 0; i < k; ++i) swap_columns(m.row(i), k, found, swapped);
-    double inverse[kPanel][kPanel];
-    invert(m, k, found, inverse);
-    int i = k + near;
-    for (; i + 4 <= rows; i += 4) eliminate_rows<4>(m, i, k, found, swapped, inverse);
-    for (; i < rows; ++i) eliminate_rows<1>(m, i, k, found, swapped, inverse);
-    k += found;
-  }
+  return run_widest<Elimination>(e, rows, columns, cut, row_of, column_of, tops, residual);
 }
 
 namespace {
