@@ -11,17 +11,19 @@ price of that probability.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
 from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
+from planaris.bounds.window_record import WindowRecord
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import balance_signs
-from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
+from planaris.kernels.frontier import Ends, WindowSizes, WindowTrace, narrow_by_windows
 from planaris.models import IsingModel
-from planaris.result import Marginals
+from planaris.result import Marginals, MarginalWindows
 from planaris.typing import Array, FloatArray
 
 UNIT = float(np.finfo(np.float64).eps)
@@ -79,6 +81,13 @@ CLOSED = 1e-10
 MOST_BITS = 20
 """Most spins in the table of a window: eight megabytes, and seconds of work."""
 
+PROOF_ROOM = 1e-9
+"""Ends with a proof are stated this much further out, and times the largest coupling or field:
+whoever checks it rounds in other places."""
+
+PROVED_BITS = 16
+"""Most of them where a proof is asked for: whoever checks it is slower, and keeps all tables."""
+
 TABLES = 40
 """Tables that the elimination of a window may hold at a time."""
 
@@ -91,6 +100,7 @@ class MarginalEnds:
     nodes_upper: FloatArray
     edges_lower: FloatArray
     edges_upper: FloatArray
+    certificate: MarginalWindows | None = None
 
     @classmethod
     def of_nodes(cls, model: IsingModel, lower: FloatArray, upper: FloatArray) -> MarginalEnds:
@@ -115,7 +125,19 @@ class MarginalEnds:
             np.minimum(self.nodes_upper, other.nodes_upper),
             np.maximum(self.edges_lower, other.edges_lower),
             np.minimum(self.edges_upper, other.edges_upper),
+            self.certificate or other.certificate,
         )
+
+    def widened(self, by: float) -> MarginalEnds:
+        """Return ends that are ``by`` further out, but not out of [0, 1]."""
+        lower, upper = (
+            [np.clip(end + way * by, 0.0, 1.0) for end in ends]
+            for way, ends in (
+                (-1, (self.nodes_lower, self.edges_lower)),
+                (1, (self.nodes_upper, self.edges_upper)),
+            )
+        )
+        return MarginalEnds(lower[0], upper[0], lower[1], upper[1], self.certificate)
 
     def around(self, found: Marginals) -> Marginals:
         """Return an estimate moved into the ends, with them."""
@@ -131,11 +153,12 @@ class MarginalEnds:
             found,
             nodes=nodes,
             edges=edges,
-            error=max(float(part.max(initial=0.0)) for part in off),
+            error=max(float(part.max(initial=0.0)) for part in off) + 4 * UNIT,
             nodes_lower=self.nodes_lower,
             nodes_upper=self.nodes_upper,
             edges_lower=self.edges_lower,
             edges_upper=self.edges_upper,
+            certificate=self.certificate,
         )
 
 
@@ -172,11 +195,20 @@ def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> Margina
         return ends
     same = signs[model.edges[:, 0]] == signs[model.edges[:, 1]]
     positive = IsingModel(model.edges, np.abs(model.couplings), model.fields * signs)
-    return ends.meet(_turned(_narrowed(positive, budget), signs, same))
+    if not budget.prove:
+        return ends.meet(_turned(_narrowed(positive, budget), signs, same))
+    record = WindowRecord.empty(model.num_spins, model.num_edges)
+    found = _turned(_narrowed(positive, budget, record), signs, same)
+    ends = replace(ends.meet(found), certificate=record.proof(signs))
+    largest = np.abs(np.concatenate([model.couplings, model.fields])).max(initial=0.0)
+    return ends.widened(PROOF_ROOM * (1 + float(largest)))
 
 
-def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
+def _narrowed(
+    model: IsingModel, budget: Budget, record: WindowRecord | None = None
+) -> MarginalEnds:
     """Return ends of a model without negative couplings, by windows that grow while time lasts."""
+    trace = None if record is None else record.add
     zeros, ones = np.zeros(model.num_edges), np.ones(model.num_edges)
     known = Ends(*_neighbour_bounds(model), zeros, ones, zeros, ones)
     bits, most_bits = FIRST_BITS, _most_bits(budget)
@@ -195,12 +227,13 @@ def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
             known,
             _middle(known),
             _window_sizes(bits, mean, hold),
+            trace=trace,
             budget=budget,
         )
         if not in_time or mean <= CLOSED:
             break
         if hold:
-            known = _through_domains(model, known, levels + STEP * rounds, budget)
+            known = _through_domains(model, known, levels + STEP * rounds, budget, trace)
         if rounds:  # the ends before the first were those of neighbours
             left[hold] = _mean_width(known) / mean
         fresh = fresh and hold
@@ -209,12 +242,19 @@ def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
     return _with_edges(model, known)
 
 
-def _through_domains(model: IsingModel, known: Ends, levels: Array, budget: Budget) -> Ends:
+def _through_domains(
+    model: IsingModel,
+    known: Ends,
+    levels: Array,
+    budget: Budget,
+    trace: Callable[[WindowTrace], None] | None,
+) -> Ends:
     """Return ends from whole domains, again while they narrow."""
     mean = _mean_width(known)
     while CLOSED < mean < FEW_OPEN and not budget.expired():
         levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
-        known = narrow_by_domains(model, known, _middle(known), _holding(mean), budget, levels)
+        holding = _holding(mean)
+        known = narrow_by_domains(model, known, _middle(known), holding, budget, levels, trace)
         before, mean = mean, _mean_width(known)
         if mean > AGAIN * before:
             break
@@ -271,7 +311,8 @@ def _mean_width(ends: Ends) -> float:
 def _most_bits(budget: Budget) -> int:
     """Return how many spins the tables of windows may hold at once."""
     each = budget.bytes() / (TABLES * 8 * budget.workers())
-    return int(np.clip(np.log2(max(each, 2.0)), 1, MOST_BITS))
+    most = PROVED_BITS if budget.prove else MOST_BITS
+    return int(np.clip(np.log2(max(each, 2.0)), 1, most))
 
 
 def _turned(ends: MarginalEnds, signs: Array, same: Array) -> MarginalEnds:

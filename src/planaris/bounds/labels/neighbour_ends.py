@@ -15,7 +15,8 @@ from planaris.models import MarkovRandomField
 from planaris.result import Marginals
 from planaris.typing import BoolArray, FloatArray, IntArray
 
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+UNIT = float(np.finfo(np.float64).eps)
+ROUNDING = 64 * UNIT
 
 MOST_ENTRIES = 50_000_000
 """Differences that are kept at most; where there are more, nothing is said."""
@@ -45,7 +46,7 @@ def with_neighbour_ends(mrf: MarkovRandomField, found: Marginals) -> Marginals:
         found,
         nodes=nodes,
         edges=edges,
-        error=float(max(off, default=0.0)),
+        error=float(max(off, default=0.0)) + 4 * UNIT,
         nodes_lower=low,
         nodes_upper=high,
         edges_lower=[a for a, _ in factors],
