@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from planaris import cuts, relax, treewidth
-from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect
 from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
 from planaris.bounds.out_of_time import out_of_time
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
-from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
+from planaris.methods.bounds import PATIENCE_SECONDS
+from planaris.methods.enclosed_marginals import enclosed_marginals, with_ends
 from planaris.methods.planar import correlations_from_bias
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
 from planaris.methods.surface import enclose_from_warmer, samples_from_warmer, surface_of_part
-from planaris.methods.tensor_network import ENCLOSING_SHARE, enclose, exact_samples
-from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
+from planaris.methods.tensor_network import enclose, exact_samples
 from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,
@@ -51,9 +50,6 @@ LOOK_SECONDS = 0.1
 
 LOOK_PER_ENTRY = 5e-7
 """More of that, for every entry of the tables."""
-
-ENDS_SHARE = 0.4
-"""Of the time that is then left, for ends of marginals."""
 
 FEW_HANDLES = 2
 """Surfaces of this genus or less are searched for all of the time."""
@@ -282,25 +278,9 @@ def _marginals(asked: Question) -> Marginals:
     try:
         return exact_marginals(asked)
     except (TooLargeError, TimeLimitError):
-        # Nothing exact fits: estimates, marked as such, with the interval for log Z.
-        limited = budget.or_within(PATIENCE_SECONDS)
-        guess = tensor_marginals(model, limited.share(1.0 - ENCLOSING_SHARE))
-        if guess is not None and guess.exact:  # it was proved
-            return guess
-        found = estimate_marginals(model, interval, limited.share(1.0 - ENDS_SHARE))
-        if found.exact:
-            return found
-        if guess is not None:
-            found = replace(guess, log_partition=found.log_partition)
-        return _with_ends(found, model, limited)
+        return enclosed_marginals(model, budget.or_within(PATIENCE_SECONDS))
     except PrecisionError:  # a surface that is too cold, and too wide to eliminate
-        return _with_ends(_estimate(asked, "trw"), model, budget.or_within(PATIENCE_SECONDS))
-
-
-def _with_ends(found: Marginals, model: IsingModel, budget: Budget) -> Marginals:
-    """Return an estimate with ends that hold."""
-    ends = marginal_ends(model, time_limit=budget)
-    return replace(ends.around(found), seconds=budget.seconds())
+        return with_ends(_estimate(asked, "trw"), model, budget.or_within(PATIENCE_SECONDS))
 
 
 def _estimate(asked: Question, name: str) -> Marginals:

@@ -156,7 +156,7 @@ def _estimate(model: pl.IsingModel, ends: Any) -> Marginals:
 def _proved(model: pl.IsingModel, bits: int = 6) -> Marginals:
     """Return ends from tables of few spins."""
     with pytest.MonkeyPatch.context() as patch:
-        module = import_module("planaris.bounds.marginal_ends")
+        module = import_module("planaris.bounds.attractive_search")
         patch.setattr(module, "FIRST_BITS", 4)
         patch.setattr(module, "PROVED_BITS", bits)
         ends = marginal_ends(model, time_limit=Budget.of(1e9, prove=True))
