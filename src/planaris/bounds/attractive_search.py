@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
@@ -67,6 +69,10 @@ TABLES = 40
 """Tables that the elimination of a window may hold at a time."""
 
 
+Enough = Callable[[float], bool]
+"""Says of a mean width whether a search may end with it."""
+
+
 class AttractiveSearch:
     """Rounds of windows and domains of a model without negative couplings.
 
@@ -99,15 +105,15 @@ class AttractiveSearch:
         """How far the ends of spins are apart, in the mean."""
         return float((self.known.nodes_upper - self.known.nodes_lower).mean())
 
-    def run(self, budget: Budget, goal: float = CLOSED) -> None:
-        """Go on until time is up, windows are too wide, or the mean width is at most ``goal``."""
+    def run(self, budget: Budget, enough: Enough = lambda _: False) -> None:
+        """Go on until time is up, windows are too wide, or the mean width is ``enough``."""
         most_bits = _most_bits(budget)
         while self._bits <= most_bits and not budget.expired():
             mean = self.mean_width
-            if not self._round(budget, mean, goal) or mean <= CLOSED or self.mean_width <= goal:
+            if not self._round(budget, mean, enough) or mean <= CLOSED or enough(self.mean_width):
                 break
 
-    def _round(self, budget: Budget, mean: float, goal: float) -> bool:
+    def _round(self, budget: Budget, mean: float, enough: Enough) -> bool:
         """Lay windows over all spins; return False if time was up before all were seen."""
         left, model = self._left, self.model
         hold = self._rounds == 0 or left[True] <= left[False] + AHEAD or not self._fresh
@@ -124,7 +130,7 @@ class AttractiveSearch:
         if not in_time:
             return False
         if hold and mean > CLOSED:
-            self._through_domains(budget, goal)
+            self._through_domains(budget, enough)
         if self._rounds:  # the ends before the first were those of neighbours
             left[hold] = self.mean_width / max(mean, CLOSED)
         self._fresh = self._fresh and hold
@@ -133,10 +139,10 @@ class AttractiveSearch:
         self._rounds += 1
         return True
 
-    def _through_domains(self, budget: Budget, goal: float) -> None:
+    def _through_domains(self, budget: Budget, enough: Enough) -> None:
         """Narrow ends by whole domains, again while that helps."""
         levels, mean = self._levels + STEP * self._rounds, self.mean_width
-        while max(CLOSED, goal) < mean < FEW_OPEN and not budget.expired():
+        while CLOSED < mean < FEW_OPEN and not budget.expired() and not enough(mean):
             levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
             self.known = narrow_by_domains(
                 self.model,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planaris.bounds.attractive_search import CLOSED, AttractiveSearch
+from planaris.bounds.attractive_search import AttractiveSearch, Enough
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import balance_signs
 from planaris.kernels.frontier import Ends
@@ -182,10 +182,10 @@ class EndsSearch:
             return self.search.mean_width
         return float((self.first.nodes_upper - self.first.nodes_lower).mean())
 
-    def run(self, budget: Budget, goal: float = CLOSED) -> None:
-        """Narrow the ends until time is up or they are ``goal`` apart in the mean."""
+    def run(self, budget: Budget, enough: Enough = lambda _: False) -> None:
+        """Narrow the ends until time is up or their mean width is ``enough``."""
         if self.search is not None:
-            self.search.run(budget, goal)
+            self.search.run(budget, enough)
 
     def ends(self) -> MarginalEnds:
         """Return what is known."""

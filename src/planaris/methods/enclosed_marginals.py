@@ -15,25 +15,25 @@ from planaris.result import Marginals
 ENDS_SHARE = 0.4
 """Of the time that is then left, for ends of marginals."""
 
-FIRST_ENDS = 0.35
-"""Of the time, for ends of marginals that narrow with it, before anything else; and"""
+MOST_ENDS = 0.85
+"""Of the time, for ends that narrow with it and need it."""
 
-MORE_ENDS = 0.77
-"""of the rest, where they are then on their way,"""
+FIRST_ENDS = 0.35
+"""The part of the time after which that is decided: they do if they are"""
 
 POOR_ENDS = 0.3
-"""closer than this in the mean, but not yet"""
+"""closer than this in the mean, and were not"""
 
 GOOD_ENDS = 0.05
-"""this close, where they may rest."""
+"""this close before."""
 
 
 def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
     """Return estimates between ends, marked as such, with the interval for log Z.
 
-    Ends that narrow with time come first. Where they are good after a while, or say little, the
-    rest is shared with a tensor network. Else most of it is theirs, and the estimate is in their
-    middle: couplings are strong, and tensor networks take long there.
+    Ends that narrow with time come first. Where they are good soon, or say little after a while,
+    the rest is shared with a tensor network. Else most of it is theirs, and the estimate is in
+    their middle: couplings are strong, and tensor networks take long there.
     """
     search = EndsSearch(model, prove=budget.prove)
     guess = None
@@ -43,8 +43,6 @@ def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
         if guess is not None and guess.exact:  # it was proved
             return guess
         slow = search.narrows and budget.prove and guess is None and _are_slow(search, budget)
-    if slow:
-        search.run(budget.share(MORE_ENDS))
     found = estimate_marginals(model, interval, budget if slow else budget.share(1.0 - ENDS_SHARE))
     if found.exact:
         return found
@@ -59,9 +57,20 @@ def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
 
 
 def _are_slow(search: EndsSearch, budget: Budget) -> bool:
-    """Begin to narrow ends; return whether they say much by then, and need more time."""
-    search.run(budget.share(FIRST_ENDS), GOOD_ENDS)
-    return GOOD_ENDS < search.mean_width < POOR_ENDS
+    """Narrow ends until they are good or hopeless; return whether they took most of the time."""
+    first, most, slow = budget.share(FIRST_ENDS), budget.share(MOST_ENDS), False
+
+    def enough(mean: float) -> bool:
+        nonlocal slow
+        if not slow and mean > GOOD_ENDS and first.expired():
+            slow = mean < POOR_ENDS
+            return not slow
+        return not slow and mean <= GOOD_ENDS
+
+    search.run(first, lambda _: True)  # one round: of large models that is all
+    if not first.expired():
+        search.run(most, enough)
+    return slow
 
 
 def with_ends(found: Marginals, model: IsingModel, budget: Budget) -> Marginals:
