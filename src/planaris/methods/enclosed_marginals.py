@@ -25,7 +25,13 @@ POOR_ENDS = 0.3
 """closer than this in the mean, and were not"""
 
 GOOD_ENDS = 0.05
-"""this close before."""
+"""this close before;"""
+
+FINE_ENDS = 0.02
+"""until they are this close."""
+
+LATE = 0.3
+"""Where less of the time is left after that, log Z has all of it."""
 
 
 def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
@@ -35,7 +41,7 @@ def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
     the rest is shared with a tensor network. Else most of it is theirs, and the estimate is in
     their middle: couplings are strong, and tensor networks take long there.
     """
-    search = EndsSearch(model, prove=budget.prove)
+    search, whole = EndsSearch(model, prove=budget.prove), budget.remaining()
     guess = None
     slow = search.narrows and not budget.prove and _are_slow(search, budget)
     if not slow:
@@ -43,11 +49,11 @@ def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
         if guess is not None and guess.exact:  # it was proved
             return guess
         slow = search.narrows and budget.prove and guess is None and _are_slow(search, budget)
-    found = estimate_marginals(model, interval, budget if slow else budget.share(1.0 - ENDS_SHARE))
+    late = slow and budget.remaining() < LATE * whole
+    found = estimate_marginals(model, interval, budget if late else budget.share(1.0 - ENDS_SHARE))
     if found.exact:
         return found
-    if not slow:
-        search.run(budget)
+    search.run(budget)
     ends = search.ends()
     if slow:
         found = replace(found, nodes=ends.middles[0], edges=ends.middles[1])
@@ -65,7 +71,7 @@ def _are_slow(search: EndsSearch, budget: Budget) -> bool:
         if not slow and mean > GOOD_ENDS and first.expired():
             slow = mean < POOR_ENDS
             return not slow
-        return not slow and mean <= GOOD_ENDS
+        return mean <= (FINE_ENDS if slow else GOOD_ENDS)
 
     search.run(first, lambda _: True)  # one round: of large models that is all
     if not first.expired():
