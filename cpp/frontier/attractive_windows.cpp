@@ -5,6 +5,8 @@
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "base/constants.hpp"
 #include "base/team.hpp"
@@ -113,11 +115,30 @@ struct Inside {
   std::vector<int32_t> spins, layout;
   std::vector<int32_t> edges, edge_names;  // names: edges of the whole model
   std::vector<double> pairs, singles;      // logarithms
+  std::vector<int32_t> walls;              // around it
   double charge = 0;                       // what walls may be wrong
   double slack = 0;                        // rounding of all fields together
 
   PairwiseView view() const { return {edges, pairs, singles}; }
 };
+
+// The spins of a window in the order in which they leave its table.
+std::vector<int32_t> leaving_order(const Inside& inside) {
+  const size_t n = inside.spins.size();
+  std::vector<int32_t> place(n), last(n), order(n);
+  for (int32_t k = 0; k < std::ssize(inside.layout); ++k) {
+    place[inside.layout[k]] = last[inside.layout[k]] = k;
+  }
+  for (size_t k = 0; k < inside.edges.size(); k += 2) {
+    const int32_t u = inside.edges[k], v = inside.edges[k + 1];
+    last[u] = std::max(last[u], place[v]);
+    last[v] = std::max(last[v], place[u]);
+  }
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](int32_t i) { return std::pair(last[i], place[i]); });
+  for (int32_t& i : order) i = inside.spins[i];
+  return order;
+}
 
 class Rounds {
  public:
@@ -127,9 +148,9 @@ class Rounds {
         ranks_(graph_, model.num_spins()) {}
 
   std::vector<Window> windows() const;
-  // Adds what a window tells to the ends; false where it is too wide.
-  bool narrow(const Window& window, AttractiveEnds& ends, std::mutex& mutex,
-              Control& control) const;
+  // Adds what window k tells to the ends, and to the trace; false where it is too wide.
+  bool narrow(const Window& window, int32_t k, AttractiveEnds& ends, WindowTracing* tracing,
+              std::mutex& mutex, Control& control) const;
 
  private:
   // How a spin is held around windows of a side: +1 up, -1 down, 0 if it may be inside.
@@ -230,6 +251,7 @@ Inside Rounds::inside(std::vector<int32_t> spins, Side side) const {
   for (const int32_t u : walls) {
     found.charge += side == Side::kUpper ? before_.nodes_upper[u] : 1 - before_.nodes_lower[u];
   }
+  found.walls = std::move(walls);
   found.spins = std::move(spins);
   return found;
 }
@@ -253,8 +275,8 @@ bool Rounds::lay_out(Inside& inside, Control& control) const {
   return width <= sizes_.max_bits;
 }
 
-bool Rounds::narrow(const Window& window, AttractiveEnds& ends, std::mutex& mutex,
-                    Control& control) const {
+bool Rounds::narrow(const Window& window, int32_t k, AttractiveEnds& ends, WindowTracing* tracing,
+                    std::mutex& mutex, Control& control) const {
   Inside inside = this->inside(window.spins, window.side);
   size_t count = window.spins.size();
   while (!lay_out(inside, control)) {
@@ -274,28 +296,50 @@ bool Rounds::narrow(const Window& window, AttractiveEnds& ends, std::mutex& mute
   const double wrong = std::min(1.0, inside.charge * (1 + 0x1p-30));
   // Walls are wrong with a probability of at most c. A function with values in [0, 1] and the mean
   // g where they are right has a mean between g (1 - c) and g (1 - c) + c.
-  const auto lift = [&](double& lower, double g) { lower = std::max(lower, g - g * wrong - off); };
-  const auto lower = [&](double& upper, double g) {
-    upper = std::min(upper, g + (1 - std::min(g, 1.0)) * wrong + off);
-  };
+  const auto lower_end = [&](double g) { return g - g * wrong - off; };
+  const auto upper_end = [&](double g) { return g + (1 - std::min(g, 1.0)) * wrong + off; };
   const bool from_above = window.side == Side::kUpper;
   const std::lock_guard lock(mutex);
+  // The first of several windows that give the same end counts, whichever is done first.
+  const auto take = [&](std::vector<double> AttractiveEnds::* end,
+                        std::vector<int32_t> WindowTrace::* by, int32_t at, double value,
+                        bool closer) {
+    double& now = (ends.*end)[at];
+    const bool same = tracing && value == now && (tracing->found.*by)[at] > k;
+    if (!closer && !same) return;
+    now = value;
+    if (tracing) (tracing->found.*by)[at] = k;
+  };
+  const auto lift = [&](auto end, auto by, int32_t at, double g) {
+    const double value = lower_end(g);
+    take(end, by, at, value, value > (ends.*end)[at]);
+  };
+  const auto lower = [&](auto end, auto by, int32_t at, double g) {
+    const double value = upper_end(g);
+    take(end, by, at, value, value < (ends.*end)[at]);
+  };
+  using Ends = AttractiveEnds;
+  using By = WindowTrace;
   for (size_t i = 0; i < inside.spins.size(); ++i) {
     const double up = sum.singles[2 * i + 1];
-    if (from_above) lower(ends.nodes_upper[inside.spins[i]], up);
-    else lift(ends.nodes_lower[inside.spins[i]], up);
+    if (from_above) lower(&Ends::nodes_upper, &By::nodes_upper, inside.spins[i], up);
+    else lift(&Ends::nodes_lower, &By::nodes_lower, inside.spins[i], up);
   }
   // P(++) rises and P(--) falls with the boundary.
-  for (size_t k = 0; k < inside.edge_names.size(); ++k) {
-    const int32_t e = inside.edge_names[k];
-    const double both_down = sum.pairs[4 * k], both_up = sum.pairs[4 * k + 3];
+  for (size_t i = 0; i < inside.edge_names.size(); ++i) {
+    const int32_t e = inside.edge_names[i];
+    const double both_down = sum.pairs[4 * i], both_up = sum.pairs[4 * i + 3];
     if (from_above) {
-      lower(ends.up_upper[e], both_up);
-      lift(ends.down_lower[e], both_down);
+      lower(&Ends::up_upper, &By::up_upper, e, both_up);
+      lift(&Ends::down_lower, &By::down_lower, e, both_down);
     } else {
-      lift(ends.up_lower[e], both_up);
-      lower(ends.down_upper[e], both_down);
+      lift(&Ends::up_lower, &By::up_lower, e, both_up);
+      lower(&Ends::down_upper, &By::down_upper, e, both_down);
     }
+  }
+  if (tracing) {
+    const auto side = static_cast<int8_t>(window.side);
+    tracing->windows[k] = {side, leaving_order(inside), std::move(inside.walls)};
   }
   ++ends.windows;
   return true;
@@ -305,10 +349,12 @@ bool Rounds::narrow(const Window& window, AttractiveEnds& ends, std::mutex& mute
 
 AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds ends,
                                  std::span<const double> guess, const WindowSizes& sizes,
-                                 int threads, Control& control) {
+                                 bool trace, int threads, Control& control) {
   const AttractiveEnds before = ends;
   const Rounds round(model, before, guess, sizes);
   const auto windows = round.windows();
+  std::optional<WindowTracing> tracing;
+  if (trace) tracing.emplace(windows.size(), model.num_spins(), model.num_edges());
   std::mutex mutex;
   Team team(threads, control);
   try {
@@ -318,7 +364,8 @@ AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds end
         return true;
       });
       team.check(worker);
-      const bool fits = round.narrow(windows[k], ends, mutex, worker == 0 ? control : own);
+      const bool fits = round.narrow(windows[k], k, ends, tracing ? &*tracing : nullptr, mutex,
+                                     worker == 0 ? control : own);
       if (!fits) {
         const std::lock_guard lock(mutex);
         ++ends.too_wide;
@@ -327,6 +374,7 @@ AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds end
   } catch (const DeadlinePassed&) {
     ends.in_time = false;
   }
+  if (tracing) ends.trace = tracing->gather();
   return ends;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/control.hpp"
+#include "frontier/window_trace.hpp"
 
 namespace planaris {
 
@@ -34,6 +35,7 @@ struct AttractiveEnds {
   int64_t windows = 0;    // that were summed over
   int64_t too_wide = 0;   // that did not fit
   bool in_time = true;    // false where the deadline came first; the ends hold all the same
+  WindowTrace trace{};    // of the last round, if asked for
 };
 
 struct WindowSizes {
@@ -49,9 +51,10 @@ struct WindowSizes {
 
 // One round: windows that cover all spins whose ends are farther apart than the goal. All of them
 // see the ends as they were given, so that the result does not depend on threads. `guess` of every
-// P(s_v = +1) says which spins are held; the ends hold whatever it is.
+// P(s_v = +1) says which spins are held; the ends hold whatever it is. With `trace` they say
+// how they were found.
 AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds ends,
                                  std::span<const double> guess, const WindowSizes& sizes,
-                                 int threads, Control& control);
+                                 bool trace, int threads, Control& control);
 
 }  // namespace planaris

@@ -1,5 +1,6 @@
 #include "frontier/attractive_windows.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "third_party/doctest/doctest.h"
@@ -68,7 +69,7 @@ struct SmallGrid {
 
 AttractiveEnds narrow_grid(const SmallGrid& grid, const AttractiveEnds& ends, const WindowSizes& sizes,
                            int threads, Control& control) {
-  return narrow_by_windows(grid.view(), ends, grid.up, sizes, threads, control);
+  return narrow_by_windows(grid.view(), ends, grid.up, sizes, true, threads, control);
 }
 
 double total_width(const AttractiveEnds& ends) {
@@ -95,6 +96,31 @@ TEST_CASE("ends hold whatever the windows and walls, and narrow") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("the trace names the window that every end comes from") {
+  const SmallGrid grid(4, 4, 0.8, 1.5);
+  const AttractiveEnds before = grid.nothing_known();
+  std::vector<int32_t> last;
+  for (const int threads : {1, 2}) {
+    Control control;
+    const auto ends = narrow_grid(grid, before, {2, 2, 5, 8, 1e-9, 0.0, 0.0}, threads, control);
+    const WindowTrace& trace = ends.trace;
+    const auto count = static_cast<int32_t>(trace.sides.size());
+    REQUIRE(std::ssize(trace.spin_offsets) == count + 1);
+    CHECK(trace.walls.empty());
+    for (int32_t v = 0; v < std::ssize(grid.up); ++v) {
+      const int32_t k = trace.nodes_upper[v];
+      REQUIRE((k >= 0) == (ends.nodes_upper[v] < 1));
+      REQUIRE(k < count);
+      if (k < 0) continue;
+      CHECK(trace.sides[k] == 1);
+      const auto first = trace.spins.begin() + trace.spin_offsets[k];
+      CHECK(std::count(first, trace.spins.begin() + trace.spin_offsets[k + 1], v) == 1);
+    }
+    if (threads == 2) CHECK(trace.spins == last);
+    last = trace.spins;
   }
 }
 
@@ -184,7 +210,7 @@ TEST_CASE("spins that are held cost what they are held wrongly, and windows go a
   guess[2] = 0.95;
   Control control;
   const auto found = narrow_by_windows(grid.view(), grid.nothing_known(), guess,
-                                       {5, 9, 5, 8, 1e-9, 0.0, 0.1}, 1, control);
+                                       {5, 9, 5, 8, 1e-9, 0.0, 0.1}, false, 1, control);
   CHECK(grid.inside(found));
   CHECK(found.nodes_upper[2] == 1);
   CHECK(found.nodes_upper[1] > grid.up[1] + 0.01);

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from planaris.models import IsingModel
 from planaris.result.files import FIELDS
 from planaris.selftest.judge import JUDGED, NOT_RELIED_ON
 from planaris.selftest.tampering import forgery
 from planaris.selftest.tampering.forgery import MODELS, Forgeable, cases, forge
+from planaris.selftest.tampering.window_ends import ends_by_windows
 from planaris.verify import claims
 
 DOCS = Path(__file__).parents[2] / "docs" / "formats" / "certificate.md"
@@ -38,6 +40,18 @@ def test_changes_of_a_proved_contraction() -> None:
     (case,) = (c for c in cases(model="grid, fields") if c.name.endswith("network, proved"))
     found = list(forge(case, every=2))
     assert len(found) > 200
+    assert faults(found) == []
+
+
+def test_changes_of_proved_ends() -> None:
+    """Windows between walls, which other windows must have shown to be likely."""
+    fields = [[3.0, 0.2, -2.5], [2.5, -0.3, -3.0]]
+    model = IsingModel.from_image(fields, [[0.4, -0.5], [0.6, -0.3]], [[0.5, 0.4, 0.3]])
+    case = Forgeable("ends of a grid", model, lambda: ends_by_windows(model))
+    proof = case.solve().certificate
+    assert len(proof.walls)
+    found = list(forge(case, every=15))
+    assert len(found) > 30
     assert faults(found) == []
 
 

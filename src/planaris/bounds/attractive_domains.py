@@ -8,9 +8,10 @@ be down but for a small probability (walls) are held down at the price of that p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 from planaris import treewidth
 from planaris.budget import Budget
 from planaris.errors import TimeLimitError
-from planaris.kernels.frontier import Ends
+from planaris.kernels.frontier import Ends, WindowTrace
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.treewidth import EliminationPlan
@@ -41,6 +42,9 @@ SHARE = 0.05
 
 MOST_SECONDS = 3.0
 """the most that this may be."""
+
+PROVED_ENTRIES = 2**25
+"""Most entries of the tables of a domain where a proof is asked for, which is checked slower."""
 
 PERIOD = 64
 """Domains that are too wide are cut along every so many levels of a search through the graph."""
@@ -64,7 +68,11 @@ class Holding(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A model seen from one side, and what is found there."""
+    """A model seen from one side, and what is found there.
+
+    ``solved`` are the spins of domains, in the order in which they were eliminated, and their
+    walls; ``by`` says which of them the new ends of spins and of edges come from.
+    """
 
     model: IsingModel
     low: FloatArray
@@ -73,6 +81,13 @@ class _Side:
     new_high: FloatArray
     both_up: FloatArray
     both_down: FloatArray
+    solved: list[tuple[Array, Array]] = field(default_factory=list)
+    by: tuple[Array, Array, Array] = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = (len(self.new_high), len(self.both_up), len(self.both_down))
+        by = tuple(np.full(count, -1, dtype=np.int64) for count in counts)
+        object.__setattr__(self, "by", by)
 
     @classmethod
     def upper(cls, model: IsingModel, known: Ends, guess: FloatArray) -> _Side:
@@ -96,11 +111,13 @@ def narrow_by_domains(
     holding: Holding,
     budget: Budget,
     levels: Array | None = None,
+    trace: Callable[[WindowTrace], None] | None = None,
 ) -> Ends:
     """Return narrower ends of a model without negative couplings.
 
     ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is. Domains
     that are too wide are cut along every ``PERIOD``-th of the ``levels`` of the spins, if given.
+    ``trace`` is told how the ends were found.
 
     >>> from planaris.generate import square_lattice
     >>> fields = np.array([3.0, 3.0, -0.2, 0.1, 3.0, 3.0])
@@ -128,6 +145,8 @@ def narrow_by_domains(
                 stop.set()
                 raise
             other.result()
+    if trace is not None:
+        trace(_traced(above, below))
     return Ends(
         np.maximum(known.nodes_lower, 1 - below.new_high),
         above.new_high,
@@ -135,6 +154,29 @@ def narrow_by_domains(
         above.both_up,
         above.both_down,
         below.both_up,
+    )
+
+
+def _traced(above: _Side, below: _Side) -> WindowTrace:
+    """Return all domains that narrowed something as windows."""
+    first = len(above.solved)
+    solved = [*above.solved, *below.solved]
+    none = np.zeros(0, dtype=np.int64)
+    spins, walls = (list(some) for some in zip((none, none), *solved, strict=True))
+    upper, up_upper, down_lower = above.by
+    lower, down_upper, up_lower = (np.where(by < 0, -1, by + first) for by in below.by)
+    return WindowTrace(
+        np.repeat([1, -1], [first, len(below.solved)]),
+        np.cumsum([len(some) for some in spins]),
+        np.concatenate(spins),
+        np.cumsum([len(some) for some in walls]),
+        np.concatenate(walls),
+        lower,
+        upper,
+        up_lower,
+        up_upper,
+        down_lower,
+        down_upper,
     )
 
 
@@ -175,6 +217,7 @@ def _narrow(
                 return
             plan = treewidth.plan_elimination(domain.model, kind="clusters", time_limit=budget)
             fits = plan.complete and plan.bytes <= budget.bytes() // 8
+            fits = fits and (plan.entries <= PROVED_ENTRIES or not budget.prove)
             if fits and plan.seconds <= _patience(budget):
                 _solve(side, domain, plan, budget)
             else:
@@ -196,9 +239,13 @@ def _patience(budget: Budget) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Domain:
-    """Spins that are eliminated together; ``wrong`` bounds what is wrong around each of them."""
+    """Spins that are eliminated together; ``wrong`` bounds what is wrong around each of them.
+
+    ``walls`` are the spins around them that are held down.
+    """
 
     spins: Array
+    walls: Array
     edges: Array
     model: IsingModel
     wrong: FloatArray
@@ -232,6 +279,7 @@ class _Domains:
         walls = state[far] < 0
         pairs = np.unique(np.stack([self.label[near[walls]], far[walls]], axis=1), axis=0)
         count = int(self.label.max(initial=-1)) + 1
+        self.walls = pairs
         self.charge = np.bincount(pairs[:, 0], side.high[pairs[:, 1]], count) * (1 + 2.0**-30)
 
     def each(self) -> list[_Domain]:
@@ -256,8 +304,10 @@ class _Domains:
         part = IsingModel(
             place[self.place[model.edges[edges]]], model.couplings[edges], self.fields[members]
         )
-        wrong = np.minimum(1.0, self.charge[self.label[members]])
-        return _Domain(spins, edges, part, wrong, float(self.slack[members].sum()))
+        own = self.label[members]
+        wrong = np.minimum(1.0, self.charge[own])
+        walls = np.unique(self.walls[np.isin(self.walls[:, 0], own), 1])
+        return _Domain(spins, walls, edges, part, wrong, float(self.slack[members].sum()))
 
 
 def _solve(side: _Side, domain: _Domain, plan: EliminationPlan, budget: Budget) -> None:
@@ -272,11 +322,21 @@ def _solve(side: _Side, domain: _Domain, plan: EliminationPlan, budget: Budget) 
     off = 2 * (found.error + domain.slack) * (1 + 2.0**-30) + 64 * UNIT
     up, equal = np.asarray(found.nodes), np.asarray(found.edges)
     at, c = domain.spins, domain.wrong
-    side.new_high[at] = np.minimum(side.new_high[at], up + (1 - up) * c + off)
+    number = len(side.solved)
+    side.solved.append((domain.spins[plan.order], domain.walls))
+    _improve(side.new_high, side.by[0], at, up + (1 - up) * c + off, number)
     u, v = domain.model.edges.T
     both_up = np.clip((up[u] + up[v] + equal - 1) / 2, 0.0, 1.0)
     both_down = np.clip((1 - up[u] - up[v] + equal) / 2, 0.0, 1.0)
     names, c = domain.edges, c[u]
-    upper, lower = side.both_up, side.both_down
-    upper[names] = np.minimum(upper[names], both_up + (1 - both_up) * c + 2 * off)
-    lower[names] = np.maximum(lower[names], both_down * (1 - c) - 2 * off)
+    most, least = both_up + (1 - both_up) * c + 2 * off, both_down * (1 - c) - 2 * off
+    _improve(side.both_up, side.by[1], names, most, number)
+    _improve(side.both_down, side.by[2], names, least, number, sign=-1)
+
+
+def _improve(
+    ends: FloatArray, by: Array, at: Array, found: FloatArray, number: int, sign: int = 1
+) -> None:
+    """Lower ends (raise them with ``sign`` -1) to what was found, and note by which domain."""
+    better = sign * found < sign * ends[at]
+    ends[at[better]], by[at[better]] = found[better], number

@@ -12,16 +12,15 @@ price of that probability.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import count
 
 import numpy as np
 
-from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
+from planaris.bounds.attractive_search import AttractiveSearch, Enough
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import balance_signs
-from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
+from planaris.kernels.frontier import Ends
 from planaris.models import IsingModel
-from planaris.result import Marginals
+from planaris.result import Marginals, MarginalWindows
 from planaris.typing import Array, FloatArray
 
 UNIT = float(np.finfo(np.float64).eps)
@@ -30,57 +29,9 @@ ROUNDING = 64 * UNIT
 SECONDS = 60.0
 """Of the search where no limit is given."""
 
-FIRST_BITS = 12
-"""Spins in the table of the first windows."""
-
-ACROSS = 0.68
-"""Levels across a window that its core takes, for each spin in its table. A table holds every other
-level of a lattice, and windows for one end leave out about half of the spins."""
-
-CORE = 1.36
-"""Most spins of the core of a window, over its bits squared."""
-
-SPINS = 10
-"""Most spins of a window, over its bits squared."""
-
-SHARE = 0.1
-"""Spins whose ends are closer than this share of the mean are left alone."""
-
-HELD = 2.0
-"""A spin may be held up for upper ends if the middle of its ends is this close to 1, over the mean
-width; down, for lower ends, if it is this close to 0."""
-
-LIKELY = 0.4
-"""The most that this may be."""
-
-WALL = 0.005
-"""A spin may bound windows if it is known up to this share of the mean width,"""
-
-FIRST_WALLS = 1e-7
-"""and up to this, over the third power of the mean width: what walls may be wrong is passed on, so
-that poor walls, while much is open, would keep others from becoming better ones."""
-
-AGAIN = 0.8
-"""Windows grow once a round leaves more than this share of the mean width."""
-
-AHEAD = 0.07
-"""Rounds without holding are taken where they left less of the mean width, by this much of it:
-those with holding make domains smaller, which are then eliminated whole."""
-
-UNTRIED = 0.83
-"""What they are expected to leave."""
-
-FEW_OPEN = 0.2
-"""Mean width from which on domains are small enough to be eliminated whole."""
-
-CLOSED = 1e-10
-"""Ends that are this close are left alone."""
-
-MOST_BITS = 20
-"""Most spins in the table of a window: eight megabytes, and seconds of work."""
-
-TABLES = 40
-"""Tables that the elimination of a window may hold at a time."""
+PROOF_ROOM = 1e-9
+"""Ends with a proof are stated this much further out, and times the largest coupling or field:
+whoever checks it rounds in other places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +42,7 @@ class MarginalEnds:
     nodes_upper: FloatArray
     edges_lower: FloatArray
     edges_upper: FloatArray
+    certificate: MarginalWindows | None = None
 
     @classmethod
     def of_nodes(cls, model: IsingModel, lower: FloatArray, upper: FloatArray) -> MarginalEnds:
@@ -115,7 +67,26 @@ class MarginalEnds:
             np.minimum(self.nodes_upper, other.nodes_upper),
             np.maximum(self.edges_lower, other.edges_lower),
             np.minimum(self.edges_upper, other.edges_upper),
+            self.certificate or other.certificate,
         )
+
+    def widened(self, by: float) -> MarginalEnds:
+        """Return ends that are ``by`` further out, but not out of [0, 1]."""
+        lower, upper = (
+            [np.clip(end + way * by, 0.0, 1.0) for end in ends]
+            for way, ends in (
+                (-1, (self.nodes_lower, self.edges_lower)),
+                (1, (self.nodes_upper, self.edges_upper)),
+            )
+        )
+        return MarginalEnds(lower[0], upper[0], lower[1], upper[1], self.certificate)
+
+    @property
+    def middles(self) -> tuple[FloatArray, FloatArray]:
+        """The middles of the ends of spins and of edges."""
+        nodes: FloatArray = (self.nodes_lower + self.nodes_upper) / 2
+        edges: FloatArray = (self.edges_lower + self.edges_upper) / 2
+        return nodes, edges
 
     def around(self, found: Marginals) -> Marginals:
         """Return an estimate moved into the ends, with them."""
@@ -131,11 +102,12 @@ class MarginalEnds:
             found,
             nodes=nodes,
             edges=edges,
-            error=max(float(part.max(initial=0.0)) for part in off),
+            error=max(float(part.max(initial=0.0)) for part in off) + 4 * UNIT,
             nodes_lower=self.nodes_lower,
             nodes_upper=self.nodes_upper,
             edges_lower=self.edges_lower,
             edges_upper=self.edges_upper,
+            certificate=self.certificate,
         )
 
 
@@ -162,83 +134,72 @@ def marginal_ends(model: IsingModel, *, time_limit: TimeLimit = None) -> Margina
     True
     """
     budget = Budget.of(time_limit).or_within(SECONDS)
-    if model.has_fields:
-        ends = MarginalEnds.of_nodes(model, *_neighbour_bounds(model))
-    else:
-        half = np.full(model.num_spins, 0.5)
-        ends = MarginalEnds.of_nodes(model, half, half)
-    signs, cycle = balance_signs(model.num_spins, model.edges, model.couplings)
-    if len(cycle) or model.num_spins == 0:
-        return ends
-    same = signs[model.edges[:, 0]] == signs[model.edges[:, 1]]
-    positive = IsingModel(model.edges, np.abs(model.couplings), model.fields * signs)
-    return ends.meet(_turned(_narrowed(positive, budget), signs, same))
+    search = EndsSearch(model, prove=budget.prove)
+    search.run(budget)
+    return search.ends()
 
 
-def _narrowed(model: IsingModel, budget: Budget) -> MarginalEnds:
-    """Return ends of a model without negative couplings, by windows that grow while time lasts."""
-    zeros, ones = np.zeros(model.num_edges), np.ones(model.num_edges)
-    known = Ends(*_neighbour_bounds(model), zeros, ones, zeros, ones)
-    bits, most_bits = FIRST_BITS, _most_bits(budget)
-    left = {False: 0.0, True: UNTRIED}  # of the mean width, by the last round without and with it
-    fresh = True  # no round without holding had as many bits
-    levels = search_levels(model)
-    for rounds in count():
-        if bits > most_bits or budget.expired():
-            break
-        mean = _mean_width(known)
-        hold = rounds == 0 or left[True] <= left[False] + AHEAD or not fresh
-        known, in_time = narrow_by_windows(
-            model.edges,
-            model.couplings,
-            model.fields,
-            known,
-            _middle(known),
-            _window_sizes(bits, mean, hold),
-            budget=budget,
-        )
-        if not in_time or mean <= CLOSED:
-            break
-        if hold:
-            known = _through_domains(model, known, levels + STEP * rounds, budget)
-        if rounds:  # the ends before the first were those of neighbours
-            left[hold] = _mean_width(known) / mean
-        fresh = fresh and hold
-        if min(left[True], left[False] if fresh else 1.0) > AGAIN:
-            bits, fresh = bits + 2, True
-    return _with_edges(model, known)
+class EndsSearch:
+    """A search for ends that may be stopped and taken up again.
 
+    Parameters
+    ----------
+    model : IsingModel
+        Any model.
+    prove : bool
+        Keep what a proof of the ends needs.
 
-def _through_domains(model: IsingModel, known: Ends, levels: Array, budget: Budget) -> Ends:
-    """Return ends from whole domains, again while they narrow."""
-    mean = _mean_width(known)
-    while CLOSED < mean < FEW_OPEN and not budget.expired():
-        levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
-        known = narrow_by_domains(model, known, _middle(known), _holding(mean), budget, levels)
-        before, mean = mean, _mean_width(known)
-        if mean > AGAIN * before:
-            break
-    return known
+    Examples
+    --------
+    >>> search = EndsSearch(IsingModel([(0, 1)], 0.5, fields=[0.3, 0.1]))
+    >>> search.run(Budget.of(1.0))
+    >>> search.mean_width < 1e-9
+    True
+    """
 
+    def __init__(self, model: IsingModel, *, prove: bool = False) -> None:
+        self.model = model
+        if model.has_fields:
+            self.first = MarginalEnds.of_nodes(model, *neighbour_bounds(model))
+        else:
+            half = np.full(model.num_spins, 0.5)
+            self.first = MarginalEnds.of_nodes(model, half, half)
+        self.signs, cycle = balance_signs(model.num_spins, model.edges, model.couplings)
+        self.search: AttractiveSearch | None = None
+        if not len(cycle) and model.num_spins:
+            positive = IsingModel(model.edges, np.abs(model.couplings), model.fields * self.signs)
+            self.search = AttractiveSearch(positive, *neighbour_bounds(positive), prove=prove)
 
-def _holding(mean: float) -> Holding:
-    """Return which spins may be held where ends are ``mean`` apart."""
-    wall = min(WALL * mean, FIRST_WALLS / max(mean, CLOSED) ** 3)
-    return Holding(wall, min(HELD * mean, LIKELY))
+    @property
+    def narrows(self) -> bool:
+        """Whether ends narrow with time: no cycle is frustrated, and fields act."""
+        return self.search is not None and self.model.has_fields
 
+    @property
+    def mean_width(self) -> float:
+        """How far the ends of spins are apart, in the mean."""
+        if self.narrows and self.search is not None:
+            return self.search.mean_width
+        return float((self.first.nodes_upper - self.first.nodes_lower).mean())
 
-def _window_sizes(bits: int, mean: float, hold: bool) -> WindowSizes:
-    """Return the windows of a round that finds ends ``mean`` apart."""
-    holding = _holding(mean)
-    return WindowSizes(
-        core=int(CORE * bits**2),
-        across=int(ACROSS * bits),
-        spins=SPINS * bits**2,
-        max_bits=bits,
-        goal=max(SHARE * mean, CLOSED),
-        wall=holding.wall,
-        held=holding.likely if hold else 0.0,
-    )
+    def run(self, budget: Budget, enough: Enough = lambda _: False) -> None:
+        """Narrow the ends until time is up or their mean width is ``enough``."""
+        if self.search is not None:
+            self.search.run(budget, enough)
+
+    def ends(self) -> MarginalEnds:
+        """Return what is known."""
+        if self.search is None:
+            return self.first
+        signs, (u, v) = self.signs, self.model.edges.T
+        found = _with_edges(self.search.model, self.search.known)
+        ends = self.first.meet(_turned(found, signs, signs[u] == signs[v]))
+        if self.search.record is None:
+            return ends
+        model = self.model
+        largest = np.abs(np.concatenate([model.couplings, model.fields])).max(initial=0.0)
+        ends = replace(ends, certificate=self.search.record.proof(signs))
+        return ends.widened(PROOF_ROOM * (1 + float(largest)))
 
 
 def _with_edges(model: IsingModel, known: Ends) -> MarginalEnds:
@@ -259,21 +220,6 @@ def _with_edges(model: IsingModel, known: Ends) -> MarginalEnds:
     return ends.meet(MarginalEnds.of_nodes(model, low, high))
 
 
-def _middle(ends: Ends) -> FloatArray:
-    middle: FloatArray = (ends.nodes_lower + ends.nodes_upper) / 2
-    return middle
-
-
-def _mean_width(ends: Ends) -> float:
-    return float((ends.nodes_upper - ends.nodes_lower).mean())
-
-
-def _most_bits(budget: Budget) -> int:
-    """Return how many spins the tables of windows may hold at once."""
-    each = budget.bytes() / (TABLES * 8 * budget.workers())
-    return int(np.clip(np.log2(max(each, 2.0)), 1, MOST_BITS))
-
-
 def _turned(ends: MarginalEnds, signs: Array, same: Array) -> MarginalEnds:
     """Return ends for spins that were multiplied by signs."""
     up = signs > 0
@@ -285,7 +231,7 @@ def _turned(ends: MarginalEnds, signs: Array, same: Array) -> MarginalEnds:
     )
 
 
-def _neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:
+def neighbour_bounds(model: IsingModel) -> tuple[FloatArray, FloatArray]:
     """Return what holds for P(s_v = +1) in any state of the neighbours: fields h ± Σ|J|."""
     size = np.bincount(model.edges.ravel(), np.repeat(np.abs(model.couplings), 2), model.num_spins)
     rounding = ROUNDING * (1 + size + np.abs(model.fields))

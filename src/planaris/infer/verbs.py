@@ -191,7 +191,8 @@ def marginals(
         Bytes for tables; default half of the machine's memory.
     prove : bool
         Have methods that can prove their intervals: Pfaffians on planar models, tensor networks
-        on grids; it takes longer. ``proved`` says whether they did.
+        on grids; it takes longer. ``proved`` says whether they did. Ends of models without
+        frustrated cycles keep a certificate.
     threads : int, optional
         Threads of kernels; default: the processors that this process may use.
     progress : bool or callable, optional

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from planaris import _core
 from planaris.budget import Budget, control, team
-from planaris.typing import FloatArray, Int8Array, IntArray
+from planaris.typing import Array, FloatArray, Int8Array, IntArray
 
 MAX_BITS = 40
 
@@ -108,6 +109,26 @@ class Ends(NamedTuple):
     down_upper: FloatArray
 
 
+class WindowTrace(NamedTuple):
+    """The windows that narrowed something, and which of them each end comes from (-1: none).
+
+    ``sides`` are +1 for upper ends and -1 for lower ends. ``spins`` of a window come in the order
+    in which they are summed over; ``walls`` are the spins around it that are known well.
+    """
+
+    sides: Array
+    spin_offsets: Array
+    spins: Array
+    wall_offsets: Array
+    walls: Array
+    nodes_lower: Array
+    nodes_upper: Array
+    up_lower: Array
+    up_upper: Array
+    down_lower: Array
+    down_upper: Array
+
+
 class WindowSizes(NamedTuple):
     """What windows are laid around spins whose marginals are known less well than ``goal``.
 
@@ -134,16 +155,20 @@ def narrow_by_windows(
     guess: FloatArray,
     sizes: WindowSizes,
     *,
+    trace: Callable[[WindowTrace], None] | None = None,
     budget: Budget | None = None,
 ) -> tuple[Ends, bool]:
     """Return narrower ends of a model without negative couplings, and whether time was left.
 
     ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is.
+    ``trace`` is told how they were found.
     """
     lengths = (sizes.core, sizes.across, sizes.spins, sizes.max_bits)
-    found = _core.narrow_by_windows(
-        edges, couplings, fields, *ends, guess, *lengths, *sizes[4:], *team(budget)
-    )
+    given = (edges, couplings, fields, *ends, guess, *lengths, *sizes[4:])
+    found = _core.narrow_by_windows(*given, trace is not None, *team(budget))
+    if trace is not None:
+        made = found.trace
+        trace(WindowTrace(*(getattr(made, name) for name in WindowTrace._fields)))
     return Ends(*(getattr(found, name) for name in Ends._fields)), found.in_time
 
 

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from planaris import cuts, relax, treewidth
-from planaris.bounds import marginal_ends
 from planaris.bounds.best_interval import intersect, out_of_time
 from planaris.bounds.labels.neighbour_ends import seconds_for_ends, with_neighbour_ends
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLargeError
-from planaris.methods.bounds import PATIENCE_SECONDS, estimate_marginals, interval
+from planaris.methods.bounds import PATIENCE_SECONDS
+from planaris.methods.enclosed_marginals import enclosed_marginals, with_ends
 from planaris.methods.planar import correlations_from_bias
 from planaris.methods.registry import Method, Model, Question, Task, Verb, methods
 from planaris.methods.surface import enclose_from_warmer, samples_from_warmer, surface_of_part
-from planaris.methods.tensor_network import ENCLOSING_SHARE, enclose, exact_samples
-from planaris.methods.tensor_network import estimate_marginals as tensor_marginals
+from planaris.methods.tensor_network import enclose, exact_samples
 from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,
@@ -51,11 +50,8 @@ LOOK_SECONDS = 0.1
 LOOK_PER_ENTRY = 5e-7
 """More of that, for every entry of the tables."""
 
-ENDS_SHARE = 0.4
-"""Of the time that is then left, for ends of marginals."""
-
-LABEL_ENDS_SHARE = 0.05
-"""Of the time, for those of labels, beside what they are estimated to take."""
+LABEL_ENDS = (0.4, 0.05)
+"""Of the time, what ends of labels may take at most, and is kept for them beside their estimate."""
 
 FEW_HANDLES = 2
 """Surfaces of this genus or less are searched for all of the time."""
@@ -284,34 +280,19 @@ def _marginals(asked: Question) -> Marginals:
     try:
         return exact_marginals(asked)
     except (TooLargeError, TimeLimitError):
-        # Nothing exact fits: estimates, marked as such, with the interval for log Z.
-        limited = budget.or_within(PATIENCE_SECONDS)
-        guess = tensor_marginals(model, limited.share(1.0 - ENCLOSING_SHARE))
-        if guess is not None and guess.exact:  # it was proved
-            return guess
-        found = estimate_marginals(model, interval, limited.share(1.0 - ENDS_SHARE))
-        if found.exact:
-            return found
-        if guess is not None:
-            found = replace(guess, log_partition=found.log_partition)
-        return _with_ends(found, model, limited)
+        return enclosed_marginals(model, budget.or_within(PATIENCE_SECONDS))
     except PrecisionError:  # a surface that is too cold, and too wide to eliminate
-        return _with_ends(_estimate(asked, "trw"), model, budget.or_within(PATIENCE_SECONDS))
-
-
-def _with_ends(found: Marginals, model: IsingModel, budget: Budget) -> Marginals:
-    """Return an estimate with ends that hold."""
-    ends = marginal_ends(model, time_limit=budget)
-    return replace(ends.around(found), seconds=budget.seconds())
+        return with_ends(_estimate(asked, "trw"), model, budget.or_within(PATIENCE_SECONDS))
 
 
 def _labels_with_ends(asked: Question) -> Marginals:
     """Return an estimate with ends that hold, where there is time for them."""
     model, budget = asked.model, asked.budget
     seconds = seconds_for_ends(model)
-    if seconds > ENDS_SHARE * budget.remaining():
+    most, beside = LABEL_ENDS
+    if seconds > most * budget.remaining():
         return _estimate(asked, "trw")
-    kept = budget.share(1.0 - LABEL_ENDS_SHARE).reserve(seconds)
+    kept = budget.share(1.0 - beside).reserve(seconds)
     found = _estimate(replace(asked, budget=kept), "trw")
     try:
         return with_neighbour_ends(model, found, budget)

@@ -21,8 +21,8 @@ class ProvedInterval(NamedTuple):
     Attributes
     ----------
     claim : str
-        What lies in the interval: ``"minimum energy"`` or ``"log Z"``; ``"planar"`` and
-        ``"not planar"`` are proved without one.
+        What lies in the interval: ``"minimum energy"`` or ``"log Z"``; ``"planar"``,
+        ``"not planar"`` and ``"marginals"``, which have ends of their own, are proved without one.
     lower, upper : float
         The ends.
     """

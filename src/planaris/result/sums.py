@@ -144,6 +144,37 @@ class BoundaryStates(Proof):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class MarginalWindows(Proof):
+    """Ends of marginals of a model without frustration, from windows between held spins.
+
+    With ``signs`` that make all couplings positive, means of rising functions grow with every spin
+    that is held up. So that of a function with values in [0, 1] is at most g, its mean in a window
+    with all spins around it held up. Some of these, the walls, may be held down instead: then it is
+    at most g + (1 - g) c, with c the sum of their probabilities to be up. Lower ends likewise, all
+    spins turned over. Ends of walls are those of windows that come before.
+
+    Attributes
+    ----------
+    signs : int array
+        -1 or +1 for every spin; products with the signs of both ends leave no negative coupling.
+    sides : int array
+        Of every window: +1 if it gives upper ends, -1 if it gives lower ends.
+    spin_offsets, spins : int array
+        The spins of every window, in the order in which they are summed over.
+    wall_offsets, walls : int array
+        The walls around every window.
+    """
+
+    KIND: ClassVar[str] = "marginal-windows"
+    signs: Array
+    sides: Array
+    spin_offsets: Array
+    spins: Array
+    wall_offsets: Array
+    walls: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldSpin(Proof):
     """A proof about the model with one spin clamped to +1, which has half of the weight.
 

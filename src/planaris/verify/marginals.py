@@ -13,13 +13,13 @@ import numpy as np
 
 from planaris.errors import VerificationError
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.result import BoundaryStates, CutSum, Marginals
+from planaris.result import CutSum, Marginals
 from planaris.typing import Array, BoolArray, FloatArray
 from planaris.verify.conversions import BareModel, as_spins
 from planaris.verify.exactness import MARGINALS
 from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import components
-from planaris.verify.proofs.tensor_network.two_rows import marginal_ends
+from planaris.verify.proofs.marginals.claimed_ends import check_neighbour_ends, check_proved_ends
 from planaris.verify.recompute.cut_sums import edge_sum_by_cuts
 from planaris.verify.recompute.determinant import edge_sum_by_determinant, is_warm
 from planaris.verify.recompute.elimination import Recomputed, recompute
@@ -58,9 +58,9 @@ def check_marginals(
         return [Finding("marginals", "unproved", "estimates; only that they are probabilities")]
     if result.exact:
         _check_fit(model, claim)
-    contracted = _between_states(model, result)
-    if contracted is not None and contracted.status == "proved":
-        return [contracted]
+    proved = check_proved_ends(model, result)
+    if proved is not None and proved.status == "proved":
+        return [proved]
     recipe = cut_sum_of(result.certificate)
     ways: list[Callable[[], list[Finding]]] = [
         lambda: _by_elimination(model, claim),
@@ -74,42 +74,14 @@ def check_marginals(
         if findings and (large or recipe is None):
             break
     weak = Finding("marginals", "unproved", "only that they are probabilities that fit together")
-    findings = findings or [weak]
+    if not findings and claim.node_ends is not None:
+        by_neighbours = check_neighbour_ends(model, result)
+        if by_neighbours.status == "proved":
+            return [by_neighbours]
+    findings = findings or [weak if proved is None else proved]
     if math.isinf(result.error) and claim.factor_ends is None and claim.factors:
         findings.append(Finding("marginals of edges", "unproved", "estimates without intervals"))
     return findings
-
-
-def _between_states(model: IsingModel | MarkovRandomField, result: Marginals) -> Finding | None:
-    """Check ends, or values and their error, against those of two contractions."""
-    proof = result.certificate
-    if not (isinstance(model, IsingModel) and isinstance(proof, BoundaryStates)):
-        return None
-    found = marginal_ends(model, proof)
-    if found is None:
-        return None
-    inside = True
-    claims = (
-        ("x", result.nodes, result.nodes_lower, result.nodes_upper, found.nodes),
-        ("edge", result.edges, result.edges_lower, result.edges_upper, found.edges),
-    )
-    for name, values, lower, upper, (low, high) in claims:
-        value = np.asarray(values, dtype=np.float64)
-        below = value - result.error if lower is None else np.asarray(lower, dtype=np.float64)
-        above = value + result.error if upper is None else np.asarray(upper, dtype=np.float64)
-        least = np.maximum(below, value - result.error)
-        most = np.minimum(above, value + result.error)
-        apart = np.flatnonzero(~((least <= high) & (low <= most)))
-        if len(apart):
-            at = int(apart[0])
-            msg = (
-                f"P({name} {at}) is claimed to lie in [{least[at]}, {most[at]}], but the proof "
-                f"gives [{low[at]}, {high[at]}]"
-            )
-            raise VerificationError(msg, claimed=float(value[at]), found=float(low[at]))
-        inside &= bool(np.all((least <= low) & (high <= most)))
-    status = "proved" if inside else "unproved"
-    return Finding("marginals", status, BoundaryStates.KIND)
 
 
 @dataclass(frozen=True)

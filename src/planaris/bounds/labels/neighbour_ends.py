@@ -18,7 +18,8 @@ from planaris.models import MarkovRandomField
 from planaris.result import Marginals
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+UNIT = float(np.finfo(np.float64).eps)
+ROUNDING = 64 * UNIT
 
 MOST_ENTRIES = 50_000_000
 """Differences that are kept at most; where there are more, nothing is said."""
@@ -83,7 +84,7 @@ def with_neighbour_ends(
         found,
         nodes=_split(nodes, places),
         edges=tables,
-        error=error,
+        error=error + 4 * UNIT,
         nodes_lower=_split(low, places),
         nodes_upper=_split(high, places),
         edges_lower=lower,

@@ -31,13 +31,15 @@ from planaris.result import (
     load_result,
 )
 from planaris.result.files import digest, save_result
+from planaris.selftest.tampering.window_ends import ends_by_windows
 from planaris.verify import check_result
 from planaris.verify.recompute.elimination import recompute
 
 CLAIMS = ("energy", "spins", "labels", "value", "nodes", "edges")
 """Fields of which no change may pass; others may be weakened to something still true.
 
-The ``value`` of an interval is an estimate inside it: any other number inside is as true. Changes
+The ``value`` of an interval is an estimate inside it: any other number inside is as true; so are
+estimates of marginals between their ends. Changes
 are drawn at random here, one model per kind of proof; :mod:`planaris.selftest.tampering.forgery`
 goes through all fields of all methods.
 """
@@ -109,6 +111,9 @@ BIASED = IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0, 0.5, 
 CHAIN = IsingModel([(0, 1), (1, 2)], [1.0, 0.3], fields=[2.0, 0.0, -0.5])
 COLD = spin_glass(4, np.random.default_rng(0), beta=20.0)
 GRID = IsingModel.from_image(np.full((5, 4), 0.3), 0.4, -0.6)
+ATTRACTIVE = IsingModel.from_image(
+    1.5 * np.random.default_rng(3).normal(size=(4, 4)), np.full((4, 3), 0.9), np.full((3, 4), -0.7)
+)
 DENSE, WHOLE = _complete(9, 1), _complete(11, 2, whole=True)
 KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "t-join": (GLASS, ground_state),
@@ -132,6 +137,7 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         GRID,
         lambda model: marginals(model, "tensor-network", prove=True),
     ),
+    "ends by windows": (ATTRACTIVE, ends_by_windows),
     "decomposition": (DENSE, lambda model: log_partition(model, "pdc")),
     "trees": (DENSE, lambda model: log_partition(model, "trw")),
     "entropy of trees": (DENSE, lambda model: entropy_bound(model)),
@@ -200,7 +206,7 @@ def _fault(model: Any, path: Path, whole: Any, body: Any, where: tuple[Any, ...]
         accepted = check_result(model, load_result(path)).proved
     except PlanarisError:
         return None
-    estimate = where[0] == "value" and not body["exact"]
+    estimate = where[0] in ("value", "nodes", "edges") and not body["exact"]
     claim = where[0] in CLAIMS and not estimate
     if accepted and (claim or not _still_true(model, body)):
         return f"{where}: accepted"
@@ -208,7 +214,9 @@ def _fault(model: Any, path: Path, whole: Any, body: Any, where: tuple[Any, ...]
 
 
 def _still_true(model: Any, body: dict[str, Any]) -> bool:
-    """Whether what the body claims of a minimum or of log Z holds."""
+    """Whether what the body claims of a minimum, of log Z or of marginals holds."""
+    if body["answer"] == "marginals" and isinstance(model, IsingModel):
+        return _true_ends(model, body)
     task = {"ground-state": "max", "log-partition": "sum"}.get(body["answer"])
     if task is None:
         return True
@@ -218,6 +226,20 @@ def _still_true(model: Any, body: dict[str, Any]) -> bool:
         claimed = body["energy"] if body["exact"] else body["lower"]
         return bool(claimed <= -found.value + 1e-6)
     return bool(float(body["lower"]) - 1e-6 <= found.value <= float(body["upper"]) + 1e-6)
+
+
+def _true_ends(model: IsingModel, body: dict[str, Any]) -> bool:
+    """Whether every probability is as close as claimed, and between its ends."""
+    exact = treewidth.marginals(model)
+    slack = float(body["error"]) + 1e-9
+    for name, truth in (("nodes", exact.nodes), ("edges", exact.edges)):
+        if np.any(np.abs(np.asarray(body[name]) - truth) > slack):
+            return False
+        for end, way in (("lower", 1), ("upper", -1)):
+            ends = body[f"{name}_{end}"]
+            if ends is not None and np.any(way * (np.asarray(ends) - truth) > 1e-9):
+                return False
+    return True
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

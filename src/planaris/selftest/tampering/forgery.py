@@ -22,6 +22,7 @@ import numpy as np
 from planaris.embed import prove_planarity
 from planaris.errors import PlanarisError
 from planaris.infer import ground_state, log_partition, marginals
+from planaris.kernels.cuts import balance_signs
 from planaris.methods.registry import Verb, method_names
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import load_result
@@ -30,6 +31,7 @@ from planaris.result.proofs import PROOFS
 from planaris.selftest.judge import false_claim
 from planaris.selftest.rationals import Truth
 from planaris.selftest.soak import REFUSALS
+from planaris.selftest.tampering.window_ends import ends_by_windows
 from planaris.verify import check_result
 
 VERBS: dict[Verb, Callable[..., Any]] = {
@@ -125,6 +127,9 @@ def cases(*, model: str | None = None) -> list[Forgeable]:
             solve = partial(log_partition, one, "tensor-network", prove=True, time_limit=SECONDS)
             found.append(Forgeable(f"{name}: log_partition, tensor-network, proved", one, solve))
             found.append(Forgeable(f"{name}: planarity", one, partial(prove_planarity, one)))
+            if not len(balance_signs(one.num_spins, one.edges, one.couplings)[1]):
+                solve = partial(ends_by_windows, one)
+                found.append(Forgeable(f"{name}: marginals, ends, proved", one, solve))
     return found
 
 

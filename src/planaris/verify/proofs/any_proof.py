@@ -20,6 +20,7 @@ from planaris.result import (
     LabelCycles,
     LabelSteps,
     LabelTree,
+    MarginalWindows,
     NotPlanar,
     Plane,
     Proof,
@@ -35,6 +36,8 @@ from planaris.verify.proofs.energy.ground_state import proved_bound
 from planaris.verify.proofs.energy.label_steps import bound_by_labels
 from planaris.verify.proofs.kuratowski import check_kuratowski
 from planaris.verify.proofs.log_partition.partition_bounds import proved_ends
+from planaris.verify.proofs.marginals.claimed_ends import tables_by_windows
+from planaris.verify.proofs.marginals.windows import window_ends
 
 Model = IsingModel | MarkovRandomField
 
@@ -84,6 +87,12 @@ def _check(model: Model, proof: Proof) -> ProvedInterval:
         return ProvedInterval(check_planarity(model, proof).claim)
     inner = proof.proof if isinstance(proof, AsIsing) else proof
     inner = None if inner is None else inner.as_proof()
+    if isinstance(inner, MarginalWindows):
+        if isinstance(model, IsingModel):
+            window_ends(model, inner)
+        else:
+            tables_by_windows(model, inner)
+        return ProvedInterval("marginals")
     if isinstance(inner, Bounds | BoundaryStates | Contraction | CutSum | HeldSpin):
         return ProvedInterval("log Z", *proved_ends(model, proof))
     return ProvedInterval("minimum energy", _least_energy(model, proof))

@@ -1,0 +1,1 @@
+"""Proofs of ends of marginals."""
