@@ -14,6 +14,8 @@ namespace planaris {
 struct Leaving {
   std::vector<int32_t> begin, half_edges;
 
+  Leaving(int32_t n, std::span<const int32_t> edges, Control&& control = {})
+      : Leaving(n, edges, control) {}
   Leaving(int32_t n, std::span<const int32_t> edges, Control& control)
       : begin(n + 1, 0), half_edges(edges.size()) {
     for (const int32_t v : edges) {
@@ -39,6 +41,8 @@ struct RootedForest {
   std::vector<int32_t> order;      // parents before children
   std::vector<int32_t> to_parent;  // half-edge by vertex; -1 for roots
 
+  RootedForest(int32_t n, std::span<const int32_t> edges, Control&& control = {})
+      : RootedForest(n, edges, control) {}
   RootedForest(int32_t n, std::span<const int32_t> edges, Control& control) : to_parent(n, -1) {
     const Leaving leaving(n, edges, control);
     std::vector<uint8_t> seen(n, 0);

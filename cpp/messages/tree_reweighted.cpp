@@ -72,7 +72,7 @@ SweepReport reweighted_sweeps(int32_t n, std::span<const int32_t> edges,
       fields.size() != static_cast<size_t>(n)) {
     throw std::invalid_argument("one coupling and one probability per edge, one field per vertex");
   }
-  const Leaving leaving(n, edges, control);
+  const Leaving leaving(n, edges);
   return sweep(n, max_sweeps, tolerance, control, [&](int32_t v, bool forwards) {
     control.spend(16 * static_cast<int64_t>(leaving.of(v).size()) + 8);
     double belief = fields[v];
@@ -107,7 +107,7 @@ SweepReport reweighted_sweeps(std::span<const int32_t> edges, const LabelTables&
                               int32_t max_sweeps, double tolerance, double damping,
                               Control& control) {
   const auto n = static_cast<int32_t>(t.node_offsets.size()) - 1;
-  const Leaving leaving(n, edges, control);
+  const Leaving leaving(n, edges);
   const std::vector<int64_t> at = message_offsets(edges, t.node_offsets);
   if (static_cast<int64_t>(messages.size()) != at.back()) {
     throw std::invalid_argument("one message entry per label of the vertex it goes to");
@@ -148,8 +148,7 @@ SweepReport reweighted_sweeps(std::span<const int32_t> edges, const LabelTables&
 
 double forest_log_partition(std::span<const int32_t> edges, const LabelTables& t) {
   const auto n = static_cast<int32_t>(t.node_offsets.size()) - 1;
-  Control quiet;
-  const auto [order, to_parent] = RootedForest(n, edges, quiet);
+  const auto [order, to_parent] = RootedForest(n, edges);
   std::vector<double> belief(t.node_logs.begin(), t.node_logs.end());
   std::vector<double> fresh, work;
   double total = 0.0;
