@@ -43,6 +43,7 @@ Out = Annotated[
 Genus = Annotated[
     int | None,
     typer.Option(
+        "--genus",
         metavar="GENUS",
         min=0,
         help="Look for a surface with up to this many handles; T-joins find ground states on it, "
@@ -79,7 +80,8 @@ def method_option(command: str) -> Any:
     """Return the option ``--method`` of a command; :func:`fill_help` says what it may be."""
     assert command in VERB_OF, "the commands with methods are the verbs"
     said = "Force a method instead of choosing by structure: {methods}."
-    return typer.Option(metavar="METHOD", help=said, autocompletion=_complete_method)
+    # Where a metavar is the name of its option, typer 0.27.2 loses the option unless it is named.
+    return typer.Option("--method", metavar="METHOD", help=said, autocompletion=_complete_method)
 
 
 def fill_help(command: str | None, text: str) -> str:

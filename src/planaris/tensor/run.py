@@ -166,12 +166,19 @@ class Run:
         for pivot in (convergence.PAIR_PIVOT, convergence.QUAD_PIVOT):
             off = max(change(values), change_of(values))
             settled = off <= self.tolerance or not self._lacks_digits(values, off)
-            if settled and keeps_components(values, self.sweep.is_lattice):
+            if settled and self._keeps_components(values):
                 break
             self.wide_pivot = pivot
             with contextlib.suppress(TimeoutError, TimeLimitError):
                 values = grow()
         return self.checked(values)
+
+    def _keeps_components(self, values: list[Value]) -> bool:
+        """Return whether the last contractions did not lose weights that both may have lost.
+
+        Where rows have diagonals, more digits take minutes: there, rows and columns must agree.
+        """
+        return self.sweep.kind == "rows" or keeps_components(values, self.sweep.is_lattice)
 
     def _lacks_digits(self, values: list[Value], off: float) -> bool:
         """Return whether contractions are off by more than what was cut accounts for."""
@@ -185,7 +192,7 @@ class Run:
             return False
         levels = LEAST_LEVELS if self.in_pairs else self.first_level + len(values)
         small = change <= self.tolerance and levels >= LEAST_LEVELS
-        return (small and keeps_components(values, self.sweep.is_lattice)) or self.at_limit(values)
+        return (small and self._keeps_components(values)) or self.at_limit(values)
 
     def at_limit(self, values: list[Value]) -> bool:
         """Return whether no later contraction cuts bonds less than the last ones did."""
@@ -209,7 +216,7 @@ class Run:
                 '`method="treewidth"` or `method="interval"`'
             )
             raise PrecisionError(msg)
-        if not (self.sweep.is_lattice or kept_once(values)):
+        if not (self.sweep.kind == "rows" or self.sweep.is_lattice or kept_once(values)):
             msg = (
                 "the tensor network lost weights of configurations that may matter: the "
                 'temperature is too low; use `method="treewidth"` or `method="interval"`'

@@ -22,7 +22,8 @@ def bench(
         bool, typer.Option("--batch", help="Batches of models instead, by size and threads.")
     ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="A GPU ('cuda') beside this machine.")
+        str | None,
+        typer.Option("--device", metavar="DEVICE", help="A GPU ('cuda') beside this machine."),
     ] = None,
     write: Write = None,
     json: Json = False,

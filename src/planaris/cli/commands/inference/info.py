@@ -34,7 +34,7 @@ def info(
     file: ModelFile,
     evidence: Evidence = None,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="Also tell whether this method fits.")
+        str, typer.Option("--method", metavar="METHOD", help="Also tell whether this one fits.")
     ] = "auto",
     time_limit: Annotated[
         float | None,
