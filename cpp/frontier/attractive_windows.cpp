@@ -358,6 +358,7 @@ AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds end
   std::mutex mutex;
   Team team(threads, control);
   try {
+    control.poll_now();  // other threads may be done with all before this one looks
     team.work(windows.size(), [&](int worker, int k) {
       Control own([&](double) {
         team.check(worker);
