@@ -139,20 +139,19 @@ def is_stuck(values: list[Value]) -> bool:
     return len(last) == 2 and last[0] == last[1] and last[1][0] == last[1][1]
 
 
-def keeps_components(values: list[Value], is_lattice: bool) -> bool:
+def keeps_components(values: list[Value]) -> bool:
     """Return whether the last two contractions kept the weights of all configurations.
 
-    If not, both may have lost the same ones. Both directions of a lattice lose different ones:
-    there it is enough if one of them kept all.
+    If not, both may have lost the same ones.
     """
-    errors = [value.found.component_error for value in values[-2:]]
-    return (min if is_lattice else max)(errors) <= COMPONENT_ERROR
+    return max(value.found.component_error for value in values[-2:]) <= COMPONENT_ERROR
 
 
 def kept_once(values: list[Value]) -> bool:
     """Return whether both contractions kept all weights, or one of two in quads did."""
+    least = min(value.found.component_error for value in values[-2:])
     in_quads = values[-1].accuracy.tolerance < PAIR_PIVOT
-    return keeps_components(values, is_lattice=in_quads)
+    return keeps_components(values) or (in_quads and least <= COMPONENT_ERROR)
 
 
 def moved(values: list[Value]) -> float:

@@ -176,9 +176,9 @@ class Run:
     def _keeps_components(self, values: list[Value]) -> bool:
         """Return whether the last contractions did not lose weights that both may have lost.
 
-        Where rows have diagonals, more digits take minutes: there, rows and columns must agree.
+        Both directions of a lattice lose different ones: there it is enough that they agree.
         """
-        return self.sweep.kind == "rows" or keeps_components(values, self.sweep.is_lattice)
+        return self.sweep.is_lattice or keeps_components(values)
 
     def _lacks_digits(self, values: list[Value], off: float) -> bool:
         """Return whether contractions are off by more than what was cut accounts for."""
@@ -216,7 +216,7 @@ class Run:
                 '`method="treewidth"` or `method="interval"`'
             )
             raise PrecisionError(msg)
-        if not (self.sweep.kind == "rows" or self.sweep.is_lattice or kept_once(values)):
+        if not (self.sweep.is_lattice or kept_once(values)):
             msg = (
                 "the tensor network lost weights of configurations that may matter: the "
                 'temperature is too low; use `method="treewidth"` or `method="interval"`'

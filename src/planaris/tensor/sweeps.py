@@ -62,7 +62,7 @@ class Sweep:
     @property
     def is_lattice(self) -> bool:
         """Whether both directions are those of a lattice that is not much longer than wide."""
-        return self.kind in ("grid", "torus") and self.longest <= THIN * self.width
+        return self.kind in ("grid", "torus", "rows") and self.longest <= THIN * self.width
 
     @property
     def width(self) -> int:
