@@ -128,8 +128,9 @@ def _check_states(case: Case, verdict: Verdict, truth: Recomputed) -> None:
             return f"exact {found.upper!r}, but the minimum is {minimum!r}"
         return None
 
-    for method, task in _tasks(case, "ground_state"):
-        options = _embedding(case, method) | {"time_limit": _limit(method, task)}
+    for method, _ in _tasks(case, "ground_state"):
+        limit = BOUND_SECONDS if method == "pdc" else SECONDS
+        options = _embedding(case, method) | {"time_limit": limit}
         for prove in (False, True):
             _ask(
                 verdict,
