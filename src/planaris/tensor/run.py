@@ -164,7 +164,7 @@ class Run:
         """Contract in doubles, and again in pairs or quads where digits and not bonds are short."""
         values = grow()
         for pivot in (convergence.PAIR_PIVOT, convergence.QUAD_PIVOT):
-            off = max(change(values), change_of(values))
+            off = change(values)
             settled = off <= self.tolerance or not self._lacks_digits(values, off)
             if settled and self._keeps_components(values):
                 break
@@ -244,7 +244,14 @@ class Run:
             )
             return Value(accuracy, found[0], program, *found[1:])
 
-        return self._with_digits(lambda: self._grow(contract, moved, self._coarse(budget)), moved)
+        return self._with_digits(
+            lambda: self._grow(contract, moved, self._coarse(budget)), self._marginals_off
+        )
+
+    def _marginals_off(self, values: list[Value]) -> float:
+        """Return how far marginals are off, as their change and the one of log Z say."""
+        by_log = convergence.off_by(change_of(values), self.network.num_variables)
+        return max(moved(values), by_log)
 
     def _coarse(self, budget: Budget) -> list[Value]:
         """Contract the first levels for log Z only, as far as their marginals are not needed.

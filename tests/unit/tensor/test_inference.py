@@ -18,7 +18,7 @@ from planaris.kernels import tensor as kernel
 from planaris.kernels.tensor import Accuracy
 from planaris.reference.brute_force import enumerate_states
 from planaris.reference.brute_force_mrf import enumerate_assignments
-from planaris.tensor.convergence import Value, change_of, is_last
+from planaris.tensor.convergence import PAIR_PIVOT, Value, change_of, is_last
 from planaris.tensor.network import to_network
 from planaris.tensor.run import MAX_BOND, Run
 from planaris.tensor.sweeps import grid_shape, plan_sweep
@@ -412,3 +412,22 @@ def test_bonds_at_their_limit_do_not_hide_the_last_change():
     assert change_of(values((24, 1.0), (32, 1.016), (32, 1.0160001))) == pytest.approx(0.016)
     assert change_of(values((16, 1.0))) == 0.0
     assert change_of(values((16, 1.0), (24, np.nan))) == np.inf
+
+
+@pytest.mark.parametrize("seed", [60, 84, 131, 145])
+def test_marginals_that_agree_are_not_contracted_again_for_digits_of_log_z(seed, monkeypatch):
+    rng = np.random.default_rng([5, seed])
+    size = int(rng.integers(8, 14))
+    model = random_grid(size, size, rng, 4, 1)
+    pivots = []
+    contract = kernel.contract_marginals
+
+    def counted(arrays, program, accuracy, **options):
+        pivots.append(accuracy.tolerance)
+        return contract(arrays, program, accuracy, **options)
+
+    monkeypatch.setattr(kernel, "contract_marginals", counted)
+    found = pl.marginals(model, "tensor-network")
+    assert min(pivots) > PAIR_PIVOT
+    exact = pl.marginals(model, "treewidth")
+    assert np.abs(found.nodes - exact.nodes).max() <= found.error < 1e-8
