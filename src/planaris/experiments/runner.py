@@ -17,6 +17,7 @@ from planaris.errors import MethodError, missing_extra
 from planaris.experiments.engine import engine, same_sources
 from planaris.experiments.figure import Figure, Params, Record, Result, Settings
 from planaris.experiments.store import Store, trial_key
+from planaris.workers import owned
 
 AHEAD = 4
 """Trials at a scheduler for each thread of its workers."""
@@ -115,7 +116,8 @@ def run_all(
         return
     from joblib import Parallel, delayed
 
-    work = (delayed(run_trial)(run, params, k, engine()) for k, params in enumerate(pending))
+    trial = delayed(owned(run_trial))
+    work = (trial(run, params, k, engine()) for k, params in enumerate(pending))
     # One trial per message: a kill loses no more than the trials in flight.
     options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
     try:

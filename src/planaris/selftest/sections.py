@@ -20,6 +20,7 @@ from typing import Any
 from planaris.selftest.models import Case, make_case
 from planaris.selftest.shrink import shrink, write_failure
 from planaris.selftest.soak import Verdict, check_model, soak_seed
+from planaris.workers import owned
 
 CHUNK = 20
 """Seeds handed to a worker at a time."""
@@ -86,7 +87,7 @@ def _verdicts(seconds: float, first: int, jobs: int, tell: Tell) -> Iterator[tup
     with Parallel(n_jobs=jobs, return_as="generator") as pool:
         while seed == first or time.monotonic() - started < seconds:
             run = range(seed, seed + CHUNK * max(jobs, 1))
-            yield from zip(run, pool(delayed(soak_seed)(s) for s in run), strict=True)
+            yield from zip(run, pool(delayed(owned(soak_seed))(s) for s in run), strict=True)
             seed = run.stop
             tell(min((time.monotonic() - started) / max(seconds, 1e-9), 1.0))
 
@@ -244,7 +245,7 @@ def _spread(
                     if k and passed() >= 1.0:
                         return
                     labels.append(label)
-                    yield delayed(_findings)(task)
+                    yield delayed(owned(_findings))(task)
                 if not tasks:
                     return
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 
 from helpers.processes import ENVIRONMENT, started, wait_until
@@ -144,6 +145,24 @@ def test_a_kill_loses_the_trials_in_flight_and_nothing_else(jobs, store, tmp_pat
     run_figure(FIGURE, SETTINGS, alone)
     found, expected = (stored_results(FIGURE, SETTINGS, where)[0] for where in (store, alone))
     assert [stable(r.record) for r in found] == [stable(r.record) for r in expected]
+
+
+def is_gone(process):
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_workers_end_with_the_run_that_started_them(store, tmp_path):
+    folder = tmp_path / "folder"
+    command = [sys.executable, "-c", RUN, str(store.folder), "2"]
+    close_gate(folder, 0)  # all trials wait, for ever
+    with started(command, env=ENVIRONMENT | {"TOY_FOLDER": str(folder)}) as process:
+        wait_until(lambda: len(runs(folder)) == 2, process)
+        process.kill()  # and not its group
+        wait_until(lambda: all(is_gone(worker) for _, worker in runs(folder)))
+    assert len({worker for _, worker in runs(folder)}) == 2
 
 
 def test_kills_at_any_moment_lose_one_trial_at_most():
