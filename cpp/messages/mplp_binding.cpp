@@ -46,8 +46,6 @@ class Messages {
     }
     return to_numpy(std::move(labels));
   }
-  Out1<uint8_t> alive() const { return to_numpy(std::vector<uint8_t>(passing_.alive())); }
-  void set_alive(In1<uint8_t> alive) { passing_.set_alive(flat(alive)); }
   int64_t forbid_beyond(double room) { return passing_.forbid_beyond(room); }
   Out2<int32_t> triangles(double min_gain, Progress progress, double seconds) const {
     Control control = make_control(progress, seconds);
@@ -116,8 +114,6 @@ void bind_mplp(nb::module_& m) {
       .def("decode", &Messages::decode, nb::arg("progress").none(), nb::arg("seconds"))
       .def("improve", &Messages::improve, nb::arg("state").noconvert(),
            nb::arg("progress").none(), nb::arg("seconds"))
-      .def("alive", &Messages::alive)
-      .def("set_alive", &Messages::set_alive, nb::arg("alive").noconvert())
       .def("forbid_beyond", &Messages::forbid_beyond, nb::arg("room"))
       .def("triangles", &Messages::triangles, nb::arg("min_gain"), nb::arg("progress").none(),
            nb::arg("seconds"))
