@@ -19,7 +19,7 @@ from planaris.treewidth.flatten import (
     to_factor_arrays,
     to_pairwise_form,
 )
-from planaris.treewidth.layouts import best_layout
+from planaris.treewidth.layouts import best_layout, layout_cost
 from planaris.treewidth.rounding import EPS
 from planaris.typing import ArrayLike, IntArray
 
@@ -369,11 +369,13 @@ def _plan_frontier(
     form = to_pairwise_form(model)
     if form is None or num_variables(model) > _MAX_LAYOUT_SPINS:
         return []
-    layout = order if order is not None else best_layout(model, form, budget)
-    edges = form.arrays.edges
-    if frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS:
+    if order is None:
+        layout, cost = best_layout(model, form, budget)
+    else:
+        layout, cost = order, layout_cost(form.arrays.edges, order)
+    if cost is None:
         return []
-    bits, entries, spare = frontier.frontier_cost(edges, layout)
+    bits, entries, spare = cost
     table = _DOUBLE_BYTES * 2**bits
     spare, tables, may_widen = _frontier_tables(task, spare, budget.bytes() // table)
     pace = _FRONTIER_SECONDS.get(task, _FRONTIER_SECONDS["ground_state"])
