@@ -207,6 +207,7 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   };
   std::vector<Entry> queue;
   std::vector<int32_t> version(n, 0);
+  std::vector<std::pair<double, double>> queued(n, {-1.0, -1.0});
   const auto stale = [&](const Entry& entry) {
     return gone[entry.vertex] || entry.version != version[entry.vertex];
   };
@@ -225,12 +226,10 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
     const auto degree = static_cast<int64_t>(shrinking.neighbors(v).size());
     control.spend(rule == OrderRule::kMinFill ? degree * degree + 16 : 16);
     const double table = shrinking.table_bits(v);
-    const uint64_t tie = seed ? random() : static_cast<uint64_t>(v);
-    if (rule == OrderRule::kMinFill) {
-      enqueue({shrinking.fill_in(v), table, tie, v, ++version[v]});
-    } else {
-      enqueue({table, 0.0, tie, v, ++version[v]});
-    }
+    const double key = rule == OrderRule::kMinFill ? shrinking.fill_in(v) : table;
+    if (!seed && key == queued[v].first && table == queued[v].second) return;  // it is there
+    queued[v] = {key, table};
+    enqueue({key, table, seed ? random() : static_cast<uint64_t>(v), v, ++version[v]});
   };
   for (int32_t v = 0; v < n; ++v) {
     if (!gone[v]) push(v);
