@@ -119,10 +119,10 @@ struct Scaled {
   }
 };
 
-// m * 2^(e - reference), zero when below 2^-1000; for e <= reference and m < 2^900.
+// m * 2^(e - reference), zero when below 2^-1000; for m < 2^900 and e <= reference, or m == 0.
 inline double relative_to(const Scaled& x, int64_t reference) {
-  const int64_t shift = x.e - reference;
-  return shift < -1000 ? 0.0 : x.m * power_of_two(shift);
+  const auto below = static_cast<uint64_t>(reference - x.e);
+  return below > 1000 ? 0.0 : x.m * power_of_two(-static_cast<int64_t>(below));
 }
 
 }  // namespace planaris

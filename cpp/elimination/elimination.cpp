@@ -30,13 +30,11 @@ struct SumProduct {
   static Number reduce(const Number* row, int32_t labels) {
     int64_t top = kNowhere;
     for (int32_t x = 0; x < labels; ++x) {
-      if (row[x].m != 0.0) top = std::max(top, row[x].e);
+      top = std::max(top, row[x].m != 0.0 ? row[x].e : kNowhere);
     }
     if (top == kNowhere) return {};
     Number total{0.0, top};
-    for (int32_t x = 0; x < labels; ++x) {
-      if (row[x].m != 0.0) total.m += relative_to(row[x], top);
-    }
+    for (int32_t x = 0; x < labels; ++x) total.m += relative_to(row[x], top);
     total.normalize();
     return total;
   }
@@ -205,17 +203,53 @@ class Eliminator {
     }
   }
 
+  // Where the entries of an operand lie for the entries of a table: outer[k] + inner[i] for entry i
+  // of block k.
+  struct Offsets {
+    std::vector<int64_t> outer, inner;
+    bool along;  // inner[i] == i
+  };
+  void set_offsets(const std::vector<int64_t>& strides, Offsets& offsets) {
+    const std::span<const int32_t> cards(cards_);
+    const std::span<const int64_t> s(strides);
+    expand_offsets(cards.first(split_), s.first(split_), offsets.outer);
+    expand_offsets(cards.subspan(split_), s.subspan(split_), offsets.inner);
+    int64_t step = 1;
+    offsets.along = true;
+    for (size_t a = s.size(); a-- > split_; step *= cards[a]) {
+      offsets.along = offsets.along && s[a] == step;
+    }
+  }
+
   // Calls visit(entry of the table, entry of the operand) for all entries of a cluster.
   template <class Visit>
   void sweep(const std::vector<int64_t>& strides, Visit&& visit) {
-    const std::span<const int32_t> cards(cards_);
-    const std::span<const int64_t> s(strides);
-    expand_offsets(cards.first(split_), s.first(split_), outer_);
-    expand_offsets(cards.subspan(split_), s.subspan(split_), inner_);
+    set_offsets(strides, first_);
+    const auto block = static_cast<int64_t>(first_.inner.size());
     int64_t entry = 0;
-    for (const int64_t base : outer_) {
+    for (const int64_t base : first_.outer) {
       control_.poll();
-      for (const int64_t step : inner_) visit(entry++, base + step);
+      if (first_.along) {
+        for (int64_t i = 0; i < block; ++i) visit(entry + i, base + i);
+      } else {
+        for (int64_t i = 0; i < block; ++i) visit(entry + i, base + first_.inner[i]);
+      }
+      entry += block;
+    }
+  }
+
+  // The same for two operands, side by side.
+  template <class Visit>
+  void sweep(const std::vector<int64_t>& one, const std::vector<int64_t>& other, Visit&& visit) {
+    set_offsets(one, first_);
+    set_offsets(other, second_);
+    const int64_t *x = first_.inner.data(), *y = second_.inner.data();
+    const auto block = static_cast<int64_t>(first_.inner.size());
+    for (size_t k = 0; k < first_.outer.size(); ++k) {
+      control_.poll();
+      const int64_t entry = static_cast<int64_t>(k) * block;
+      const int64_t a = first_.outer[k], b = second_.outer[k];
+      for (int64_t i = 0; i < block; ++i) visit(entry + i, a + x[i], b + y[i]);
     }
   }
 
@@ -233,7 +267,7 @@ class Eliminator {
   std::vector<Operand> operands_;
   std::vector<int32_t> cards_, place_;
   size_t split_ = 0;
-  std::vector<int64_t> outer_, inner_;
+  Offsets first_, second_;
   WideSum log_sum_;
   int64_t exponent_ = 0;
   double error_ = 0.0;
@@ -389,7 +423,10 @@ void Eliminator<Semiring>::split_axes(int32_t p) {
   cards_.clear();
   for (const int32_t v : axes(p)) cards_.push_back(graph_.cardinalities[v]);
   split_ = cards_.size();
-  for (int64_t inner = 1; split_ > 0 && inner * cards_[split_ - 1] <= kInnerEntries;) {
+  const double entries = static_cast<double>(message_size(p)) * own_cardinality(p);
+  const double least = std::min(std::sqrt(entries), static_cast<double>(kInnerEntries));
+  for (int64_t inner = 1; split_ > 0 && static_cast<double>(inner) < least;) {
+    if (inner > 1 && inner * cards_[split_ - 1] > kInnerEntries) break;
     inner *= cards_[--split_];
   }
 }
@@ -401,10 +438,16 @@ void Eliminator<Semiring>::build_table(int32_t p) {
   split_axes(p);
   Number* table = table_.data();
   if (count == 0) in_pieces(entries, 1, [&](int64_t i) { table[i] = Semiring::one(); });
-  for (size_t k = 0; k < count; ++k) {
-    const Number* data = operands_[k].data;
+  for (size_t k = count > 1 ? 1 : 0; k < count; ++k) {
+    const Number *first = operands_[0].data, *data = operands_[k].data;
     if (k == 0) {
       sweep(operands_[k].strides, [&](int64_t i, int64_t j) { table[i] = data[j]; });
+    } else if (k == 1) {
+      sweep(operands_[0].strides, operands_[1].strides, [&](int64_t i, int64_t j, int64_t l) {
+        Number product = first[j];
+        Semiring::multiply(product, data[l]);
+        table[i] = product;
+      });
     } else {
       sweep(operands_[k].strides, [&](int64_t i, int64_t j) { Semiring::multiply(table[i], data[j]); });
     }
@@ -445,11 +488,13 @@ bool Eliminator<Semiring>::finish_message(int32_t p, Number* message, int64_t ro
     size += magnitude_[children_[i]];
   }
   const Number down = negative(top);
+  double deepest = 0.0;
   in_pieces(rows, 1, [&](int64_t r) {
     Semiring::multiply(message[r], down);
     const double below = -wide(message[r]).high;
-    if (below < kInfinity) magnitude_[p] = std::max(magnitude_[p], below);
+    deepest = std::max(deepest, below < kInfinity ? below : 0.0);
   });
+  magnitude_[p] = deepest;
   const auto operands = static_cast<double>(factor_offsets_[p + 1] - factor_offsets_[p] +
                                             child_offsets_[p + 1] - child_offsets_[p]);
   error_ += Semiring::kRounding * (operands + 1.0) * size;

@@ -3,7 +3,6 @@
 #include <functional>
 #include <random>
 #include <stdexcept>
-#include <tuple>
 #include <unordered_map>
 
 #include "elimination/elimination.hpp"
@@ -193,13 +192,24 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   EliminationGraph shrinking(adjacency, bits, gone, control);
   std::mt19937_64 random(seed);
 
-  // (key, second key, tie, vertex, version): stale entries are skipped when they surface.
-  using Entry = std::tuple<double, double, uint64_t, int32_t, int32_t>;
-  std::vector<Entry> queue;  // a heap; no two entries are equal, so its order is the only one
+  // Stale entries, of an earlier version, are skipped when they surface.
+  struct Entry {
+    double key, second;
+    uint64_t tie;
+    int32_t vertex, version;
+  };
+  // No two entries are equal, so the order of the heap is the only one.
+  const auto later = [](const Entry& a, const Entry& b) {
+    if (a.key != b.key) return a.key > b.key;
+    if (a.second != b.second) return a.second > b.second;
+    if (a.tie != b.tie) return a.tie > b.tie;
+    return a.vertex != b.vertex ? a.vertex > b.vertex : a.version > b.version;
+  };
+  std::vector<Entry> queue;
   std::vector<int32_t> version(n, 0);
+  std::vector<std::pair<double, double>> queued(n, {-1.0, -1.0});
   const auto stale = [&](const Entry& entry) {
-    const int32_t v = std::get<3>(entry);
-    return gone[v] || std::get<4>(entry) != version[v];
+    return gone[entry.vertex] || entry.version != version[entry.vertex];
   };
   // Room for two entries a vertex; it never grows, which would take a while.
   const size_t room = 2 * static_cast<size_t>(n) + 64;
@@ -207,33 +217,31 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   const auto enqueue = [&](const Entry& entry) {
     if (queue.size() == room) {
       std::erase_if(queue, stale);  // leaves one for a vertex at most
-      std::make_heap(queue.begin(), queue.end(), std::greater<>());
+      std::make_heap(queue.begin(), queue.end(), later);
     }
     queue.push_back(entry);
-    std::push_heap(queue.begin(), queue.end(), std::greater<>());
+    std::push_heap(queue.begin(), queue.end(), later);
   };
   const auto push = [&](int32_t v) {
     const auto degree = static_cast<int64_t>(shrinking.neighbors(v).size());
     control.spend(rule == OrderRule::kMinFill ? degree * degree + 16 : 16);
     const double table = shrinking.table_bits(v);
-    const uint64_t tie = seed ? random() : static_cast<uint64_t>(v);
-    if (rule == OrderRule::kMinFill) {
-      enqueue({shrinking.fill_in(v), table, tie, v, ++version[v]});
-    } else {
-      enqueue({table, 0.0, tie, v, ++version[v]});
-    }
+    const double key = rule == OrderRule::kMinFill ? shrinking.fill_in(v) : table;
+    if (!seed && key == queued[v].first && table == queued[v].second) return;  // it is there
+    queued[v] = {key, table};
+    enqueue({key, table, seed ? random() : static_cast<uint64_t>(v), v, ++version[v]});
   };
   for (int32_t v = 0; v < n; ++v) {
     if (!gone[v]) push(v);
   }
   std::vector<int64_t> touched(n, -1);
   while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    std::pop_heap(queue.begin(), queue.end(), later);
     const Entry next = queue.back();
     queue.pop_back();
     control.spend(64);  // many stale ones may come in a row
     if (stale(next)) continue;
-    const int32_t v = std::get<3>(next);
+    const int32_t v = next.vertex;
     result.log2_largest = std::max(result.log2_largest, shrinking.table_bits(v));
     result.entries += std::exp2(shrinking.table_bits(v));
     result.order.push_back(v);

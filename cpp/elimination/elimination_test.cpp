@@ -1,5 +1,6 @@
 #include "elimination/elimination.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -54,9 +55,16 @@ TEST_CASE("a cycle agrees with its states") {
   Control control;
   const auto graph = cycle.view();
   const auto adjacency = factor_adjacency(graph, control);
+  std::vector<std::vector<int32_t>> orders;
   for (const auto rule : {OrderRule::kMinDegree, OrderRule::kMinFill}) {
-    const auto order = greedy_order(graph, adjacency, rule, 1, 40, control);
-    const auto tree = elimination_tree(graph, adjacency, order.order, 40, control);
+    orders.push_back(greedy_order(graph, adjacency, rule, 1, 40, control).order);
+  }
+  for (std::vector<int32_t> order{0, 1, 2, 3};;) {  // scopes are then read along and across
+    orders.push_back(order);
+    if (!std::next_permutation(order.begin(), order.end())) break;
+  }
+  for (const auto& order : orders) {
+    const auto tree = elimination_tree(graph, adjacency, order, 40, control);
     CHECK(tree.width == 2);
     const auto sum = eliminate_sum(graph, tree, true, control);
     CHECK(std::abs(sum.log_partition - std::log(z)) < 1e-13);

@@ -17,12 +17,6 @@ void turn(std::span<const double> table, int32_t rows, int32_t columns, std::spa
   }
 }
 
-std::vector<double> turned_table(std::span<const double> table, int32_t rows, int32_t columns) {
-  std::vector<double> out(table.size());
-  turn(table, rows, columns, out);
-  return out;
-}
-
 }  // namespace
 
 MessagePassing::MessagePassing(std::vector<int32_t> cardinalities,
@@ -148,16 +142,17 @@ void MessagePassing::set_alive(std::span<const uint8_t> alive) {
 bool MessagePassing::pull(int32_t i, const std::vector<int32_t>& edges) {
   double* belief = &belief_[offsets_[i]];
   uint8_t* alive = &alive_[offsets_[i]];
-  std::vector<double> fresh(cards_[i]);
+  fresh_.resize(std::max<size_t>(fresh_.size(), cards_[i]));
+  double* fresh = fresh_.data();
   for (int32_t e : edges) {
     Edge& edge = edges_[e];
     const int side = edge.ends[1] == i, other = edge.ends[1 - side];
     const double* table = side ? edge.table.data() : edge.turned.data();
     const uint8_t* other_alive = &alive_[offsets_[other]];
-    std::fill(fresh.begin(), fresh.end(), kInfinity);
+    std::fill(fresh, fresh + cards_[i], kInfinity);
     for (int32_t b = 0; b < cards_[other]; ++b) {
       if (!other_alive[b]) continue;
-      lower_by_row(fresh.data(), table + static_cast<int64_t>(b) * cards_[i],
+      lower_by_row(fresh, table + static_cast<int64_t>(b) * cards_[i],
                    edge.message[1 - side][b], cards_[i]);
     }
     for (int32_t a = 0; a < cards_[i]; ++a) {
@@ -306,14 +301,16 @@ void min_plus(const std::vector<double>& left, const std::vector<double>& right,
 // Min-marginals of all the energy of the triplet and its edges, a third to each edge.
 void MessagePassing::update_triplet(Triplet& t) {
   const int32_t n[3] = {cards_[t.variable[0]], cards_[t.variable[1]], cards_[t.variable[2]]};
-  std::vector<double> own[3], turned[3], through;
+  auto& own = own_;
+  auto& turned = turned_;
+  auto& through = through_;
   for (int k = 0; k < 3; ++k) {
     fill_residual(edges_[t.edge[k]], own[k]);
     for (size_t p = 0; p < own[k].size(); ++p) own[k][p] -= t.given[k][p];
+    turned[k].resize(own[k].size());
   }
-  turned[0] = turned_table(own[0], n[0], n[1]);  // [1][0]
-  turned[1] = turned_table(own[1], n[0], n[2]);  // [2][0]
-  turned[2] = turned_table(own[2], n[1], n[2]);  // [2][1]
+  turn(own[0], n[0], n[1], turned[0]);  // [1][0]
+  turn(own[2], n[1], n[2], turned[2]);  // [2][1]
   for (int k = 0; k < 3; ++k) {
     if (k == 0) min_plus(own[1], turned[2], n[0], n[2], n[1], through);
     if (k == 1) min_plus(own[0], own[2], n[0], n[1], n[2], through);
@@ -342,16 +339,14 @@ void MessagePassing::update_triplet(Triplet& t) {
 }
 
 bool MessagePassing::add_triplet(int32_t a, int32_t b, int32_t c) {
-  int32_t v[3] = {a, b, c};
-  std::sort(v, v + 3);
+  std::array<int32_t, 3> v{a, b, c};
+  std::sort(v.begin(), v.end());
   if (v[0] < 0 || v[0] == v[1] || v[1] == v[2] || v[2] >= num_variables()) {
     throw std::invalid_argument("a triplet needs three variables");
   }
-  for (const Triplet& t : triplets_) {
-    if (std::equal(v, v + 3, t.variable)) return false;
-  }
+  if (!known_.insert(v).second) return false;
   Triplet t;
-  std::copy(v, v + 3, t.variable);
+  std::copy(v.begin(), v.end(), t.variable);
   constexpr int kEnds[3][2] = {{0, 1}, {0, 2}, {1, 2}};
   for (int k = 0; k < 3; ++k) {
     const int32_t u = v[kEnds[k][0]], w = v[kEnds[k][1]];

@@ -12,12 +12,26 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "base/control.hpp"
 
 namespace planaris {
+
+struct ScoredTriplet {
+  double gain;
+  std::array<int32_t, 3> variables;
+};
+
+// Vertices are partitions "one label of a variable against its others". An edge has a positive
+// weight if its ends would rather differ: by so much dearer is the best that agrees.
+struct Projection {
+  std::vector<int32_t> owners;  // the variable of each vertex
+  std::vector<int32_t> ends;    // two for each edge
+  std::vector<double> weights;
+};
 
 class MessagePassing {
  public:
@@ -51,10 +65,12 @@ class MessagePassing {
   // Forbids labels whose use would raise the bound by more than `room`. Returns how many.
   int64_t forbid_beyond(double room);
 
-  // b_i(x_i) minus its minimum, +infinity for forbidden labels.
-  std::vector<double> node_slacks() const;
-  // Energy left in an edge once the variables' energy is shared out among their edges.
-  std::vector<double> edge_slacks(int32_t edge) const;
+  // Triangles of the graph whose triplets are not there and would raise the bound by more than
+  // `min_gain`, the best first.
+  std::vector<ScoredTriplet> triangles(double min_gain, Control& control) const;
+  // The k-projection graph (Sontag, Choe, Li 2012) with preferences above `min_gain`, for the
+  // `most` best labels of each variable.
+  Projection projection(double min_gain, int32_t most, Control& control) const;
 
   // All dual variables: for each edge m_e->u and m_e->v, for each triplet l_t->e of its edges
   // 01, 02, 12. Labels that are forbidden have zeros. With them safe_bound() can be checked.
@@ -93,6 +109,8 @@ class MessagePassing {
   int64_t steps(const Triplet& triplet) const;
   int64_t steps(int32_t variable) const;
   double edge_minimum(const Edge& edge) const;
+  // Energy left in an edge once the variables' energy is shared out among their edges.
+  std::vector<double> edge_slacks(const Edge& edge) const;
   void fill_residual(const Edge& edge, std::vector<double>& out) const;
 
   std::vector<int32_t> cards_;
@@ -103,6 +121,9 @@ class MessagePassing {
   std::vector<Edge> edges_;
   std::vector<std::vector<int32_t>> incident_, behind_, ahead_;
   std::vector<Triplet> triplets_;
+  std::set<std::array<int32_t, 3>> known_;  // variables of the triplets
+  // What a step writes, kept for the next one.
+  std::vector<double> fresh_, own_[3], turned_[3], through_;
   bool feasible_ = true;
 };
 

@@ -1,4 +1,4 @@
-// What is read off the messages: safe bounds, states, slacks.
+// What is read off the messages: safe bounds and states.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -185,32 +185,6 @@ std::vector<double> MessagePassing::messages() const {
   }
   for (const Triplet& triplet : triplets_) {
     for (int k : {0, 1, 2}) add(triplet.given[k]);
-  }
-  return out;
-}
-
-std::vector<double> MessagePassing::node_slacks() const {
-  std::vector<double> out(belief_);
-  for (int32_t i = 0; i < num_variables(); ++i) {
-    const auto begin = out.begin() + offsets_[i], end = out.begin() + offsets_[i + 1];
-    const double least = *std::min_element(begin, end);
-    for (auto it = begin; it != end; ++it) *it = *it == kInfinity ? kInfinity : *it - least;
-  }
-  return out;
-}
-
-std::vector<double> MessagePassing::edge_slacks(int32_t e) const {
-  const Edge& edge = edges_[e];
-  std::vector<double> out;
-  fill_residual(edge, out);
-  const int32_t u = edge.ends[0], v = edge.ends[1];
-  for (int32_t a = 0; a < cards_[u]; ++a) {
-    for (int32_t b = 0; b < cards_[v]; ++b) {
-      double& value = out[static_cast<int64_t>(a) * cards_[v] + b];
-      if (value == kInfinity) continue;
-      value += belief_[offsets_[u] + a] / static_cast<double>(incident_[u].size());
-      value += belief_[offsets_[v] + b] / static_cast<double>(incident_[v].size());
-    }
   }
   return out;
 }

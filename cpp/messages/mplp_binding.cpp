@@ -46,13 +46,23 @@ class Messages {
     }
     return to_numpy(std::move(labels));
   }
-  Out1<uint8_t> alive() const { return to_numpy(std::vector<uint8_t>(passing_.alive())); }
-  void set_alive(In1<uint8_t> alive) { passing_.set_alive(flat(alive)); }
   int64_t forbid_beyond(double room) { return passing_.forbid_beyond(room); }
-  Out1<double> node_slacks() const { return to_numpy(passing_.node_slacks()); }
-  Out1<double> edge_slacks(int32_t edge) const {
-    if (edge < 0 || edge >= passing_.num_edges()) throw std::invalid_argument("no such edge");
-    return to_numpy(passing_.edge_slacks(edge));
+  Out2<int32_t> triangles(double min_gain, Progress progress, double seconds) const {
+    Control control = make_control(progress, seconds);
+    std::vector<int32_t> out;
+    {
+      nb::gil_scoped_release release;
+      for (const ScoredTriplet& found : passing_.triangles(min_gain, control)) {
+        out.insert(out.end(), found.variables.begin(), found.variables.end());
+      }
+    }
+    const size_t count = out.size() / 3;
+    return to_numpy(std::move(out), count, 3);
+  }
+  Projection projection(double min_gain, int32_t most, Progress progress, double seconds) const {
+    Control control = make_control(progress, seconds);
+    nb::gil_scoped_release release;
+    return passing_.projection(min_gain, most, control);
   }
   bool add_triplet(int32_t a, int32_t b, int32_t c) { return passing_.add_triplet(a, b, c); }
   Out2<int32_t> edges() const {
@@ -89,6 +99,10 @@ class Messages {
 }  // namespace
 
 void bind_mplp(nb::module_& m) {
+  nb::class_<Projection>(m, "LabelProjection")
+      .def_prop_ro("owners", array_of(&Projection::owners))
+      .def_prop_ro("ends", array_of(&Projection::ends))
+      .def_prop_ro("weights", array_of(&Projection::weights));
   nb::class_<Messages>(m, "MessagePassing")
       .def(nb::init<In1<int32_t>, In1<double>, In2<int32_t>, In1<double>, Progress, double>(),
            nb::arg("cardinalities").noconvert(), nb::arg("node_energies").noconvert(),
@@ -100,11 +114,11 @@ void bind_mplp(nb::module_& m) {
       .def("decode", &Messages::decode, nb::arg("progress").none(), nb::arg("seconds"))
       .def("improve", &Messages::improve, nb::arg("state").noconvert(),
            nb::arg("progress").none(), nb::arg("seconds"))
-      .def("alive", &Messages::alive)
-      .def("set_alive", &Messages::set_alive, nb::arg("alive").noconvert())
       .def("forbid_beyond", &Messages::forbid_beyond, nb::arg("room"))
-      .def("node_slacks", &Messages::node_slacks)
-      .def("edge_slacks", &Messages::edge_slacks, nb::arg("edge"))
+      .def("triangles", &Messages::triangles, nb::arg("min_gain"), nb::arg("progress").none(),
+           nb::arg("seconds"))
+      .def("projection", &Messages::projection, nb::arg("min_gain"), nb::arg("most"),
+           nb::arg("progress").none(), nb::arg("seconds"))
       .def("add_triplet", &Messages::add_triplet, nb::arg("a"), nb::arg("b"), nb::arg("c"))
       .def("edges", &Messages::edges)
       .def("triplets", &Messages::triplets)

@@ -153,13 +153,14 @@ class PlaneModels:
         """Multiplications of an elimination."""
         self.largest_front: int = self._core.largest_front
         """Rows of the largest front."""
+        self._thread_bytes = tuple(self._core.bytes(marginals) for marginals in (False, True))
 
     def evaluate(self, couplings: FloatArray, *, marginals: bool, budget: Budget) -> ModelRows:
         """Return log Z, or marginals, of every row of couplings.
 
         Every thread takes memory of its own; there are as many as fit.
         """
-        fitting = int(budget.bytes() // max(self._core.bytes(marginals), 1))
+        fitting = int(budget.bytes() // max(self._thread_bytes[marginals], 1))
         threads = max(1, min(budget.workers(), fitting, len(couplings)))
         found = self._core.evaluate(
             np.ascontiguousarray(couplings), marginals, threads, budget.poller()

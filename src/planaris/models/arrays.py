@@ -131,9 +131,9 @@ def as_positions(positions: ArrayLike, num_vertices: int) -> FloatArray:
     if array.shape != (num_vertices, 2):
         msg = f"`positions` must have shape ({num_vertices}, 2), got {array.shape}"
         raise ModelError(msg)
-    bad = np.flatnonzero(~np.isfinite(array).all(1))
-    if bad.size:
-        at = int(bad[0])
+    finite = np.isfinite(array)
+    if not finite.all():
+        at = int(np.flatnonzero(~finite.all(1))[0])
         msg = f"`positions` must be finite, got {array[at].tolist()} at spin {at}"
         raise ModelError(msg, index=at)
     return np.array(array, order="C")

@@ -254,9 +254,8 @@ class MarkovRandomField(ScaledModel):
     @property
     def log_weight_size(self) -> float:
         """How large a log weight can be: the sum of the largest finite entries of all tables."""
-        sizes = np.where(np.isfinite(self.log_values), np.abs(self.log_values), 0.0)
-        starts = self.table_offsets[:-1][np.diff(self.table_offsets) > 0]
-        return float(np.maximum.reduceat(sizes, starts).sum()) if len(starts) else 0.0
+        least, largest = _extremes(self)
+        return float(np.maximum(largest, -least).sum())
 
     def log_weight(self, assignments: ArrayLike) -> FloatArray:
         """Return Σ_f log f(x_f) of one assignment or of each row of a batch.
@@ -264,12 +263,10 @@ class MarkovRandomField(ScaledModel):
         The sum of the doubles in ``log_values`` is exact and rounded once, to nearest.
         """
         x = as_labels(assignments, self.cardinalities)
-        arity, strides = np.diff(self.scope_offsets), self.strides()
-        entry = np.broadcast_to(self.table_offsets[:-1], (*x.shape[:-1], self.num_factors)).copy()
-        for k in range(int(arity.max(initial=0))):
-            long = np.flatnonzero(arity > k)
-            place = self.scope_offsets[long] + k
-            entry[..., long] += x[..., self.scopes[place]] * strides[place]
+        steps = np.zeros((*x.shape[:-1], len(self.scopes) + 1), dtype=np.int64)
+        np.cumsum(x[..., self.scopes] * self.strides(), axis=-1, out=steps[..., 1:])
+        ends = steps[..., self.scope_offsets]
+        entry = self.table_offsets[:-1] + (ends[..., 1:] - ends[..., :-1])
         if x.ndim == 1:  # of a large model most numbers are not in the sum
             return np.float64(exact_sum(self.log_values[entry]))  # type: ignore[return-value]
         return exact_sums(self.log_values, lambda logs: logs[entry].sum(-1))
@@ -384,19 +381,25 @@ def _offsets(sizes: LongArray) -> LongArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
+@once_per_model
+def _extremes(mrf: MarkovRandomField) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest finite entry of each table that has any."""
+    starts = mrf.table_offsets[:-1][np.diff(mrf.table_offsets) > 0]
+    logs = mrf.log_values
+    if not len(starts):
+        return np.zeros(0), np.zeros(0)
+    least, largest = np.minimum.reduceat(logs, starts), np.maximum.reduceat(logs, starts)
+    if least.min() == -np.inf:
+        least = np.minimum.reduceat(np.where(logs == -np.inf, np.inf, logs), starts)
+        some = largest > -np.inf
+        least, largest = least[some], largest[some]
+    return least, largest
+
+
 def _ranges(mrf: MarkovRandomField) -> FloatArray:
     """Return by how much the finite entries of each table differ, where there are any."""
-    starts = mrf.table_offsets[:-1][np.diff(mrf.table_offsets) > 0]
-    if not len(starts):
-        return np.zeros(0)
-    logs = mrf.log_values
-    finite = np.isfinite(logs)
-    if finite.all():
-        largest, least = np.maximum.reduceat(logs, starts), np.minimum.reduceat(logs, starts)
-    else:
-        largest = np.maximum.reduceat(np.where(finite, logs, -np.inf), starts)
-        least = np.minimum.reduceat(np.where(finite, logs, np.inf), starts)
-    return np.asarray((largest - least)[least <= largest])
+    least, largest = _extremes(mrf)
+    return np.asarray(largest - least)
 
 
 @once_per_model

@@ -125,15 +125,11 @@ def as_logs(values: FloatArray, table_offsets: LongArray, *, log: bool) -> Float
 
 def c_strides(cards: Array, offsets: LongArray) -> LongArray:
     """Return the stride, in its factor's C-ordered table, of every entry of the scopes."""
-    cards = cards.astype(np.int64)
     strides = np.ones(len(cards), dtype=np.int64)
-    arity = np.diff(offsets)
-    last = np.repeat(offsets[1:] - 1, arity)
-    place = np.arange(len(cards))
+    last, arity = offsets[1:] - 1, np.diff(offsets)
     for back in range(1, int(arity.max(initial=0))):
-        inner = place + back
-        live = inner <= last
-        strides[live] *= cards[inner[live]]
+        place = last[arity > back] - back
+        strides[place] = strides[place + 1] * cards[place + 1]
     return strides
 
 

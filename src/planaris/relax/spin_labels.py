@@ -26,7 +26,7 @@ class SpinLabels:
         self.held = int(np.argmax(degree)) if cut.num_spins else 0
         self.base = cut.base + exact_sum(cut.couplings)
         self.error = cut.error + 2 * UNIT * abs(self.base)
-        self.magnitude = abs(self.base) + float(np.abs(cut.couplings).max(initial=0.0))
+        self.magnitude = float(np.abs(cut.couplings).sum())
         self.num_variables = model.num_spins
 
     def resolution(self, energy: float) -> float:

@@ -13,12 +13,22 @@ from planaris.models import IsingModel
 from planaris.treewidth.flatten import Model, PairwiseForm, num_variables
 from planaris.typing import IntArray
 
+Cost = tuple[int, float, int]
+"""Spins in the table, updates of entries, checkpoints wanted."""
 
-def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
+
+def layout_cost(edges: IntArray, layout: IntArray) -> Cost | None:
+    """Return what a layout costs, None if its table is too large."""
+    wide = frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS
+    return None if wide else frontier.frontier_cost(edges, layout)
+
+
+def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> tuple[IntArray, Cost | None]:
     """Return the layout of smallest frontier: rows, columns, diagonals, or a greedy one.
 
     Of those with equally many spins in the largest table the one with the least work: diagonals of
-    a square fill it only in the middle. Once the time is over no more of them are tried.
+    a square fill it only in the middle. Once the time is over no more of them are tried. The cost
+    comes with it, None if the table is too large.
     """
     n, edges = num_variables(model), form.arrays.edges
     layouts: list[IntArray] = []
@@ -30,9 +40,11 @@ def best_layout(model: Model, form: PairwiseForm, budget: Budget) -> IntArray:
             break
     best = min(widths)
     layouts = [layout for layout, width in zip(layouts, widths, strict=True) if width == best]
-    if len(layouts) == 1 or best > frontier.MAX_BITS:
-        return layouts[0]
-    return min(layouts, key=lambda layout: frontier.frontier_cost(edges, layout)[1])
+    if best > frontier.MAX_BITS:
+        return layouts[0], None
+    costs = [frontier.frontier_cost(edges, layout) for layout in layouts]
+    cheapest = min(range(len(layouts)), key=lambda k: costs[k][1])
+    return layouts[cheapest], costs[cheapest]
 
 
 def _layouts(model: Model, edges: IntArray, n: int, budget: Budget) -> Iterator[IntArray]:

@@ -19,7 +19,7 @@ from planaris.treewidth.flatten import (
     to_factor_arrays,
     to_pairwise_form,
 )
-from planaris.treewidth.layouts import best_layout
+from planaris.treewidth.layouts import best_layout, layout_cost
 from planaris.treewidth.rounding import EPS
 from planaris.typing import ArrayLike, IntArray
 
@@ -182,12 +182,12 @@ def _find_plan(
     if order is not None:
         order = _checked_order(order, num_variables(model), kind)
     plans: list[EliminationPlan] = []
+    arrays = to_factor_arrays(model)
     if kind != "frontier":
-        arrays = to_factor_arrays(model)
         first = order if order is not None else _quick_order(arrays, budget)
         plans.append(_plan_clusters(arrays, task, first, budget))
     if kind != "clusters" and (not plans or _worth_a_frontier(plans[0])):
-        plans += _plan_frontier(model, task, order, budget)
+        plans += _plan_frontier(model, arrays, task, order, budget)
     if not plans:
         msg = (
             "`kind='frontier'` needs a binary pairwise model whose frontier has at most "
@@ -364,16 +364,18 @@ def _search_order(
 
 
 def _plan_frontier(
-    model: Model, task: Task, order: IntArray | None, budget: Budget
+    model: Model, arrays: FactorArrays, task: Task, order: IntArray | None, budget: Budget
 ) -> list[EliminationPlan]:
     form = to_pairwise_form(model)
     if form is None or num_variables(model) > _MAX_LAYOUT_SPINS:
         return []
-    layout = order if order is not None else best_layout(model, form, budget)
-    edges = form.arrays.edges
-    if frontier.frontier_width(edges, layout, frontier.MAX_BITS) > frontier.MAX_BITS:
+    if order is None:
+        layout, cost = best_layout(model, form, budget)
+    else:
+        layout, cost = order, layout_cost(form.arrays.edges, order)
+    if cost is None:
         return []
-    bits, entries, spare = frontier.frontier_cost(edges, layout)
+    bits, entries, spare = cost
     table = _DOUBLE_BYTES * 2**bits
     spare, tables, may_widen = _frontier_tables(task, spare, budget.bytes() // table)
     pace = _FRONTIER_SECONDS.get(task, _FRONTIER_SECONDS["ground_state"])
@@ -387,7 +389,7 @@ def _plan_frontier(
         task,
         spare=spare,
         may_widen=may_widen,
-        arrays=to_factor_arrays(model),
+        arrays=arrays,
         pairwise=form,
     )
     return [plan]

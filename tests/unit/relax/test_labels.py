@@ -16,6 +16,8 @@ from planaris.relax import branch_and_cut, cycle_lp, local_lp, mplp
 from planaris.relax.branching.label_search import label_search
 from planaris.relax.label_form import LabelForm
 from planaris.relax.lp.label_polytope import LabelRelaxation
+from planaris.relax.messages.message_passing import MessageSolver
+from planaris.relax.spin_labels import SpinLabels
 
 
 def random_field(rng, *, zeros=0.0, order=2):
@@ -190,6 +192,31 @@ def test_messages_take_ising_models(rng):
     assert found.spins.shape == (36,)
     assert found.energy == float(model.energy(found.spins))
     assert found.energy == pytest.approx(cycle_lp(model).energy)
+
+
+def test_messages_stop_where_tightening_gains_nothing(rng, monkeypatch):
+    pairs = list(itertools.combinations(range(8), 2))
+    model, calls = IsingModel(pairs, rng.normal(size=len(pairs)), rng.normal(size=8)), []
+
+    def tighten(solver, bound, count):
+        calls.append(bound)
+        assert len(calls) < 10
+        return 1
+
+    monkeypatch.setattr(MessageSolver, "ascend", lambda solver, bound: bound)
+    monkeypatch.setattr(MessageSolver, "tighten", tighten)
+    found = mplp(model)
+    assert found.status == "stalled"
+    assert found.lower <= model.energy(list(itertools.product((-1, 1), repeat=8))).min()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_stalls_are_measured_by_energies(rng, offset):
+    pairs = list(itertools.combinations(range(6), 2))
+    form = SpinLabels(IsingModel(pairs, rng.normal(size=15), rng.normal(size=6), offset=offset))
+    states = itertools.product((0, 1), repeat=len(form.arrays()[1]))
+    energies = np.array([form.energy_of(form.lift(np.array(x))) for x in states])
+    assert 0 < np.ptp(energies) <= 2 * form.magnitude < 10 * np.ptp(energies)
 
 
 def test_time_limit_and_bad_projection(rng):

@@ -17,7 +17,7 @@ import scipy
 from planaris.bounds.entropy.barrier import BarrierSolver
 from planaris.bounds.entropy.entropies import UNIT, Derivatives
 from planaris.bounds.entropy.projections import CycleRows, separate_projected
-from planaris.bounds.labels.intervals import certain_state
+from planaris.bounds.labels.intervals import one_state
 from planaris.bounds.labels.trees import table_upper, without_zeros
 from planaris.budget import Budget
 from planaris.errors import TooLargeError
@@ -304,10 +304,7 @@ def _result(
     nodes, pairs = tables.padded(z)
     labels = [mu[:k] for mu, k in zip(nodes, tables.cards.tolist(), strict=True)]
     state = np.array([int(np.argmax(mu)) for mu in labels], dtype=np.int64)
-    weight = float(mrf.log_weight(state))
-    lower = -math.inf
-    if weight > -math.inf:
-        lower = weight - EPSILON * (mrf.num_factors + 4) * (abs(weight) + mrf.num_factors)
+    lower, below = one_state(mrf, state)
     upper = min(math.nextafter(best, math.inf), table_upper(mrf))
     view = mrf.pairwise_view()
     place = {pair: e for e, pair in enumerate(map(tuple, tables.pair_list.tolist()))}
@@ -325,7 +322,7 @@ def _result(
         rounds=len(trace) - 1,
         seconds=budget.seconds(),
         trace=trace,
-        certificate=Bounds(certain_state(mrf, state) if weight > -math.inf else None, None),
+        certificate=Bounds(below, None),
     )
 
 

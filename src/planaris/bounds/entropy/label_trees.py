@@ -22,7 +22,7 @@ from planaris.bounds.entropy.appearance import (
     weighted_tree_probabilities,
 )
 from planaris.bounds.entropy.projections import CycleRows, no_rows, separate_projected
-from planaris.bounds.labels.intervals import certain_state
+from planaris.bounds.labels.intervals import one_state
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
 from planaris.budget import Budget, check_memory
@@ -245,13 +245,8 @@ class LabelTreeProgram:
         """Return the bound with its pseudomarginals."""
         mrf, nodes = self.mrf, self.mixture.nodes()
         state = np.array([int(np.argmax(mu)) for mu in nodes], dtype=np.int64)
-        weight = float(mrf.log_weight(state))
-        lower = -math.inf
-        below: Proof | None = None
-        if weight > -math.inf:
-            size = float(np.abs(weight)) + mrf.num_factors
-            lower = weight - EPSILON * (mrf.num_factors + 4) * size
-            below = certain_state(mrf, state)
+        below: Proof | None
+        lower, below = one_state(mrf, state)
         if not mrf.has_zeros:
             found = label_mean_field(mrf, states=[state], time_limit=self.budget.share(0.5))
             if found.lower > lower and isinstance(found.certificate, Bounds):

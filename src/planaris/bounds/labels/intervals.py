@@ -51,10 +51,9 @@ def enclose_mrf(
     except InfeasibleError:  # proved: every label of some variable is excluded
         clock.offer("no state", upper=-math.inf)
         return clock.result("interval", mrf.num_variables, stats={"order": order})
-    weight = float(mrf.log_weight(state))
-    slack = EPSILON * (mrf.num_factors + 4) * float(np.abs(weight) + mrf.num_factors)
-    if weight > -math.inf:
-        clock.offer("one state", lower=weight - slack, proof=lambda: certain_state(mrf, state))
+    weight, proof = one_state(mrf, state)
+    if proof is not None:
+        clock.offer("one state", lower=weight, proof=lambda: proof)
     if mrf.is_pairwise:
         _by_trees(mrf, state, clock)
     total: ConditionedSum | None = None
@@ -74,12 +73,19 @@ def enclose_mrf(
     return clock.result("interval", mrf.num_variables, stats={"order": order})
 
 
-def certain_state(mrf: MarkovRandomField, state: Any) -> LabelField:
-    """Return one state as a distribution."""
+def one_state(mrf: MarkovRandomField, state: Any) -> tuple[float, LabelField | None]:
+    """Return the log weight of a state, a lower bound on log Z, and the state as a distribution.
+
+    Minus infinity and none if its weight is zero.
+    """
+    weight = float(mrf.log_weight(state))
+    if weight == -math.inf:
+        return weight, None
+    slack = EPSILON * (mrf.num_factors + 4) * (abs(weight) + mrf.num_factors)
     first = np.cumsum(mrf.cardinalities) - mrf.cardinalities
     probabilities = np.zeros(int(mrf.cardinalities.sum()))
     probabilities[first + state] = 1.0
-    return LabelField(probabilities)
+    return weight - slack, LabelField(probabilities)
 
 
 def _by_trees(mrf: MarkovRandomField, state: Any, clock: BestInterval) -> None:

@@ -22,6 +22,11 @@ from planaris.typing import IntArray, LongArray
 ENTRY_SECONDS = 5e-8
 """Estimated time per entry of a table to set up messages."""
 
+WORTHWHILE = 1e-3
+"""Share of the gap that a round of tightening has to close."""
+PATIENCE = 3
+"""Rounds in a row that may close less."""
+
 
 class MessageSolver:
     """Bounds and states of a reduced model; domains shrink as the interval does.
@@ -107,11 +112,9 @@ class MessageSolver:
 
     def tighten(self, bound: float, count: int) -> int:
         """Add triplets that raise the bound; return how many."""
-        gain = max(1e-4 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
+        gain = max(1e-5 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
         added = 0
-        for trio in triplets_to_add(
-            self.engine, self.cards, count=count, min_gain=gain, budget=self.budget
-        ):
+        for trio in triplets_to_add(self.engine, count=count, min_gain=gain, budget=self.budget):
             added += self.engine.add_triplet(*trio)
         return added
 
@@ -128,9 +131,12 @@ class MessageSolver:
         )
 
     def solve_root(self, max_triplets: int) -> str:
-        """Sweep and tighten until closed, out of time, or nothing is left to add."""
+        """Sweep and tighten until closed, out of time, or nothing is gained any more."""
+        idle = 0
         while True:
+            before, gap = self.lower, min(self.energy - self.lower, self.scale)
             self.lower = max(self.lower, self.ascend(self.lower))
+            idle = idle + 1 if self.lower - before <= WORTHWHILE * gap else 0
             self.record()
             self.budget.report()
             if self.closed(self.lower):
@@ -139,7 +145,7 @@ class MessageSolver:
                 return "time_limit"
             room = max_triplets - self.engine.num_triplets
             count = min(max(20, self.num_variables // 4), room)
-            if count <= 0 or not self.tighten(self.lower, count):
+            if idle > PATIENCE or count <= 0 or not self.tighten(self.lower, count):
                 return "time_limit" if self.budget.expired() else "stalled"
 
     def proved(self) -> float:
