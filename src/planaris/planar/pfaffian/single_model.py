@@ -48,7 +48,7 @@ def log_partition_of(
 ) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     stats: Stats = {}
-    for entries, wide in attempts(evaluator, couplings, budget):
+    for entries, wide in attempts(evaluator, couplings, budget, clustered=True):
         if entries.cap_error > CAPPED_ERROR:
             found = _from_clusters(evaluator, entries, budget)
             if found is not None:
