@@ -86,10 +86,11 @@ def attempts(
             yield entries, False
         bare, by_moats = entries, _by_moats(evaluator, unsatisfied)
         entries = by_moats(bare, unsatisfied.certificate.values)
-        if for_samples or not entries.in_double_range:
+        if clustered and not entries.in_double_range:
             faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
-            if clustered:
-                yield by_moats(*capped(bare, packing, faces, CLUSTERED_CAP), clustered=True), False
+            yield by_moats(*capped(bare, packing, faces, CLUSTERED_CAP), clustered=True), False
+        elif for_samples or not entries.in_double_range:
+            faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
             for cap in SAMPLE_CAPS if for_samples else CAPS:
                 shorter = by_moats(*capped(bare, packing, faces, cap))
                 rejected = shorter.cap_error if for_samples else 0.0
