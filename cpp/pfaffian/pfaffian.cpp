@@ -212,9 +212,9 @@ class Elimination {
       add_faces(w, node, s);
     } else {
       add_child(w, tree_.left[node], left, s, 0);
-      if (entries_.clusters) move_rows(w, tree_.left[node], left, s);
+      if (entries_.clusters) move_rows(w, tree_.left[node], s);
       add_child(w, tree_.right[node], right, s, left.refused);
-      if (entries_.clusters) move_rows(w, tree_.right[node], right, s);
+      if (entries_.clusters) move_rows(w, tree_.right[node], s);
     }
     const bool in_order = !entries_.earliest.empty();
     w.exponents.assign(s.delayed, 0);
@@ -323,7 +323,7 @@ class Elimination {
   }
 
   // Gives the entries of a child, just added, the exponents that they have here: legs may have climbed.
-  void move_rows(Worker& w, int32_t child, const Contribution<T>& c, const Shape& s) const {
+  void move_rows(Worker& w, int32_t child, const Shape& s) const {
     if constexpr (!kIsDoubleDouble) {
       const MoatClusters& clusters = *entries_.clusters;
       w.moved.clear();

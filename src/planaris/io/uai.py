@@ -92,9 +92,10 @@ def write_uai(
     if header not in ("MARKOV", "BAYES"):
         msg = f"`header` must be 'MARKOV' or 'BAYES', got {header!r}"
         raise ModelError(msg)
-    if not isinstance(mrf, MarkovRandomField):
+    given: object = mrf
+    if not isinstance(given, MarkovRandomField):
         msg = (
-            f"`mrf` must be a MarkovRandomField, got {type(mrf).__name__}; "
+            f"`mrf` must be a MarkovRandomField, got {type(given).__name__}; "
             "`planaris.io.write_model` writes Ising models, `from_ising` converts them"
         )
         raise ModelError(msg)

@@ -73,7 +73,7 @@ def test_strips_against_elimination_of_spins(seed: int) -> None:
 def test_large_models_against_double_double(seed: int) -> None:
     """With exponents of their own for all entries."""
     rng = np.random.default_rng([seed, 3])
-    beta = 10 ** rng.uniform(2, 4)
+    beta = 10 ** rng.uniform(2.5, 4)
     model = pl.generate.spin_glass(int(rng.integers(20, 40)), rng, beta=beta)
     plan = pl.plan(model)
     assert is_clustered(plan, model.couplings)
