@@ -36,6 +36,85 @@ struct PieceMoats {
   }
 };
 
+// Couplings relative to a gauge state, and what proves it.
+struct GaugedMoats {
+  std::vector<double> gauged, values;
+  std::vector<int32_t> unsatisfied;
+  PieceMoats pieces;
+  std::span<const int32_t> parent;
+
+  GaugedMoats(const PlaneGraph& plane, const FacePieces& of, const GaugeState& gauge,
+              std::span<const double> couplings)
+      : gauged(plane.signs.size(), 0.0), values(moat_values(gauge.tjoin)),
+        unsatisfied(gauge.tjoin.join), pieces(of, gauge.tjoin), parent(gauge.tjoin.parent) {
+    const auto agree = [&](size_t e) {
+      return gauge.spins[plane.graph.edges[2 * e]] == gauge.spins[plane.graph.edges[2 * e + 1]];
+    };
+    const size_t edges = gauged.size(), m = couplings.size();
+    for (size_t e = 0; e < m; ++e) gauged[e] = agree(e) ? couplings[e] : -couplings[e];
+    // Chords are satisfied where their ends agree; no set of the packing parts a face.
+    for (size_t e = m; e < edges; ++e) {
+      if (!agree(e)) unsatisfied.push_back(static_cast<int32_t>(e));
+    }
+  }
+
+  Moats moats() const { return {pieces.order, pieces.start, pieces.stop, parent, values}; }
+};
+
+// Sums of values around sets, before and after they are capped.
+class Capping {
+ public:
+  Capping(const MoatPlaces& places, const Moats& moats, std::vector<double>& values, double cap)
+      : faces_(places.faces), parent_(moats.parent), cap_(cap), innermost_(places.leaf.size(), -1),
+        depth_(values.size()), shorter_(values.size()), leaving_(values.size(), 0.0) {
+    for (size_t k = 0; k < values.size(); ++k) {  // parents come first
+      for (int32_t at = moats.start[k]; at < moats.stop[k]; ++at) {
+        innermost_[moats.order[at]] = static_cast<int32_t>(k);
+      }
+      is_capped_.push_back(values[k] > cap);
+      depth_[k] = values[k] + (parent_[k] < 0 ? 0.0 : depth_[parent_[k]]);
+      values[k] = std::min(values[k], cap);
+      shorter_[k] = values[k] + (parent_[k] < 0 ? 0.0 : shorter_[parent_[k]]);
+    }
+  }
+
+  double apply(size_t edge, double gauged) {
+    int32_t a = innermost_[faces_.face_of[2 * edge]], b = innermost_[faces_.face_of[2 * edge + 1]];
+    double across = sum(depth_, a) + sum(depth_, b), left = sum(shorter_, a) + sum(shorter_, b);
+    while (a != b) {
+      int32_t& inner = a > b ? a : b;
+      leaving_[inner] += 1;
+      inner = parent_[inner];
+    }
+    across -= 2 * sum(depth_, a);
+    left -= 2 * sum(shorter_, a);
+    if (gauged < 0) return -left;
+    const double slack = gauged - across;
+    if (slack > 2 * cap_) ++ways_;
+    return left + std::min(slack, 2 * cap_);
+  }
+
+  // To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
+  // capped slack.
+  double error() const {
+    double ways = ways_;
+    for (size_t k = 0; k < leaving_.size(); ++k) {
+      if (is_capped_[k]) ways += leaving_[k] * leaving_[k];
+    }
+    return std::exp(-4 * cap_) * ways;
+  }
+
+ private:
+  static double sum(const std::vector<double>& of, int32_t set) { return set < 0 ? 0.0 : of[set]; }
+
+  const Faces& faces_;
+  std::span<const int32_t> parent_;
+  double cap_, ways_ = 0.0;
+  std::vector<int32_t> innermost_;  // by face
+  std::vector<double> depth_, shorter_, leaving_;
+  std::vector<uint8_t> is_capped_;
+};
+
 }  // namespace
 
 FacePieces::FacePieces(const PlaneGraph& plane)
@@ -51,23 +130,25 @@ FacePieces::FacePieces(const PlaneGraph& plane)
 GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                            const MoatPlaces& places, const GaugeState& gauge,
                            std::span<const double> couplings, double slack) {
-  const size_t edges = plane.signs.size(), m = couplings.size();
-  std::vector<double> gauged(edges, 0.0);
-  std::vector<int32_t> unsatisfied = gauge.tjoin.join;
-  const auto agree = [&](size_t e) {
-    return gauge.spins[plane.graph.edges[2 * e]] == gauge.spins[plane.graph.edges[2 * e + 1]];
-  };
-  for (size_t e = 0; e < m; ++e) gauged[e] = agree(e) ? couplings[e] : -couplings[e];
-  // Chords are satisfied where their ends agree; no set of the packing parts a face.
-  for (size_t e = m; e < edges; ++e) {
-    if (!agree(e)) unsatisfied.push_back(static_cast<int32_t>(e));
+  GaugedMoats found(plane, pieces, gauge, couplings);
+  MoatOrder order = moat_order(places, found.moats(), found.gauged, found.unsatisfied, slack);
+  return {std::move(found.gauged), std::move(order)};
+}
+
+CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
+                                  const MoatPlaces& places, const GaugeState& gauge,
+                                  std::span<const double> couplings, double slack, double cap) {
+  GaugedMoats found(plane, pieces, gauge, couplings);
+  CappedOrder result;
+  Capping capping(places, found.moats(), found.values, cap);
+  for (size_t e = 0; e < found.gauged.size(); ++e) {
+    result.capped.push_back(capping.apply(e, found.gauged[e]));
   }
-  const PieceMoats moats(pieces, gauge.tjoin);
-  const std::vector<double> values = moat_values(gauge.tjoin);
-  MoatOrder order = moat_order(places,
-                               {moats.order, moats.start, moats.stop, gauge.tjoin.parent, values},
-                               gauged, unsatisfied, slack);
-  return {std::move(gauged), std::move(order)};
+  result.error = capping.error();
+  result.clustered =
+      clustered_moat_order(places, found.moats(), result.capped, found.unsatisfied, slack);
+  result.gauged = std::move(found.gauged);
+  return result;
 }
 
 }  // namespace planaris

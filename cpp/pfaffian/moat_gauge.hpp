@@ -7,6 +7,7 @@
 
 #include "pfaffian/ground_states.hpp"
 #include "pfaffian/model_batch.hpp"
+#include "pfaffian/moat_clusters.hpp"
 #include "pfaffian/moat_order.hpp"
 
 namespace planaris {
@@ -26,5 +27,17 @@ struct GaugedOrder {
 GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                            const MoatPlaces& places, const GaugeState& gauge,
                            std::span<const double> couplings, double slack);
+
+// The same for the model with values up to `cap` and slacks up to twice that: no state loses weight relative to the
+// ground state, and only those that weigh exp(-4 cap) of it or less gain.
+struct CappedOrder {
+  std::vector<double> gauged, capped;  // of the model itself, and of the capped one
+  ClusteredOrder clustered;
+  double error = 0.0;  // of log Z, as estimated
+};
+
+CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
+                                  const MoatPlaces& places, const GaugeState& gauge,
+                                  std::span<const double> couplings, double slack, double cap);
 
 }  // namespace planaris

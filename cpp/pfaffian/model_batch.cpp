@@ -28,6 +28,8 @@ constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_ra
 constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
+constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents: exact to rounding
+constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
 constexpr double kMarginalError = 1e-9;
 constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
@@ -310,22 +312,34 @@ class Batch {
     for (size_t e = 0; e < edges; ++e) {
       pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
     }
-    if (!(2 * order.deepest + pivots < kLargestLogarithm)) return;
-    double size = 0.0;
-    for (size_t leg = 0; leg < 2 * edges; ++leg) {
-      size += std::fabs(order.scale[leg] - gauged[leg / 2]) / 2;
+    if (2 * order.deepest + pivots < kLargestLogarithm) {
+      eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
+    } else if (!options_.marginals && largest(k) < kLargestCapped) {
+      const CappedOrder found = capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k),
+                                                      kMoatSlack, kClusteredCap);
+      eliminate_twice(k, found.gauged, found.capped, found.clustered.order,
+                      &found.clustered.clusters, found.error);
     }
-    for (const double g : gauged) size += std::fabs(g);
+  }
+
+  // `gauged` are the couplings of the model, `used` those that it is replaced by.
+  void eliminate_twice(int64_t k, std::span<const double> gauged, std::span<const double> used,
+                       const MoatOrder& order, const MoatClusters* clusters, double cap_error) {
+    double size = 0.0;
+    for (size_t leg = 0; leg < order.scale.size(); ++leg) {
+      size += std::fabs(order.scale[leg] - used[leg / 2]) / 2;
+    }
+    for (const double g : used) size += std::fabs(g);
     double error = 0.0;
-    const LogPfaffian first = eliminate_in_order(k, gauged, order, false, error);
+    const LogPfaffian first = eliminate_in_order(k, used, order, clusters, false, error);
     if (!is_sound(first)) return;
     if (!options_.marginals) {
-      const LogPfaffian second = eliminate_in_order(k, gauged, order, true, error);
+      const LogPfaffian second = eliminate_in_order(k, used, order, clusters, true, error);
       if (!is_sound(second) || second.sign != first.sign) return;
       error = std::fabs(second.log_magnitude - first.log_magnitude) +
-              kEpsilon * static_cast<double>(edges);
+              kEpsilon * static_cast<double>(used.size());
     }
-    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error);
+    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + cap_error);
   }
 
   static bool is_sound(const LogPfaffian& found) {
@@ -334,14 +348,15 @@ class Batch {
   }
 
   LogPfaffian eliminate_in_order(int64_t k, std::span<const double> gauged, const MoatOrder& order,
-                                 bool shaken, double& residual) {
+                                 const MoatClusters* clusters, bool shaken, double& residual) {
     const size_t legs = 2 * gauged.size();
     std::vector<double> face(legs), join(legs);
     for (size_t leg = 0; leg < legs; ++leg) {
       join[leg] = order.scale[leg] + (shaken ? shake(leg) : 0.0);
       face[leg] = join[leg] - gauged[leg / 2];
     }
-    const KasteleynEntries entries{face, join, plane_.signs, order.earliest, order.rank};
+    const KasteleynEntries entries{face,           join,       plane_.signs,
+                                   order.earliest, order.rank, clusters};
     Control quiet;
     Factors<double> factors;
     const LogPfaffian found = eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet,

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numbers>
 #include <type_traits>
 
 #include "base/scaled.hpp"
 #include "base/team.hpp"
 #include "fronts/front_elimination.hpp"
 #include "fronts/tree_tasks.hpp"
+#include "pfaffian/clustered_front.hpp"
+#include "pfaffian/moat_clusters.hpp"
 
 namespace planaris {
 
@@ -148,19 +151,20 @@ class Elimination {
     return found / scales;
   }
 
-  // The entry between two legs of a face, and of an edge.
-  T face_entry(int32_t i, int32_t j) const {
+  // The entry between two legs of a face, and of an edge, times two to a power.
+  T face_entry(int32_t i, int32_t j, int32_t exponent) const {
     if constexpr (kIsDoubleDouble) {
       return face_factors_[i] * face_factors_[j];
     } else {
-      return std::exp(entries_.face[i] + entries_.face[j]);
+      return std::exp(entries_.face[i] + entries_.face[j] + exponent * std::numbers::ln2);
     }
   }
-  T join_entry(int32_t edge) const {
+  T join_entry(int32_t edge, int32_t exponent) const {
     if constexpr (kIsDoubleDouble) {
       return join_factors_[2 * edge] * join_factors_[2 * edge + 1];
     } else {
-      return std::exp(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
+      return std::exp(entries_.join[2 * edge] + entries_.join[2 * edge + 1] +
+                      exponent * std::numbers::ln2);
     }
   }
 
@@ -180,6 +184,11 @@ class Elimination {
     double done = 0.0;
     std::vector<RowPair> pairs;
     std::vector<RankedPair> ranked;
+    // With clusters: by row, the leg and its place; by pivot, the exponent.
+    std::vector<int32_t> legs;
+    std::vector<LegPlace> places, moved;
+    std::vector<ClusteredPair> clustered;
+    ClusteredBuffers buffers;
   };
 
   struct Shape {
@@ -198,11 +207,14 @@ class Elimination {
     w.matrix.assign(size_t(s.rows) * s.rows, T(0.0));
     w.refused.assign(left.legs, left.legs + left.refused);
     w.refused.insert(w.refused.end(), right.legs, right.legs + right.refused);
+    if (entries_.clusters) find_places(w, node, s);
     if (tree_.is_leaf(node)) {
       add_faces(w, node, s);
     } else {
       add_child(w, tree_.left[node], left, s, 0);
+      if (entries_.clusters) move_rows(w, tree_.left[node], s);
       add_child(w, tree_.right[node], right, s, left.refused);
+      if (entries_.clusters) move_rows(w, tree_.right[node], s);
     }
     const bool in_order = !entries_.earliest.empty();
     w.exponents.assign(s.delayed, 0);
@@ -213,12 +225,16 @@ class Elimination {
 
     w.perm.resize(s.rows);
     for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
+    if constexpr (!kIsDoubleDouble) {
+      if (entries_.clusters && in_several_clusters(w)) return eliminate_clusters(w, node, s, last);
+    }
     FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
                               w.pivot_rows, parallel_);
     const int listed = in_order ? list_pairs(w, node, s) : 0;
     const int eliminated =
         in_order ? front.run_in_order(w.pairs, listed) : front.run(options_.threshold, last);
     if (in_order) {
+      if (entries_.clusters) note_exponents(w, eliminated);
       sum_ratios(w, node, s, eliminated);
       w.stats.left_over += front.failed();
     } else {
@@ -226,7 +242,7 @@ class Elimination {
       w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
     }
     log_sums_[node] = w.log_sum;
-    note(w, s, eliminated, front, last);
+    note(w, s, eliminated, front.swaps(), last);
     if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
     if (keep_) store((*keep_)[node], w, s, eliminated);
     hand_on(w, node, s, eliminated);
@@ -238,7 +254,8 @@ class Elimination {
         const int32_t row_i = tree_.face_rows[i];
         for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
           const int32_t row_j = tree_.face_rows[j];
-          const T value = face_entry(tree_.face_legs[i], tree_.face_legs[j]);
+          const T value =
+              face_entry(tree_.face_legs[i], tree_.face_legs[j], exponent(w, row_i, row_j));
           if (row_i > row_j) {
             w.matrix[size_t(row_j) * s.rows + row_i] += value;
           } else {
@@ -252,7 +269,7 @@ class Elimination {
   void add_joins(Worker& w, int32_t node, const Shape& s) {
     for (int32_t k = 0; k < s.own / 2; ++k) {
       const int32_t e = tree_.edge_order[tree_.own[node] + k];
-      const T value = join_entry(e);
+      const T value = join_entry(e, exponent(w, 2 * k, 2 * k + 1));
       w.matrix[size_t(2 * k) * s.rows + 2 * k + 1] += entries_.sign[e] > 0 ? -value : value;
     }
   }
@@ -284,6 +301,71 @@ class Elimination {
         }
       }
     }
+  }
+
+  void find_places(Worker& w, int32_t node, const Shape& s) const {
+    w.legs.clear();
+    for (int32_t row = 0; row < s.own + s.delayed; ++row) w.legs.push_back(leg_of_row(w, node, s, row));
+    w.legs.insert(w.legs.end(), tree_.boundary_legs.begin() + tree_.boundary[node],
+                  tree_.boundary_legs.begin() + tree_.boundary[node + 1]);
+    w.places.clear();
+    for (const int32_t leg : w.legs) w.places.push_back(entries_.clusters->place(leg, node));
+  }
+
+  int32_t exponent(const Worker& w, int32_t row, int32_t other) const {
+    return entries_.clusters ? entries_.clusters->exponent(w.places[row], w.places[other]) : 0;
+  }
+
+  static bool in_several_clusters(const Worker& w) {
+    return std::any_of(w.places.begin(), w.places.end(), [&](const LegPlace& place) {
+      return place.cluster != w.places.front().cluster;
+    });
+  }
+
+  // Gives the entries of a child, just added, the exponents that they have here: legs may have climbed.
+  void move_rows(Worker& w, int32_t child, const Shape& s) const {
+    if constexpr (!kIsDoubleDouble) {
+      const MoatClusters& clusters = *entries_.clusters;
+      w.moved.clear();
+      for (const int32_t row : w.map) w.moved.push_back(clusters.place(w.legs[row], child));
+      const auto rows = static_cast<int32_t>(w.map.size());
+      for (int32_t k = 0; k < rows; ++k) {
+        const LegPlace place = w.places[w.map[k]];
+        if (place.set == w.moved[k].set) continue;
+        for (int32_t i = 0; i < rows; ++i) {
+          if (i == k) continue;
+          const auto [low, high] = std::minmax(w.map[i], w.map[k]);
+          T& x = w.matrix[size_t(low) * s.rows + high];
+          x = std::ldexp(x, clusters.exponent(place, w.moved[i]) -
+                                clusters.exponent(w.moved[k], w.moved[i]));
+        }
+        w.moved[k] = place;
+      }
+    }
+  }
+
+  void note_exponents(Worker& w, int eliminated) const {
+    w.buffers.exponents.clear();
+    for (int k = 0; k < eliminated; k += 2) {
+      w.buffers.exponents.push_back(exponent(w, w.perm[k], w.perm[k + 1]));
+    }
+  }
+
+  void eliminate_clusters(Worker& w, int32_t node, const Shape& s, bool last) {
+    const int listed = list_pairs(w, node, s);
+    w.clustered.clear();
+    for (int k = 0; k < listed; ++k) {
+      const int32_t rank = entries_.rank[leg_of_row(w, node, s, w.pairs[k].first) >> 1];
+      w.clustered.push_back({w.pairs[k], rank});
+    }
+    ClusteredFront front(w.matrix.data(), s.rows, w.legs, w.places, *entries_.clusters, w.buffers,
+                         w.packing, parallel_);
+    front.run(w.clustered, w.perm.data());
+    sum_ratios(w, node, s, 2 * listed);
+    w.stats.left_over += front.failed();
+    log_sums_[node] = w.log_sum;
+    note(w, s, 2 * listed, front.swaps(), last);
+    hand_on(w, node, s, 2 * listed);
   }
 
   // A row that an odd cycle of the assignment leaves over has uniformly small entries. Brought
@@ -366,7 +448,7 @@ class Elimination {
     double sum = 0.0, worst = w.stats.worst_ratio;
     for (int k = 0; k < eliminated; k += 2) {
       const int32_t leg = leg_of_row(w, node, s, w.perm[k]), e = leg >> 1;
-      const T join = join_entry(e);
+      const T join = join_entry(e, entries_.clusters ? w.buffers.exponents[k / 2] : 0);
       const T ratio = w.matrix[size_t(k) * s.rows + k + 1] / join;
       sum += log_magnitude(ratio);
       const double size = to_double((entries_.sign[e] < 0) == ((leg & 1) != 0) ? ratio : -ratio);
@@ -376,12 +458,11 @@ class Elimination {
     w.stats.worst_ratio = worst;
   }
 
-  void note(Worker& w, const Shape& s, int eliminated, const FrontElimination<T>& front,
-            bool last) {
+  void note(Worker& w, const Shape& s, int eliminated, int swaps, bool last) {
     for (int k = 0; k < eliminated; k += 2) {
       w.swaps ^= is_negative(w.matrix[size_t(k) * s.rows + k + 1]);
     }
-    w.swaps ^= front.swaps() & 1;
+    w.swaps ^= swaps & 1;
     w.stats.pivots += eliminated / 2;
     const int32_t refused = s.own + s.delayed - eliminated;
     (last ? w.stats.left_over : w.stats.delayed) += refused;

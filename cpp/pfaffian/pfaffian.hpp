@@ -13,6 +13,8 @@
 
 namespace planaris {
 
+class MoatClusters;
+
 // Entries, in logarithms so that no product over- or underflows on the way: two legs i, j of a
 // face are joined by exp(face[i] + face[j]), the two of an edge by sign * exp(join + join).
 // Double-doubles are products of exponentials, so that a sum of logarithms rounds nothing.
@@ -22,6 +24,9 @@ struct KasteleynEntries {
   // One per edge, or empty; see MoatOrder. With them edges are eliminated in that order without
   // a search for pivots; every pivot then has the sign of its join and is no smaller.
   std::span<const int32_t> earliest = {}, rank = {};
+  // With these, doubles have exponents block by block, see MoatClusters; wide numbers have their own.
+  // Not where factors or fronts are kept.
+  const MoatClusters* clusters = nullptr;
 };
 
 struct EliminationOptions {

@@ -9,6 +9,7 @@
 #include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
 #include "pfaffian/leg_scaling.hpp"
+#include "pfaffian/moat_clusters.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/pfaffian.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
@@ -63,22 +64,38 @@ MoatOrder order_by_moats(const PfaffianPlan& plan, In1<int32_t> order, In1<int32
   return moat_order({plan.tree, plan.faces}, moats, flat(gauged), flat(unsatisfied), slack);
 }
 
+ClusteredOrder clustered_order_by_moats(const PfaffianPlan& plan, In1<int32_t> order,
+                                        In1<int32_t> start, In1<int32_t> stop, In1<int32_t> parent,
+                                        In1<double> value, In1<double> gauged,
+                                        In1<int32_t> unsatisfied, double slack) {
+  const Moats moats{flat(order), flat(start), flat(stop), flat(parent), flat(value)};
+  nb::gil_scoped_release release;
+  return clustered_moat_order({plan.tree, plan.faces}, moats, flat(gauged), flat(unsatisfied),
+                              slack);
+}
+
 // `earliest` and `rank` are both empty or of one entry per edge.
 KasteleynEntries checked_entries(const PfaffianPlan& plan, const In1<double>& face,
                                  const In1<double>& join, const In1<int8_t>& signs,
-                                 const In1<int32_t>& earliest, const In1<int32_t>& rank) {
+                                 const In1<int32_t>& earliest, const In1<int32_t>& rank,
+                                 const MoatClusters* clusters = nullptr) {
   const size_t edges = plan.signs.size(), legs = 2 * edges;
   if (face.size() != legs || join.size() != legs || signs.size() != edges ||
       earliest.size() != rank.size() || (rank.size() != 0 && rank.size() != edges)) {
     throw std::invalid_argument("face, join, signs, earliest and rank must fit the plan");
   }
-  return {flat(face), flat(join), flat(signs), flat(earliest), flat(rank)};
+  if (clusters && (rank.size() == 0 || !clusters->fit(plan.tree, legs))) {
+    throw std::invalid_argument("clusters must come with an order and fit the plan");
+  }
+  return {flat(face), flat(join), flat(signs), flat(earliest), flat(rank), clusters};
 }
 
 LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
                          In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-                         double threshold, int threads, bool wide, const Progress& progress) {
-  const KasteleynEntries entries = checked_entries(plan, face, join, signs, earliest, rank);
+                         const MoatClusters* clusters, double threshold, int threads, bool wide,
+                         const Progress& progress) {
+  const KasteleynEntries entries =
+      checked_entries(plan, face, join, signs, earliest, rank, wide ? nullptr : clusters);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
@@ -90,10 +107,12 @@ LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double>
 std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
     const PfaffianPlan& plan, In1<double> face, In1<double> join, In1<double> other_face,
     In1<double> other_join, In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-    double threshold, double other_threshold, int threads, const Progress& progress) {
-  const KasteleynEntries first = checked_entries(plan, face, join, signs, earliest, rank);
+    const MoatClusters* clusters, double threshold, double other_threshold, int threads,
+    const Progress& progress) {
+  const KasteleynEntries first =
+      checked_entries(plan, face, join, signs, earliest, rank, clusters);
   const KasteleynEntries second =
-      checked_entries(plan, other_face, other_join, signs, earliest, rank);
+      checked_entries(plan, other_face, other_join, signs, earliest, rank, clusters);
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   return eliminate_both(plan.tree, first, {threshold, threads}, second, {other_threshold, threads},
@@ -346,6 +365,10 @@ void bind_pfaffian(nb::module_& m) {
       .def_prop_ro("earliest", array_of(&MoatOrder::earliest))
       .def_prop_ro("rank", array_of(&MoatOrder::rank))
       .def_ro("deepest", &MoatOrder::deepest);
+  nb::class_<MoatClusters>(m, "MoatClusters");
+  nb::class_<ClusteredOrder>(m, "ClusteredOrder")
+      .def_ro("order", &ClusteredOrder::order)
+      .def_ro("clusters", &ClusteredOrder::clusters);
   nb::class_<PfaffianFactors>(m, "PfaffianFactors")
       .def_ro("log_pfaffian", &PfaffianFactors::log_pfaffian)
       .def("uncut", &uncut, nb::arg("threads"), nb::arg("progress") = nb::none())
@@ -379,15 +402,19 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("start").noconvert(), nb::arg("stop").noconvert(), nb::arg("parent").noconvert(),
            nb::arg("value").noconvert(), nb::arg("gauged").noconvert(),
            nb::arg("unsatisfied").noconvert(), nb::arg("slack"))
+      .def("clustered_order_by_moats", &clustered_order_by_moats, nb::arg("order").noconvert(),
+           nb::arg("start").noconvert(), nb::arg("stop").noconvert(), nb::arg("parent").noconvert(),
+           nb::arg("value").noconvert(), nb::arg("gauged").noconvert(),
+           nb::arg("unsatisfied").noconvert(), nb::arg("slack"))
       .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
-           nb::arg("progress") = nb::none())
+           nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("threshold"),
+           nb::arg("threads"), nb::arg("wide"), nb::arg("progress") = nb::none())
       .def("two_log_pfaffians", &two_log_pfaffians, nb::arg("face").noconvert(),
            nb::arg("join").noconvert(), nb::arg("other_face").noconvert(),
            nb::arg("other_join").noconvert(), nb::arg("signs").noconvert(),
-           nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(), nb::arg("threshold"),
-           nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
+           nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(),
+           nb::arg("clusters").none(), nb::arg("threshold"), nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("split"),

@@ -5,6 +5,7 @@
 
 #include "fronts/front_elimination.hpp"
 #include "pfaffian/leg_scaling.hpp"
+#include "pfaffian/moat_clusters.hpp"
 #include "pfaffian/moat_order.hpp"
 #include "pfaffian/sweep.hpp"
 #include "third_party/doctest/doctest.h"
@@ -193,6 +194,33 @@ TEST_CASE("leaves and threads change nothing") {
   }
 }
 
+// The same Pfaffian with exponents. One of the moats lies in a cluster of its own from β = 240 on.
+static void check_clusters(const FrontTree& tree, const Faces& faces, const Moats& moats,
+                    const std::vector<double>& g, const std::vector<int32_t>& unsatisfied,
+                    const std::vector<int8_t>& signs, double expected, double beta) {
+  const ClusteredOrder found = clustered_moat_order({tree, faces}, moats, g, unsatisfied, 0.0);
+  const MoatClusters& clusters = found.clusters;
+  CHECK(clusters.fit(tree, 2 * g.size()));
+  CHECK(clusters.distance(clusters.cluster(0), clusters.cluster(0)) == 0);
+  CHECK(clusters.around(0, 1) == -1);
+  const int levels = clusters.level(clusters.cluster(0)) + clusters.level(clusters.cluster(1));
+  CHECK(clusters.distance(clusters.cluster(0), clusters.cluster(1)) == levels);
+  CHECK((levels > 0) == (beta >= 300.0));
+  std::vector<double> face(found.order.scale);
+  for (size_t i = 0; i < face.size(); ++i) face[i] -= g[i >> 1];
+  const KasteleynEntries entries{face,
+                                 found.order.scale,
+                                 signs,
+                                 found.order.earliest,
+                                 found.order.rank,
+                                 &clusters};
+  Control control;
+  const LogPfaffian r = eliminate<double>(tree, entries, {0.1, 1}, control);
+  CHECK(r.stats.left_over == 0);
+  CHECK(r.stats.worst_ratio > 1.0 - 1e-12);
+  CHECK(std::fabs(r.log_magnitude - expected) <= 1e-14 * beta);
+}
+
 // Two triangles of which both are frustrated: the shared edge (-1) is the lightest to leave
 // unsatisfied, and moats of 0.4 and 0.6 around them prove it.
 TEST_CASE("moats give an order") {
@@ -201,7 +229,7 @@ TEST_CASE("moats give an order") {
   const std::vector<int32_t> rotation{0, 5, 6, 2, 1, 4, 3, 9, 8, 7}, offsets{0, 2, 5, 8, 10};
   const std::vector<int8_t> signs = kasteleyn_signs({edges, rotation, offsets}, faces);
   const int32_t left = faces.face_of[2], right = faces.face_of[3];
-  for (const double beta : {1.0, 30.0, 300.0}) {
+  for (const double beta : {1.0, 30.0, 300.0, 3000.0}) {
     std::vector<double> g{1.5, -1.0, 2.0, 1.25, 3.0}, value{0.4, 0.6};
     for (double& x : g) x *= beta;
     for (double& x : value) x *= beta;
@@ -229,12 +257,15 @@ TEST_CASE("moats give an order") {
     }
     Control control;
     const KasteleynEntries entries{face, found.scale, signs, found.earliest, found.rank};
-    const LogPfaffian r = eliminate<double>(tree, entries, {0.1, 1}, control);
-    CHECK(r.stats.left_over == 0);
-    CHECK(r.stats.worst_ratio > 1.0 - 1e-12);
-    CHECK(std::fabs(r.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
+    if (beta <= 300.0) {  // doubles have the range
+      const LogPfaffian r = eliminate<double>(tree, entries, {0.1, 1}, control);
+      CHECK(r.stats.left_over == 0);
+      CHECK(r.stats.worst_ratio > 1.0 - 1e-12);
+      CHECK(std::fabs(r.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
+    }
     const LogPfaffian wide = eliminate<DoubleDouble>(tree, entries, {0.1, 1}, control);
     CHECK(std::fabs(wide.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
+    check_clusters(tree, faces, moats, g, unsatisfied, signs, std::log1p(excess), beta);
   }
   const std::vector<int32_t> none, wrong{7}, zero{0}, one{1}, top{-1};
   const std::vector<double> g(5, 0.0), value{1.0};

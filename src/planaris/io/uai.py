@@ -66,8 +66,8 @@ def write_uai(
     Parameters
     ----------
     mrf : MarkovRandomField
-        The model. Names other than 0, 1, … go to a side-car ``<file>.names.json``; one that
-        is left from another model is removed.
+        The model; an Ising model is written by :func:`write_model`. Names other than 0, 1, …
+        go to a side-car ``<file>.names.json``; one that is left from another model is removed.
     target : path, "-" or stream
         An extension ``.gz``, ``.xz`` or ``.bz2`` compresses.
     log : bool, optional
@@ -91,6 +91,13 @@ def write_uai(
     """
     if header not in ("MARKOV", "BAYES"):
         msg = f"`header` must be 'MARKOV' or 'BAYES', got {header!r}"
+        raise ModelError(msg)
+    given: object = mrf
+    if not isinstance(given, MarkovRandomField):
+        msg = (
+            f"`mrf` must be a MarkovRandomField, got {type(given).__name__}; "
+            "`planaris.io.write_model` writes Ising models, `from_ising` converts them"
+        )
         raise ModelError(msg)
     log = ".lg" in suffixes_of(target)[-1:] if log is None else log
     numbers = mrf.log_values if log else _potentials(mrf)

@@ -25,10 +25,14 @@ class EliminationOrder:
     ----------
     earliest, rank : numpy.ndarray
         Per edge: the front from which on, and its turn there. Empty: no order.
+    clusters : planaris._core.MoatClusters or None
+        Exponents for blocks of entries, where doubles have too narrow a range; used by
+        eliminations in doubles that keep no factors.
     """
 
     earliest: IntArray
     rank: IntArray
+    clusters: _core.MoatClusters | None = None
 
 
 def any_order(num_edges: int) -> EliminationOrder:
@@ -137,17 +141,25 @@ class Elimination:
         are not waited for while entries grow by at most ``exp(slack)``. The last number is the
         largest sum of values of the sets around a face.
         """
-        found = self._core.order_by_moats(
-            moats.order,
-            moats.start,
-            moats.stop,
-            moats.parent,
-            values,
-            np.ascontiguousarray(gauged),
-            unsatisfied,
-            slack,
-        )
+        sets = moats.order, moats.start, moats.stop, moats.parent, values
+        found = self._core.order_by_moats(*sets, np.ascontiguousarray(gauged), unsatisfied, slack)
         return found.scale, EliminationOrder(found.earliest, found.rank), found.deepest
+
+    def clustered_order_by_moats(
+        self,
+        moats: CutPacking,
+        values: FloatArray,
+        gauged: FloatArray,
+        unsatisfied: IntArray,
+        slack: float,
+    ) -> tuple[FloatArray, EliminationOrder, float]:
+        """Return what :meth:`order_by_moats` does, with exponents: values may be of any size."""
+        sets = moats.order, moats.start, moats.stop, moats.parent, values
+        found = self._core.clustered_order_by_moats(
+            *sets, np.ascontiguousarray(gauged), unsatisfied, slack
+        )
+        order = EliminationOrder(found.order.earliest, found.order.rank, found.clusters)
+        return found.order.scale, order, found.order.deepest
 
     def log_pfaffian(
         self,
@@ -171,6 +183,7 @@ class Elimination:
             signs,
             order.earliest,
             order.rank,
+            order.clusters,
             threshold,
             budget.workers(),
             wide,
@@ -200,6 +213,7 @@ class Elimination:
             signs,
             order.earliest,
             order.rank,
+            order.clusters,
             *thresholds,
             budget.workers(),
             budget.poller(),

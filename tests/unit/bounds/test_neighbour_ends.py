@@ -37,6 +37,7 @@ def test_ends_hold_for_any_field(seed: int) -> None:
             assert np.all(a <= t + slack)
             assert np.all(t <= b + slack)
             assert np.all((a <= x) & (x <= b))
+            assert abs(np.sum(x) - 1.0) <= 1e-12
 
 
 def test_they_say_something_where_tables_are_weak() -> None:

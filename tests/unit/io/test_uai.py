@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.mrfs import mrfs
-from planaris import MarkovRandomField
+from planaris import IsingModel, MarkovRandomField
 from planaris.errors import FileFormatError, ModelError
 from planaris.io import (
     read_evidence,
@@ -252,3 +252,9 @@ def test_query() -> None:
     for bad in ("", "1", "2 4 4", "2 1 2 3"):
         with pytest.raises(FileFormatError):
             read_query(io.StringIO(bad))
+
+
+def test_ising_models_are_refused_by_name(tmp_path: Path) -> None:
+    model = IsingModel([(0, 1)], [0.5])
+    with pytest.raises(ModelError, match=r"IsingModel.*write_model"):
+        write_uai(model, tmp_path / "model.uai")  # type: ignore[arg-type]

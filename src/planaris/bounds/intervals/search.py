@@ -291,7 +291,7 @@ class _Search:
         self, bare: BiasModel, clock: BestInterval, rng: np.random.Generator, *, strips: bool
     ) -> None:
         self.bare, self.clock, self.rng = bare, clock, rng
-        self.cpu = time.process_time()
+        self.cpu, self.started = time.process_time(), clock.budget.seconds()
         # Few trees: more of them help little beside the subgraphs to come.
         share = 0.2 if bare.num_edges > bare.num_model_edges else 0.1
         share = 0.05 if strips else share
@@ -301,7 +301,7 @@ class _Search:
     def slowness(self) -> float:
         """Return the wall time of a second of work, as seen so far."""
         worked = time.process_time() - self.cpu
-        waited = self.clock.budget.seconds()
+        waited = self.clock.budget.seconds() - self.started  # others may have had time before
         return min(max(1.0, waited / max(worked, 1e-3)), 10.0)
 
     def tighten(self, stage: str) -> None:

@@ -66,7 +66,7 @@ def with_neighbour_ends(
     low, high = _node_ends(mrf, groups, budget)
     flat = np.concatenate([np.zeros(0), *found.nodes])
     budget.check()
-    nodes = np.clip(flat, low, high)
+    nodes = _summing_to_one(flat, low, high, np.repeat(np.arange(len(start) - 1), np.diff(start)))
     error = float(np.max(np.maximum(nodes - low, high - nodes), initial=0.0))
     nothing = np.zeros(0)
     tables, lower, upper = ([nothing] * mrf.num_factors for _ in range(3))
@@ -74,7 +74,9 @@ def with_neighbour_ends(
         for some in group.parts():
             budget.check()
             a, b = some.table_ends(start, low, high)
-            x = np.clip(np.stack([found.edges[k] for k in some.factors]), a, b)
+            x = np.stack([found.edges[k] for k in some.factors])
+            rows = np.arange(len(x)).repeat(x[0].size)
+            x = _summing_to_one(x.ravel(), a.ravel(), b.ravel(), rows).reshape(x.shape)
             error = max(error, float(np.max(np.maximum(x - a, b - x), initial=0.0)))
             for into, made in ((tables, x), (lower, a), (upper, b)):
                 for k, table in zip(some.factors.tolist(), made, strict=True):
@@ -91,6 +93,22 @@ def with_neighbour_ends(
         edges_upper=upper,
         seconds=found.seconds if budget is UNLIMITED else budget.seconds(),
     )
+
+
+def _summing_to_one(
+    values: FloatArray, low: FloatArray, high: FloatArray, table: LongArray
+) -> FloatArray:
+    """Return tables, flat, moved between their ends such that each adds up to one.
+
+    What is missing after clipping is shared by the room that the entries have left.
+    """
+    inside = np.clip(values, low, high)
+    missing = 1.0 - np.bincount(table, inside)
+    room = np.where(missing[table] > 0, high - inside, inside - low)
+    total = np.bincount(table, room)
+    share = np.divide(missing, total, out=np.zeros_like(missing), where=total > 0)
+    moved: FloatArray = np.clip(inside + share[table] * room, low, high)
+    return moved
 
 
 def _split(flat: FloatArray, places: list[int]) -> list[FloatArray]:

@@ -16,7 +16,14 @@ from planaris.kernels.pfaffian import any_order
 from planaris.kernels.plane_models import PlaneModels
 from planaris.matching.tjoins import TJoin
 from planaris.planar.ground_state import gauge_spins
-from planaris.planar.pfaffian.capped_moats import CAPS, MOST_REJECTED, SAMPLE_CAPS, capped, warmed
+from planaris.planar.pfaffian.capped_moats import (
+    CAPS,
+    CLUSTERED_CAP,
+    MOST_REJECTED,
+    SAMPLE_CAPS,
+    capped,
+    warmed,
+)
 from planaris.planar.pfaffian.entries import LARGEST_WIDE, Entries
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
@@ -45,12 +52,14 @@ def attempts(
     budget: Budget,
     *,
     for_samples: bool = False,
+    clustered: bool = False,
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
     ground state tells how to scale and in which order to eliminate; where doubles have too narrow a
-    range for its values, and for samples, these are capped. On other surfaces rows are
+    range for its values, and for samples, these are capped; where no factors are kept, blocks of
+    entries have exponents instead (``clustered``). On other surfaces rows are
     scaled by an assignment and pivots are searched for. There are none for couplings past the
     range of double-double.
     """
@@ -77,7 +86,10 @@ def attempts(
             yield entries, False
         bare, by_moats = entries, _by_moats(evaluator, unsatisfied)
         entries = by_moats(bare, unsatisfied.certificate.values)
-        if for_samples or not entries.in_double_range:
+        if clustered and not entries.in_double_range:
+            faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
+            yield by_moats(*capped(bare, packing, faces, CLUSTERED_CAP), clustered=True), False
+        elif for_samples or not entries.in_double_range:
             faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
             for cap in SAMPLE_CAPS if for_samples else CAPS:
                 shorter = by_moats(*capped(bare, packing, faces, cap))
@@ -142,18 +154,18 @@ def ordered_entries(
 
 def _by_moats(
     evaluator: PfaffianEvaluator, unsatisfied: TJoin, slack: float = MOAT_SLACK
-) -> Callable[[Entries, FloatArray], Entries]:
+) -> Callable[..., Entries]:
     """Return what scales and orders entries by the sets of a packing with given values."""
     packing = _of_pieces(evaluator, unsatisfied.certificate)
 
-    def by_moats(entries: Entries, values: FloatArray) -> Entries:
+    def by_moats(entries: Entries, values: FloatArray, *, clustered: bool = False) -> Entries:
         # Chords are satisfied where their ends agree; no set of the packing parts a face.
         u, v = evaluator.split.edges[evaluator.num_edges :].T
         chords = evaluator.num_edges + np.flatnonzero(entries.spins[u] != entries.spins[v])
         join = np.concatenate([unsatisfied.join, chords]).astype(np.int32)
-        scale, order, deepest = evaluator.elimination.order_by_moats(
-            packing, values, entries.gauged, join, slack
-        )
+        elimination = evaluator.elimination
+        find = elimination.clustered_order_by_moats if clustered else elimination.order_by_moats
+        scale, order, deepest = find(packing, values, entries.gauged, join, slack)
         return replace(entries, scale=scale, order=order, deepest=deepest)
 
     return by_moats

@@ -48,12 +48,7 @@ def log_partition_of(
 ) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     stats: Stats = {}
-    for entries, wide in attempts(evaluator, couplings, budget):
-        if entries.cap_error > CAPPED_ERROR:
-            found = _from_clusters(evaluator, entries, budget)
-            if found is not None:
-                return replace(found, certificate=evaluator.certificate(couplings))
-            continue
+    for entries, wide in attempts(evaluator, couplings, budget, clustered=True):
         total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
         constant = log_constant(evaluator, entries)
@@ -74,27 +69,6 @@ def log_partition_of(
             proof = evaluator.certificate(couplings)
             return replace(found, excess=excess, certificate=proof)
     return _around_gauge(evaluator, couplings, stats, budget)
-
-
-def _from_clusters(
-    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
-) -> LogPartition | None:
-    """Return log Z from clusters of locked spins."""
-    if (locked := locked_spins(evaluator, entries, budget)) is None:
-        return None
-    parts = np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).tolist()
-    error, stats = SAFETY * locked.error, Stats()
-    for block in locked.blocks:
-        found = log_partition_of(block.evaluator, block.couplings, budget)
-        if not found.exact:
-            return None
-        parts.append(found.value - math.fsum([*block.couplings.tolist(), math.log(2.0)]))
-        error += found.upper - found.lower
-        stats = dict(found.stats)
-    constant, log_sum = log_constant(evaluator, entries), math.fsum(parts)
-    error += EPSILON * (8.0 + abs(constant) + float(np.abs(locked.couplings).sum()))
-    excess = log_sum + evaluator.embedding.num_components * math.log(2.0)
-    return evaluator.around(constant + log_sum, error, stats, excess=excess)
 
 
 def locked_spins(

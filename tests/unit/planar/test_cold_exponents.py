@@ -1,0 +1,98 @@
+"""log Z of cold planes, whose entries leave the range of doubles: blocks of them have exponents."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import planaris as pl
+from helpers.trials import seeds
+from planaris.budget import UNLIMITED
+from planaris.planar.pfaffian import precision_ladder, single_model
+
+STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
+KINDS = ("square", "triangular", "honeycomb")
+
+
+def couplings_of(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return couplings of one of four kinds: few ties, many, or sizes that differ much."""
+    kinds = [
+        rng.normal(size=count),
+        rng.choice([-3.0, -1.0, 1.0, 3.0, 1e-3], count),
+        np.clip(rng.standard_cauchy(count), -50, 50),
+        rng.choice([-1.0, 1.0, 0.0], count, p=[0.45, 0.45, 0.1]),
+    ]
+    return np.asarray(kinds[int(rng.integers(4))])
+
+
+def both_routes(plan: pl.planar.Plan, couplings: np.ndarray) -> list[pl.LogPartition]:
+    """Return what batches say, in the core, and what large models alone are asked."""
+    alone = single_model.log_partition_of(plan.evaluator, couplings, UNLIMITED)
+    return [plan.log_partition(couplings), alone]
+
+
+def is_clustered(plan: pl.planar.Plan, couplings: np.ndarray) -> bool:
+    ladder = precision_ladder.attempts(plan.evaluator, couplings, UNLIMITED, clustered=True)
+    return any(entries.order.clusters is not None for entries, _ in ladder)
+
+
+@pytest.mark.parametrize("seed", seeds(60, 1000))
+def test_small_models_against_all_states(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    edges = pl.generate.square_lattice(3, 4).edges
+    model = pl.IsingModel(edges, 10 ** rng.uniform(2, 5) * couplings_of(rng, len(edges)))
+    weights = -model.energy(STATES)
+    expected = float(weights.max()) + math.log(math.fsum(np.exp(weights - weights.max())))
+    for found in both_routes(pl.plan(model), model.couplings):
+        slack = 1e-14 * float(np.abs(model.couplings).sum())  # of the energies above
+        assert found.lower - slack <= expected <= found.upper + slack
+        assert abs(found.value - expected) <= 1e-12 + 4 * slack
+
+
+@pytest.mark.parametrize("seed", seeds(30, 1000))
+def test_strips_against_elimination_of_spins(seed: int) -> None:
+    rng = np.random.default_rng([seed, 2])
+    sides = int(rng.integers(3, 8)), int(rng.integers(8, 40))
+    lattice = getattr(pl.generate, f"{KINDS[seed % 3]}_lattice")(*sides)
+    leaves = [(int(v), lattice.num_vertices + k) for k, v in enumerate(rng.integers(0, 20, 4))]
+    edges = np.vstack([lattice.edges, leaves])
+    beta = 10 ** rng.uniform(2, 3.5)
+    model = pl.IsingModel(edges, beta * couplings_of(rng, len(edges)))
+    expected = pl.log_partition(model, "treewidth")
+    for found in both_routes(pl.plan((model.num_spins, model.edges)), model.couplings):
+        assert found.exact
+        assert found.stats["precision"] == "double"
+        assert found.lower <= expected.upper
+        assert expected.lower <= found.upper
+
+
+@pytest.mark.parametrize("seed", seeds(8, 100))
+def test_large_models_against_double_double(seed: int) -> None:
+    """With exponents of their own for all entries."""
+    rng = np.random.default_rng([seed, 3])
+    beta = 10 ** rng.uniform(2.5, 4)
+    model = pl.generate.spin_glass(int(rng.integers(20, 40)), rng, beta=beta)
+    plan = pl.plan(model)
+    assert is_clustered(plan, model.couplings)
+    *_, (entries, wide) = precision_ladder.attempts(plan.evaluator, model.couplings, UNLIMITED)
+    assert wide
+    assert entries.cap_error == 0.0
+    total, _ = single_model.sum_pfaffians(plan.evaluator, entries, wide=True, budget=UNLIMITED)
+    for found in both_routes(plan, model.couplings):
+        assert found.exact
+        assert found.stats["precision"] == "double"
+        assert found.excess == pytest.approx(total.log_value + math.log(2.0), abs=1e-10)
+
+
+def test_bits_do_not_depend_on_threads_or_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pl.generate.spin_glass(40, np.random.default_rng(4))
+    plan = pl.plan(model)
+    rows = np.outer([100.0, 1000.0, 10.0], model.couplings)
+    batch = plan.log_partition(rows)
+    for k, row in enumerate(rows):
+        assert {plan.log_partition(row, threads=t).value for t in (1, 2, 3)} == {batch[k].value}
+    monkeypatch.setattr("planaris.planar.pfaffian.evaluator.MOST_WORK", 1.0)
+    assert len({plan.log_partition(rows[1], threads=t).value for t in (1, 2, 3)}) == 1
