@@ -37,7 +37,7 @@ def bill() -> dict[str, Any]:
     needed = [(dependency, "required") for dependency in own["dependencies"]]
     for extra in own["optional-dependencies"].values():
         needed += [(dependency, "optional") for dependency in extra]
-    for dependency, scope in needed:
+    for dependency, scope in dict.fromkeys(needed):
         name, versions = split(dependency)
         components.append(
             {

@@ -9,9 +9,9 @@ trap 'rm -rf "$work"' EXIT
 "$work/venv/bin/python" -m pip --disable-pip-version-check install -q --upgrade pip uv
 pip() { VIRTUAL_ENV="$work/venv" "$work/venv/bin/uv" pip "$@"; }
 pip install -q --group build
-# torch as everywhere, from where pip finds it; all others as old as promised.
+# torch as everywhere, from where pip finds it; all others as old as promised, networkx too, which torch brings.
 "$work/venv/bin/python" -m pip --disable-pip-version-check install -q "$(grep -o 'torch==[0-9.]*' pyproject.toml)"
-pip install -q --resolution lowest-direct --group test -r pyproject.toml --all-extras
+pip install -q --resolution lowest-direct -P networkx --group test -r pyproject.toml --all-extras
 pip install -q --no-build-isolation --no-deps .
 pip list
 "$work/venv/bin/python" -m pytest -q -p no:cacheprovider tests "$@"

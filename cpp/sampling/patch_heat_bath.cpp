@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/simd.hpp"
 #include "base/splitmix64.hpp"
@@ -25,60 +26,56 @@ constexpr int64_t kFewSpins = 24;  // of a mean patch: single spins are updated 
 constexpr int32_t kAspect = 2;     // length of a patch over its width
 constexpr double kSmall = 0x1p-300, kRaise = 0x1p300;  // tables with smaller entries are raised
 
-typedef double Row __attribute__((vector_size(64)));
-typedef int64_t Places __attribute__((vector_size(64)));
-typedef double RowAt __attribute__((vector_size(64), aligned(8), may_alias));
-
-PLANARIS_INLINE Row row(const double* p) { return *reinterpret_cast<const RowAt*>(p); }
-
-template <int kSlot>
-PLANARIS_INLINE Row partners(Row x) {
+// Lane l of the result is lane l ^ kBit of x.
+template <int W, int kBit, int... kLanes>
+PLANARIS_INLINE typename Pack<W>::Type partners(typename Pack<W>::Type x,
+                                                std::integer_sequence<int, kLanes...>) {
 #ifdef __clang__
-  if constexpr (kSlot == 0) return __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-  if constexpr (kSlot == 1) return __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-  return __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+  return __builtin_shufflevector(x, x, (kLanes ^ kBit)...);
 #else
-  if constexpr (kSlot == 0) return __builtin_shuffle(x, Places{1, 0, 3, 2, 5, 4, 7, 6});
-  if constexpr (kSlot == 1) return __builtin_shuffle(x, Places{2, 3, 0, 1, 6, 7, 4, 5});
-  return __builtin_shuffle(x, Places{4, 5, 6, 7, 0, 1, 2, 3});
+  return __builtin_shuffle(x, typename Pack<W>::Bits{(kLanes ^ kBit)...});
 #endif
 }
 
-// to[i] = w (from[i] + across from[i ^ bit]), w by the bits of slot and control in i. `w[k]` holds
-// eight entries for values k of these bits, those below the third bit already applied. Returns
-// the largest.
-template <int kSlot>
-PLANARIS_INLINE double replace_rows(const double* __restrict from, double* __restrict to,
-                                    int64_t size, int slot, int control, double across,
-                                    const Row* w) {
-  Row top = {};
-  const int64_t bit = int64_t{1} << slot;
-  for (int64_t i = 0; i < size; i += 8) {
-    const Row x = row(from + i);
-    const Row y = kSlot < 3 ? partners<kSlot < 3 ? kSlot : 0>(x) : row(from + (i ^ bit));
-    const int k = (kSlot < 3 ? 0 : static_cast<int>(i >> slot & 1)) |
-                  (control < 3 ? 0 : static_cast<int>(i >> control & 1) << 1);
-    const Row z = w[k] * (x + across * y);
-    *reinterpret_cast<RowAt*>(to + i) = z;
-    top = z > top ? z : top;
+// to[i] = w (from[i] + across from[i ^ bit]), w by the bits of slot and control in i, for tables of
+// eight entries or more. `weights` holds eight entries for each value of these bits, those below the
+// third bit already applied. Returns the largest. All widths of a register give the same digits.
+struct ReplaceAll {
+  template <int W, int kSlot>
+  static PLANARIS_INLINE double rows(const double* __restrict from, double* __restrict to,
+                                     int64_t size, int slot, int control, double across,
+                                     const double* weights) {
+    typename Pack<W>::Type top = {};
+    const int64_t bit = int64_t{1} << slot;
+    for (int64_t i = 0; i < size; i += W) {
+      const auto x = Pack<W>::get(from + i);
+      typename Pack<W>::Type y;
+      if constexpr ((1 << kSlot) < W) {
+        y = partners<W, 1 << kSlot>(x, std::make_integer_sequence<int, W>());
+      } else {
+        y = Pack<W>::get(from + (i ^ bit));
+      }
+      const int64_t k = (kSlot < 3 ? 0 : i >> slot & 1) | (control < 3 ? 0 : (i >> control & 1) << 1);
+      const auto z = Pack<W>::get(weights + 8 * k + (i & 7)) * (x + across * y);
+      Pack<W>::set(to + i, z);
+      top = z > top ? z : top;
+    }
+    double most = 0;
+    for (int l = 0; l < W; ++l) most = std::max(most, static_cast<double>(top[l]));
+    return most;
   }
-  double most = 0;
-  for (int l = 0; l < 8; ++l) most = std::max(most, top[l]);
-  return most;
-}
 
-PLANARIS_CLONES
-double replace_all(const double* from, double* to, int64_t size, int slot, int control,
-                   double across, const double* weights) {
-  alignas(64) Row w[4];
-  for (int k = 0; k < 4; ++k) w[k] = row(weights + 8 * k);
-  switch (slot) {
-    case 0: return replace_rows<0>(from, to, size, slot, control, across, w);
-    case 1: return replace_rows<1>(from, to, size, slot, control, across, w);
-    case 2: return replace_rows<2>(from, to, size, slot, control, across, w);
-    default: return replace_rows<3>(from, to, size, slot, control, across, w);
+  template <int W>
+  static PLANARIS_INLINE double run(const double* from, double* to, int64_t size, int slot,
+                                    int control, double across, const double* weights) {
+    switch (slot) {
+      case 0: return rows<W, 0>(from, to, size, slot, control, across, weights);
+      case 1: return rows<W, 1>(from, to, size, slot, control, across, weights);
+      case 2: return rows<W, 2>(from, to, size, slot, control, across, weights);
+      default: return rows<W, 3>(from, to, size, slot, control, across, weights);
+    }
   }
-}
+};
 
 // The same entry by entry, for tables of fewer than eight.
 double replace_few(const double* from, double* to, int64_t size, int slot, int control,
@@ -305,7 +302,7 @@ void Patches::draw(const Patch& patch, const std::vector<uint8_t>& state, int ch
       if (op.bits_before < 3) {
         top = replace_few(table, next, size, op.slot, op.control, op.across, w);
       } else {
-        alignas(64) double rows[32];
+        double rows[32];
         for (int k = 0; k < 4; ++k) {
           for (int l = 0; l < 8; ++l) {
             const int b = op.slot < 3 ? l >> op.slot & 1 : k & 1;
@@ -313,8 +310,9 @@ void Patches::draw(const Patch& patch, const std::vector<uint8_t>& state, int ch
             rows[8 * k + l] = w[2 * c + b];
           }
         }
-        top = replace_all(table, next, size, op.slot, op.control < 0 ? 0 : op.control, op.across,
-                          rows);
+        const int slot = op.slot, control = std::max<int>(op.control, 0);
+        const double across = op.across, *from = table, *weights = rows;
+        top = run_widest<ReplaceAll>(from, next, size, slot, control, across, weights);
       }
       table = next;
     } else if (op.kind == kPair) {

@@ -28,7 +28,7 @@ def shortest_cycles(
     >>> len(cuts), cuts.odd.tolist(), cuts.violation.round(3).tolist()
     (1, [0, 0, 1], [0.7])
     """
-    u, v = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+    u, v = pairs.astype(np.int32).T  # dijkstra of SciPy 1.14 takes no wider indices
     edge = np.arange(len(pairs))
     ends = [(u, v, 0), (u + n, v + n, 0), (u, v + n, 1), (u + n, v, 1)]
     rows = np.concatenate([a for a, _, _ in ends])

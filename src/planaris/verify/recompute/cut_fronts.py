@@ -91,7 +91,8 @@ def halve(num_vertices: int, ends: Array, seed: int) -> Parts:
 
 def _coordinates(num_vertices: int, ends: Array, seed: int) -> FloatArray:
     """Return distances from some far corners, and their differences, one row each."""
-    links = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (num_vertices,) * 2).tocsr()
+    start, end = ends.astype(np.int32).T  # dijkstra of SciPy 1.14 takes no wider indices
+    links = coo_array((np.ones(len(ends)), (start, end)), (num_vertices,) * 2).tocsr()
     count, label = components(num_vertices, ends[:, 0], ends[:, 1])
     nearest = np.random.default_rng(seed).random(num_vertices)
     rows: list[FloatArray] = []

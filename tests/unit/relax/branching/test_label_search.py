@@ -86,7 +86,8 @@ def by_integer_program(mrf: MarkovRandomField) -> float:
                 rows.append(({**row, int(first[v]) + a: -1.0}, 0.0))
     data = [(value, r, c) for r, (row, _) in enumerate(rows) for c, value in row.items()]
     values, at_row, at_column = zip(*data, strict=True)
-    matrix = csr_array((values, (at_row, at_column)), shape=(len(rows), len(cost)))
+    places = np.array([at_row, at_column], dtype=np.int32)  # SciPy 1.14 takes no wider ones
+    matrix = csr_array((values, tuple(places)), shape=(len(rows), len(cost)))
     sides = np.array([side for _, side in rows])
     constraints = LinearConstraint(matrix, sides, sides)
     options = {"mip_rel_gap": 0.0}
