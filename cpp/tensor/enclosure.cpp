@@ -15,7 +15,9 @@ namespace {
 constexpr double kWide = 0.02;  // relative width of a denominator from which ends are bounded apart
 constexpr double kUnsafe = 0.3;  // width of a box from which denominators are in danger
 constexpr int kPatience = 16;    // how many times more words are tried for them
-constexpr int kMostBoxes = 20'000;  // at a position; checks by another program refuse more
+constexpr double kWidest = 1e9;  // width of a box that some vector of the other side may not see
+constexpr int kRescue = 4;       // times the patience, for words whose images are lost
+constexpr int kMostBoxes = 40'000;  // at a position; checks by another program refuse more
 constexpr double kTiny = 0x1p-900;  // more than all underflows of a word
 
 // spread[k] = Σ_i r[i] |a[i][k] - λ[k] a[i][0]|, up to the rounding of the differences.
@@ -368,6 +370,7 @@ Enclosure Encloser::grow(int position, int patience) const {
       for (size_t k = 0; k < leaf.centre.size(); k += t.to) {
         widest = std::max(widest, width(leaf.centre.data() + k, leaf.radius.data() + k, position, work));
       }
+      widest = std::min(widest, kWidest);  // after all that are lost
     } else {
       leaf.centre.clear();
       if (length == position) throw Lost();
@@ -386,7 +389,8 @@ Enclosure Encloser::grow(int position, int patience) const {
   const int room = 2 * (kMostBoxes / effort_.boxes - 1);
   while (!queue.empty()) {
     const auto [widest, node] = queue.top();
-    const int most = (widest > kUnsafe ? kPatience * patience : 1) * effort_.words;
+    int most = (widest > kUnsafe ? kPatience * patience : 1) * effort_.words;
+    if (widest == kInfinity) most *= kRescue;
     if (static_cast<int>(grown.size()) >= std::min(most, room)) break;
     queue.pop();
     const int at = grown[node].leaf;
