@@ -104,10 +104,10 @@ class SitePairs {
   double worst(double target, double* cut) {
     std::priority_queue<Pair> queue;
     for (int s = 0; s < 2; ++s) queue.push(evaluate(0, 0, s));
-    for (int count = 0;; ++count) {
+    for (int safe = 0;;) {
       const Pair worst = queue.top();
       if (worst.value <= target) break;
-      if (worst.value < kSafe ? count >= kMostPairs : queue.size() >= kMostUnsafe) break;
+      if (worst.value < kSafe ? ++safe > kMostPairs : queue.size() >= kMostUnsafe) break;
       const Enclosure::Node &nx = x_.nodes[worst.x], &ny = y_.nodes[worst.y];
       if (nx.count == 0 && ny.count == 0) break;
       queue.pop();
