@@ -15,6 +15,9 @@ namespace {
 constexpr double kWide = 0.02;  // relative width of a denominator from which ends are bounded apart
 constexpr double kUnsafe = 0.3;  // width of a box from which denominators are in danger
 constexpr int kPatience = 16;    // how many times more words are tried for them
+constexpr double kWidest = 1e9;  // width of a box that some vector of the other side may not see
+constexpr int kRescue = 4;       // times the patience, for words whose images are lost
+constexpr int kMostBoxes = 40'000;  // at a position; checks by another program refuse more
 constexpr double kTiny = 0x1p-900;  // more than all underflows of a word
 
 // spread[k] = Σ_i r[i] |a[i][k] - λ[k] a[i][0]|, up to the rounding of the differences.
@@ -299,7 +302,7 @@ const Enclosure& Encloser::advance(const Vector& errors, const Vector& moved) {
   return found_.back();
 }
 
-void Encloser::refine(int position, const Vector& dual) {
+void Encloser::refine(int position, const Vector& dual, int patience) {
   const auto dim = static_cast<size_t>(steps_[position - 1].to);
   const size_t count = duals_[position].size() / dim;
   Vector more;
@@ -310,7 +313,7 @@ void Encloser::refine(int position, const Vector& dual) {
   }
   duals_[position] = std::move(more);
   refined_[position] = 1;
-  found_[position] = grow(position);  // its hulls stay as they were: others may be using them
+  found_[position] = grow(position, patience);  // its hulls stay as they were: others may be using them
 }
 
 // What words need to know of a step.
@@ -341,7 +344,7 @@ void Encloser::prepare(int step, const Vector& errors, const Vector& moved) {
   }
 }
 
-Enclosure Encloser::grow(int position) const {
+Enclosure Encloser::grow(int position, int patience) const {
   Vector work;
   const int step = position - 1;
   const Letters& t = steps_[step];
@@ -367,6 +370,7 @@ Enclosure Encloser::grow(int position) const {
       for (size_t k = 0; k < leaf.centre.size(); k += t.to) {
         widest = std::max(widest, width(leaf.centre.data() + k, leaf.radius.data() + k, position, work));
       }
+      widest = std::min(widest, kWidest);  // after all that are lost
     } else {
       leaf.centre.clear();
       if (length == position) throw Lost();
@@ -382,10 +386,12 @@ Enclosure Encloser::grow(int position) const {
   }
   int lost = 0;
   for (const Leaf& leaf : leaves) lost += leaf.centre.empty();
+  const int room = 2 * (kMostBoxes / effort_.boxes - 1);
   while (!queue.empty()) {
     const auto [widest, node] = queue.top();
-    const int most = (widest > kUnsafe ? kPatience : 1) * effort_.words;
-    if (static_cast<int>(grown.size()) >= most) break;
+    int most = (widest > kUnsafe ? kPatience * patience : 1) * effort_.words;
+    if (widest == kInfinity) most *= kRescue;
+    if (static_cast<int>(grown.size()) >= std::min(most, room)) break;
     queue.pop();
     const int at = grown[node].leaf;
     const Leaf leaf = std::move(leaves[at]);

@@ -86,14 +86,15 @@ class Encloser {
   // vectors are enclosed together with all that come from moving them here by up to so many times
   // their first component; empty: not at all.
   const Enclosure& advance(const Vector& errors, const Vector& moved = {});
-  // Encloses a position again, with one more vector of the other side to judge widths by. Different
-  // positions may be refined at the same time.
-  void refine(int position, const Vector& dual);
+  // Encloses a position again, with one more vector of the other side to judge widths by, and
+  // `patience` times as many words where denominators are in danger. Different positions may be
+  // refined at the same time.
+  void refine(int position, const Vector& dual, int patience = 1);
 
  private:
   struct Word;
   void prepare(int step, const Vector& errors, const Vector& moved);
-  Enclosure grow(int position) const;
+  Enclosure grow(int position, int patience = 1) const;
   void measure(int position);
   bool image(Word& word, int from, Vector& centre, Vector& radius) const;
   Word letter(int step, int s) const;

@@ -16,7 +16,9 @@ namespace {
 constexpr int kSamples = 16;      // vectors by which widths are judged
 constexpr int kAttempts = 24;   // to enclose the neighbours of a site
 constexpr double kSafe = 0.5;   // largest relative error of a site
-constexpr int kMostPairs = 4000;  // of nodes, per site
+constexpr int kMostPairs = 4000;  // of nodes that are split at a site
+constexpr size_t kMostUnsafe = 1u << 20;  // pairs at a site, while some denominator is in danger
+constexpr int kMostPatience = 8;  // times the words of a tree, where it is grown again
 
 Vector turned(const Vector& a, int rows, int columns) {
   Vector out(a.size());
@@ -97,13 +99,15 @@ class SitePairs {
     }
   }
 
-  // Pairs of nodes are split, worst first, until the worst cannot be split or is good enough.
+  // Pairs of nodes are split, worst first, until the worst cannot be split or is good enough. All
+  // whose denominators are in danger are split: a bound that is not safe is none.
   double worst(double target, double* cut) {
     std::priority_queue<Pair> queue;
     for (int s = 0; s < 2; ++s) queue.push(evaluate(0, 0, s));
-    for (int count = 0; count < kMostPairs; ++count) {
+    for (int safe = 0;;) {
       const Pair worst = queue.top();
       if (worst.value <= target) break;
+      if (worst.value < kSafe ? ++safe > kMostPairs : queue.size() >= kMostUnsafe) break;
       const Enclosure::Node &nx = x_.nodes[worst.x], &ny = y_.nodes[worst.y];
       if (nx.count == 0 && ny.count == 0) break;
       queue.pop();
@@ -406,13 +410,18 @@ class RowProof {
     const int d = row_.dims[i], kept = row_.kept[i];
     const auto begin = errors_[i].begin();
     const Vector floors[2] = {Vector(begin, begin + kept), Vector(begin + d, begin + d + kept)};
+    int patience = 1;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       SitePairs pairs(left.at(i), right.at(n_ - 1 - i), row_.turned[i], kept, row_.kept[i + 1],
                       floors, terms_);
       const double delta = pairs.worst(target, cut);
       if (delta < kSafe) return delta;
-      if (i > 0) left.refine(i, pairs.seen_by_y());
-      if (i + 1 < n_) right.refine(n_ - 1 - i, pairs.seen_by_x());
+      const int before = left.at(i).size() + right.at(n_ - 1 - i).size();
+      if (i > 0) left.refine(i, pairs.seen_by_y(), patience);
+      if (i + 1 < n_) right.refine(n_ - 1 - i, pairs.seen_by_x(), patience);
+      if (left.at(i).size() + right.at(n_ - 1 - i).size() > before) continue;
+      if (patience == kMostPatience) break;
+      patience *= 2;  // both trees are as large as they may be
     }
     throw Lost();
   }

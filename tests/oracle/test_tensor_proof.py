@@ -13,6 +13,8 @@ import planaris as pl
 from helpers.grid_models import KINDS, distance, exact_log_partition, random_grid
 from planaris import tensor
 from planaris.kernels.tensor import ProofTerms, bounded_exp, prove_grid
+from planaris.result import Contraction
+from planaris.tensor.proof import GridModel
 from planaris.verify import check_result
 
 BONDS = (1, 2, 3, 4, 8, 32)
@@ -154,6 +156,44 @@ def test_wide_grids_are_enclosed_tightly(a, b, width):
     assert found.gap < 2 * width
     assert found.lower <= exact.upper
     assert exact.lower <= found.upper
+
+
+def strong_grid(size: int, a: float, seed: int) -> pl.IsingModel:
+    rng = np.random.default_rng(seed)
+    right, down = rng.uniform(-a, a, (size, size - 1)), rng.uniform(-a, a, (size - 1, size))
+    return pl.IsingModel.from_image(rng.uniform(-0.5, 0.5, (size, size)), right, down)
+
+
+@pytest.mark.parametrize(
+    ("size", "a", "seed", "effort"),
+    [
+        (12, 4.0, 9, (4, 14)),  # thousands of pairs of boxes at a site
+        (16, 3.0, 1, (4, 14)),
+        (12, 4.0, 4, (4, 14)),  # words whose images are lost until they are longer
+        (14, 3.0, 4, (8, 24)),
+    ],
+)
+def test_boxes_are_split_until_all_denominators_are_safe(size, a, seed, effort):
+    model = strong_grid(size, a, seed)
+    found = prove_grid(*GridModel.of(model).arrays, max_bond=32, effort=[effort], witness=True)
+    exact = pl.log_partition(model, "treewidth")
+    assert found.half_width < 1e-5
+    assert found.log_partition - found.half_width <= exact.upper
+    assert exact.lower <= found.log_partition + found.half_width
+    low, high = Contraction(size, *found.witness).check(model)[1:]
+    assert low <= exact.upper
+    assert exact.lower <= high
+    assert high - low < 2.1 * found.half_width + 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 12345])
+def test_strong_couplings_are_proved_at_fifty_columns(seed):
+    model = strong_grid(50, 2.0, seed)
+    found = tensor.log_partition(model, prove=True)
+    assert found.proved
+    assert found.gap < 2e-4
+    assert found.lower <= tensor.log_partition(model).value <= found.upper
 
 
 def test_threads_do_not_change_a_proof():

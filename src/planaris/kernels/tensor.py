@@ -17,7 +17,7 @@ ProvedGrid = _core.ProvedGrid
 ProofTerms = _core.ProofTerms
 bounded_exp = _core.bounded_exp
 
-EFFORT = ((4, 8), (4, 14), (8, 24), (16, 48), (32, 128))
+EFFORT = ((4, 8), (4, 14), (8, 24), (16, 48), (16, 128), (16, 384))
 """(boxes, words) that a row of a proof is tried with, in turn."""
 
 

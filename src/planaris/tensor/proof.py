@@ -22,13 +22,14 @@ BONDS = (48, 64)
 def enough(num_spins: int) -> tuple[float, ...]:
     """Return, per effort, how many times the target is good enough, where couplings are strong.
 
-    The third effort is the last for most rows then, the fifth is for those that are lost otherwise.
+    The third effort is the last for most rows then; the fifth and the sixth are for those that are
+    far above the target, or lost otherwise.
 
     >>> enough(2500)
-    (1.0, 1.0, 60.0, 60000.0)
+    (1.0, 1.0, 60.0, 60000.0, 600000.0)
     """
     most = max(1.0, 60.0 * (num_spins / 2500) ** 2)
-    return (1.0, 1.0, most, 1000.0 * most)
+    return (1.0, 1.0, most, 1e3 * most, 1e4 * most)
 
 
 def target_width(num_spins: int) -> float:

@@ -17,7 +17,7 @@ from planaris.typing import BoolArray, FloatArray, LongArray
 from planaris.verify.proof_arrays import require
 from planaris.verify.proofs.tensor_network.rounding import TINY, UNIT, Lost, gamma, raised
 
-MOST_BOXES = 20_000
+MOST_BOXES = 40_000
 """At a position: a proof with more is refused."""
 
 _WIDE = 0.02
