@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,13 @@ from flint import arb, ctx
 import planaris as pl
 from helpers.grid_models import KINDS, distance, exact_log_partition, random_grid
 from planaris import tensor
+from planaris.errors import VerificationError
+from planaris.kernels import tensor as kernel
 from planaris.kernels.tensor import ProofTerms, bounded_exp, prove_grid
-from planaris.result import Contraction
-from planaris.tensor.proof import GridModel
+from planaris.result import Contraction, load_result
+from planaris.tensor.proof import GridModel, certificate
 from planaris.verify import check_result
+from planaris.verify.proofs.tensor_network.contraction import contraction_interval
 
 BONDS = (1, 2, 3, 4, 8, 32)
 EFFORTS = ([(1, 2)], [(1, 6)], [(1, 30)], [(2, 6)], [(4, 14)], [(8, 60)])
@@ -268,3 +272,48 @@ def test_wide_grids_of_two_labels_are_proved_without_being_asked_how():
     assert found.proved
     assert found.method == "tensor-network"
     assert found.gap < 1e-8
+
+
+def strong_rectangle(rows: int, columns: int, seed: int) -> pl.IsingModel:
+    rng = np.random.default_rng(seed)
+    sizes = (0.5, (rows, columns)), (2.0, (rows, columns - 1)), (2.0, (rows - 1, columns))
+    return pl.IsingModel.from_image(*(rng.uniform(-a, a, shape) for a, shape in sizes))
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (4, 7), (7, 4), (1, 5), (5, 1)])
+def test_grids_are_proved_and_checked_the_other_way(shape):
+    model = strong_rectangle(*shape, seed=1)
+    grid = GridModel.of(model, other_way=True)
+    assert grid.arrays[0].shape == (min(shape), max(shape))
+    assert grid.of_spins(grid.arrays[0]).tolist() == model.fields.tolist()
+    assert grid.of_edges(*grid.arrays[1:]).tolist() == model.couplings.tolist()
+    other = certificate(grid, prove_grid(*grid.arrays, witness=True))
+    assert other.other_way == 1
+    low, high = contraction_interval(model, other)
+    exact = pl.log_partition(model, "treewidth")
+    assert exact.lower - 1e-9 < low <= exact.upper
+    assert exact.lower <= high < exact.upper + 1e-9
+    with pytest.raises(VerificationError, match="0 or 1"):
+        contraction_interval(model, replace(other, other_way=2))
+
+
+def test_a_square_that_is_lost_one_way_is_proved_the_other(monkeypatch, tmp_path):
+    model = strong_rectangle(8, 8, seed=0)
+    first, lost = GridModel.of(model).arrays, []
+
+    def lost_one_way(*arrays, **options):
+        little = all(map(np.array_equal, arrays, first))
+        found = prove_grid(*arrays, **options | ({"effort": [(1, 2)]} if little else {}))
+        lost.append(not np.isfinite(found.half_width))
+        return found
+
+    monkeypatch.setattr(kernel, "prove_grid", lost_one_way)
+    found = pl.log_partition(model, "tensor-network", prove=True)
+    assert lost == [True, False]
+    assert found.proved
+    assert found.certificate.other_way == 1
+    found.save(tmp_path / "found.json")
+    assert check_result(model, load_result(tmp_path / "found.json")).proved
+    exact = pl.log_partition(model, "treewidth")
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -332,7 +332,9 @@ def _decode(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [_decode(entry, depth + 1) for entry in value]
     kind = PROOFS[_is(value, dict)["kind"]]
-    if set(value) != {"kind", *(f.name for f in fields(kind))}:
+    # What has a default was not written before it was there.
+    given = {f.name: f.default for f in fields(kind) if f.default is not MISSING} | value
+    if set(given) != {"kind", *(f.name for f in fields(kind))}:
         msg = f"a proof {kind.KIND!r} must hold its fields and nothing else, got {sorted(value)}"
         raise ValueError(msg)
     readers: dict[str, Any] = {
@@ -342,4 +344,4 @@ def _decode(value: Any, depth: int = 0) -> Any:
         "Proof | None": lambda entry: _decode(entry, depth + 1),
         "Sequence[Proof | None]": lambda entry: _decode(entry, depth + 1),
     }
-    return kind(**{f.name: readers[str(f.type)](value[f.name]) for f in fields(kind)})
+    return kind(**{f.name: readers[str(f.type)](given[f.name]) for f in fields(kind)})

@@ -116,6 +116,8 @@ class Contraction(Proof):
         Of every tree, how many boxes are joined to one hull, one hull after the other.
     refined, refined_offsets : int array
         Lengths of words of trees that take the place of the first, but for its hulls; or none.
+    other_way : int
+        1 if rows are along the longer side instead; of a square, if columns are taken for rows.
     """
 
     KIND: ClassVar[str] = "contraction"
@@ -127,6 +129,7 @@ class Contraction(Proof):
     hull_offsets: Array
     refined: Array
     refined_offsets: Array
+    other_way: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -43,7 +44,7 @@ def target_width(num_spins: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class GridModel:
-    """An Ising model as a grid no wider than high. Missing edges have coupling zero.
+    """An Ising model as a grid, no wider than high if not asked. Missing edges have coupling zero.
 
     Attributes
     ----------
@@ -51,6 +52,8 @@ class GridModel:
         Fields, couplings to the right and down.
     shape : tuple of int
         Rows and columns of the model.
+    turned : bool
+        Whether columns of the model are rows of the grid.
     beside : numpy.ndarray
         True at edges of the model that are in a row of it.
     low : numpy.ndarray
@@ -68,12 +71,16 @@ class GridModel:
 
     arrays: Grid
     shape: tuple[int, int]
+    turned: bool
     beside: BoolArray
     low: LongArray
 
     @classmethod
-    def of(cls, model: IsingModel) -> GridModel | None:
-        """Return the grid of a model; None if it is none, or its weights are out of range."""
+    def of(cls, model: IsingModel, *, other_way: bool = False) -> GridModel | None:
+        """Return the grid of a model; None if it is none, or its weights are out of range.
+
+        ``other_way``: a grid no higher than wide; of a square one, with columns as rows.
+        """
         shape = grid_shape(model.num_spins, model.edges)
         if shape is None:
             return None
@@ -85,15 +92,11 @@ class GridModel:
         right.flat[low[beside]] = model.couplings[beside]
         down.flat[low[~beside]] = model.couplings[~beside]
         fields = model.fields.reshape(shape)
-        if rows < columns:
+        turned = (rows < columns) != other_way
+        if turned:
             fields, right, down = fields.T, down.T, right.T
         arrays = (fields.copy(), right[:, :-1].copy(), down[:-1].copy())
-        return cls(arrays, shape, beside, low) if keeps_range(arrays) else None
-
-    @property
-    def turned(self) -> bool:
-        """Whether columns of the model are rows of the grid."""
-        return self.shape[0] < self.shape[1]
+        return cls(arrays, shape, turned, beside, low) if keeps_range(arrays) else None
 
     @property
     def is_row(self) -> bool:
@@ -125,7 +128,8 @@ class GridModel:
 
 def certificate(grid: GridModel, found: tensor.ProvedGrid) -> Contraction:
     """Return what a check of a proved contraction needs: bonds, and trees of words."""
-    return Contraction(grid.shape[1], *found.witness)
+    other_way = grid.turned != (grid.shape[0] < grid.shape[1])
+    return Contraction(grid.shape[1], *found.witness, other_way=int(other_way))
 
 
 def boundary_states(
@@ -154,7 +158,7 @@ def keeps_range(arrays: Grid) -> bool:
 
 
 def prove(
-    arrays: Grid,
+    grid: Grid,
     target: float | None,
     budget: Budget,
     *,
@@ -167,31 +171,65 @@ def prove(
     aim at; None: what takes little time (:func:`target_width`, :func:`enough`). ``keep``: with the
     states of all rows. ``witness``: with what a check needs.
     """
-    best: tensor.ProvedGrid | None = None
-    aim = target_width(arrays[0].size) if target is None else target
+    best = None
     for bond in BONDS:
-        if keep:
-            budget.check_memory(
-                arrays[0].size * 16.0 * bond**2, "the states of all rows", "raise the limit"
-            )
-        try:
-            found = tensor.prove_grid(
-                *arrays,
-                max_bond=bond,
-                target=aim / len(arrays[0]),
-                enough=enough(arrays[0].size) if target is None else (),
-                threads=budget.workers(),
-                keep=keep,
-                witness=witness,
-                budget=budget,
-            )
-        except (OverflowError, TimeoutError):
+        found = _with_bond(grid, bond, target, budget, keep=keep, witness=witness)
+        if found is None:
             break
-        if best is None or found.half_width < best.half_width:
-            best = found
+        best = found if best is None or found.half_width < best.half_width else best
         if math.isfinite(best.half_width):
             break
     return best
+
+
+def prove_either_way(
+    model: IsingModel, target: float | None, budget: Budget
+) -> tuple[GridModel, tensor.ProvedGrid] | None:
+    """Return a grid and its proved contraction, as :func:`prove` does, of squares either way.
+
+    Whether strong couplings leave a bound depends on the side from which they are met.
+    """
+    grids = [GridModel.of(model)]
+    if grids[0] is not None and grids[0].shape[0] == grids[0].shape[1]:
+        grids.append(GridModel.of(model, other_way=True))
+    best = None
+    for bond, grid in itertools.product(BONDS, grids):
+        if grid is None:
+            break
+        found = _with_bond(grid.arrays, bond, target, budget)
+        if found is None:
+            break
+        best = (grid, found) if best is None or found.half_width < best[1].half_width else best
+        if math.isfinite(best[1].half_width):
+            break
+    return best
+
+
+def _with_bond(
+    arrays: Grid,
+    bond: int,
+    target: float | None,
+    budget: Budget,
+    *,
+    keep: bool = False,
+    witness: bool = True,
+) -> tensor.ProvedGrid | None:
+    size, rows = arrays[0].size, len(arrays[0])
+    if keep:
+        budget.check_memory(size * 16.0 * bond**2, "the states of all rows", "raise the limit")
+    try:
+        return tensor.prove_grid(
+            *arrays,
+            max_bond=bond,
+            target=(target_width(size) if target is None else target) / rows,
+            enough=enough(size) if target is None else (),
+            threads=budget.workers(),
+            keep=keep,
+            witness=witness,
+            budget=budget,
+        )
+    except (OverflowError, TimeoutError):
+        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,7 @@ from planaris.tensor.proof import (
     certificate,
     checked_width,
     prove,
+    prove_either_way,
     prove_marginals,
 )
 from planaris.tensor.rejection import Accepted, draw_exactly
@@ -333,13 +334,11 @@ class Run:
 
     def prove(self) -> LogPartition | None:
         """Return a proved interval of an Ising grid, an unproved one where it was lost."""
-        if (grid := self.grid()) is None:
+        if not isinstance(self.model, IsingModel):
             return None
         with self.budget.watch("proof") as watched:
-            found = prove(grid.arrays, self.proof_target, watched)
-        if found is None:
-            return None
-        return self.proved_interval(found, proof=certificate(grid, found))
+            found = prove_either_way(self.model, self.proof_target, watched)
+        return None if found is None else self.proved_interval(found[1], proof=certificate(*found))
 
     def grid(self) -> GridModel | None:
         """Return the model as a grid that proofs take, or None."""

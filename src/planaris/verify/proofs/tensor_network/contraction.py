@@ -57,7 +57,7 @@ def contraction_interval(model: IsingModel, proof: Contraction) -> tuple[float, 
         When the proof is not one about this model.
     """
     witness = Witness.of(model, proof)
-    grid = grid_of(model, witness.columns)
+    grid = grid_of(model, witness.columns, other_way=bool(proof.other_way))
     try:
         value, width = _contract(grid, witness)
     except Lost:
@@ -89,7 +89,8 @@ class Witness:
         """Read the arrays of a proof about a model, or refuse them."""
         n, columns = model.num_spins, proof.columns
         require(0 < columns <= n and n % columns == 0, "the model is a grid of so many columns")
-        high, wide = max(n // columns, columns), min(n // columns, columns)
+        require(proof.other_way in (0, 1), "`other_way` is 0 or 1")
+        wide, high = sorted((n // columns, columns), reverse=bool(proof.other_way))
         bonds = indices(proof.bonds, "bonds", MOST_BOND + 1)
         require(len(bonds) == (high - 1) * (wide + 1), "every bond has a dimension")
         words, hulls = whole_row(proof.words, "words"), whole_row(proof.hulls, "hulls")
@@ -116,8 +117,11 @@ class Witness:
         return tuple(words.tolist()), hulls, tuple(again.tolist())
 
 
-def grid_of(model: IsingModel, columns: int) -> Grid:
-    """Return the model as a grid no wider than high; couplings that are missing are zero."""
+def grid_of(model: IsingModel, columns: int, *, other_way: bool = False) -> Grid:
+    """Return the model as a grid no wider than high, or the other way round.
+
+    Couplings that are missing are zero.
+    """
     rows = model.num_spins // columns
     low, high = model.edges.min(1).astype(np.int64), model.edges.max(1).astype(np.int64)
     beside = (high - low == 1) & (low % columns < columns - 1)
@@ -129,7 +133,7 @@ def grid_of(model: IsingModel, columns: int) -> Grid:
     once = np.concatenate([2 * low[beside], 2 * low[~beside] + 1])
     require(len(np.unique(once)) == len(once), "no edge stands twice")
     fields = model.fields.reshape(rows, columns)
-    if rows < columns:
+    if (rows < columns) != other_way:
         fields, right, down = fields.T, down.T, right.T
     return Grid(fields.copy(), right[:, :-1].copy(), down[:-1].copy())
 

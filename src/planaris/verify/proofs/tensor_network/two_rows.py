@@ -57,6 +57,7 @@ def marginal_ends(model: IsingModel, proof: BoundaryStates) -> Ends | None:
     assert isinstance(above, Contraction), "checked"
     assert isinstance(below, Contraction), "checked"
     require(above.columns == below.columns, "both contractions are of one grid")
+    require(above.other_way == below.other_way == 0, "rows are along the shorter side")
     grid = grid_of(model, above.columns)
     require(len(grid.fields) > 1, "the grid has two rows")
     turned = Grid(grid.fields[::-1].copy(), grid.right[::-1].copy(), grid.down[::-1].copy())
