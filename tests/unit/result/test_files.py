@@ -12,7 +12,7 @@ import pytest
 
 import planaris as pl
 from planaris.errors import FileFormatError
-from planaris.result import load_result
+from planaris.result import files, load_result
 from planaris.result.files import digest
 
 MODEL = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], fields=[0.0, 0.5, 0.0])
@@ -99,3 +99,16 @@ def test_bodies_of_the_wrong_form_are_refused(changes: dict[str, Any], tmp_path:
     (tmp_path / "r.json").write_text(json.dumps(document))
     with pytest.raises(FileFormatError):
         load_result(tmp_path / "r.json")
+
+
+def test_a_proof_of_before_a_field_was_there_is_read() -> None:
+    model = pl.IsingModel.from_image(np.full((3, 3), 0.2), 0.4, -0.3)
+    proof = pl.log_partition(model, "tensor-network", prove=True).certificate
+    assert proof is not None
+    plain = json.loads(json.dumps(files._encode(proof)))
+    assert files._decode(plain).other_way == 0
+    del plain["other_way"]
+    assert files._decode(plain).check(model) == proof.check(model)
+    del plain["bonds"]
+    with pytest.raises(ValueError, match="its fields and nothing else"):
+        files._decode(plain)
