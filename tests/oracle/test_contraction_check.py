@@ -137,6 +137,8 @@ def forged(proof: Contraction, rng: np.random.Generator) -> Contraction:
     names = [f.name for f in fields(proof) if f.name != "columns"]
     name = str(rng.choice(names))
     values = np.array(getattr(proof, name))
+    if name == "other_way":
+        return replace(proof, other_way=1 - proof.other_way)
     if not len(values):
         return replace(proof, refined=np.array([1, 1]))
     kind = rng.integers(5)
