@@ -15,7 +15,7 @@ import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding, embed
-from planaris.errors import TimeLimitError
+from planaris.errors import ModelError, TimeLimitError
 from planaris.models.arrays import as_count, as_rng
 from planaris.planar.pfaffian.batch import (
     as_couplings,
@@ -80,6 +80,13 @@ class Plan:
     """
 
     def __init__(self, embedding: Embedding, *, positions: ArrayLike | None = None) -> None:
+        given: object = embedding
+        if not isinstance(given, Embedding):
+            msg = (
+                f"`embedding` must be an Embedding, got {type(given).__name__}; "
+                "`planaris.plan` takes models and graphs"
+            )
+            raise ModelError(msg)
         self.embedding, self.genus = embedding, embedding.genus
         self.num_spins, self.num_edges = embedding.num_vertices, embedding.num_edges
         self.evaluator = PfaffianEvaluator(embedding, positions)

@@ -95,3 +95,10 @@ def test_one_huge_coupling_holds_two_spins_together() -> None:
 def test_what_rounding_would_decide_is_refused(ask) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(MethodError):
         ask()
+
+
+def test_a_plan_of_a_model_is_refused_with_what_takes_one():
+    model = pl.IsingModel([(0, 1)], 1.0)
+    with pytest.raises(ModelError, match="must be an Embedding, got IsingModel"):
+        pl.Plan(model)
+    assert float(pl.plan(model).log_partition([1.0])) == pytest.approx(np.log(4 * np.cosh(1)))
