@@ -133,33 +133,25 @@ class Elimination:
         gauged: FloatArray,
         unsatisfied: IntArray,
         slack: float,
+        *,
+        clustered: bool = False,
     ) -> tuple[FloatArray, EliminationOrder, float]:
         """Return a scaling and an order for couplings relative to a ground state.
 
         ``moats``, with these values, proves that the edges ``unsatisfied`` are the lightest T-join
-        of the faces. Sets
-        are not waited for while entries grow by at most ``exp(slack)``. The last number is the
-        largest sum of values of the sets around a face.
+        of the faces. Sets are not waited for while entries grow by at most ``exp(slack)``. The last
+        number is the largest sum of values of the sets around a face. ``clustered``: with exponents
+        for blocks of entries, so that values may be of any size.
         """
         sets = moats.order, moats.start, moats.stop, moats.parent, values
-        found = self._core.order_by_moats(*sets, np.ascontiguousarray(gauged), unsatisfied, slack)
-        return found.scale, EliminationOrder(found.earliest, found.rank), found.deepest
-
-    def clustered_order_by_moats(
-        self,
-        moats: CutPacking,
-        values: FloatArray,
-        gauged: FloatArray,
-        unsatisfied: IntArray,
-        slack: float,
-    ) -> tuple[FloatArray, EliminationOrder, float]:
-        """Return what :meth:`order_by_moats` does, with exponents: values may be of any size."""
-        sets = moats.order, moats.start, moats.stop, moats.parent, values
-        found = self._core.clustered_order_by_moats(
-            *sets, np.ascontiguousarray(gauged), unsatisfied, slack
-        )
-        order = EliminationOrder(found.order.earliest, found.order.rank, found.clusters)
-        return found.order.scale, order, found.order.deepest
+        given = *sets, np.ascontiguousarray(gauged), unsatisfied, slack
+        clusters = None
+        if clustered:
+            both = self._core.clustered_order_by_moats(*given)
+            found, clusters = both.order, both.clusters
+        else:
+            found = self._core.order_by_moats(*given)
+        return found.scale, EliminationOrder(found.earliest, found.rank, clusters), found.deepest
 
     def log_pfaffian(
         self,

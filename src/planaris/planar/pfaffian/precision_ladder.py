@@ -163,9 +163,9 @@ def _by_moats(
         u, v = evaluator.split.edges[evaluator.num_edges :].T
         chords = evaluator.num_edges + np.flatnonzero(entries.spins[u] != entries.spins[v])
         join = np.concatenate([unsatisfied.join, chords]).astype(np.int32)
-        elimination = evaluator.elimination
-        find = elimination.clustered_order_by_moats if clustered else elimination.order_by_moats
-        scale, order, deepest = find(packing, values, entries.gauged, join, slack)
+        scale, order, deepest = evaluator.elimination.order_by_moats(
+            packing, values, entries.gauged, join, slack, clustered=clustered
+        )
         return replace(entries, scale=scale, order=order, deepest=deepest)
 
     return by_moats
