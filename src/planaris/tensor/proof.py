@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,7 +159,7 @@ def keeps_range(arrays: Grid) -> bool:
 
 
 def prove(
-    grid: Grid,
+    arrays: Grid,
     target: float | None,
     budget: Budget,
     *,
@@ -171,15 +172,8 @@ def prove(
     aim at; None: what takes little time (:func:`target_width`, :func:`enough`). ``keep``: with the
     states of all rows. ``witness``: with what a check needs.
     """
-    best = None
-    for bond in BONDS:
-        found = _with_bond(grid, bond, target, budget, keep=keep, witness=witness)
-        if found is None:
-            break
-        best = found if best is None or found.half_width < best.half_width else best
-        if math.isfinite(best.half_width):
-            break
-    return best
+    found = _first_proved([arrays], target, budget, keep=keep, witness=witness)
+    return None if found is None else found[1]
 
 
 def prove_either_way(
@@ -189,47 +183,47 @@ def prove_either_way(
 
     Whether strong couplings leave a bound depends on the side from which they are met.
     """
-    grids = [GridModel.of(model)]
-    if grids[0] is not None and grids[0].shape[0] == grids[0].shape[1]:
-        grids.append(GridModel.of(model, other_way=True))
-    best = None
-    for bond, grid in itertools.product(BONDS, grids):
-        if grid is None:
-            break
-        found = _with_bond(grid.arrays, bond, target, budget)
-        if found is None:
-            break
-        best = (grid, found) if best is None or found.half_width < best[1].half_width else best
-        if math.isfinite(best[1].half_width):
-            break
-    return best
+    if (grid := GridModel.of(model)) is None:
+        return None
+    grids = [grid]
+    if grid.shape[0] == grid.shape[1] and (other := GridModel.of(model, other_way=True)):
+        grids.append(other)
+    found = _first_proved([grid.arrays for grid in grids], target, budget)
+    return None if found is None else (grids[found[0]], found[1])
 
 
-def _with_bond(
-    arrays: Grid,
-    bond: int,
+def _first_proved(
+    ways: Sequence[Grid],
     target: float | None,
     budget: Budget,
     *,
     keep: bool = False,
     witness: bool = True,
-) -> tensor.ProvedGrid | None:
-    size, rows = arrays[0].size, len(arrays[0])
-    if keep:
-        budget.check_memory(size * 16.0 * bond**2, "the states of all rows", "raise the limit")
-    try:
-        return tensor.prove_grid(
-            *arrays,
-            max_bond=bond,
-            target=(target_width(size) if target is None else target) / rows,
-            enough=enough(size) if target is None else (),
-            threads=budget.workers(),
-            keep=keep,
-            witness=witness,
-            budget=budget,
-        )
-    except (OverflowError, TimeoutError):
-        return None
+) -> tuple[int, tensor.ProvedGrid] | None:
+    """Return the first contraction with a bound, and which of the ways it went."""
+    best: tuple[int, tensor.ProvedGrid] | None = None
+    for bond, (way, arrays) in itertools.product(BONDS, enumerate(ways)):
+        size, rows = arrays[0].size, len(arrays[0])
+        if keep:
+            budget.check_memory(size * 16.0 * bond**2, "the states of all rows", "raise the limit")
+        try:
+            found = tensor.prove_grid(
+                *arrays,
+                max_bond=bond,
+                target=(target_width(size) if target is None else target) / rows,
+                enough=enough(size) if target is None else (),
+                threads=budget.workers(),
+                keep=keep,
+                witness=witness,
+                budget=budget,
+            )
+        except (OverflowError, TimeoutError):
+            break
+        if best is None or found.half_width < best[1].half_width:
+            best = (way, found)
+        if math.isfinite(found.half_width):
+            break
+    return best
 
 
 @dataclass(frozen=True, eq=False)
