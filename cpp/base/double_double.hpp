@@ -15,6 +15,8 @@ struct DoubleDouble {
 
   DoubleDouble() = default;
   DoubleDouble(double value) : high(value) { normalize(); }  // NOLINT: numbers convert
+  // The sum of two doubles, the second no more than half a unit in the last place of the first.
+  DoubleDouble(double first, double second) : high(first), low(second) { normalize(); }
 
   // exp(x) to about thirty digits, less those that x has before its point.
   static DoubleDouble exp(double x) {

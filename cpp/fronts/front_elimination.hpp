@@ -56,7 +56,12 @@ class FrontElimination {
   // Eliminates the first `count` of these pairs of rows, in this order, whatever their pivots are.
   // `pairs` lists all candidates, so that the two rows of a refused pair stay side by side.
   int run_in_order(std::span<const RowPair> pairs, int count) {
-    in_order_ = true;
+    arrange(pairs);
+    return run_arranged(count);
+  }
+
+  // The two steps of `run_in_order`: brings the rows of `pairs` to the front, eliminates so many pairs.
+  void arrange(std::span<const RowPair> pairs) {
     std::vector<int32_t> place(n_);
     for (int k = 0; k < n_; ++k) place[perm_[k]] = k;
     const auto bring = [&](int32_t row, int to) {
@@ -70,6 +75,9 @@ class FrontElimination {
       bring(pair.first, k++);
       bring(pair.second, k++);
     }
+  }
+  int run_arranged(int count) {
+    in_order_ = true;
     return eliminate_range(0, 2 * count);
   }
 

@@ -12,6 +12,7 @@
 #include "fronts/tree_tasks.hpp"
 #include "pfaffian/clustered_front.hpp"
 #include "pfaffian/moat_clusters.hpp"
+#include "pfaffian/paired_front.hpp"
 
 namespace planaris {
 
@@ -189,6 +190,7 @@ class Elimination {
     std::vector<LegPlace> places, moved;
     std::vector<ClusteredPair> clustered;
     ClusteredBuffers buffers;
+    PairedFront paired;  // wide numbers only
   };
 
   struct Shape {
@@ -230,9 +232,8 @@ class Elimination {
     }
     FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
                               w.pivot_rows, parallel_);
-    const int listed = in_order ? list_pairs(w, node, s) : 0;
     const int eliminated =
-        in_order ? front.run_in_order(w.pairs, listed) : front.run(options_.threshold, last);
+        in_order ? run_in_order(front, w, node, s) : front.run(options_.threshold, last);
     if (in_order) {
       if (entries_.clusters) note_exponents(w, eliminated);
       sum_ratios(w, node, s, eliminated);
@@ -246,6 +247,15 @@ class Elimination {
     if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
     if (keep_) store((*keep_)[node], w, s, eliminated);
     hand_on(w, node, s, eliminated);
+  }
+
+  int run_in_order(FrontElimination<T>& front, Worker& w, int32_t node, const Shape& s) {
+    const int listed = list_pairs(w, node, s);
+    front.arrange(w.pairs);
+    if constexpr (kIsDoubleDouble) {
+      if (w.paired.run(w.matrix.data(), s.rows, 2 * listed, parallel_)) return 2 * listed;
+    }
+    return front.run_arranged(listed);
   }
 
   void add_faces(Worker& w, int32_t node, const Shape& s) {
