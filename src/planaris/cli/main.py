@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import NoReturn
 
 from planaris.errors import PlanarisError
@@ -43,6 +44,8 @@ def _call(words: list[str]) -> None:
     if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
         print_help(words[0])
         return
+    # joblib replaces workers whose memory has grown; their trials are not lost.
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS
     make_app(named)(prog_name="planaris")
 

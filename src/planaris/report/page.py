@@ -79,7 +79,7 @@ def anchor(name: str) -> str:
 def _overview(sections: Sequence[Section]) -> str:
     rows = []
     for section in sections:
-        marks = "".join(_mark(verdict.holds) for verdict in section.panels.verdicts)
+        marks = " ".join(_mark(verdict.holds) for verdict in section.panels.verdicts)
         trials = f"{section.done} of {section.total}"
         state = "complete" if _complete(section) else "partial"
         rows.append(
