@@ -35,12 +35,15 @@ def trials(quick: int, every: int) -> int:
 
 
 def seeds(quick: int, every: int) -> Iterable[Any]:
-    """Return numbers below ``every``; those from ``quick`` on are slow.
+    """Return numbers below ``quick`` in ``make test``, else below ``every``; the rest are slow.
 
-    >>> [type(seed).__name__ for seed in seeds(1, 3)]
-    ['int', 'ParameterSet', 'ParameterSet']
+    Tests that would only be skipped are not made: collecting and reporting thousands takes longer
+    than many that run.
+
+    >>> len(list(seeds(1, 3))) in (1, 3)
+    True
     """
     return [
         *range(quick),
-        *(pytest.param(k, marks=pytest.mark.slow) for k in range(quick, every)),
+        *(pytest.param(k, marks=pytest.mark.slow) for k in range(quick, trials(quick, every))),
     ]
