@@ -17,12 +17,14 @@ def choose_all(every: bool) -> None:
 
 
 def examples(every: int) -> settings:
-    """Return the settings of a test with so many examples, a third of them in ``make test``.
+    """Return the settings of a test with so many examples; ``make test`` makes fewer.
 
-    >>> examples(300).max_examples in (100, 300)
+    A third of them, and no more than a hundred.
+
+    >>> examples(600).max_examples in (100, 600)
     True
     """
-    return settings(max_examples=every if _chosen["all"] else every // 3)
+    return settings(max_examples=every if _chosen["all"] else min(every // 3, 100))
 
 
 def trials(quick: int, every: int) -> int:
