@@ -25,10 +25,10 @@ lint: .venv/.ready
 	$(RUN)lint-imports --no-cache
 
 pytest: .venv/.ready
-	$(RUN)python -m pytest -n $(JOBS) -q --randomly-seed=$(SEED)
+	$(RUN)python -m pytest -n $(JOBS) --dist worksteal -q --randomly-seed=$(SEED)
 
 coverage: .venv/.ready  ## lines and branches of the package that pytest reaches
-	$(RUN)python -m pytest -n $(JOBS) -q --randomly-seed=$(SEED) --cov --cov-report=term --cov-report=html
+	$(RUN)python -m pytest -n $(JOBS) --dist worksteal -q --randomly-seed=$(SEED) --cov --cov-report=term --cov-report=html
 
 cpp-test: .venv/.ready
 	$(RUN)cmake -G Ninja -S . -B build/sanitize -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(RUN)ninja \

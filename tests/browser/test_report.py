@@ -40,8 +40,8 @@ def wide_panels():
     )
 
 
-@pytest.fixture
-def url(tmp_path):
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
     sections = [
         section(FIGURE.name),
         section("partial", done=1, total=7),
@@ -49,8 +49,9 @@ def url(tmp_path):
         section("hostile " + HOSTILE, hostile_panels(), text=HOSTILE + LONG),
     ]
     facts = {"machine": HOSTILE, "other": LONG}
-    write_page(tmp_path / "index.html", render_page(HOSTILE, sections, intro=HOSTILE, facts=facts))
-    return (tmp_path / "index.html").as_uri()
+    page = tmp_path_factory.mktemp("report") / "index.html"
+    write_page(page, render_page(HOSTILE, sections, intro=HOSTILE, facts=facts))
+    return page.as_uri()
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, False), (390, True)])

@@ -35,7 +35,7 @@ def decide(n, edges):
     return False
 
 
-@pytest.mark.parametrize("block", seeds(4, 10))
+@pytest.mark.parametrize("block", seeds(2, 10))
 def test_decisions_agree_with_both_oracles(block):
     rng = np.random.default_rng(block)
     outcomes = []

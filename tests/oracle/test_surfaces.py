@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 import planaris as pl
+from helpers.trials import trials
 from planaris import IsingModel
 from planaris.embed import Embedding
 from planaris.embed.surfaces import torus_lattice
@@ -55,9 +56,9 @@ def random_plane(rng: np.random.Generator) -> Embedding:
 
 
 @pytest.mark.parametrize("surface", [random_plane, random_torus])
-def test_a_thousand_random_models(surface, rng):
+def test_random_models_against_all_states(surface, rng):
     genera = set()
-    for _ in range(125):
+    for _ in range(trials(40, 125)):
         embedding = surface(rng)
         genera.add(embedding.genus)
         couplings = rng.normal(size=(8, embedding.num_edges))
@@ -110,7 +111,7 @@ def check_kaufman(sizes) -> None:
 
 
 def test_torus_ferromagnets():
-    check_kaufman([2, 3, *range(4, 65, 4)])
+    check_kaufman([2, 3, *range(4, 65, 12)])
 
 
 @pytest.mark.slow
@@ -174,8 +175,8 @@ def test_extreme_couplings(coupling):
 
 
 def test_cold_tori_are_right_or_refused():
-    refused = 0
-    for seed in range(120):
+    refused, count = 0, trials(40, 120)
+    for seed in range(count):
         rng = np.random.default_rng(seed)
         torus = torus_lattice(int(rng.integers(4, 8)), 4)
         signs = np.where(rng.random(torus.num_edges) < rng.choice([0.1, 0.5]), -1.0, 1.0)
@@ -188,7 +189,7 @@ def test_cold_tori_are_right_or_refused():
             refused += 1
         else:
             np.testing.assert_allclose(found, expected, atol=1e-9, err_msg=str(seed))
-    assert refused < 80
+    assert refused < 2 / 3 * count
 
 
 def test_what_cancels_is_an_interval():

@@ -12,6 +12,7 @@ from flint import arb, ctx
 
 import planaris as pl
 from helpers.grid_models import KINDS, distance, exact_log_partition, random_grid
+from helpers.trials import trials
 from planaris import tensor
 from planaris.errors import VerificationError
 from planaris.kernels import tensor as kernel
@@ -51,8 +52,9 @@ def attack(
 
 @pytest.mark.parametrize("inject", [False, True])
 def test_no_bound_is_violated(inject):
-    violated = list(attack(400, 1, inject=inject))
-    assert len(violated) > 300
+    count = trials(150, 400)
+    violated = list(attack(count, 1, inject=inject))
+    assert len(violated) > 0.75 * count
     assert not any(violated)
 
 

@@ -80,7 +80,7 @@ def test_a_proof_that_is_not_checked_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_field_that_nobody_judges_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(forgery.__dict__, "changed_bodies", lambda body: [(("x",), {**body})])
+    monkeypatch.setitem(forgery.__dict__, "changed_bodies", lambda body, _: [(("x",), {**body})])
     monkeypatch.setitem(JUDGED, "ground-state", JUDGED["ground-state"][1:])
     assert any("nobody judges" in fault for fault in faults(list(forge(_proved_by_messages()))))
 

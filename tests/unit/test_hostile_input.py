@@ -57,7 +57,7 @@ def test_nothing_is_unpickled_or_evaluated(path):
 
 
 def test_damaged_files_are_refused_or_read():
-    faults = [fault for fault in read_damaged(trials(2000, 4000), seed=1) if fault is not None]
+    faults = [fault for fault in read_damaged(trials(1000, 4000), seed=1) if fault is not None]
     assert not faults
 
 

@@ -214,7 +214,8 @@ def _check_marginals(case: Case, verdict: Verdict, truth: Recomputed) -> None:
         return None
 
     for method, task in _tasks(case, "marginals"):
-        options = _embedding(case, method) | {"time_limit": _limit(method, task)}
+        limit = _limit_of_marginals(case, method, task)
+        options = _embedding(case, method) | {"time_limit": limit}
         _ask(
             verdict,
             f"marginals {method}",
@@ -307,6 +308,12 @@ def _tasks(case: Case, verb: Verb) -> Iterator[tuple[str, Task]]:
 
 def _limit(method: str, task: Task) -> float:
     return BOUND_SECONDS if task.promise == "interval" and method != "auto" else SECONDS
+
+
+def _limit_of_marginals(case: Case, method: str, task: Task) -> float:
+    """Return the limit; points that bounds on log Z are attained at take as long as these."""
+    few = isinstance(case.model, IsingModel) and case.model.num_spins <= ENUMERATED
+    return _limit(method, task if few else methods()[method].tasks.get("log_partition", task))
 
 
 def _refusals(task: Task) -> tuple[type[Exception], ...]:

@@ -12,6 +12,7 @@ from helpers.clocks import TickClock
 from helpers.trials import seeds
 from planaris.bounds import marginal_ends
 from planaris.bounds.attractive_domains import Holding, narrow_by_domains
+from planaris.bounds.marginal_ends import EndsSearch
 from planaris.budget import Budget, use_clock
 from planaris.kernels.cuts import balance_signs
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
@@ -175,9 +176,10 @@ def test_cold_models_in_random_fields_are_decided_by_walls() -> None:
     side = 30
     edges = pl.generate.square_lattice(side).edges
     fields = np.random.default_rng(1).normal(0, 4.0, side**2)
-    with use_clock(TickClock(1.0)):
-        limit = Budget.of(100_000.0, threads=1)
-        ends = marginal_ends(pl.IsingModel(edges, 1.5, fields), time_limit=limit)
+    search = EndsSearch(pl.IsingModel(edges, 1.5, fields))
+    with use_clock(TickClock(1.0)):  # it would go on to 1e-10
+        search.run(Budget.of(100_000.0, threads=1), lambda width: width < 1e-3)
+    ends = search.ends()
     assert np.mean(ends.nodes_upper - ends.nodes_lower) < 1e-3
 
 

@@ -165,7 +165,7 @@ def wait_for_file(params):
     return {"name": params["name"]}
 
 
-def test_a_cluster_survives_a_lost_worker(tmp_path):
+def test_a_cluster_survives_a_lost_worker_and_solves_models(tmp_path):
     from distributed import LocalCluster
 
     from planaris.experiments.runner import run_all
@@ -200,20 +200,8 @@ def test_a_cluster_survives_a_lost_worker(tmp_path):
             wait_for_workers(3)  # the nanny starts another
             (tmp_path / "go").touch()
             found = ended.result()
+        rows = pl.solve_many(glasses(12), "log_partition", cluster=cluster.scheduler_address)
     assert sorted(index for index, _, _ in found) == list(range(30))
     assert all(error == "" for _, _, error in found)
-
-
-def test_models_are_solved_on_a_cluster():
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=":0",
-        memory_limit=0,
-    ) as c:
-        rows = pl.solve_many(glasses(12), "log_partition", cluster=c.scheduler_address)
     alone = pl.solve_many(glasses(12), "log_partition", jobs=1)
     assert [row["answer"] for row in rows] == [row["answer"] for row in alone]

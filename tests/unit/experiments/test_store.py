@@ -166,7 +166,7 @@ def test_workers_end_with_the_run_that_started_them(store, tmp_path):
 
 
 def test_kills_at_any_moment_lose_one_trial_at_most():
-    count = trials(8, 20)
+    count = trials(4, 20)
     assert list(kills.kill_runs(count, seed=1)) == [None] * (count + 1)
 
 

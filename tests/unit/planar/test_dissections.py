@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import planaris as pl
 from planaris.budget import Budget
 from planaris.embed import embed
+from planaris.planar.pfaffian import evaluator
 from planaris.planar.pfaffian.evaluator import face_centres
+
+
+@cache
+def large(rows, columns):
+    """Return a lattice of more faces than are dissected with care, couplings, and log Z."""
+    lattice = pl.generate.square_lattice(rows, columns)
+    couplings = np.random.default_rng([rows, columns]).standard_normal(len(lattice.edges))
+    plan = pl.plan(lattice)
+    assert plan.embedding.num_faces > 2**17
+    return lattice, couplings, plan.embedding, plan.log_partition(couplings)
 
 
 @pytest.mark.parametrize("shape", [(370, 360), (1400, 95)])
 def test_log_z_of_large_lattices_does_not_depend_on_separators(shape, rng):
-    lattice = pl.generate.square_lattice(*shape)
-    couplings = rng.standard_normal(len(lattice.edges))
+    lattice, couplings, embedding, straight = large(*shape)
     crumpled = lattice.positions + rng.normal(scale=1.5, size=lattice.positions.shape)
     values = [
-        pl.plan(pl.plan(lattice).embedding, positions=positions).log_partition(couplings)
-        for positions in (lattice.positions, crumpled, None)
+        straight,
+        *(pl.plan(embedding, positions=x).log_partition(couplings) for x in (crumpled, None)),
     ]
     assert all(found.exact for found in values)
     for other in values[1:]:
@@ -26,9 +38,9 @@ def test_log_z_of_large_lattices_does_not_depend_on_separators(shape, rng):
     assert len({found.stats["multiplications"] for found in values}) == 3
 
 
-def test_threads_share_both_eliminations_of_a_large_model(rng):
-    lattice = pl.generate.square_lattice(370, 360)
-    plan = pl.plan(lattice)
+def test_threads_share_both_eliminations_of_a_large_model(rng, monkeypatch):
+    monkeypatch.setattr(evaluator, "MOST_WORK", 1e6)
+    plan = pl.plan(pl.generate.square_lattice(150, 140))
     couplings = rng.standard_normal(plan.num_edges)
     one, two, many = (plan.log_partition(couplings, threads=k) for k in (1, 2, 5))
     assert not plan.evaluator.in_batches
@@ -38,10 +50,7 @@ def test_threads_share_both_eliminations_of_a_large_model(rng):
 
 
 def test_positions_far_apart_and_in_one_place_still_dissect():
-    lattice = pl.generate.square_lattice(370, 360)
-    couplings = np.full(len(lattice.edges), 0.25)
-    embedding = pl.plan(lattice).embedding
-    straight = pl.plan(lattice).log_partition(couplings)
+    lattice, couplings, embedding, straight = large(370, 360)
     one_place = np.zeros((lattice.num_vertices, 2))
     one_place[0] = 1e300
     found = pl.plan(embedding, positions=one_place).log_partition(couplings)

@@ -28,8 +28,8 @@ BITS = 48
 SUM_BITS = 58
 """Of the sum of all couplings at most."""
 
-LEAST_EXPONENT = -1060
-"""Of units: parts of them are still floats."""
+LEAST_EXPONENT = -1074
+"""Of units: all floats are multiples. Proofs count halves of twice a unit, which are floats."""
 
 Fixings = tuple[tuple[int, bool], ...]
 """Edges that are held satisfied (False) or unsatisfied (True)."""

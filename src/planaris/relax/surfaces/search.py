@@ -134,9 +134,13 @@ class SurfaceSearch:
     # -- bounds -----------------------------------------------------------------------------
 
     def closed(self, value: int) -> bool:
-        """Return whether no state under this bound can be better than the best one."""
+        """Return whether no state under this bound can be better than the best one.
+
+        Of couplings that integers round too much, none can be lighter in units; neither the state
+        nor what is proved would get better below.
+        """
         gap = self.weight - value
-        if self.joins.rounding == 0 and (gap <= 0 or gap < self.quantum * (1 - 1e-6)):
+        if gap <= 0 or (self.joins.rounding == 0 and gap < self.quantum * (1 - 1e-6)):
             return True
         return gap + 2 * self.rounding <= self.tolerance
 

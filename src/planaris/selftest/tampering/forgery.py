@@ -8,6 +8,7 @@ change. What passes the check is judged by brute force in rational numbers.
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import tempfile
@@ -168,14 +169,17 @@ def forge(case: Forgeable, *, every: int = 1, seed: int = 0) -> Iterator[str | N
             fault = _fault(case, truth, path, body)
             ends = body["lower"], body["upper"]
             yield None if fault is None else f"{case.name}: together, {ends}: {fault}"
-        for k, (where, body) in enumerate(changed_bodies(whole["body"])):
-            inside = len(where) > 1 and where[0] == "certificate"
-            stride = every * PROOF_SHARE if inside else every
-            if stride and (k + seed) % stride:
-                continue
+        for where, body in changed_bodies(whole["body"], partial(_chosen, every, seed)):
             fault = _fault(case, truth, path, body)
             at = ".".join(map(str, where))
             yield None if fault is None else f"{case.name}: {at} = {_read(body, where)}: {fault}"
+
+
+def _chosen(every: int, seed: int, where: tuple[Any, ...], number: int) -> bool:
+    """Return whether a change is tried, by its place and its number."""
+    inside = len(where) > 1 and where[0] == "certificate"
+    stride = every * PROOF_SHARE if inside else every
+    return not stride or (number + seed) % stride == 0
 
 
 def _fault(case: Forgeable, truth: Truth, path: Path, body: dict[str, Any]) -> str | None:
@@ -234,16 +238,21 @@ def _moved_together(truth: Truth, body: dict[str, Any]) -> Iterator[dict[str, An
 # -- changes ---------------------------------------------------------------------------------------
 
 
-def changed_bodies(body: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Yield the way to each leaf or list and the body with that changed, for every change."""
+def changed_bodies(
+    body: dict[str, Any], chosen: Callable[[tuple[Any, ...], int], bool] = lambda *_: True
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield the way to a leaf or list and the body with that changed, for every chosen change."""
+    numbers = itertools.count()
     for where in _places(body):
         old = _read(body, where)
         for new in _changes(old, where):
-            if json.dumps(new) != json.dumps(old):
+            if chosen(where, next(numbers)) and json.dumps(new) != json.dumps(old):
                 yield where, _written(body, where, new)
-    yield ("unknown",), {**body, "unknown": 1.0}
+    if chosen(("unknown",), next(numbers)):
+        yield ("unknown",), {**body, "unknown": 1.0}
     for name in body:
-        yield (name,), {key: value for key, value in body.items() if key != name}
+        if chosen((name,), next(numbers)):
+            yield (name,), {key: value for key, value in body.items() if key != name}
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
