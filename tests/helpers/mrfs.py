@@ -123,10 +123,10 @@ class Everything:
 
     def table(self, model: MarkovRandomField, scope: np.ndarray) -> np.ndarray:
         """Marginal of the variables in `scope`."""
-        table = np.zeros(tuple(model.cardinalities[scope]))
-        for state, p in zip(self.states, self.probabilities, strict=True):
-            table[tuple(state[scope])] += p
-        return table
+        shape = tuple(model.cardinalities[scope])
+        entries = np.ravel_multi_index(tuple(self.states[:, scope].T), shape) if len(scope) else 0
+        at = np.broadcast_to(entries, len(self.states))
+        return np.bincount(at, self.probabilities, int(np.prod(shape))).reshape(shape)
 
 
 def list_all(model: MarkovRandomField) -> Everything:
