@@ -10,7 +10,7 @@ from planaris.models.convert import (
     mrf2ising,
 )
 from planaris.models.encode import kary2binary, mrf2pairwise
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import PairwiseView
 
@@ -28,4 +28,5 @@ __all__ = [
     "lift_log_partition",
     "mrf2ising",
     "mrf2pairwise",
+    "require_ising",
 ]
