@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +80,20 @@ def random_pairwise_mrf(
             table = np.rint(table)  # ties
         factors.append((order, np.where(rng.random(table.shape) < zeros, -np.inf, table)))
     return MarkovRandomField(cards, factors, log=True)
+
+
+def random_tables(
+    rng: np.random.Generator,
+    cards: Sequence[int],
+    pairs: Iterable[tuple[int, int]],
+    scale: float = 1.0,
+) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    """Normal logarithms for every variable and for these pairs, as factors."""
+    factors: list[tuple[tuple[int, ...], np.ndarray]] = [
+        ((v,), rng.normal(size=k)) for v, k in enumerate(cards)
+    ]
+    factors += [((u, v), scale * rng.normal(size=(cards[u], cards[v]))) for u, v in pairs]
+    return factors
 
 
 @st.composite
