@@ -68,7 +68,7 @@ ELIMINATION_SECONDS = 10.0
 
 
 SHARPER_SECONDS = 20.0
-"""Longest elimination that is preferred to blurred couplings; beyond, bounds say the blur."""
+"""Longest elimination that is preferred to couplings that lose digits (:meth:`IsingForm.blurs`)."""
 
 
 def _ising_form(mrf: MarkovRandomField, verb: Verb, budget: Budget) -> IsingForm | None:
@@ -315,7 +315,7 @@ def _estimate(asked: Question, name: str) -> Marginals:
 
 
 def exact_marginals(asked: Question) -> Marginals:
-    """Return exact marginals of an Ising model, or raise what stands in the way."""
+    """Return exact marginals of an Ising model, or raise the reason why there are none."""
     model, budget = asked.model, asked.budget
     if asked.embedding is None and _may_eliminate(model):
         plan = cheap_elimination(model, "marginals", budget)
@@ -330,7 +330,7 @@ def _required_split(asked: Question) -> Split:
 
 
 def only_exact_marginals(asked: Question) -> Marginals:
-    """Return exact marginals of any model, or raise what stands in the way."""
+    """Return exact marginals of any model, or raise the reason why there are none."""
     model = asked.model
     if not isinstance(model, MarkovRandomField):
         return exact_marginals(asked)

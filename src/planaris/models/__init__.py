@@ -1,4 +1,4 @@
-"""What the user states: Ising models and Markov random fields, and exact ways between them."""
+"""Ising models and Markov random fields, and exact conversions between them."""
 
 from planaris.models.bias_spin import bias2fields, fields2bias
 from planaris.models.convert import (

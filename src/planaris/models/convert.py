@@ -267,9 +267,6 @@ def ising2mrf(model: IsingModel) -> tuple[MarkovRandomField, ToIsing]:
     return MarkovRandomField.from_ising(model), ToIsing(model)
 
 
-# -- fields ↔ bias spin (SK08 Theorem 1) -----------------------------------------------------
-
-
 def as_spins(states: ArrayLike, num_spins: int) -> Int8Array:
     """Return states of so many spins, checked."""
     s = as_array("states", states)

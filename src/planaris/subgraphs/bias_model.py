@@ -36,7 +36,7 @@ class BiasModel:
     num_model_edges : int
         Edges that are not fields.
     constant : float
-        log Z of the model minus log Z of the bare model.
+        log Z of the model minus log Z of the model with the bias spin.
     """
 
     num_spins: int

@@ -230,8 +230,8 @@ def sample(
     uneven = EPS * model.log_weight_size > MARGINAL_TOLERANCE
     if uneven and not marginals(model, plan=plan, time_limit=budget).exact:
         msg = (
-            "samples of this model would be decided by the last places of its numbers, which are "
-            f"as large as {model.log_weight_size:.2g} in all; scale it down"
+            "samples of this model would depend on rounding errors, because its log weights add up "
+            f"to {model.log_weight_size:.2g} in size; scale it down"
         )
         raise PrecisionError(msg)
     run = Run(model, "sample", plan, budget)
