@@ -113,7 +113,7 @@ def lift_ground_state(
     """
     certificate, guess = None, None
     state = inverse.lift_states(result.spins if len(result.spins) else result.assignment)
-    if hasattr(original, "log_values"):
+    if isinstance(original, MarkovRandomField):
         certificate = None if result.certificate is None else AsIsing(result.certificate)
         guess = _lift_pseudomarginals(result, inverse)
     lower = result.lower
