@@ -11,72 +11,13 @@
 
 #include "base/constants.hpp"
 #include "base/scaled.hpp"
+#include "elimination/semirings.hpp"
 
 namespace planaris {
 namespace {
 
 constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in the L1 cache
 constexpr int64_t kPieceEntries = 1 << 17;  // between two looks at the clock
-
-constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();  // exponent of no weight
-
-struct SumProduct {
-  using Number = Scaled;
-  static Number one() { return {1.0, 0}; }
-  static void multiply(Number& x, const Number& y) { x *= y; }
-  // A product of `count` normalised mantissas is below 2^count.
-  static void tidy(Number& x) { x.normalize(); }
-
-  static Number reduce(const Number* row, int32_t labels) {
-    int64_t top = kNowhere;
-    for (int32_t x = 0; x < labels; ++x) {
-      top = std::max(top, row[x].m != 0.0 ? row[x].e : kNowhere);
-    }
-    if (top == kNowhere) return {};
-    Number total{0.0, top};
-    for (int32_t x = 0; x < labels; ++x) total.m += relative_to(row[x], top);
-    total.normalize();
-    return total;
-  }
-};
-
-struct MaxPlus {
-  using Number = double;
-  static constexpr double kRounding = kEps;
-  static Number one() { return 0.0; }
-  static void multiply(Number& x, Number y) { x += y; }
-  static void tidy(Number&) {}
-  static Number reduce(const Number* row, int32_t labels) {
-    return *std::max_element(row, row + labels);
-  }
-};
-
-// The same with numbers of twice the length: small parts count beside large ones.
-struct WideMaxPlus {
-  using Number = TwoDoubles;
-  static constexpr double kRounding = 0x1p-103;
-  static Number one() { return {}; }
-  static void multiply(Number& x, const Number& y) { x = x + y; }
-  static void tidy(Number&) {}
-  static Number reduce(const Number* row, int32_t labels) {
-    return *std::max_element(row, row + labels);
-  }
-};
-
-TwoDoubles wide(double x) { return {x, 0.0}; }
-TwoDoubles wide(const TwoDoubles& x) { return x; }
-
-// Sum of numbers of mixed size, and a bound on its error.
-struct WideSum {
-  TwoDoubles sum;
-  double size = 0.0;
-  void add(const TwoDoubles& x) {
-    sum = sum + x;
-    size += std::abs(x.high);
-  }
-  void add(double x) { add(wide(x)); }
-  double error() const { return 0x1p-100 * size; }
-};
 
 // Offsets into an operand for all joint labels of some axes; last axis fastest.
 void expand_offsets(std::span<const int32_t> cards, std::span<const int64_t> strides,
@@ -166,6 +107,12 @@ class Eliminator {
     std::vector<int64_t> strides;  // per axis of the cluster
   };
 
+  // The axes of a table: those from `split` on are inner ones, whose offsets are kept in a list.
+  struct Shape {
+    std::vector<int32_t> cards;
+    size_t split = 0;
+  };
+
   int32_t size() const { return static_cast<int32_t>(tree_.order.size()); }
   std::span<const int32_t> axes(int32_t p) const {
     return {tree_.axes.data() + tree_.axis_offsets[p],
@@ -183,6 +130,10 @@ class Eliminator {
   size_t gather_operands(int32_t p);
   void split_axes(int32_t p);
   void build_table(int32_t p);
+  bool join_factors(int32_t p);
+  void multiply_operands(const Shape& shape, std::span<const Operand> operands, int64_t entries,
+                         double done, Number* table);
+  int64_t num_factors(int32_t p) const { return factor_offsets_[p + 1] - factor_offsets_[p]; }
   static Number negative(const TwoDoubles& x) {
     if constexpr (std::is_same_v<Number, double>) {
       return -x.high;
@@ -209,22 +160,21 @@ class Eliminator {
     std::vector<int64_t> outer, inner;
     bool along;  // inner[i] == i
   };
-  void set_offsets(const std::vector<int64_t>& strides, Offsets& offsets) {
-    const std::span<const int32_t> cards(cards_);
-    const std::span<const int64_t> s(strides);
-    expand_offsets(cards.first(split_), s.first(split_), offsets.outer);
-    expand_offsets(cards.subspan(split_), s.subspan(split_), offsets.inner);
+  static void set_offsets(const Shape& shape, std::span<const int64_t> strides, Offsets& offsets) {
+    const std::span<const int32_t> cards(shape.cards);
+    expand_offsets(cards.first(shape.split), strides.first(shape.split), offsets.outer);
+    expand_offsets(cards.subspan(shape.split), strides.subspan(shape.split), offsets.inner);
     int64_t step = 1;
     offsets.along = true;
-    for (size_t a = s.size(); a-- > split_; step *= cards[a]) {
-      offsets.along = offsets.along && s[a] == step;
+    for (size_t a = strides.size(); a-- > shape.split; step *= cards[a]) {
+      offsets.along = offsets.along && strides[a] == step;
     }
   }
 
-  // Calls visit(entry of the table, entry of the operand) for all entries of a cluster.
+  // Calls visit(entry of the table, entry of the operand) for all entries of a table.
   template <class Visit>
-  void sweep(const std::vector<int64_t>& strides, Visit&& visit) {
-    set_offsets(strides, first_);
+  void sweep(const Shape& shape, std::span<const int64_t> strides, Visit&& visit) {
+    set_offsets(shape, strides, first_);
     const auto block = static_cast<int64_t>(first_.inner.size());
     int64_t entry = 0;
     for (const int64_t base : first_.outer) {
@@ -240,9 +190,10 @@ class Eliminator {
 
   // The same for two operands, side by side.
   template <class Visit>
-  void sweep(const std::vector<int64_t>& one, const std::vector<int64_t>& other, Visit&& visit) {
-    set_offsets(one, first_);
-    set_offsets(other, second_);
+  void sweep(const Shape& shape, std::span<const int64_t> one, std::span<const int64_t> other,
+             Visit&& visit) {
+    set_offsets(shape, one, first_);
+    set_offsets(shape, other, second_);
     const int64_t *x = first_.inner.data(), *y = second_.inner.data();
     const auto block = static_cast<int64_t>(first_.inner.size());
     for (size_t k = 0; k < first_.outer.size(); ++k) {
@@ -265,8 +216,13 @@ class Eliminator {
   std::vector<double> magnitude_;                       // of each message (MaxPlus)
   std::vector<double> factor_magnitude_;
   std::vector<Operand> operands_;
-  std::vector<int32_t> cards_, place_;
-  size_t split_ = 0;
+  std::vector<int32_t> place_;
+  Shape whole_, joint_shape_;               // of the cluster, and of the factors it begins with
+  std::vector<Operand> parts_;              // those factors, over the axes of `joint_shape_`
+  std::vector<Number> joint_;               // their product
+  std::vector<int64_t> joint_strides_;      // and its strides along the axes of the cluster
+  bool joined_ = false;                     // whether the last table was built from it
+  std::vector<Operand> used_;               // what the table of a cluster is the product of
   Offsets first_, second_;
   WideSum log_sum_;
   int64_t exponent_ = 0;
@@ -420,41 +376,94 @@ size_t Eliminator<Semiring>::gather_operands(int32_t p) {
 
 template <class Semiring>
 void Eliminator<Semiring>::split_axes(int32_t p) {
-  cards_.clear();
-  for (const int32_t v : axes(p)) cards_.push_back(graph_.cardinalities[v]);
-  split_ = cards_.size();
+  auto& [cards, split] = whole_;
+  cards.clear();
+  for (const int32_t v : axes(p)) cards.push_back(graph_.cardinalities[v]);
+  split = cards.size();
   const double entries = static_cast<double>(message_size(p)) * own_cardinality(p);
   const double least = std::min(std::sqrt(entries), static_cast<double>(kInnerEntries));
-  for (int64_t inner = 1; split_ > 0 && static_cast<double>(inner) < least;) {
-    if (inner > 1 && inner * cards_[split_ - 1] > kInnerEntries) break;
-    inner *= cards_[--split_];
+  for (int64_t inner = 1; split > 0 && static_cast<double>(inner) < least;) {
+    if (inner > 1 && inner * cards[split - 1] > kInnerEntries) break;
+    inner *= cards[--split];
   }
+}
+
+// Multiplies the factors of a cluster over the few axes they have: the large table is then swept
+// once for all of them. Products are formed in the same order, so no digit changes. Returns false
+// where that would save nothing.
+template <class Semiring>
+bool Eliminator<Semiring>::join_factors(int32_t p) {
+  const auto count = static_cast<size_t>(num_factors(p));
+  if (count < 2) return false;
+  const size_t axes = whole_.cards.size();
+  joint_strides_.assign(axes, 0);
+  joint_shape_.cards.clear();
+  parts_.resize(count);
+  for (size_t k = 0; k < count; ++k) {
+    parts_[k].data = operands_[k].data;
+    parts_[k].strides.clear();
+  }
+  for (size_t a = 0; a < axes; ++a) {
+    const auto has_axis = [&](size_t k) { return operands_[k].strides[a] != 0; };
+    bool any = false;
+    for (size_t k = 0; k < count && !any; ++k) any = has_axis(k);
+    if (!any) continue;
+    joint_shape_.cards.push_back(whole_.cards[a]);
+    joint_strides_[a] = 1;
+    for (size_t k = 0; k < count; ++k) parts_[k].strides.push_back(operands_[k].strides[a]);
+  }
+  int64_t entries = 1;
+  for (size_t a = axes; a-- > 0;) {
+    if (joint_strides_[a] == 0) continue;
+    joint_strides_[a] = entries;
+    entries *= whole_.cards[a];
+  }
+  if (2 * entries > message_size(p) * own_cardinality(p) || entries > kInnerEntries) return false;
+  joint_shape_.split = 0;
+  joint_.resize(entries);
+  multiply_operands(joint_shape_, parts_, entries, static_cast<double>(p) / size(), joint_.data());
+  return true;
 }
 
 template <class Semiring>
 void Eliminator<Semiring>::build_table(int32_t p) {
-  const int64_t entries = message_size(p) * own_cardinality(p);
   const size_t count = gather_operands(p);
   split_axes(p);
-  Number* table = table_.data();
+  std::span<const Operand> operands(operands_.data(), count);
+  joined_ = join_factors(p);
+  if (joined_) {
+    used_.assign(1, {joint_.data(), joint_strides_});
+    const auto messages = operands.subspan(num_factors(p));
+    used_.insert(used_.end(), messages.begin(), messages.end());
+    operands = used_;
+  }
+  multiply_operands(whole_, operands, message_size(p) * own_cardinality(p),
+                    static_cast<double>(p) / size(), table_.data());
+}
+
+template <class Semiring>
+void Eliminator<Semiring>::multiply_operands(const Shape& shape, std::span<const Operand> operands,
+                                             int64_t entries, double done, Number* table) {
+  const size_t count = operands.size();
   if (count == 0) in_pieces(entries, 1, [&](int64_t i) { table[i] = Semiring::one(); });
   for (size_t k = count > 1 ? 1 : 0; k < count; ++k) {
-    const Number *first = operands_[0].data, *data = operands_[k].data;
+    const Number *first = operands[0].data, *data = operands[k].data;
+    const auto& strides = operands[k].strides;
     if (k == 0) {
-      sweep(operands_[k].strides, [&](int64_t i, int64_t j) { table[i] = data[j]; });
+      sweep(shape, strides, [&](int64_t i, int64_t j) { table[i] = data[j]; });
     } else if (k == 1) {
-      sweep(operands_[0].strides, operands_[1].strides, [&](int64_t i, int64_t j, int64_t l) {
+      sweep(shape, operands[0].strides, strides, [&](int64_t i, int64_t j, int64_t l) {
         Number product = first[j];
         Semiring::multiply(product, data[l]);
         table[i] = product;
       });
     } else {
-      sweep(operands_[k].strides, [&](int64_t i, int64_t j) { Semiring::multiply(table[i], data[j]); });
+      sweep(shape, strides, [&](int64_t i, int64_t j) { Semiring::multiply(table[i], data[j]); });
     }
     if (k % 64 == 63) {
       in_pieces(entries, 1, [&](int64_t i) { Semiring::tidy(table[i]); });
     }
-    if (entries > 4096) control_.poll_now(static_cast<double>(p) / size());
+    if (entries > 4096) control_.poll_now(done);
   }
 }
 
@@ -515,6 +524,7 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
   Buffer<double> beliefs;
   beliefs.resize(tree_.largest_table);
   double* belief = beliefs.data();
+  std::vector<double> joint_belief;
   for (int32_t p = n - 1; p >= 0; --p) {
     control_.poll(static_cast<double>(n - p) / n);
     build_table(p);
@@ -546,14 +556,26 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
       own[i % labels] += belief[i];
     });
     size_t k = 0;
+    const double* summed = belief;
+    if (joined_) {  // over the axes of the factors first, which are few
+      joint_belief.assign(joint_.size(), 0.0);
+      double* out = joint_belief.data();
+      sweep(whole_, joint_strides_, [&](int64_t a, int64_t b) { out[b] += belief[a]; });
+      summed = out;
+    }
     for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i, ++k) {
       double* out = factors.data() + graph_.table_offsets[factors_[i]];
-      sweep(operands_[k].strides, [&](int64_t a, int64_t b) { out[b] += belief[a]; });
+      const auto add = [&](int64_t a, int64_t b) { out[b] += summed[a]; };
+      if (joined_) {
+        sweep(joint_shape_, parts_[k].strides, add);
+      } else {
+        sweep(whole_, operands_[k].strides, add);
+      }
     }
     for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i, ++k) {
       Scaled* out = messages_.data() + message_offset_[children_[i]];
       in_pieces(message_size(children_[i]), 1, [&](int64_t j) { out[j] = Scaled{}; });
-      sweep(operands_[k].strides, [&](int64_t a, int64_t b) { out[b].m += belief[a]; });
+      sweep(whole_, operands_[k].strides, [&](int64_t a, int64_t b) { out[b].m += belief[a]; });
     }
   }
 }

@@ -124,4 +124,4 @@ def ball_log_partition(logs: list[Fraction]) -> Any:
 
 def nearest(exact: Fraction) -> float:
     """Return the double nearest to a rational."""
-    return exact.numerator / exact.denominator
+    return exact.numerator / exact.denominator  # correctly rounded by CPython

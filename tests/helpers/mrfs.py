@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,20 @@ def random_pairwise_mrf(
     return MarkovRandomField(cards, factors, log=True)
 
 
+def random_tables(
+    rng: np.random.Generator,
+    cards: Sequence[int],
+    pairs: Iterable[tuple[int, int]],
+    scale: float = 1.0,
+) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    """Normal logarithms for every variable and for these pairs, as factors."""
+    factors: list[tuple[tuple[int, ...], np.ndarray]] = [
+        ((v,), rng.normal(size=k)) for v, k in enumerate(cards)
+    ]
+    factors += [((u, v), scale * rng.normal(size=(cards[u], cards[v]))) for u, v in pairs]
+    return factors
+
+
 @st.composite
 def mrfs(draw: st.DrawFn, **fixed: object) -> MarkovRandomField:
     options: dict[str, object] = {
@@ -123,10 +138,10 @@ class Everything:
 
     def table(self, model: MarkovRandomField, scope: np.ndarray) -> np.ndarray:
         """Marginal of the variables in `scope`."""
-        table = np.zeros(tuple(model.cardinalities[scope]))
-        for state, p in zip(self.states, self.probabilities, strict=True):
-            table[tuple(state[scope])] += p
-        return table
+        shape = tuple(model.cardinalities[scope])
+        entries = np.ravel_multi_index(tuple(self.states[:, scope].T), shape) if len(scope) else 0
+        at = np.broadcast_to(entries, len(self.states))
+        return np.bincount(at, self.probabilities, int(np.prod(shape))).reshape(shape)
 
 
 def list_all(model: MarkovRandomField) -> Everything:

@@ -71,3 +71,14 @@ def complete(n: int) -> np.ndarray:
 
 def complete_bipartite(a: int, b: int) -> np.ndarray:
     return np.array([(u, a + v) for u in range(a) for v in range(b)], dtype=np.int32)
+
+
+def turn(a, b, c):
+    """Twice the signed area of a triangle: positive if it runs counter-clockwise."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def on_segment(a, b, point) -> bool:
+    """Whether a point lies on the segment from a to b, its ends included."""
+    inside = all(min(a[k], b[k]) <= point[k] <= max(a[k], b[k]) for k in (0, 1))
+    return inside and turn(a, b, point) == 0

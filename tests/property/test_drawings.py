@@ -9,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.planar_graphs import on_segment, turn
 from helpers.trials import examples
 from planaris.embed import Embedding, split_faces
 from planaris.errors import CrossingError
 from planaris.verify import check_plane
-
-
-def turn(a, b, c):
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def on_segment(a, b, p):
-    inside = min(a[0], b[0]) <= p[0] <= max(a[0], b[0])
-    return turn(a, b, p) == 0 and inside and min(a[1], b[1]) <= p[1] <= max(a[1], b[1])
 
 
 def clash(e, f, at):

@@ -19,7 +19,7 @@ from planaris.bounds.attractive_search import AttractiveSearch, Enough
 from planaris.budget import Budget, TimeLimit
 from planaris.kernels.cuts import balance_signs
 from planaris.kernels.frontier import Ends
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.result import Marginals, MarginalWindows
 from planaris.typing import Array, FloatArray
 
@@ -158,6 +158,7 @@ class EndsSearch:
     """
 
     def __init__(self, model: IsingModel, *, prove: bool = False) -> None:
+        require_ising(model)
         self.model = model
         if model.has_fields:
             self.first = MarginalEnds.of_nodes(model, *neighbour_bounds(model))

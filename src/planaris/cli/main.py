@@ -1,4 +1,4 @@
-"""The ``planaris`` command; it imports when it runs, so that Ctrl-C is heard from the start."""
+"""The ``planaris`` command; it imports when it runs, so that Ctrl-C works from the start."""
 
 from __future__ import annotations
 

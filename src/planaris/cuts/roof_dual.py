@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
-from planaris.cuts.submodular import require_ising
 from planaris.kernels import cuts as kernel
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.result import Flow, GroundState, Proof
 from planaris.typing import FloatArray
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.errors import MethodError
 from planaris.kernels import cuts as kernel
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.typing import Int8Array, IntArray
 
 
@@ -69,13 +68,3 @@ def is_submodular(model: IsingModel) -> Submodularity:
     if len(cycle):
         return Submodularity(False, None, cycle)
     return Submodularity(False, gauge, None)
-
-
-def require_ising(model: object) -> None:
-    """Refuse anything but an Ising model."""
-    if not isinstance(model, IsingModel):
-        msg = (
-            f"`model` must be an IsingModel for a minimum cut, got {type(model).__name__}; turn "
-            "a binary pairwise model without zeros into one first"
-        )
-        raise MethodError(msg)

@@ -36,7 +36,7 @@ FACE_LENGTH = 8
 """Longer faces of the dual, detectors of many mechanisms and boundaries, are split by chords."""
 
 INVERSE_BYTES = 2**29
-"""Largest inverse that is kept; larger models are eliminated anew for every syndrome."""
+"""Largest inverse that is kept; larger models are eliminated again for every syndrome."""
 
 MOST_CHANGES = 300
 """Reference errors with more edges are left to sparse elimination, where that is faster."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.embed import Embedding, embed
+from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.gpu.device import find_device, import_torch
 from planaris.kernels.cuts import spins_from_disagreements
@@ -42,6 +42,15 @@ class TiedGraph:
         A plane drawing.
     device : str or torch.device, optional
         ``"cuda"``: marginals of batches are computed on a GPU.
+
+    Attributes
+    ----------
+    group, sign : numpy.ndarray
+        Per spin: the vertex of the contracted graph it belongs to, and its sign relative to it.
+    num_groups : int
+        Vertices of the contracted graph.
+    pairs : numpy.ndarray
+        Edges of the contracted graph, shape (k, 2).
 
     Examples
     --------
@@ -96,16 +105,15 @@ class TiedGraph:
             alone = sizes[self.group] == 1
             spots[self.group[alone]] = np.asarray(positions, dtype=np.float64)[alone]
         self._spots = spots
-        drawn = spots is not None and len(ties) == 0
-        self.contracted = IsingModel(
-            pairs, np.zeros(len(pairs)), num_spins=count, positions=spots if drawn else None
-        )
+        self.num_groups, self.pairs = count, pairs
 
     @cached_property
     def embedding(self) -> Embedding:
-        """Plane embedding of the contracted graph."""
+        """Plane embedding of the contracted graph, by the drawing if no spins are tied."""
+        if self._spots is not None and not len(self.ties):
+            return Embedding.from_coordinates(self.pairs, self._spots, num_vertices=self.num_groups)
         try:
-            return embed(self.contracted)
+            return Embedding.from_graph(self.pairs, num_vertices=self.num_groups)
         except NotPlanarError as error:
             if len(self.ties) == 0:
                 raise
@@ -120,6 +128,11 @@ class TiedGraph:
         """What log Z, marginals and samples share."""
         return Plan(self.embedding, positions=self._spots)
 
+    @cached_property
+    def _model(self) -> IsingModel:
+        """The contracted graph as a model; its couplings are replaced for every ground state."""
+        return IsingModel(self.pairs, np.zeros(len(self.pairs)), num_spins=self.num_groups)
+
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("plan", "embedding")}
 
@@ -132,7 +145,7 @@ class TiedGraph:
         """
         signed = couplings * self._relative
         inner = self._place < 0
-        size = self.contracted.num_edges
+        size = len(self.pairs)
         rows = np.atleast_2d(signed)
         place = self._place[~inner] + size * np.arange(len(rows))[:, None]
         total = np.bincount(
@@ -151,7 +164,7 @@ class TiedGraph:
         return bool(np.array_equal(differ, self.opposite))
 
     def _reduce(self, spins: Int8Array) -> Int8Array:
-        state = np.ones(self.contracted.num_spins, dtype=np.int8)
+        state = np.ones(self.num_groups, dtype=np.int8)
         state[self.group] = spins * self.sign
         return state
 
@@ -168,9 +181,9 @@ class TiedGraph:
         Of one vector of couplings, or of every row of a batch.
         """
         reduced, constant = self.contract(np.asarray(couplings, dtype=np.float64))
-        if self.contracted.num_edges == 0:  # only free spins
+        if len(self.pairs) == 0:  # only free spins
             agree = reduced
-            log_z = np.full(reduced.shape[:-1], self.contracted.num_spins * np.log(2.0))
+            log_z = np.full(reduced.shape[:-1], self.num_groups * np.log(2.0))
         elif self._on_gpu():
             agree, log_z = self._marginals_on_gpu(reduced)
         else:
@@ -196,8 +209,8 @@ class TiedGraph:
     def log_partition(self, couplings: ArrayLike, *, threads: int | None = None) -> float:
         """Return log Z over the states that keep the ties."""
         reduced, constant = self.contract(np.asarray(couplings, dtype=np.float64))
-        if self.contracted.num_edges == 0:
-            return float(self.contracted.num_spins * np.log(2.0) + constant)
+        if len(self.pairs) == 0:
+            return float(self.num_groups * np.log(2.0) + constant)
         found = self.plan.log_partition(reduced, threads=threads)
         if not found.exact:
             msg = "log Z of these couplings cannot be computed to double precision"
@@ -207,7 +220,7 @@ class TiedGraph:
     def ground_state(self, couplings: ArrayLike) -> Int8Array:
         """Return a state of least energy that keeps the ties."""
         reduced, _ = self.contract(np.asarray(couplings, dtype=np.float64))
-        model = self.contracted.with_couplings(reduced)
+        model = self._model.with_couplings(reduced)
         return self._expand(ground_state(model, embedding=self.embedding).spins)
 
     def sample(
@@ -220,8 +233,8 @@ class TiedGraph:
     ) -> Int8Array:
         """Draw exact samples, shape (size, n)."""
         reduced, _ = self.contract(np.asarray(couplings, dtype=np.float64))
-        if self.contracted.num_edges == 0:
-            shape = (size, self.contracted.num_spins)
+        if len(self.pairs) == 0:
+            shape = (size, self.num_groups)
             return self._expand(1 - 2 * rng.integers(0, 2, shape, dtype=np.int8))
         return self._expand(self.plan.sample(reduced, size, rng, threads=threads))
 
@@ -237,6 +250,6 @@ class TiedGraph:
         outer = self._place >= 0
         v = np.bincount(self._place[outer], weights=weights[outer], minlength=len(reduced))
         solve = partial(ground_state, embedding=self.embedding)
-        model = self.contracted.with_couplings(reduced)
+        model = self._model.with_couplings(reduced)
         worst = margin_violator(model, self._reduce(reference), v, solve=solve)
         return self._expand(worst.spins), worst

@@ -23,6 +23,7 @@ from planaris.methods.tensor_network import enclose, exact_samples
 from planaris.methods.treewidth import (
     cheap_elimination,
     fitting_elimination,
+    narrow_elimination,
 )
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
 from planaris.reductions.ising_form import IsingForm
@@ -67,11 +68,13 @@ ELIMINATION_SECONDS = 10.0
 
 
 SHARPER_SECONDS = 20.0
-"""Longest elimination that is preferred to blurred couplings; beyond, bounds say the blur."""
+"""Longest elimination that is preferred to couplings that lose digits (:meth:`IsingForm.blurs`)."""
 
 
 def _ising_form(mrf: MarkovRandomField, verb: Verb, budget: Budget) -> IsingForm | None:
     """Return the model in spins, unless it is none or elimination keeps its numbers sharper."""
+    if not mrf.is_binary:
+        return None
     task: Any = verb
     if IsingForm.blurs(mrf):
         plan = fitting_elimination(mrf, task, budget)
@@ -102,7 +105,13 @@ def _ground_state(asked: Question) -> GroundState:
 
 
 def _ground_state_of_labels(mrf: MarkovRandomField, budget: Budget) -> GroundState:
-    """Search first: most models reduce to little. Eliminate what that would take longer for."""
+    """Search first: most models reduce to little. Eliminate what that would take longer for.
+
+    Narrow models are eliminated at once, unless a proof is asked for: only the search has one.
+    """
+    if not budget.prove and (narrow := narrow_elimination(mrf, "ground_state", budget)):
+        with suppress(TimeLimitError):
+            return treewidth.ground_state(mrf, plan=narrow, time_limit=budget)
     limited = budget.or_within(PATIENCE_SECONDS)
     try:
         search = LabelSearcher(mrf, budget=limited)
@@ -306,7 +315,7 @@ def _estimate(asked: Question, name: str) -> Marginals:
 
 
 def exact_marginals(asked: Question) -> Marginals:
-    """Return exact marginals of an Ising model, or raise what stands in the way."""
+    """Return exact marginals of an Ising model, or raise the reason why there are none."""
     model, budget = asked.model, asked.budget
     if asked.embedding is None and _may_eliminate(model):
         plan = cheap_elimination(model, "marginals", budget)
@@ -321,7 +330,7 @@ def _required_split(asked: Question) -> Split:
 
 
 def only_exact_marginals(asked: Question) -> Marginals:
-    """Return exact marginals of any model, or raise what stands in the way."""
+    """Return exact marginals of any model, or raise the reason why there are none."""
     model = asked.model
     if not isinstance(model, MarkovRandomField):
         return exact_marginals(asked)

@@ -28,7 +28,7 @@ SETTLED = 1e-12
 """Messages that change by less are taken for a fixed point."""
 
 ANSWER_SECONDS = 2e-7
-"""Per edge, for the value and the marginals of messages: kept back from passing them."""
+"""Per edge, for the value and the marginals of messages: time reserved while they are passed."""
 
 BLOCK = 2**14
 """Edges between two looks at the clock."""
@@ -62,7 +62,8 @@ def pass_messages(model: IsingModel, budget: Budget, max_rounds: int = MAX_ROUND
     """Run damped parallel belief propagation.
 
     The message of edge (u, v) to v is the field that u exerts there:
-    ``atanh(tanh(J) tanh(field of u without v))``. A round that the deadline strikes in is dropped.
+    ``atanh(tanh(J) tanh(field of u without v))``. A round that the deadline cuts
+    short is dropped.
     """
     m, n = model.num_edges, model.num_spins
     target = np.concatenate([model.edges[:, 1], model.edges[:, 0]])

@@ -86,8 +86,9 @@ def draw_states(asked: Question) -> Array:
     _require_weight(found.map_log_weight)
     weights = np.exp(found.log_weights - found.map_log_weight).ravel()
     chosen = rng.choice(len(weights), size, p=weights / weights.sum())
-    labels = np.unravel_index(chosen, found.log_weights.shape)
-    return np.stack(labels, axis=1).astype(np.int32) if labels else np.zeros((size, 0), np.int32)
+    if not model.num_variables:
+        return np.zeros((size, 0), dtype=np.int32)
+    return np.stack(np.unravel_index(chosen, found.log_weights.shape), axis=1).astype(np.int32)
 
 
 def _require_weight(best: float) -> None:

@@ -140,7 +140,7 @@ def enclose_from_warmer(part: Part, lowest: GroundState, budget: Budget) -> LogP
 
         (β - β') (log Z(β') - log Z(β'')) / (β' - β'') <= log Z(β) - log Z(β') <= (β - β') (-E₀).
 
-    The ends are as far apart as the mean energy at β'' is above E₀: next to nothing where levels
+    The ends are as far apart as the mean energy at β'' is above E₀: very little where levels
     have a gap.
 
     Parameters

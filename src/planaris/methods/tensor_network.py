@@ -119,7 +119,7 @@ def exact_samples(
 
 
 def _in_spins(asked: Question) -> IsingForm | None:
-    """Return the Ising model that an MRF is in other words, where a proof is asked for."""
+    """Return the Ising model that an MRF is equivalent to, if a proof is asked for."""
     mrf = asked.model
     if not asked.budget.prove or not isinstance(mrf, MarkovRandomField) or not mrf.is_ising:
         return None

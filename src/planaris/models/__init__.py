@@ -1,4 +1,4 @@
-"""What the user states: Ising models and Markov random fields, and exact ways between them."""
+"""Ising models and Markov random fields, and exact conversions between them."""
 
 from planaris.models.bias_spin import bias2fields, fields2bias
 from planaris.models.convert import (
@@ -10,7 +10,7 @@ from planaris.models.convert import (
     mrf2ising,
 )
 from planaris.models.encode import kary2binary, mrf2pairwise
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import PairwiseView
 
@@ -28,4 +28,5 @@ __all__ = [
     "lift_log_partition",
     "mrf2ising",
     "mrf2pairwise",
+    "require_ising",
 ]

@@ -113,7 +113,7 @@ def lift_ground_state(
     """
     certificate, guess = None, None
     state = inverse.lift_states(result.spins if len(result.spins) else result.assignment)
-    if hasattr(original, "log_values"):
+    if isinstance(original, MarkovRandomField):
         certificate = None if result.certificate is None else AsIsing(result.certificate)
         guess = _lift_pseudomarginals(result, inverse)
     lower = result.lower
@@ -265,9 +265,6 @@ def ising2mrf(model: IsingModel) -> tuple[MarkovRandomField, ToIsing]:
     ([[1.0, -1.0], [-1.0, 1.0]], [-1, 1])
     """
     return MarkovRandomField.from_ising(model), ToIsing(model)
-
-
-# -- fields ↔ bias spin (SK08 Theorem 1) -----------------------------------------------------
 
 
 def as_spins(states: ArrayLike, num_spins: int) -> Int8Array:

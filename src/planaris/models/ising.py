@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from planaris.errors import ModelError, missing_extra
+from planaris.errors import MethodError, ModelError, missing_extra
 from planaris.models.arrays import (
     as_array,
     as_edges,
@@ -481,6 +481,20 @@ class IsingModel(ScaledModel):
         fields = many(with_fields, "field") if with_fields else "no fields"
         size = f"{many(self.num_spins, 'spin')}, {many(self.num_edges, 'edge')}"
         return f"IsingModel({size}, {fields})"
+
+
+def require_ising(model: object) -> None:
+    """Refuse anything but an Ising model, and say how to get one.
+
+    >>> require_ising(IsingModel([(0, 1)], [1.0]))
+    """
+    if not isinstance(model, IsingModel):
+        msg = (
+            f"`model` must be an IsingModel here, got {type(model).__name__}; "
+            "`planaris.models.mrf2ising` converts pairwise models of two labels without zeros, "
+            "and `planaris.ground_state`, `log_partition`, `marginals` and `sample` take any model"
+        )
+        raise MethodError(msg)
 
 
 @once_per_model

@@ -231,7 +231,7 @@ class MarkovRandomField(ScaledModel):
 
     @property
     def is_ising(self) -> bool:
-        """Whether it is an Ising model in other words: two labels, pairwise, no zeros."""
+        """Whether it is equivalent to an Ising model: two labels, pairwise, no zeros."""
         return self.is_binary and self.is_pairwise and not self.has_zeros
 
     def scope(self, factor: int) -> IntArray:

@@ -27,7 +27,7 @@ from planaris.kernels.cuts import (
     spins_from_disagreements,
 )
 from planaris.kernels.graph import connected_components
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.models.base import exact_sum
 from planaris.result import GroundState, Proof, TJoinProof
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
@@ -102,6 +102,7 @@ def ground_state(
     >>> result.energy, result.exact
     (-4.0, True)
     """
+    require_ising(model)
     if model.has_fields:
         msg = "planar ground states need a model without fields; join them to a bias spin first"
         raise MethodError(msg)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.models.arrays import as_finite
 from planaris.notebook import fields_html
 from planaris.planar.ground_state import ground_state
@@ -71,6 +71,7 @@ def margin_violator(
     >>> worst.spins.tolist(), worst.margin_energy
     ([1, 1, 1], -1.75)
     """
+    require_ising(model)
     target = np.asarray(reference, dtype=np.int8)
     model.log_weight(target)  # refuses anything that is not a state
     v = as_finite("weights", weights, model.num_edges)

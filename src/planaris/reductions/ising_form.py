@@ -22,7 +22,7 @@ from planaris.typing import Array, Int8Array
 Found = GroundState | LogPartition | Marginals
 
 UNEVEN = 1e5
-"""Log potentials larger than this, beside what is usual in a model, blur its couplings."""
+"""Log potentials this many times the median of a model make its couplings lose digits."""
 
 LARGE = 1e7
 """Log weights larger than this lose some 1e-8 when they become couplings."""
@@ -57,12 +57,12 @@ class IsingForm:
 
     @staticmethod
     def accepts(mrf: MarkovRandomField) -> bool:
-        """Return whether a Markov random field is an Ising model in other words."""
+        """Return whether a Markov random field is equivalent to an Ising model."""
         return mrf.is_ising
 
     @staticmethod
     def blurs(mrf: MarkovRandomField) -> bool:
-        """Return whether couplings would lose much of what the log potentials say.
+        """Return whether couplings would lose many digits of the log potentials.
 
         A coupling is the difference of sums of four logarithms: beside a penalty of 1e20 it keeps
         nothing of the others.

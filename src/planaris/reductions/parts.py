@@ -50,7 +50,7 @@ from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, L
 Results = Sequence[GroundState | LogPartition | Marginals]
 
 FromBias = Callable[["Split", Budget], tuple[FloatArray, float]]
-"""Correlations of every spin of the bare model with the bias spin, and their error."""
+"""Correlations of every spin with the bias spin, and their error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +149,11 @@ class Split:
         return len(self.parts) == 1 and self.parts[0].model is self.original
 
     def components(self) -> IntArray:
-        """Return the connected component of every spin of the bare model."""
+        """Return the connected component of every spin, the bias spin included."""
         return connected_components(self.bare.num_spins, np.ascontiguousarray(self.bare.edges))
 
     def join_spins(self, differ: BoolArray) -> Int8Array:
-        """Return the state of the original model whose bare edges differ as marked."""
+        """Return the state of the original model that cuts the marked edges (fields are edges)."""
         spins, _ = spins_from_disagreements(self.bare.num_spins, self.bare.edges, differ)
         return spins if self.inverse is None else self.inverse.lift_states(spins)
 

@@ -36,7 +36,7 @@ def exchange_messages(
     state: Int8Array,
     budget: Budget,
 ) -> list[FloatArray] | None:
-    """Return a split that proves a state of the bare model minimal, or None if none is found."""
+    """Return a split that proves a state of the bias model minimal, or None if none is found."""
     u, v = bare.edges.T
     agree = state[u].astype(np.float64) * state[v]
     count = np.bincount(np.concatenate(family), minlength=bare.num_edges)

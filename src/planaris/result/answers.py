@@ -19,7 +19,6 @@ from planaris.notebook import (
     shown_facts,
     trace_svg,
 )
-from planaris.result.files import save_result
 from planaris.result.proof import Proof
 from planaris.show import one_line
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
@@ -154,6 +153,8 @@ class Answer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result and its proof to a JSON file that ``planaris verify`` re-checks."""
+        from planaris.result.files import save_result
+
         save_result(self, path)
 
 

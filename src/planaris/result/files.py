@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import FileFormatError
+from planaris.result.answers import Answer, GroundState, LogPartition, Marginals
 from planaris.result.proof import Proof
 from planaris.result.proofs import PROOFS, NotPlanar, PartProofs, Plane
 from planaris.typing import Array
@@ -30,10 +31,10 @@ MAX_DEPTH = 8
 
 NUMBERS = ("energy", "value", "lower", "upper", "tolerance")
 TABLES = ("nodes", "edges", "nodes_lower", "nodes_upper", "edges_lower", "edges_upper")
-ANSWERS = {
-    "GroundState": "ground-state",
-    "LogPartition": "log-partition",
-    "Marginals": "marginals",
+ANSWERS: dict[type[Answer], str] = {
+    GroundState: "ground-state",
+    LogPartition: "log-partition",
+    Marginals: "marginals",
 }
 
 _SHARED = {"answer", "certificate", "exact", "method", "proved"}
@@ -160,18 +161,18 @@ def _body(result: Any) -> dict[str, Any]:
         answer = "planarity" if isinstance(result, Plane | NotPlanar) else "proof"
         return {"answer": answer, "certificate": _encode(result)}
     shared: dict[str, Any] = {
-        "answer": ANSWERS[type(result).__name__],
+        "answer": ANSWERS[type(result)],
         "exact": bool(result.exact),
         "proved": bool(result.proved),
         "method": str(result.method),
     }
-    if type(result).__name__ == "Marginals":
+    if isinstance(result, Marginals):
         tables = {name: _tables(getattr(result, name)) for name in TABLES}
         shared["error"] = _number(result.error)
         return {**shared, **tables, "certificate": _encode(result.certificate)}
     numbers = {name: _number(getattr(result, name)) for name in NUMBERS if hasattr(result, name)}
     state: dict[str, Any] = {}
-    if type(result).__name__ == "GroundState":
+    if isinstance(result, GroundState):
         state = {"spins": _encode(result.spins), "labels": _encode(result.assignment)}
     return {**shared, **numbers, **state, "certificate": _encode(result.certificate)}
 
@@ -206,8 +207,6 @@ def _encode(value: Any) -> Any:
 
 
 def _answer(body: dict[str, Any]) -> Any:
-    from planaris.result.answers import GroundState, LogPartition, Marginals
-
     answer = body["answer"]
     if set(body) != FIELDS.get(answer, set(body)):
         msg = f"{answer!r} must hold {', '.join(sorted(FIELDS[answer]))}, and nothing else"

@@ -293,7 +293,7 @@ class AsIsing(Proof):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NotPlanar(Proof):
-    """Edges of the bare graph that form a subdivision of K5 or K3,3."""
+    """Edges of the graph with the bias spin that form a subdivision of K5 or K3,3."""
 
     KIND: ClassVar[str] = "not-planar"
     edges: Array
@@ -301,7 +301,7 @@ class NotPlanar(Proof):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plane(Proof):
-    """A plane rotation system of the bare graph: the half-edges around every vertex."""
+    """A plane rotation system of the graph with the bias spin: half-edges around every vertex."""
 
     KIND: ClassVar[str] = "plane"
     rotation: Array

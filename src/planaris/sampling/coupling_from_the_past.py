@@ -14,7 +14,7 @@ from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.errors import MethodError, ModelError
 from planaris.kernels.cuts import balance_signs
 from planaris.kernels.sampling import bound_from_the_past, sample_read_once
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.models.arrays import as_count, as_rng
 from planaris.typing import FloatArray, Int8Array, IntArray, Rng
 
@@ -85,6 +85,7 @@ def sample(
 
 def _attractive(model: IsingModel) -> tuple[Int8Array, IntArray, FloatArray]:
     """Return signs of spins, edges and couplings, which are positive for spins times signs."""
+    require_ising(model)
     kept = np.flatnonzero(model.couplings)
     edges, couplings = np.ascontiguousarray(model.edges[kept]), model.couplings[kept]
     signs, cycle = balance_signs(model.num_spins, edges, couplings)
@@ -135,6 +136,7 @@ def bound_probabilities(
     >>> low.tolist(), high.tolist()
     ([1.0, 1.0], [1.0, 1.0])
     """
+    require_ising(model)
     if np.any(model.couplings < 0):
         msg = "couplings must not be negative: updates would not be monotone"
         raise ModelError(msg)

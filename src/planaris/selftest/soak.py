@@ -37,7 +37,7 @@ REFUSALS = (MethodError, NotPlanarError, TooLargeError, TimeLimitError)
 GROSS = 1e-6
 """An estimate must not be off by more than it states and this, relative to log Z."""
 SECONDS = 10.0
-"""Limit for every single call; intervals that could go on for ever stop far earlier."""
+"""Limit for every single call; searches without an end stop far earlier."""
 BOUND_SECONDS = 0.1
 ENUMERATED = 16
 """Spins up to which brute force is asked as well."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.models.base import once_per_model
 from planaris.models.bias_spin import fields2bias
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
@@ -36,7 +36,7 @@ class BiasModel:
     num_model_edges : int
         Edges that are not fields.
     constant : float
-        log Z of the model minus log Z of the bare model.
+        log Z of the model minus log Z of the model with the bias spin.
     """
 
     num_spins: int
@@ -69,6 +69,7 @@ def as_bias_model(model: IsingModel) -> BiasModel:
     >>> as_bias_model(IsingModel([(0, 1)], [1.0], [0.5, 0.0])).edges.tolist()
     [[0, 1], [0, 2], [1, 2]]
     """
+    require_ising(model)
     joined = fields2bias(model, all_spins=True)[0] if model.has_fields else model
     n, edges = joined.num_spins, np.ascontiguousarray(joined.edges)
     if model.has_fields:

@@ -62,7 +62,7 @@ class Solver(Protocol):
 
 
 class Pieces:
-    """Subgraphs of one bare model, their edges laid out one subgraph after the other.
+    """Subgraphs of one bias model, their edges laid out one subgraph after the other.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def draw_exactly(
                 budget=budget,
             )
             if proposed is None:
-                msg = "a proposal lost its digits; sample without `prove`"
+                msg = "the probability of a proposal lost all its digits; sample without `prove`"
                 raise PrecisionError(msg)
             states = grid.of_states(proposed[0])
             terms = _log_weights(model, states)

@@ -122,6 +122,8 @@ def _merging_error(mrf: MarkovRandomField, factors: LongArray, of_factor: LongAr
     if not len(factors):
         return 0.0
     parallel = np.bincount(of_factor[factors])
+    if parallel.max() == 1:
+        return 0.0
     finite = np.where(np.isfinite(mrf.log_values), np.abs(mrf.log_values), 0.0)
     sizes = np.maximum.reduceat(finite, mrf.table_offsets[:-1])[factors]
     several = parallel[of_factor[factors]]

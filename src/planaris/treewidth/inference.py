@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,7 +18,7 @@ from planaris.treewidth.on_device import make_run
 from planaris.treewidth.plan import EliminationPlan
 from planaris.treewidth.rounding import EPS, shaken
 from planaris.treewidth.run import METHOD, Run
-from planaris.typing import Array, FloatArray, Rng
+from planaris.typing import Array, FloatArray, IntArray, LongArray, Rng
 
 
 def log_partition(
@@ -128,7 +129,7 @@ def marginals(
         pairs = factors[: 4 * model.num_edges].reshape(-1, 4)
         equal = np.minimum(pairs[:, 0] + pairs[:, 3], 1.0)
         return Marginals(nodes=nodes[1::2].copy(), edges=equal, **details)
-    tables = np.split(nodes, np.cumsum(model.cardinalities)[:-1]) if len(nodes) else []
+    tables = _slices(nodes, np.cumsum(model.cardinalities))
     return Marginals(nodes=tables, edges=_factor_tables(factors, run.plan), **details)
 
 
@@ -229,8 +230,8 @@ def sample(
     uneven = EPS * model.log_weight_size > MARGINAL_TOLERANCE
     if uneven and not marginals(model, plan=plan, time_limit=budget).exact:
         msg = (
-            "samples of this model would be decided by the last places of its numbers, which are "
-            f"as large as {model.log_weight_size:.2g} in all; scale it down"
+            "samples of this model would depend on rounding errors, because its log weights add up "
+            f"to {model.log_weight_size:.2g} in size; scale it down"
         )
         raise PrecisionError(msg)
     run = Run(model, "sample", plan, budget)
@@ -246,12 +247,16 @@ def sample(
 
 
 def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:
-    cards, scopes, offsets, _, tables = plan.arrays
-    shapes = np.split(cards[scopes], offsets[1:-1])
-    return [
-        flat[tables[k] : tables[k + 1]].reshape(tuple(shapes[k].tolist()))
-        for k in range(len(tables) - 1)
-    ]
+    cards, scopes, offsets, _, table_offsets = plan.arrays
+    tables = _slices(flat, table_offsets[1:])
+    lengths, at = cards[scopes].tolist(), offsets.tolist()
+    shapes = [lengths[begin:end] for begin, end in pairwise(at)]
+    return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]
+
+
+def _slices(flat: FloatArray, ends: IntArray | LongArray) -> list[FloatArray]:
+    """Return the parts that end there; ``numpy.split`` takes ten times as long."""
+    return [flat[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
 
 def _is_constant_zero(model: Model) -> bool:

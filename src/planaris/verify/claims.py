@@ -29,7 +29,7 @@ from planaris.verify.proofs.energy.ground_state import (
 from planaris.verify.recompute.elimination import least_energy
 
 MAX_ENUMERATED = 18
-"""The minimum of models of up to this many variables is found anew, whatever proof there is."""
+"""The minimum of models of up to this many variables is computed again, whatever proof there is."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _UNIT = 2.0**-53

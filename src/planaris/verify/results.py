@@ -66,7 +66,7 @@ def check_result(model: Model, result: Any, *, recompute: bool = True) -> CheckR
     result : GroundState, LogPartition, Marginals, Plane or NotPlanar
         What was answered; see :func:`planaris.result.load_result`.
     recompute : bool
-        Compute anew what comes without a proof, where the model is small enough. Otherwise
+        Compute again what comes without a proof, where the model is small enough. Otherwise
         nothing but the proof speaks for a claim.
 
     Returns

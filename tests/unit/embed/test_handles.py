@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import strategies
+from helpers.planar_graphs import on_segment, turn
 from planaris.embed.handles import embedding_with_handles
 from planaris.errors import MethodError
 
@@ -30,15 +31,6 @@ def test_plane_drawings_stay_as_they_are(graph):
 def test_planar_graphs_come_out_plane(graph):
     embedding = embedding_with_handles(graph.edges, num_vertices=graph.num_vertices)
     assert embedding.genus == 0
-
-
-def turn(p, q, r):
-    return (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
-
-
-def on_segment(p, q, r):
-    inside = all(min(p[k], q[k]) <= r[k] <= max(p[k], q[k]) for k in (0, 1))
-    return turn(p, q, r) == 0 and inside
 
 
 def meet(one, two, points):

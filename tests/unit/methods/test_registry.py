@@ -1,5 +1,8 @@
 """The registry: every method once, found by itself, refusing with a reason."""
 
+import importlib
+import inspect
+
 import numpy as np
 import pytest
 
@@ -69,6 +72,53 @@ def test_every_method_takes_markov_random_fields_or_says_why_not(verb, mrf):
             assert len(found.assignment) == mrf.num_variables
             assert len(found.spins) == (mrf.num_variables if mrf.is_binary else 0)
     assert answered >= 3
+
+
+@pytest.mark.parametrize("mrf", [LABELS, THIRD, TWO, pl.MarkovRandomField([], [])])
+def test_every_method_samples_markov_random_fields_or_says_why_not(mrf):
+    for name in method_names("sample"):
+        try:
+            states = pl.sample(mrf, 3, 1, method=name, time_limit=1.0)
+        except PlanarisError as reason:
+            assert len(str(reason)) > 20  # noqa: PT017
+            continue
+        assert states.shape == (3, mrf.num_variables)
+
+
+def functions_of_models():
+    """Public functions of the solvers' packages whose first argument is a model."""
+    for package in ("bounds", "cuts", "planar", "relax", "sampling", "tensor", "treewidth"):
+        module = importlib.import_module(f"planaris.{package}")
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if (
+                inspect.isfunction(thing)
+                and next(iter(inspect.signature(thing).parameters), "") == "model"
+            ):
+                yield pytest.param(thing, id=f"{package}.{name}")
+
+
+OTHERS = {
+    "num_samples": 2,
+    "reference": [1, 1],
+    "embedding": pl.Embedding.from_graph([(0, 1)], num_vertices=2),
+}
+
+
+@pytest.mark.parametrize("function", list(functions_of_models()))
+def test_functions_take_markov_random_fields_or_say_why_not(function):
+    parameters = inspect.signature(function).parameters
+    wanted = [name for name, p in parameters.items() if p.default is p.empty and name != "model"]
+    if "network" in wanted:
+        pytest.skip("takes what another function makes of a model")
+    given = {name: OTHERS[name] for name in wanted}
+    if "time_limit" in parameters:
+        given["time_limit"] = 1.0
+    for mrf in (LABELS, THIRD, TWO):
+        try:
+            function(mrf, **given)
+        except PlanarisError as reason:
+            assert len(str(reason)) > 20  # noqa: PT017
 
 
 def test_fits_agrees_with_what_runs():

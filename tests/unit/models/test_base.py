@@ -8,12 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers.exact_models import nearest
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import exact_sum, exact_sums, round_once, slices
-
-
-def nearest(exact: Fraction) -> float:
-    return exact.numerator / exact.denominator  # correctly rounded by CPython
 
 
 def random_numbers(rng: np.random.Generator, count: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.bounds.decomposition.planar import pdc
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.notebook import fields_html
 from planaris.result import LogPartition
 from planaris.show import one_line
@@ -61,6 +61,7 @@ def clamped_marginals(
     >>> found.nodes.round(4).tolist()
     [0.8808, 0.676]
     """
+    require_ising(model)
     chosen = np.arange(model.num_spins) if spins is None else np.atleast_1d(np.asarray(spins))
     nodes, lower, upper = (np.empty(len(chosen)) for _ in range(3))
     for k, v in enumerate(chosen.tolist()):

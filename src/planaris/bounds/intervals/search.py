@@ -285,7 +285,7 @@ def _over_cycles(model: IsingModel, clock: BestInterval, state: Decomposition) -
 
 
 class _Search:
-    """The decomposition so far; every stage adds subgraphs or starts anew with better ones."""
+    """The decomposition so far; every stage adds subgraphs or starts again with better ones."""
 
     def __init__(
         self, bare: BiasModel, clock: BestInterval, rng: np.random.Generator, *, strips: bool

@@ -1,6 +1,6 @@
 """The Pfaffian evaluator behind a plan: a graph on a surface, split and dissected once.
 
-How its sums over cuts are stated, value, error and what it takes to add up anew, is here too.
+It also turns sums over cuts into results, with value, error and certificate.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MOST_WORK = 1e9
 
 
 WEAK_COUPLING = 3.0
-"""Sums of couplings up to here need no certificate: they are added up anew without help."""
+"""Plane models with couplings up to this need no certificate: verify recomputes log Z without."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,7 +214,7 @@ class PfaffianEvaluator:
     # -- how its sums are stated --------------------------------------------------------------
 
     def certificate(self, couplings: FloatArray) -> CutSumCertificate | None:
-        """Return what it takes to add up anew; None for warm plane models, which need no help."""
+        """Return what verify needs to recompute log Z; None for weakly coupled plane models."""
         if self.genus == 0 and np.abs(couplings).max(initial=0.0) <= WEAK_COUPLING:
             return None
         return CutSumCertificate(self.embedding, couplings.copy())

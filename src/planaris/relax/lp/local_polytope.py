@@ -22,7 +22,7 @@ EDGE_SECONDS = 3e-6
 """Estimated time per edge to set up the linear program."""
 
 ANSWER_SECONDS = 6e-7
-"""Per edge, to read and prove what HiGHS found: kept back from solving."""
+"""Per edge, to read and prove what HiGHS found: time reserved while it solves."""
 
 
 def local_lp(

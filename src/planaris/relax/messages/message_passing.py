@@ -58,7 +58,7 @@ class MessageSolver:
         self.lower = self.bound(budget)
         self.offer(self.engine.decode(*control(budget)))
         self.answering = budget.seconds() - made
-        """Seconds that a bound and a state take, kept back while messages are passed."""
+        """Seconds that a bound and a state take, reserved while messages are passed."""
 
     def offer(self, labels: IntArray) -> None:
         """Take a state of the reduced problem if it is the best so far."""

@@ -29,7 +29,7 @@ MAX_ROWS = 16
 """Rows that are added at a time."""
 
 POSITIVE_ROUNDS = 6
-"""Times that the rows with positive multipliers are guessed anew in a master."""
+"""Times that the rows with positive multipliers are guessed again in a master."""
 
 
 @dataclass(frozen=True, eq=False)

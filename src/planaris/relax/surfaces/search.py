@@ -14,7 +14,7 @@ from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.kernels.cuts import descend_energy, spins_from_disagreements
 from planaris.kernels.relaxations import improve_spins, round_disagreements
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.models.base import exact_sum
 from planaris.relax.cut_form import energy_quantum
 from planaris.relax.surfaces.bundle import Bound, Lagrangian, Master
@@ -320,6 +320,7 @@ def surface_ground_state(
     >>> found.exact
     True
     """
+    require_ising(model)
     if model.has_fields:
         msg = (
             "ground states on surfaces need a model without fields; join them to a bias spin first"

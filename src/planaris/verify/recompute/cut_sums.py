@@ -1,4 +1,4 @@
-"""log Z of models on planes and other surfaces anew, at any temperature: a sum over cuts.
+"""Recomputes log Z of models on surfaces, at any temperature: a sum over cuts.
 
 Relative to a state with couplings g = J s s, Z is 2 per component times exp(Σ g) times the sum over
 all cuts of exp(-2 Σ g). A cut meets every face evenly, so this is a sum over even sets of the
@@ -34,7 +34,7 @@ from planaris.verify.recompute.rotations import Rotations
 WAY = "a sum over cuts"
 
 MAX_EDGES = 250_000
-"""Larger models are not computed anew: that would take a minute, and a gigabyte."""
+"""Larger models are not recomputed: that would take a minute, and a gigabyte."""
 
 MAX_GENUS = 2
 RUNS = 3

@@ -1,4 +1,4 @@
-"""log Z of planar models anew, by another algorithm: Z as the determinant of a sparse matrix.
+"""Recomputes log Z of planar models by another algorithm: the determinant of a sparse matrix.
 
 The planar solver sums over cuts, face by face, with a compiled elimination of its own. Here Z is
 the sum over even sets of edges (the high-temperature series), vertex by vertex, and SuperLU does
@@ -36,7 +36,7 @@ from planaris.verify.recompute.elimination import Recomputed
 from planaris.verify.recompute.rotations import Rotations
 
 MAX_EDGES = 400_000
-"""Larger models are not computed anew: SuperLU takes ten seconds and a gigabyte there."""
+"""Larger models are not recomputed: SuperLU takes ten seconds and a gigabyte there."""
 
 ACCURACY = 1e-9
 """Largest error, relative to the edges and log Z, at which a determinant is still of use."""

@@ -1,4 +1,4 @@
-"""log Z and the minimum energy of small models anew: plain variable elimination in NumPy.
+"""Recomputes log Z and the minimum energy of small models: plain variable elimination in NumPy.
 
 Slow and simple on purpose: tables are arrays with one axis per variable, variables go in the
 order of fewest neighbours, and every sum is charged for its rounding.

@@ -1,4 +1,4 @@
-"""log Z of a whole model anew: by plain elimination where it is narrow, else on its surface."""
+"""Recomputes log Z of a model: by plain elimination if it is narrow, else on its surface."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _on_surface(model: IsingModel, *, recipe: CutSum | None) -> Recomputed | Non
 
 
 def cut_sum_of(certificate: Proof | None) -> CutSum | None:
-    """Return the recipe of a sum over cuts in a certificate, if there is one."""
+    """Return the data of a sum over cuts in a certificate, if there is one."""
     if isinstance(certificate, AsIsing):
         certificate = certificate.proof
     if certificate is not None:

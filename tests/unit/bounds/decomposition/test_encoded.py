@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.mrfs import random_tables
 from planaris.bounds import pdc
 from planaris.bounds.decomposition.encoded import ENCODINGS, encode_labels, encoded_subgraphs
 from planaris.errors import MethodError
@@ -17,8 +18,7 @@ from planaris.subgraphs.bias_model import as_bias_model
 
 
 def random_field(rng, cards, pairs, scale=1.0):
-    factors = [((v,), rng.normal(size=k)) for v, k in enumerate(cards)]
-    factors += [((u, v), scale * rng.normal(size=(cards[u], cards[v]))) for u, v in pairs]
+    factors = random_tables(rng, cards, pairs, scale)
     return MarkovRandomField(cards, [*factors, ((), 0.25)], log=True)
 
 

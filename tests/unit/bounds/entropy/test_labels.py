@@ -11,6 +11,7 @@ from scipy.linalg import null_space
 from scipy.optimize import minimize
 
 import planaris as pl
+from helpers.mrfs import random_tables
 from planaris.bounds.entropy.appearance import (
     appearance_of,
     trees_with,
@@ -27,9 +28,7 @@ TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 
 
 def random_field(rng, cards, pairs, scale):
-    factors = [((v,), rng.normal(size=k)) for v, k in enumerate(cards)]
-    factors += [((u, v), scale * rng.normal(size=(cards[u], cards[v]))) for u, v in pairs]
-    return MarkovRandomField(cards, factors, log=True)
+    return MarkovRandomField(cards, random_tables(rng, cards, pairs, scale), log=True)
 
 
 def listed_log_partition(mrf):

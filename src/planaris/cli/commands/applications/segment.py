@@ -1,4 +1,4 @@
-"""``planaris segment``: foreground and background of an image, with the doubt about it."""
+"""``planaris segment``: foreground and background of an image, with its uncertainty."""
 
 from __future__ import annotations
 

@@ -145,28 +145,28 @@ def _grid_verdicts(results: list[Result]) -> list[Verdict]:
         lemma_verdict(results),
     ]
     if low:
-        nodes, q = low[0].params["size"] ** 2, low[0].params["q"]
-        p = max(r.params["p"] for r in low)
-        ceiling, floor = float(upper_bound(p, nodes)), float(lower_bound(p, q, nodes))
-        measured = nodes * value["ties"][p]
-        verdicts.append(
-            Verdict(
-                "The two-step error lies below 8p²N + O(p√N), the optimal one above (5/2)p²qN.",
-                f"At p = {p}: two-step {measured:.2f} nodes (ties at random), marginals "
-                f"{nodes * value['marginals'][p]:.2f}; bounds {ceiling:.2f} + O(p√N), where "
-                f"p√N = {p * nodes**0.5:.1f}, and {floor:.2f}.",
-                bool(
-                    measured <= ceiling + 8 * p * nodes**0.5
-                    and nodes * value["marginals"][p] >= floor
-                )
-                if enough
-                else None,
-                "the mean error of two-step is at most 8p²N + 8p√N and that of marginals at least "
-                "(5/2)p²qN, at the largest p for which both are proved",
-                MORE_GRIDS,
-            )
-        )
+        verdicts.append(_bounds_verdict(low, value, enough=enough))
     return verdicts
+
+
+def _bounds_verdict(
+    low: list[Result], value: dict[str, dict[float, float]], *, enough: bool
+) -> Verdict:
+    """Compare mean errors with the bounds of the paper, at the largest p that both hold for."""
+    nodes, q = low[0].params["size"] ** 2, low[0].params["q"]
+    p = max(r.params["p"] for r in low)
+    ceiling, floor = float(upper_bound(p, nodes)), float(lower_bound(p, q, nodes))
+    two_step, marginals = nodes * value["ties"][p], nodes * value["marginals"][p]
+    rest = p * nodes**0.5
+    return Verdict(
+        "The two-step error lies below 8p²N + O(p√N), the optimal one above (5/2)p²qN.",
+        f"At p = {p}: two-step {two_step:.2f} nodes (ties at random), marginals {marginals:.2f}; "
+        f"bounds {ceiling:.2f} + O(p√N), where p√N = {rest:.1f}, and {floor:.2f}.",
+        bool(two_step <= ceiling + 8 * rest and marginals >= floor) if enough else None,
+        "the mean error of two-step is at most 8p²N + 8p√N and that of marginals at least "
+        "(5/2)p²qN, at the largest p for which both are proved",
+        MORE_GRIDS,
+    )
 
 
 # -- beyond it -------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Check a proved contraction: log Z of an Ising grid, row by row, and how far it may be off.
 
-The rows are applied, cut back and bounded anew (docs/theory/tensor-network.md has the theorem).
+The rows are applied, cut back and bounded again (docs/theory/tensor-network.md has the theorem).
 What the proof holds, bond dimensions and the trees of words by which vectors are enclosed, says
 how to come by a narrow interval. Nothing of it has to be believed: others give wider ones.
 """
