@@ -2,6 +2,7 @@
 
 #include "base/control.hpp"
 #include "base/simd.hpp"
+#include "base/table_too_large.hpp"
 
 namespace nb = nanobind;
 
@@ -42,6 +43,10 @@ NB_MODULE(_core, m) {
       std::rethrow_exception(thrown);
     } catch (const planaris::DeadlinePassed& error) {
       PyErr_SetString(PyExc_TimeoutError, error.what());
+    } catch (const planaris::TableTooLarge& error) {
+      PyErr_SetString(PyExc_OverflowError, error.what());
+    } catch (const std::range_error& error) {
+      PyErr_SetString(PyExc_FloatingPointError, error.what());
     }
   });
   m.doc() = "Compiled kernels of planaris: arrays in, arrays out.";

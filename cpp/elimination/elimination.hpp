@@ -62,7 +62,7 @@ struct EliminationTree {
   double total_entries = 0;            // sum over all tables: the work
 };
 
-// Throws std::invalid_argument if `order` is no permutation, std::length_error if a table
+// Throws std::invalid_argument if `order` is no permutation, TableTooLarge if a table
 // has more than 2^max_bits entries.
 EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& adjacency,
                                  std::span<const int32_t> order, double max_bits,

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "base/table_too_large.hpp"
 #include "elimination/elimination.hpp"
 
 namespace planaris {
@@ -340,7 +341,7 @@ Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& ad
     for (int64_t i = begin; i < s.offsets[p + 1]; ++i) {
       bits += std::log2(static_cast<double>(graph.cardinalities[order[s.later[i]]]));
     }
-    if (bits > max_bits) throw std::length_error("a table is too large");
+    if (bits > max_bits) throw TableTooLarge("a table is too large");
     if (s.offsets[p + 1] > begin) {
       const int32_t parent = s.later.back();
       s.parent[p] = parent;

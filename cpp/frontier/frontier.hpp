@@ -52,7 +52,7 @@ struct FrontierProgram {
   bool feasible = true;        // false when a factor is zero everywhere
 };
 
-// Throws std::invalid_argument when `layout` is no permutation of the spins, std::length_error
+// Throws std::invalid_argument when `layout` is no permutation of the spins, TableTooLarge
 // when the table would exceed 2^max_bits entries.
 FrontierProgram frontier_program(const PairwiseView& model, std::span<const int32_t> layout,
                                  int32_t max_bits);

@@ -9,6 +9,7 @@
 #include "base/constants.hpp"
 #include "base/large_memory.hpp"
 #include "base/simd.hpp"
+#include "base/table_too_large.hpp"
 #include "base/team.hpp"
 #include "frontier/engine.hpp"
 
@@ -314,11 +315,11 @@ PieceSweep::PieceSweep(std::vector<Piece> pieces, int32_t max_bits) {
         step.context_slot = slot[context];
       }
       if (step.slots.size() + 1 > kMostControls) {
-        throw std::length_error("a spin has too many neighbours to come");
+        throw TableTooLarge("a spin has too many neighbours to come");
       }
       if (!given) free.push_back(step.slot);
       if (program.bits > max_bits) {
-        throw std::length_error("the table of a piece would be too large");
+        throw TableTooLarge("the table of a piece would be too large");
       }
       program.steps.push_back(std::move(step));
     }

@@ -44,7 +44,7 @@ struct PieceSums {
 
 class PieceSweep {
  public:
-  // Throws std::length_error when a table would exceed 2^max_bits entries, std::invalid_argument
+  // Throws TableTooLarge when a table would exceed 2^max_bits entries, std::invalid_argument
   // when a context does not come later or is not shared.
   PieceSweep(std::vector<Piece> pieces, int32_t max_bits);
 

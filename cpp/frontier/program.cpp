@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/constants.hpp"
+#include "base/table_too_large.hpp"
 #include "frontier/frontier.hpp"
 
 namespace planaris {
@@ -221,7 +222,7 @@ class Builder {
     op.new_spin = v;
     op.logs[0] = singles_[2 * v];
     op.logs[1] = singles_[2 * v + 1];
-    if (op.slot + 1 > limit_) throw std::length_error("the frontier is too wide");
+    if (op.slot + 1 > limit_) throw TableTooLarge("the frontier is too wide");
     occupant_.push_back(v);
     slot_of_[v] = op.slot;
     add_step(FrontierStep::kPush, op, op.slot, op.slot + 1);

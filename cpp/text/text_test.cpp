@@ -61,7 +61,7 @@ TEST_CASE("announced tables must fit the file") {
   std::string wide = "MARKOV 64";
   for (int k = 0; k < 64; ++k) wide += " 1000000";
   wide += " 1 64";
-  for (int k = 0; k < 64; ++k) wide += " " + std::to_string(k);
+  for (int k = 0; k < 64; ++k) wide.append(" ").append(std::to_string(k));
   CHECK(scan(wide + " 1 1").error);
   // The smallest file that holds its table: one digit and one space a number.
   CHECK(!scan("MARKOV 1 5 1 1 0 5 1 1 1 1 1").error);
@@ -121,7 +121,7 @@ TEST_CASE("damaged files are harmless") {
         case 3: text.erase(at, 1 + below(8)); break;
         default: text.insert(at, text.substr(below(text.size() + 1), below(20)));
       }
-      if (text.empty()) text = "M";
+      if (text.empty()) text.assign(1, 'M');
     }
     const UaiModel model = scan(text, round % 2 == 0);
     scan_lines(text);

@@ -11,9 +11,9 @@ import numpy as np
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import (
+    InfeasibleError,
     MethodError,
     ModelError,
-    PlanarisError,
     PrecisionError,
     TimeLimitError,
     TooLargeError,
@@ -269,7 +269,7 @@ def _at(
     if found is None and "marginals" in find_method(options["method"], "log_partition").tasks:
         try:
             found = marginals(scaled, time_limit=budget.share(0.5), **options)
-        except PlanarisError:
+        except (*MISFITS, InfeasibleError):
             found = None  # log Z may still be enclosed
     log_z = found.log_partition if found is not None and found.exact else None
     log_z = log_z or log_partition(scaled, time_limit=budget, **options)
@@ -294,7 +294,7 @@ def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
             log_partition(share_structure(model, at), time_limit=budget)
             for at in (b + step, b, b - step)
         )
-    except PlanarisError:
+    except MISFITS:
         return None
     most = max(found.upper - found.lower for found in (colder, here, warmer))
     if most > NARROW * model.num_spins:

@@ -12,7 +12,8 @@ from above) or ``reached`` and ``gain`` (by value of the context, from below).""
 
 PieceSweep = _core.PieceSweep
 """``PieceSweep(spin_offsets, edge_offsets, edges, shared, context, max_bits)``: pieces one after
-the other, their spins numbered from zero in the order in which they are eliminated."""
+the other, their spins numbered from zero in the order in which they are eliminated.
+``OverflowError`` if a table would have more than ``2^max_bits`` entries."""
 
 
 def sweep_above(
@@ -26,12 +27,9 @@ def sweep_above(
 ) -> _core.PieceSums:
     """Return logarithms of the pieces that add up to an upper bound on log Z.
 
-    ``ArithmeticError`` if the entries of a table differ by more than doubles can say.
+    ``FloatingPointError`` if the entries of a table differ by more than doubles can say.
     """
-    try:
-        return sweep.above(couplings, fields, weights, derivatives, *team(budget))
-    except ValueError as error:
-        raise ArithmeticError(str(error)) from error
+    return sweep.above(couplings, fields, weights, derivatives, *team(budget))
 
 
 def sweep_below(
@@ -46,9 +44,6 @@ def sweep_below(
 ) -> _core.PieceSums:
     """Return logarithms of the pieces that add up to a lower bound on log Z.
 
-    ``ArithmeticError`` if the entries of a table differ by more than doubles can say.
+    ``FloatingPointError`` if the entries of a table differ by more than doubles can say.
     """
-    try:
-        return sweep.below(couplings, fields, weights, up, derivatives, *team(budget))
-    except ValueError as error:
-        raise ArithmeticError(str(error)) from error
+    return sweep.below(couplings, fields, weights, up, derivatives, *team(budget))

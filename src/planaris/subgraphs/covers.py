@@ -62,7 +62,7 @@ class Cover:
 
     @cached_property
     def sweep(self) -> PieceSweep:
-        """The compiled sums. ``ValueError`` if a table would be too large."""
+        """The compiled sums. ``OverflowError`` if a table would be too large."""
         place = np.full(self.model.num_spins, -1)
         ends, context = np.empty((len(self.edges), 2), np.int32), np.full(len(self.spins), -1)
         for k in range(len(self.spin_offsets) - 1):

@@ -258,7 +258,7 @@ def _plan_clusters(
 ) -> EliminationPlan:
     try:
         size = elimination.elimination_tree(arrays, order, MAX_BITS, budget=budget.quiet())
-    except ValueError:  # the kernel's word for a table above 2^MAX_BITS entries
+    except OverflowError:  # the kernel's word for a table above 2^MAX_BITS entries
         return EliminationPlan(
             order,
             int(MAX_BITS / np.log2(max(arrays.cardinalities.max(), 2))),
@@ -307,7 +307,7 @@ def _quick_order(arrays: FactorArrays, budget: Budget) -> IntArray:
             size = elimination.elimination_tree(
                 arrays, order, min(bits, MAX_BITS), budget=budget.quiet()
             )
-        except ValueError:  # wider than what we have
+        except OverflowError:  # wider than what we have
             continue
         if bits > MAX_BITS or size.total_entries < entries:
             best, bits, entries = order, min(bits, MAX_BITS), size.total_entries

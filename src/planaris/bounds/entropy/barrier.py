@@ -212,20 +212,32 @@ def _scale_rows(rows: Any, scale: FloatArray) -> Any:
 
 
 def _solve(curve: Any, gradient: FloatArray) -> FloatArray:
-    """Solve a symmetric positive definite system, sparse or dense, up to a little rounding."""
+    """Solve a symmetric positive definite system, sparse or dense, up to a little rounding.
+
+    ``FloatingPointError`` if a number of it is not finite.
+    """
     scale = 1 / np.sqrt(np.maximum(curve.diagonal(), 1e-300))
+    side = scale * gradient
     if isinstance(curve, np.ndarray) or curve.shape[0] <= DENSE_SIZE:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         dense = curve if isinstance(curve, np.ndarray) else curve.toarray()
         scaled = dense * scale * scale[:, None]
         scaled[np.diag_indices(len(scale))] += 1e-14
+        _check_finite(scaled, side)
         try:
-            return np.asarray(scale * cho_solve(cho_factor(scaled), scale * gradient))
+            return np.asarray(scale * cho_solve(cho_factor(scaled), side))
         except LinAlgError:
-            return np.asarray(scale * np.linalg.lstsq(scaled, scale * gradient, rcond=None)[0])
+            return np.asarray(scale * np.linalg.lstsq(scaled, side, rcond=None)[0])
     from scipy.sparse.linalg import splu
 
     turn = scipy.sparse.diags_array(scale)
-    raised = turn @ curve @ turn + 1e-14 * scipy.sparse.eye_array(len(scale))
-    return np.asarray(scale * splu(raised.tocsc(), diag_pivot_thresh=0.0).solve(scale * gradient))
+    raised = (turn @ curve @ turn + 1e-14 * scipy.sparse.eye_array(len(scale))).tocsc()
+    _check_finite(raised.data, side)
+    return np.asarray(scale * splu(raised, diag_pivot_thresh=0.0).solve(side))
+
+
+def _check_finite(*arrays: FloatArray) -> None:
+    if not all(np.isfinite(array).all() for array in arrays):
+        msg = "a Newton step has numbers that are not finite"
+        raise FloatingPointError(msg)

@@ -132,7 +132,7 @@ def entropy_bound(
             status = program.solve(max_rounds=max_rounds)
             if isinstance(rho, str) and rho == "optimal" and entropy == "trw":
                 status = program.improve_rho(max_rounds=max_rounds)
-    except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+    except (np.linalg.LinAlgError, FloatingPointError):
         status = "broken"  # numbers too large for Newton's steps; the bound so far holds
     return program.result(status)
 

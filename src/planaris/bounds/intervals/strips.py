@@ -87,7 +87,7 @@ def tighten_by_strips(
             break
         try:
             search.improve(*covers)
-        except ArithmeticError:  # entries differ by more than doubles can say
+        except FloatingPointError:  # entries differ by more than doubles can say
             return False
     return True
 
@@ -109,7 +109,7 @@ class _StripSearch:
             try:
                 entries += cover.sweep.entries
                 kept = max(kept, cover.sweep.kept_bytes)
-            except ValueError:  # a table would be too large
+            except OverflowError:  # a table would be too large
                 return False
         seconds, memory = self.entry_seconds * entries, kept * self.budget.workers()
         return 3 * seconds <= self.budget.remaining() and memory <= self.budget.bytes() / 4

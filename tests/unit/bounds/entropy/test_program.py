@@ -129,3 +129,23 @@ def test_couplings_of_many_sizes_leave_no_singular_system() -> None:
     found = pl.log_partition(model, "trw+cycle", time_limit=2.0)
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper <= truth.upper + 100
+
+
+def test_errors_of_the_search_for_cuts_are_raised(monkeypatch, rng):
+    def fails(*_arguments, **_options):
+        msg = "Buffer dtype mismatch"  # as SciPy says it
+        raise ValueError(msg)
+
+    monkeypatch.setattr("planaris.bounds.entropy.spin_program.shortest_cycles", fails)
+    with pytest.raises(ValueError, match="Buffer dtype mismatch"):
+        entropy_bound(random_model(rng, 5, 3.0), cuts="shortest")
+
+
+@pytest.mark.parametrize("size", [1e17, 1e150, 1e300])
+def test_numbers_too_large_for_newton_leave_a_bound_that_holds(size):
+    edges = list(itertools.combinations(range(4), 2))
+    model = IsingModel(edges, [size, -size, 1.0, size, 0.0, -1.0], [size, 1.0, -size, 0.0])
+    truth = enumerate_states(model).log_partition
+    for entropy, polytope in KINDS:
+        found = entropy_bound(model, entropy=entropy, polytope=polytope)
+        assert found.lower <= truth <= found.upper
