@@ -272,11 +272,13 @@ struct Kernel {
       E* rest = top[side];
       const int32_t* place = program.place.data() + 2 * program.rows[node];
       FrontChildren<S, Lanes> children{
-          program.child.data() + program.rows[node], {place, place + n}, {leaf, nullptr}, {n, 0}};
+          program.child.data() + program.rows[node], {place, place + n}, {leaf}, {n}};
       if (!tree.is_leaf(node)) {
         children.rows[0] = tree.boundary_rows(tree.left[node]);
         children.rows[1] = tree.boundary_rows(tree.right[node]);
-        for (const int64_t rows : children.rows) top[1 - side] -= rows * left_leading(rows);
+        for (const int at : {0, 1}) {
+          top[1 - side] -= children.rows[at] * left_leading(children.rows[at]);
+        }
         children.left[0] = top[1 - side];
         children.left[1] = top[1 - side] + children.rows[0] * left_leading(children.rows[0]);
       }

@@ -8,13 +8,14 @@
 // row that is left to the parent begins a new block.
 
 // What the two children of a front left, by columns, and where its rows come from; see LaneProgram.
+// Columns that are filled beforehand count as a third child.
 template <class S, bool Lanes>
 struct FrontChildren {
   using E = typename ElementOf<S, Lanes>::E;
   const uint8_t* side;      // by row of the front
-  const int32_t* place[2];  // by row of the front: in columns of the other child, the row of zeros
-  const E* left[2];
-  int64_t rows[2];
+  const int32_t* place[3];  // by row of the front: in columns of the other child, the row of zeros
+  const E* left[3];
+  int64_t rows[3];
 };
 
 template <class S>
@@ -29,6 +30,7 @@ struct LaneFront {
   const int8_t* signs;       // of the edges that the front joins
   const int32_t* edges;
   E* pivots;                 // receives them, relative to their joins
+  const E* joined = nullptr;  // signs of edges by pair, where they differ and entries hold the joins
 
   int64_t boundary() const { return n - own; }
   E* column_left(int64_t j) const { return rest + (j - own) * (boundary() + 1) - own; }
@@ -127,7 +129,9 @@ struct LaneFront {
     }
   }
 
-  SIMD_TARGET PLANARIS_INLINE E join(int64_t pair) const { return E{} + S(signs[edges[pair]]); }
+  SIMD_TARGET PLANARIS_INLINE E join(int64_t pair) const {
+    return joined != nullptr ? joined[pair] : E{} + S(signs[edges[pair]]);
+  }
 
   // What a tile is before it gains from own columns from t0 on.
   template <int I, int J, bool Diagonal>
@@ -135,7 +139,7 @@ struct LaneFront {
                                          Tile<I, J>& tile) const {
     if (t0 == 0) {
       gather<I, J, Diagonal>(rows, columns, tile);
-      if (Diagonal && columns.first < own) {
+      if (Diagonal && columns.first < own && joined == nullptr) {
 #pragma GCC unroll 2
         for (int j = 0; j + 1 < J; j += 2) tile.sum[j][j + 1] -= join((columns.first + j) / 2);
       }

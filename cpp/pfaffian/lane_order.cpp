@@ -41,24 +41,45 @@ class Writer {
       if (!tree_.is_leaf(node)) {
         special |= handed(tree_.left[node], model) || handed(tree_.right[node], model);
       }
+      if (!special) continue;
       list(node, model);
-    }
-    for (const auto& waiting : waiting_) {
-      front.kept = std::max(front.kept, static_cast<int32_t>(waiting.size()));
+      front.kept = std::max(front.kept, static_cast<int32_t>(waiting_[model].size()));
     }
     for (size_t model = 0; model < orders_.size(); ++model) {
-      const auto found = static_cast<int32_t>(waiting_[model].size() + empty_[model].size());
-      front.fresh = std::max(front.fresh, front.kept - found);
+      const size_t found = is_special(node, model) ? waiting_[model].size() + empty_[model].size() : slots;
+      front.fresh = std::max(front.fresh, front.kept - static_cast<int32_t>(found));
     }
     front.pairs = own + slots + front.fresh;
     pairs_ += front.pairs;
     order_.source.resize(pairs_ * orders_.size());
     order_.edge.resize(pairs_ * orders_.size());
-    for (size_t model = 0; model < orders_.size(); ++model) write(node, model, own + slots);
+    for (size_t model = 0; model < orders_.size(); ++model) {
+      if (is_special(node, model)) {
+        write(node, model, own + slots);
+      } else {
+        stay(node, model);
+      }
+    }
     order_.pivots += front.eliminated();
   }
 
  private:
+  bool is_special(int32_t node, size_t model) const {
+    return special_[node * orders_.size() + model];
+  }
+
+  // Every pair stays where it is: own edges, and then empty slots, of which there are as many as are
+  // handed on, since fresh ones make up for what is missing.
+  void stay(int32_t node, size_t model) {
+    const int32_t own = tree_.own_rows(node) / 2, pairs = order_.fronts[node].pairs;
+    const int32_t* edges = tree_.edge_order.data() + tree_.own[node];
+    int64_t at = order_.at(node, 0, static_cast<int32_t>(model));
+    for (int32_t k = 0; k < pairs; ++k, at += order_.models) {
+      order_.source[at] = k;
+      order_.edge[at] = k < own ? edges[k] : -1;
+    }
+  }
+
   // Whether an edge is handed on, not only empty pairs.
   bool handed(int32_t child, size_t model) const {
     return handed_[child * orders_.size() + model];
@@ -75,17 +96,6 @@ class Writer {
     ranked_.clear();
     const RowOrder& order = orders_[model];
     const int32_t own = tree_.own_rows(node) / 2;
-    if (!special_[node * orders_.size() + model]) {
-      for (int32_t k = 0; k < own; ++k) {
-        ready.push_back({0, k, tree_.edge_order[tree_.own[node] + k]});
-      }
-      int32_t slots = 0;
-      if (!tree_.is_leaf(node)) {
-        slots = order_.fronts[tree_.left[node]].kept + order_.fronts[tree_.right[node]].kept;
-      }
-      for (int32_t k = 0; k < slots; ++k) empty.push_back(own + k);
-      return;
-    }
     for (int32_t k = 0; k < own; ++k) {
       const int32_t e = tree_.edge_order[tree_.own[node] + k];
       if (order.earliest[e] > node) {
@@ -201,7 +211,7 @@ LaneOrder::LaneOrder(const FrontTree& tree, std::span<const RowOrder> orders)
       moved(tree.num_nodes() * orders.size(), 0) {
   Writer writer(tree, orders, *this);
   int64_t waiting = 0;
-  const auto size = [&](int32_t node) { return int64_t(left(tree, node)) * left(tree, node); };
+  const auto size = [&](int32_t node) { return left(tree, node) * (left(tree, node) + int64_t{1}); };
   for (int32_t node = 0; node < tree.num_nodes(); ++node) {
     writer.add(node);
     most_rows = std::max(most_rows, rows(tree, node));

@@ -6,6 +6,7 @@
 // model depends on the others of its group.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -51,11 +52,12 @@ struct LaneOrder {
   int32_t most_rows = 0, most_pairs = 0;  // of a front
   int64_t stack = 0;             // numbers that wait for parents, at most
 
-  // Numbers that an elimination takes beside what it reads and returns.
-  int64_t scratch() const {
-    const int64_t widest = most_rows + 16;
-    return (most_rows + 32) * widest + stack + (2 * most_pairs + 4) * widest + 16;
-  }
+  // Numbers that an elimination takes beside what it reads and returns: a front, what its columns become, rows
+  // that move, and two stacks.
+  int64_t widest() const { return most_rows + 16; }
+  int64_t columns() const { return std::max(32, 2 * most_pairs) * widest(); }
+  int64_t aside() const { return (2 * most_pairs + 4) * widest() + 16; }
+  int64_t scratch() const { return most_rows * widest() + columns() + aside() + 2 * stack; }
 };
 
 }  // namespace planaris

@@ -8,6 +8,7 @@ struct OrderedKernel {
   static constexpr int64_t kModels = Lanes ? K::W : 1;  // numbers of an element
 
   const FrontTree& tree;
+  const LaneProgram& program;
   const int8_t* signs;
   const E* weight;  // by edge
   const LaneOrder& order;
@@ -15,27 +16,32 @@ struct OrderedKernel {
   E* scratch;
   E* pivots;  // receives them, relative to their joins
 
-  E *matrix = nullptr, *panel = nullptr, *aside = nullptr, *top = nullptr;
+  E *matrix = nullptr, *columns = nullptr, *aside = nullptr;
+  E* top[2] = {nullptr, nullptr};  // of two stacks: children wait on one, their parent on the other
   int64_t n = 0, ld = 0;
 
   E& entry(int64_t i, int64_t j) const { return matrix[j * ld + i]; }
 
+  // Rows of what a front leaves, with a row of zeros below it.
+  static int64_t apart(int64_t rows) { return rows + 1; }
+
   SIMD_TARGET void run(LaneClock& clock) {
-    const int64_t widest = order.most_rows + 16;
     matrix = scratch;
-    panel = matrix + order.most_rows * widest;
-    aside = panel + 32 * widest;
-    top = aside + (2 * order.most_pairs + 4) * widest + 16;
-    E* found = pivots;
+    columns = matrix + order.most_rows * order.widest();
+    aside = columns + order.columns();
+    top[0] = aside + order.aside();
+    top[1] = top[0] + order.stack;
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
       const LaneOrder::Front& front = order.fronts[node];
       const int64_t eliminated = 2 * front.eliminated();
       n = order.rows(tree, node);
-      ld = K::leading(n);
-      for (int64_t j = 0; j < n; ++j) {
+      ld = Lanes ? apart(n) : K::leading(n);
+      const int64_t filled = Lanes && !tree.is_leaf(node) ? 2 * front.pairs : n;
+      for (int64_t j = 0; j < filled; ++j) {
         std::memset(static_cast<void*>(matrix + j * ld + j + 1), 0, (n - j - 1) * sizeof(E));
       }
-      fill(node, front);
+      const Left left = pop(node);
+      fill(node, front, left);
       for (int32_t k = 0; k < live; ++k) {
         if (!order.moved[size_t(node) * order.models + first + k]) continue;
         if (tree.is_leaf(node)) {
@@ -44,23 +50,79 @@ struct OrderedKernel {
           permute(node, front, k);
         }
       }
-      K::eliminate_front({matrix, matrix + eliminated * ld + eliminated, n, eliminated, ld, ld},
-                         panel);
-      for (int64_t k = 0; k < eliminated; k += 2) {
-        *found++ = entry(k + 1, k) * signs_of(node, static_cast<int32_t>(k / 2));
+      E*& rest = top[program.side[node]];
+      if constexpr (Lanes) {
+        eliminate_in_lanes(node, front, left, filled, rest);
+      } else {
+        eliminate_alone(node, front, rest);
       }
-      const int64_t left = n - eliminated;
-      for (int64_t j = 0; j < left; ++j) {
-        const E* column = matrix + (eliminated + j) * ld + eliminated;
-        std::memcpy(static_cast<void*>(top + j * left + j + 1), column + j + 1,
-                    (left - j - 1) * sizeof(E));
-      }
-      top += left * left;
+      pivots += front.eliminated();
+      rest += (n - eliminated) * apart(n - eliminated);
       clock.spend(n * n * (eliminated + 1) / 2);
     }
   }
 
  private:
+  // What the two children of a front left.
+  struct Left {
+    const E* from[2];
+    int64_t rows[2], handed[2];  // all rows, and those that were handed on, which come first
+  };
+
+  // The last that came are the first to go.
+  Left pop(int32_t node) {
+    Left left{};
+    if (tree.is_leaf(node)) return left;
+    E*& end = top[1 - program.side[node]];
+    for (const int at : {1, 0}) {
+      const int32_t child = at == 0 ? tree.left[node] : tree.right[node];
+      left.rows[at] = order.left(tree, child);
+      left.handed[at] = 2 * order.fronts[child].kept;
+      end -= left.rows[at] * apart(left.rows[at]);
+      left.from[at] = end;
+    }
+    return left;
+  }
+
+  SIMD_TARGET void eliminate_alone(int32_t node, const LaneOrder::Front& front, E* rest) {
+    const int64_t eliminated = 2 * front.eliminated(), left = n - eliminated;
+    K::eliminate_front({matrix, matrix + eliminated * ld + eliminated, n, eliminated, ld, ld}, columns);
+    for (int32_t k = 0; k < front.eliminated(); ++k) {
+      pivots[k] = entry(2 * k + 1, 2 * k) * signs_of(node, k);
+    }
+    for (int64_t j = 0; j < left; ++j) {
+      const E* column = matrix + (eliminated + j) * ld + eliminated;
+      std::memcpy(static_cast<void*>(rest + j * apart(left) + j + 1), column + j + 1,
+                  (left - j - 1) * sizeof(E));
+    }
+  }
+
+  // The first `filled` columns are in the matrix, the others, of the boundary, where the children left them.
+  SIMD_TARGET void eliminate_in_lanes(int32_t node, const LaneOrder::Front& front, const Left& left,
+                                      int64_t filled, E* rest) {
+    const int64_t n = this->n, eliminated = 2 * front.eliminated(), after = n - eliminated;
+    for (int32_t k = 0; k < front.eliminated(); ++k) aside[k] = signs_of(node, k);
+    auto* place = reinterpret_cast<int32_t*>(aside + front.eliminated());
+    auto* side = reinterpret_cast<uint8_t*>(place + 3 * n);
+    for (int64_t i = 0; i < n; ++i) place[2 * n + i] = static_cast<int32_t>(i);
+    std::memset(side, 2, filled);
+    const int64_t rows = tree.rows(node), shift = n - rows;
+    const uint8_t* child = program.child.data() + program.rows[node];
+    const int32_t* before = program.place.data() + 2 * program.rows[node];
+    for (int64_t i = filled; i < n; ++i) {
+      side[i] = child[i - shift];
+      place[i] = static_cast<int32_t>(before[i - shift] + left.handed[0]);
+      place[n + i] = static_cast<int32_t>(before[rows + i - shift] + left.handed[1]);
+    }
+    LaneFront<S>{{side,
+                  {place, place + n, place + 2 * n},
+                  {left.from[0], left.from[1], matrix},
+                  {left.rows[0], left.rows[1], n}},
+                 n, eliminated, columns, rest, nullptr, nullptr, pivots, aside}
+        .run();
+    for (int64_t j = 0; j < after; ++j) rest[j * apart(after) + after] = E{};
+  }
+
   // Signs of the joins of a pair, by model.
   SIMD_TARGET E signs_of(int32_t node, int32_t pair) const {
     const int32_t* edge = order.edge.data() + order.at(node, pair, first);
@@ -79,7 +141,7 @@ struct OrderedKernel {
     }
   }
 
-  SIMD_TARGET void fill(int32_t node, const LaneOrder::Front& front) {
+  SIMD_TARGET void fill(int32_t node, const LaneOrder::Front& front, const Left& left) {
     const int64_t own = tree.own_rows(node), shift = 2 * front.pairs - own;
     const auto row = [&](int64_t r) { return r < own ? r : r + shift; };
     if (tree.is_leaf(node)) {
@@ -93,10 +155,8 @@ struct OrderedKernel {
         }
       }
     } else {
-      const int32_t left = tree.left[node], right = tree.right[node];
-      const int64_t slots = own + 2 * order.fronts[left].kept;
-      take(right, slots, own, shift);
-      take(left, own, own, shift);
+      take(tree.left[node], left, 0, own, shift);
+      take(tree.right[node], left, 1, own, shift);
     }
     for (int64_t k = 0; k < own; k += 2) {
       entry(k + 1, k) -= K::constant(S(signs[tree.edge_order[tree.own[node] + k / 2]]));
@@ -106,26 +166,26 @@ struct OrderedKernel {
     }
   }
 
-  // What a child left: first the rows that it handed on, then its boundary, which keeps its order. The
-  // last that came is the first to go.
-  SIMD_TARGET void take(int32_t child, int64_t slots, int64_t own, int64_t shift) {
-    const int64_t handed = 2 * order.fronts[child].kept, rows = order.left(tree, child);
+  // What a child left: first the rows that it handed on, then its boundary, which keeps its order. Columns
+  // of this front's boundary stay where they are in lanes.
+  SIMD_TARGET void take(int32_t child, const Left& left, int at, int64_t own, int64_t shift) {
+    const int64_t handed = left.handed[at], rows = left.rows[at], column_apart = apart(rows);
+    const int64_t slots = at == 0 ? own : own + left.handed[0];
     const int32_t* place = tree.place.data() + tree.boundary[child];
-    top -= rows * rows;
-    const E* const from = top;
+    const E* const from = left.from[at];
     E* const to = matrix;
     const int64_t ld = this->ld, boundary = rows - handed;
     int64_t inner = 0;  // rows of the boundary that come before the slots
     while (inner < boundary && place[inner] < own) ++inner;
     for (int64_t j = 0; j < handed; ++j) {
-      const E* column = from + j * rows;
+      const E* column = from + j * column_apart;
       E* filled = to + (slots + j) * ld;
       for (int64_t i = j + 1; i < handed; ++i) filled[slots + i] = column[i];
       for (int64_t i = 0; i < inner; ++i) to[place[i] * ld + slots + j] = -column[handed + i];
       for (int64_t i = inner; i < boundary; ++i) filled[place[i] + shift] = column[handed + i];
     }
-    for (int64_t j = 0; j < boundary; ++j) {
-      const E* column = from + (handed + j) * rows + handed;
+    for (int64_t j = 0; j < (Lanes ? inner : boundary); ++j) {
+      const E* column = from + (handed + j) * column_apart + handed;
       E* filled = to + (j < inner ? place[j] : place[j] + shift) * ld;
       for (int64_t i = j + 1; i < inner; ++i) filled[place[i]] = column[i];
       for (int64_t i = std::max(inner, j + 1); i < boundary; ++i) filled[place[i] + shift] = column[i];
@@ -226,12 +286,12 @@ SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const L
     DoubleVector total, size, mantissa, exponent;
     Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
     if (in_lanes) {
-      OrderedKernel<double, true>{p.tree, p.signs.data(), g.weight[half], order, first, live,
+      OrderedKernel<double, true>{p.tree, p.program, p.signs.data(), g.weight[half], order, first, live,
                                   static_cast<DoubleVector*>(g.scratch), g.pivots[half]}
           .run(clock);
     } else {
       for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][0];
-      OrderedKernel<double, false>{p.tree, p.signs.data(), g.one_weight, order, 0, 1,
+      OrderedKernel<double, false>{p.tree, p.program, p.signs.data(), g.one_weight, order, 0, 1,
                                    static_cast<double*>(g.scratch), g.one_pivots}
           .run(clock);
       for (int64_t k = 0; k < order.pivots; ++k) g.pivots[half][k] = spread(g.one_pivots[k]);
@@ -250,12 +310,12 @@ SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const L
   for (int draw = rows.draws.first; draw < rows.draws.end; ++draw) {
     narrow_weights(p, rows, g, draw);
     if (in_lanes) {
-      OrderedKernel<float, true>{p.tree, p.signs.data(), g.float_weight, order, 0, rows.count,
+      OrderedKernel<float, true>{p.tree, p.program, p.signs.data(), g.float_weight, order, 0, rows.count,
                                  static_cast<FloatVector*>(g.scratch), g.float_pivots}
           .run(single_clock);
     } else {
       for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][0];
-      OrderedKernel<float, false>{p.tree, p.signs.data(), g.one_float_weight, order, 0, 1,
+      OrderedKernel<float, false>{p.tree, p.program, p.signs.data(), g.one_float_weight, order, 0, 1,
                                   static_cast<float*>(g.scratch), g.one_float_pivots}
           .run(single_clock);
       for (int64_t k = 0; k < order.pivots; ++k) {

@@ -9,6 +9,11 @@ namespace {
 
 std::vector<double> moat_values(const TJoinSolution& s) {
   std::vector<double> values(s.start.size(), 0.0);
+  const double unit = std::ldexp(1.0, s.exponent - 1);
+  if (s.num_digits == 0 && std::isnormal(unit)) {
+    for (size_t k = 0; k < values.size(); ++k) values[k] = unit * static_cast<double>(s.values[k]);
+    return values;
+  }
   const int32_t digits = std::max(s.num_digits, 1);
   for (size_t k = 0; k < values.size(); ++k) {
     for (int32_t c = digits; c-- > 0;) {
@@ -28,38 +33,47 @@ struct PieceMoats {
     place.reserve(s.order.size() + 1);
     order.reserve(of.pieces.size());
     for (const int32_t f : s.order) {
-      order.insert(order.end(), of.pieces.begin() + of.begin[f], of.pieces.begin() + of.begin[f + 1]);
+      for (int32_t k = of.begin[f]; k < of.begin[f + 1]; ++k) order.push_back(of.pieces[k]);
       place.push_back(static_cast<int32_t>(order.size()));
     }
+    start.reserve(s.start.size());
+    stop.reserve(s.stop.size());
     for (const int32_t at : s.start) start.push_back(place[at]);
     for (const int32_t at : s.stop) stop.push_back(place[at]);
   }
 };
 
-// Couplings relative to a gauge state, and what proves it.
-struct GaugedMoats {
-  std::vector<double> gauged, values;
+// What proves a gauge state, and the edges that are not satisfied, chords included.
+struct GaugeProof {
+  std::vector<double> values;
   std::vector<int32_t> unsatisfied;
   PieceMoats pieces;
   std::span<const int32_t> parent;
 
-  GaugedMoats(const PlaneGraph& plane, const FacePieces& of, const GaugeState& gauge,
-              std::span<const double> couplings)
-      : gauged(plane.signs.size(), 0.0), values(moat_values(gauge.tjoin)),
-        unsatisfied(gauge.tjoin.join), pieces(of, gauge.tjoin), parent(gauge.tjoin.parent) {
-    const auto agree = [&](size_t e) {
-      return gauge.spins[plane.graph.edges[2 * e]] == gauge.spins[plane.graph.edges[2 * e + 1]];
-    };
-    const size_t edges = gauged.size(), m = couplings.size();
-    for (size_t e = 0; e < m; ++e) gauged[e] = agree(e) ? couplings[e] : -couplings[e];
+  GaugeProof(const PlaneGraph& plane, const FacePieces& of, const GaugeState& gauge)
+      : values(moat_values(gauge.tjoin)), unsatisfied(gauge.tjoin.join), pieces(of, gauge.tjoin),
+        parent(gauge.tjoin.parent) {
     // Chords are satisfied where their ends agree; no set of the packing parts a face.
-    for (size_t e = m; e < edges; ++e) {
-      if (!agree(e)) unsatisfied.push_back(static_cast<int32_t>(e));
+    for (size_t e = plane.num_couplings(); e < plane.signs.size(); ++e) {
+      if (!agree(plane, gauge, e)) unsatisfied.push_back(static_cast<int32_t>(e));
     }
   }
 
+  static bool agree(const PlaneGraph& plane, const GaugeState& gauge, size_t e) {
+    return gauge.spins[plane.graph.edges[2 * e]] == gauge.spins[plane.graph.edges[2 * e + 1]];
+  }
   Moats moats() const { return {pieces.order, pieces.start, pieces.stop, parent, values}; }
 };
+
+// Couplings relative to a gauge state; zero for chords.
+std::vector<double> gauged_couplings(const PlaneGraph& plane, const GaugeState& gauge,
+                                     std::span<const double> couplings) {
+  std::vector<double> gauged(plane.signs.size(), 0.0);
+  for (size_t e = 0; e < couplings.size(); ++e) {
+    gauged[e] = GaugeProof::agree(plane, gauge, e) ? couplings[e] : -couplings[e];
+  }
+  return gauged;
+}
 
 // Sums of values around sets, before and after they are capped.
 class Capping {
@@ -130,24 +144,31 @@ FacePieces::FacePieces(const PlaneGraph& plane)
 GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                            const MoatPlaces& places, const GaugeState& gauge,
                            std::span<const double> couplings, double slack) {
-  GaugedMoats found(plane, pieces, gauge, couplings);
-  MoatOrder order = moat_order(places, found.moats(), found.gauged, found.unsatisfied, slack);
-  return {std::move(found.gauged), std::move(order)};
+  const GaugeProof proof(plane, pieces, gauge);
+  std::vector<double> gauged = gauged_couplings(plane, gauge, couplings);
+  MoatOrder order = moat_order(places, proof.moats(), gauged, proof.unsatisfied, slack);
+  return {std::move(gauged), std::move(order)};
+}
+
+MoatWaits waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
+                         const GaugeState& gauge, double slack) {
+  const GaugeProof proof(plane, pieces, gauge);
+  return moat_waits(places, proof.moats(), plane.signs.size(), proof.unsatisfied, slack);
 }
 
 CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                                   const MoatPlaces& places, const GaugeState& gauge,
                                   std::span<const double> couplings, double slack, double cap) {
-  GaugedMoats found(plane, pieces, gauge, couplings);
+  GaugeProof proof(plane, pieces, gauge);
   CappedOrder result;
-  Capping capping(places, found.moats(), found.values, cap);
-  for (size_t e = 0; e < found.gauged.size(); ++e) {
-    result.capped.push_back(capping.apply(e, found.gauged[e]));
+  result.gauged = gauged_couplings(plane, gauge, couplings);
+  Capping capping(places, proof.moats(), proof.values, cap);
+  for (size_t e = 0; e < result.gauged.size(); ++e) {
+    result.capped.push_back(capping.apply(e, result.gauged[e]));
   }
   result.error = capping.error();
   result.clustered =
-      clustered_moat_order(places, found.moats(), result.capped, found.unsatisfied, slack);
-  result.gauged = std::move(found.gauged);
+      clustered_moat_order(places, proof.moats(), result.capped, proof.unsatisfied, slack);
   return result;
 }
 

@@ -31,55 +31,63 @@ class Order {
   Order(const MoatPlaces& places, const Moats& moats)
       : places_(places), tree_(places.tree), faces_(places.faces), moats_(moats), leaf_(places.leaf),
         has_bridge_(places.has_bridge), position_(leaf_.size(), -1), innermost_(leaf_.size(), -1),
-        depth_(leaf_.size(), 0.0), range_(moats.start.size()) {
-    for (size_t k = 0; k < moats.order.size(); ++k) {
-      position_[moats.order[k]] = static_cast<int32_t>(k);
-    }
-    // Parents come first, so the innermost set writes last; a face is written by its whole chain,
-    // which is short.
+        range_(moats.start.size()) {
+    // Parents come first, so the innermost set writes last.
     const auto sets = static_cast<int32_t>(moats.start.size());
+    std::vector<int32_t> innermost(moats.order.size(), -1);  // by place
     for (int32_t k = 0; k < sets; ++k) {
-      for (int32_t at = moats.start[k]; at < moats.stop[k]; ++at) {
-        const int32_t face = moats.order[at];
-        innermost_[face] = k;
-        depth_[face] += moats.value[k];
-        range_[k].add({leaf_[face], leaf_[face]});
-      }
+      std::fill(innermost.begin() + moats.start[k], innermost.begin() + moats.stop[k], k);
+    }
+    for (size_t at = 0; at < innermost.size(); ++at) {
+      const int32_t face = moats.order[at], set = innermost[at];
+      position_[face] = static_cast<int32_t>(at);
+      innermost_[face] = set;
+      if (set >= 0) range_[set].add({leaf_[face], leaf_[face]});
+    }
+    for (int32_t k = sets; k-- > 0;) {
+      if (moats.parent[k] >= 0) range_[moats.parent[k]].add(range_[k]);
     }
   }
 
-  MoatOrder run(std::span<const double> gauged, std::span<const int32_t> unsatisfied,
-                double slack) {
-    const auto edges = static_cast<int32_t>(gauged.size());
-    MoatOrder result;
-    result.scale.resize(2 * edges);
-    result.earliest.assign(edges, 0);
-    result.rank.assign(edges, 0);
-    for (int32_t e = 0; e < edges; ++e) {
-      result.scale[2 * e] = depth_[face(2 * e + 1)];
-      result.scale[2 * e + 1] = depth_[face(2 * e)];
-    }
+  MoatWaits waits(size_t edges, std::span<const int32_t> unsatisfied, double slack) const {
+    MoatWaits result{std::vector<int32_t>(edges, 0), std::vector<int32_t>(edges, 0)};
     for (const int32_t e : unsatisfied) {
-      result.scale[2 * e] = gauged[e] + depth_[face(2 * e)];
-      result.scale[2 * e + 1] = gauged[e] + depth_[face(2 * e + 1)];
       Range range;
       for (const int32_t leg : {2 * e, 2 * e + 1}) range.add({leaf_[face(leg)], leaf_[face(leg)]});
-      int32_t joined = range.first;
-      while (joined < range.last) joined = tree_.parent[joined];
+      int32_t node = range.first;
+      while (node < range.last) node = tree_.parent[node];
       for (const int32_t leg : {2 * e, 2 * e + 1}) {
-        const int32_t here = face(leg), there = face(leg ^ 1);
-        const int32_t set = outermost(here, there, slack);
-        result.growth = std::max(result.growth, growth(here, there, joined));
+        const int32_t set = outermost(face(leg), face(leg ^ 1), slack);
         if (set < 0) continue;
         range.add(range_[set]);
         result.rank[e] = std::max(result.rank[e], moats_.stop[set] - moats_.start[set]);
       }
-      int32_t node = joined;
       while (node < range.last || places_.first[node] > range.first) node = tree_.parent[node];
       result.earliest[e] = node;
     }
-    for (const double depth : depth_) result.deepest = std::max(result.deepest, depth);
     return result;
+  }
+
+  void add_scales(std::span<const double> gauged, std::span<const int32_t> unsatisfied,
+                  MoatOrder& result) const {
+    std::vector<double> around(moats_.start.size()), depth(leaf_.size(), 0.0);  // by set, by face
+    for (size_t k = 0; k < around.size(); ++k) {
+      around[k] = (moats_.parent[k] < 0 ? 0.0 : around[moats_.parent[k]]) + moats_.value[k];
+    }
+    for (size_t f = 0; f < depth.size(); ++f) {
+      if (innermost_[f] >= 0) depth[f] = around[innermost_[f]];
+      result.deepest = std::max(result.deepest, depth[f]);
+    }
+    const auto edges = static_cast<int32_t>(gauged.size());
+    result.scale.resize(2 * edges);
+    for (int32_t e = 0; e < edges; ++e) {
+      result.scale[2 * e] = depth[face(2 * e + 1)];
+      result.scale[2 * e + 1] = depth[face(2 * e)];
+    }
+    for (const int32_t e : unsatisfied) {
+      result.scale[2 * e] = gauged[e] + depth[face(2 * e)];
+      result.scale[2 * e + 1] = gauged[e] + depth[face(2 * e + 1)];
+    }
   }
 
  private:
@@ -88,15 +96,6 @@ class Order {
   bool holds(int32_t set, int32_t face) const {
     const int32_t at = position_[face];
     return at >= moats_.start[set] && at < moats_.stop[set];
-  }
-
-  // 2 Σ z over the sets around `here` but not `there` that reach out of the subtree of a node.
-  double growth(int32_t here, int32_t there, int32_t node) const {
-    double sum = 0.0;
-    for (int32_t k = innermost_[here]; k >= 0 && !holds(k, there); k = moats_.parent[k]) {
-      if (range_[k].last > node || range_[k].first < places_.first[node]) sum += 2 * moats_.value[k];
-    }
-    return sum;
   }
 
   // The largest set around `here` but not `there`, less those that `slack` allows to ignore. A
@@ -124,9 +123,8 @@ class Order {
   const Moats& moats_;
   const std::vector<int32_t>& leaf_;
   const std::vector<uint8_t>& has_bridge_;
-  std::vector<int32_t> position_, innermost_;
-  std::vector<double> depth_;
-  std::vector<Range> range_;
+  std::vector<int32_t> position_, innermost_;  // by face
+  std::vector<Range> range_;                   // by set
   mutable std::vector<int32_t> chain_;
 };
 
@@ -147,18 +145,37 @@ MoatPlaces::MoatPlaces(const FrontTree& tree, const Faces& faces)
   }
 }
 
-MoatOrder moat_order(const MoatPlaces& places, const Moats& moats, std::span<const double> gauged,
-                     std::span<const int32_t> unsatisfied, double slack) {
+namespace {
+
+void check(const MoatPlaces& places, const Moats& moats, size_t edges,
+           std::span<const int32_t> unsatisfied) {
   check(moats, places.leaf.size());
-  if (2 * gauged.size() != places.faces.walk.size()) {
+  if (2 * edges != places.faces.walk.size()) {
     throw std::invalid_argument("gauged must hold one coupling per edge of the plan");
   }
   for (const int32_t e : unsatisfied) {
-    if (e < 0 || size_t(e) >= gauged.size()) {
+    if (e < 0 || size_t(e) >= edges) {
       throw std::invalid_argument("unsatisfied must hold edges of the plan");
     }
   }
-  return Order(places, moats).run(gauged, unsatisfied, slack);
+}
+
+}  // namespace
+
+MoatOrder moat_order(const MoatPlaces& places, const Moats& moats, std::span<const double> gauged,
+                     std::span<const int32_t> unsatisfied, double slack) {
+  check(places, moats, gauged.size(), unsatisfied);
+  const Order order(places, moats);
+  MoatWaits waits = order.waits(gauged.size(), unsatisfied, slack);
+  MoatOrder result{{}, std::move(waits.earliest), std::move(waits.rank)};
+  order.add_scales(gauged, unsatisfied, result);
+  return result;
+}
+
+MoatWaits moat_waits(const MoatPlaces& places, const Moats& moats, size_t edges,
+                     std::span<const int32_t> unsatisfied, double slack) {
+  check(places, moats, edges, unsatisfied);
+  return Order(places, moats).waits(edges, unsatisfied, slack);
 }
 
 }  // namespace planaris

@@ -40,19 +40,23 @@ struct MoatPlaces {
   std::vector<int32_t> first;       // by node: the first node of its subtree
 };
 
-struct MoatOrder {
-  std::vector<double> scale;      // per leg, a logarithm
+struct MoatWaits {
   std::vector<int32_t> earliest;  // per edge: the node at which it may be eliminated
   std::vector<int32_t> rank;      // per edge: those of a front are eliminated by rising rank
-  double deepest = 0.0;           // largest Σ z over the sets around a face
-  // Largest 2 Σ z over sets that reach out of the node at which the order of the tree eliminates an
-  // unsatisfied edge that leaves them: entries grow by its exponential if that order is kept.
-  double growth = 0.0;
+};
+
+struct MoatOrder {
+  std::vector<double> scale;             // per leg, a logarithm
+  std::vector<int32_t> earliest, rank;   // see MoatWaits
+  double deepest = 0.0;                  // largest Σ z over the sets around a face
 };
 
 // `gauged`: couplings relative to the ground state; `unsatisfied`: the edges of the T-join. Sets
 // are not waited for as long as entries grow by no more than exp(slack) for it.
 MoatOrder moat_order(const MoatPlaces& places, const Moats& moats, std::span<const double> gauged,
+                     std::span<const int32_t> unsatisfied, double slack);
+// The same without scales, of a graph with so many edges.
+MoatWaits moat_waits(const MoatPlaces& places, const Moats& moats, size_t edges,
                      std::span<const int32_t> unsatisfied, double slack);
 
 }  // namespace planaris

@@ -286,10 +286,12 @@ class Batch {
   // Rows with ground states in lanes, each in its own order.
   void run_in_orders(const std::vector<int64_t>& rows) {
     const auto solve = [&](int worker, std::span<const int64_t> members, const LaneRows& group) {
-      std::vector<MoatOrder> orders;
+      std::vector<MoatWaits> waits;
       std::vector<RowOrder> views;
-      for (const int64_t k : members) orders.push_back(order_of(k, kLaneSlack).order);
-      for (const MoatOrder& order : orders) views.push_back({order.earliest, order.rank});
+      for (const int64_t k : members) {
+        waits.push_back(waits_by_gauge(plane_, pieces_, places_, gauges_[k], kLaneSlack));
+      }
+      for (const MoatWaits& row : waits) views.push_back({row.earliest, row.rank});
       lane_kernels().run_ordered(lanes_, group, LaneOrder(plane_.tree, views), memory_[worker]);
     };
     const std::vector<LaneOutcome> found = in_groups(rows, most_in_order(rows.size()), true, solve);
@@ -298,16 +300,13 @@ class Batch {
     }
   }
 
-  GaugedOrder order_of(int64_t k, double slack) const {
-    return order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), slack);
-  }
-
   void run_in_order(int worker, int64_t k) {
     if (gauges_[k].spins.empty() && plane_.num_vertices() > 0) {
       finder(worker).find_gauge(row(k), gauges_[k]);
     }
     const size_t edges = plane_.signs.size();
-    const auto [gauged, order] = order_of(k, kMoatSlack);
+    const auto [gauged, order] =
+        order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack);
     double pivots = 2 * order.deepest;
     for (size_t e = 0; e < edges; ++e) {
       pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));

@@ -17,10 +17,10 @@ template <typename Int, typename Poll>
 void match_roots(Engine<Int>& engine, const Store<Int>& store, int32_t size,
                  std::vector<int32_t>& roots, const Poll& poll) {
   std::vector<int32_t> walled;
-  int64_t budget = 2;
+  int64_t budget = 1;
   std::erase_if(roots, [&](int32_t v) { return !store.is_free(v); });
   while (!roots.empty()) {
-    budget = std::max(4 * budget, int64_t(size) / int64_t(roots.size()));
+    budget = std::max(2 * budget, int64_t(size) / int64_t(roots.size()));
     size_t kept = 0;
     for (const int32_t v : roots) {
       if (!store.is_free(v)) continue;

@@ -117,6 +117,9 @@ class TypedSolver final : public TJoinSolver {
     const Store<Int>& store = base_.store_;
     for (auto* list : {&out.order, &out.start, &out.stop, &out.parent}) list->clear();
     out.values.clear();
+    out.order.reserve(store.n);
+    for (auto* list : {&out.start, &out.stop, &out.parent}) list->reserve(store.region.size());
+    out.values.reserve(store.region.size());
     out.exponent = exponent;
     out.num_digits = CertificateWriter<Int>::kPlain ? 0 : num_digits;
     place_.resize(store.n);
