@@ -61,10 +61,10 @@ def num_looks(verb: str, model: Any, method: str) -> int:
 
 
 def some_of(looks: int) -> list[int]:
-    """Return all deadlines; of calls with more than 60 looks only some, unless slow."""
-    if looks <= trials(60, MOST_LOOKS):
+    """Return all deadlines; of calls with more than 30 looks only some, unless slow."""
+    if looks <= trials(30, MOST_LOOKS):
         return list(range(1, looks + 1))
-    return sorted({*range(1, 21), *np.linspace(21, looks, 20).astype(int).tolist()})
+    return sorted({*range(1, 13), *np.linspace(13, looks, 12).astype(int).tolist()})
 
 
 def enumerated(model: IsingModel | MarkovRandomField) -> Any:
