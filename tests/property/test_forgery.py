@@ -25,9 +25,9 @@ def faults(found: list[str | None]) -> list[str]:
 @pytest.mark.parametrize(
     ("model", "every"),
     [
-        ("triangle", 60),
-        ("two labels", 60),
-        ("grid, fields", 150),
+        ("triangle", 120),
+        ("two labels", 120),
+        ("grid, fields", 300),
         *(pytest.param(model, 0, marks=pytest.mark.slow) for model in MODELS),
     ],
 )
