@@ -15,12 +15,12 @@ namespace planaris::tjoin {
 // `size` vertices or more. On return `roots` holds those that met a wall.
 template <typename Int, typename Poll>
 void match_roots(Engine<Int>& engine, const Store<Int>& store, int32_t size,
-                 std::vector<int32_t>& roots, const Poll& poll) {
+                 std::vector<int32_t>& roots, const Poll& poll, int64_t growth = 4) {
   std::vector<int32_t> walled;
-  int64_t budget = 1;
+  int64_t budget = growth / 2;
   std::erase_if(roots, [&](int32_t v) { return !store.is_free(v); });
   while (!roots.empty()) {
-    budget = std::max(2 * budget, int64_t(size) / int64_t(roots.size()));
+    budget = std::max(growth * budget, int64_t(size) / int64_t(roots.size()));
     size_t kept = 0;
     for (const int32_t v : roots) {
       if (!store.is_free(v)) continue;

@@ -43,7 +43,7 @@ class TypedSolver final : public TJoinSolver {
     try {
       if (infeasible < 0) {
         roots_ = odd_;
-        match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); });
+        match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); }, kGrowth);
         read_off(join, objective);
         if (proof != nullptr) write_proof(*proof);
       }
@@ -56,6 +56,8 @@ class TypedSolver final : public TJoinSolver {
   }
 
  private:
+  static constexpr int64_t kGrowth = 2;  // of budgets: measured on lattices of 21² and 50²
+
   // Returns a vertex of a component that cannot be joined, or -1.
   int32_t mark_odd(std::span<const int32_t> odd) {
     const Layout& layout = *base_.layout_;
