@@ -20,6 +20,7 @@ namespace {
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm. Deeper or
 // smaller models are tried with radii in doubles first: those of others grow large.
 constexpr double kWarmDepth = 12.0, kColdDepth = 30.0;
+constexpr double kSplitDepth = 7.0;  // up to which updates in the order of moats may be split
 constexpr int32_t kFewSpins = 1 << 15;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
 // Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
@@ -30,7 +31,7 @@ constexpr double kProofSlack = 0.1;  // sets of faces are not waited for while e
 constexpr double kMostCoupling = 345.0;  // larger ones have exponentials past the range of doubles
 constexpr double kProofShare = 0x1p-14;
 
-constexpr Bounding kSwept{.wide = true}, kRadii{.radii = true},
+constexpr Bounding kSwept{.wide = true}, kSplit{.wide = true, .split = true}, kRadii{.radii = true},
     kWideRadii{.radii = true, .wide = true};
 
 // Entries of one row; see ExactEntries.
@@ -102,7 +103,7 @@ class ProofRows {
       sum += std::fabs(x);
       most = std::max(most, std::fabs(x));
     }
-    Bounding warm{.wide = true, .split = true};
+    Bounding warm = kSplit;
     if (most <= kCalmCoupling && sum <= kCalmMean * double(m_)) {
       warm.coarse_rows = kCalmRows;
       warm.coarse_error = kCalmError * double(plane_.num_vertices());
@@ -121,6 +122,7 @@ class ProofRows {
     if (warm != nullptr && is_narrow(flipped(k, control), *warm)) return;
     const RowEntries entries = ordered(worker, k, threads, control);
     if (entries.deepest <= kWarmDepth) {
+      if (entries.deepest <= kSplitDepth && is_narrow(entries, kSplit)) return;
       if (!is_narrow(entries, kSwept)) is_narrow(entries, kWideRadii);
       return;
     }
