@@ -21,6 +21,9 @@ namespace {
 // smaller models are tried with radii in doubles first: those of others grow large.
 constexpr double kWarmDepth = 12.0, kColdDepth = 30.0;
 constexpr double kSplitDepth = 7.0;  // up to which updates in the order of moats may be split
+// Of models of at least so many spins sizes alone are swept down such fronts then, if they add no more than
+// an eighth of what a narrow interval may have.
+constexpr int32_t kManySpins = 1 << 13, kShallowRows = 256;
 constexpr int32_t kFewSpins = 1 << 15;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
 // Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
@@ -122,13 +125,22 @@ class ProofRows {
     if (warm != nullptr && is_narrow(flipped(k, control), *warm)) return;
     const RowEntries entries = ordered(worker, k, threads, control);
     if (entries.deepest <= kWarmDepth) {
-      if (entries.deepest <= kSplitDepth && is_narrow(entries, kSplit)) return;
+      if (entries.deepest <= kSplitDepth && is_narrow(entries, shallow())) return;
       if (!is_narrow(entries, kSwept)) is_narrow(entries, kWideRadii);
       return;
     }
     const bool doubles = entries.deepest > kColdDepth || plane_.num_vertices() <= kFewSpins;
     if (doubles && is_narrow(entries, kRadii)) return;
     if (!is_narrow(entries, kWideRadii)) is_narrow(entries, kSwept);
+  }
+
+  Bounding shallow() const {
+    Bounding way = kSplit;
+    if (plane_.num_vertices() >= kManySpins) {
+      way.coarse_rows = kShallowRows;
+      way.coarse_error = options_.narrow / 8;
+    }
+    return way;
   }
 
   // Relative to a state of low energy, in the order of the tree.
