@@ -112,7 +112,8 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   if (!found.sound || bounding.radii) return found;
   // Sizes of as many fronts as may be, then those of small ones, then none.
   SweepBound bound;
-  for (int32_t rows = bounding.split ? bounding.coarse_rows : 0;; rows = rows > 64 ? 64 : 0) {
+  constexpr int32_t kSmall = Bounding{}.coarse_rows;
+  for (int32_t rows = bounding.split ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
     bound = sweep_for_proof(tree, done.factors, bounding.wide, rows, weights, share, threads, control);
     const double others = found.entries + found.product + (bound.eta - bound.coarse);
     const double most = std::max(kCoarseShare * others, bounding.coarse_error);

@@ -30,22 +30,6 @@ PLANARIS_CLONES void substitute(int32_t p, int32_t c, const double* lower, size_
   }
 }
 
-// The same of four columns, all rows.
-PLANARIS_CLONES void substitute_four(int32_t p, const double* lower, size_t step, double* columns,
-                                     size_t column_step) {
-  double *x0 = columns, *x1 = x0 + column_step, *x2 = x1 + column_step, *x3 = x2 + column_step;
-  for (int32_t k = 0; k < p; ++k) {
-    const double f0 = x0[k], f1 = x1[k], f2 = x2[k], f3 = x3[k];
-    const double* l = lower + k * step;
-    for (int32_t i = (k | 1) + 1; i < p; ++i) {
-      x0[i] -= l[i] * f0;
-      x1[i] -= l[i] * f1;
-      x2[i] -= l[i] * f2;
-      x3[i] -= l[i] * f3;
-    }
-  }
-}
-
 // Σ_i weights[i] x[i]², in lanes.
 PLANARIS_CLONES double weighted_squares(int32_t count, const double* weights, const double* x) {
   constexpr int kLanes = 8;
@@ -130,12 +114,8 @@ void SweptFront::solve(const Panel& s, int32_t first, int32_t last) {
     const int32_t deep = std::min(kBlock, s.p - row);
     const double* lower = s.lower + row * step_ + row;
     double* x = buffers_.transfer.data() + (row - first);
-    int32_t c = 0;
-    for (; row > first && c + 4 <= columns; c += 4) {
-      substitute_four(deep, lower, step_, x + c * step, step);
-    }
-    for (; c < columns; ++c) substitute(deep, row > first ? 0 : c, lower, step_, x + c * step);
-    for (c = 0; c < columns; ++c) {
+    for (int32_t c = 0; c < columns; ++c) {
+      substitute(deep, row > first ? 0 : c, lower, step_, x + c * step);
       for (int32_t k = 0; k < deep; ++k) buffers_.minus_n[c * room + k] = -x[c * step + k];
     }
     multiply(s.p - row - deep + s.t, columns, deep, lower + deep, step_, buffers_.minus_n.data(),
