@@ -34,6 +34,7 @@ LARGE = [
     ("Gaussian", 3.0, 500),
     ("Gaussian", 10.0, 500),
     ("±J", 1.0, 500),
+    ("Gaussian", 0.3, 1000),
     ("Gaussian", 1.0, 1000),
     ("Gaussian", 3.0, 1000),
 ]

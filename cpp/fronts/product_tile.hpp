@@ -11,8 +11,11 @@ constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
 
 // add(depth, x, y, alpha, c, step): c[i + step j] += alpha Σ_t x[rows t + i] y[kTileColumns t + j] for
 // `rows` rows and kTileColumns columns, every sum in the order of t.
+// sum(depth, at_once, x, y, out): out[rows j + i] = Σ_t x[rows t + i] y[kTileColumns t + j], `at_once` terms
+// summed up on their own.
 struct ProductTile {
   void (*add)(int depth, const double* x, const double* y, double alpha, double* c, int64_t step);
+  void (*sum)(int depth, int at_once, const double* x, const double* y, double* out);
   int rows;
 };
 

@@ -115,12 +115,9 @@ bool split_rank_update_lower(int rows, int columns, int depth, PairMatrix<const 
       const double* right = packing.columns.data() + 3 * right_size * k;
       for (int i = j / tile.rows * tile.rows; i < rows; i += tile.rows) {
         const double* left = packing.rows.data() + 2 * left_size * (i / tile.rows);
-        double exact[kMostTileRows * kTileColumns] = {}, rest[kMostTileRows * kTileColumns] = {};
-        tile.add(depth, left, right, 1.0, exact, tile.rows);
-        for (int t = 0; t < 2 * depth; t += kAtOnce) {
-          tile.add(std::min(kAtOnce, 2 * depth - t), left + size_t(tile.rows) * t,
-                   right + right_size + size_t(kTileColumns) * t, 1.0, rest, tile.rows);
-        }
+        double exact[kMostTileRows * kTileColumns], rest[kMostTileRows * kTileColumns];
+        tile.sum(depth, depth, left, right, exact);
+        tile.sum(2 * depth, kAtOnce, left, right + right_size, rest);
         for (int q = 0; q < width; ++q) {
           const auto to = c.from(i, j + q);
           add_sums(std::min(tile.rows, rows - i), exact + q * tile.rows, rest + q * tile.rows,

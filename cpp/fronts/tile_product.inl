@@ -29,3 +29,36 @@ SIMD_TARGET void tile_product(int depth, const double* rows, const double* colum
     }
   }
 }
+
+// out[kTileRows j + i] = Σ_t rows[kTileRows t + i] columns[4 t + j], every sum of `at_once` terms in the
+// order of t, and of these sums.
+SIMD_TARGET void tile_sums(int depth, int at_once, const double* rows, const double* columns,
+                           double* out) {
+  constexpr int kVectors = kTileRows / kDoubles;
+  DoubleVector total[kTileColumns][kVectors] = {};
+  for (int begin = 0; begin < depth; begin += at_once) {
+    DoubleVector sum[kTileColumns][kVectors] = {};
+    const int count = depth - begin < at_once ? depth - begin : at_once;
+    for (int t = 0; t < count; ++t, rows += kTileRows, columns += kTileColumns) {
+      DoubleVector row[kVectors];
+#pragma GCC unroll 6
+      for (int i = 0; i < kVectors; ++i) row[i] = load(rows + i * kDoubles);
+#pragma GCC unroll 4
+      for (int j = 0; j < kTileColumns; ++j) {
+        const DoubleVector column = spread(columns[j]);
+#pragma GCC unroll 6
+        for (int i = 0; i < kVectors; ++i) sum[j][i] = fused(row[i], column, sum[j][i]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileColumns; ++j) {
+#pragma GCC unroll 6
+      for (int i = 0; i < kVectors; ++i) total[j][i] += sum[j][i];
+    }
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < kTileColumns; ++j) {
+#pragma GCC unroll 6
+    for (int i = 0; i < kVectors; ++i) store(out + kTileRows * j + kDoubles * i, total[j][i]);
+  }
+}

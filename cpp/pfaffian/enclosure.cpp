@@ -1,5 +1,6 @@
 #include "pfaffian/enclosure.hpp"
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 
@@ -13,9 +14,7 @@ namespace planaris {
 namespace {
 
 constexpr double kErrorRoom = 1 + 0x1p-20;  // for the roundings of error bounds
-// Of fronts of no more rows only sizes are swept down, if updates may be split and if what these fronts
-// add to the error is no more than so large a share of all else.
-constexpr int32_t kCoarseRows = 64;
+// What a sweep of sizes alone may add to the error in any case, relative to all else.
 constexpr double kCoarseShare = 0x1p-5;
 constexpr double kLargestLog = 345.0;  // of a factor: no product of two leaves the range
 
@@ -111,14 +110,14 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   found.product = weights.product * double(done.multiplications) * kUnit * kErrorRoom;
   found.elimination = done.log_error * kErrorRoom;
   if (!found.sound || bounding.radii) return found;
-  const auto sweep = [&](int32_t coarse_rows) {
-    return sweep_for_proof(tree, done.factors, bounding.wide, coarse_rows, weights, share, threads,
-                           control);
-  };
-  SweepBound bound = sweep(bounding.split ? kCoarseRows : 0);
-  const double others = found.entries + found.product + (bound.eta - bound.coarse);
-  if (bounding.split && !(bound.sound && bound.coarse <= weights.coarse * kCoarseShare * others)) {
-    bound = sweep(0);
+  // Sizes of as many fronts as may be, then those of small ones, then none.
+  SweepBound bound;
+  constexpr int32_t kSmall = Bounding{}.coarse_rows;
+  for (int32_t rows = bounding.split ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
+    bound = sweep_for_proof(tree, done.factors, bounding.wide, rows, weights, share, threads, control);
+    const double others = found.entries + found.product + (bound.eta - bound.coarse);
+    const double most = std::max(kCoarseShare * others, bounding.coarse_error);
+    if (rows == 0 || (bound.sound && bound.coarse <= weights.coarse * most)) break;
   }
   found.eta = bound.eta;
   found.first = bound.first;

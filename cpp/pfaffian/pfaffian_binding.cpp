@@ -121,8 +121,8 @@ std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
 
 Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scale,
                   In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank, bool radii,
-                  bool wide, bool split, double share, const ProofWeights& weights, int threads,
-                  const Progress& progress) {
+                  bool wide, bool split, int32_t coarse_rows, double share,
+                  const ProofWeights& weights, int threads, const Progress& progress) {
   const size_t edges = plan.signs.size();
   if (gauged.size() != edges || scale.size() != 2 * edges || signs.size() != edges ||
       earliest.size() != edges || rank.size() != edges) {
@@ -131,8 +131,8 @@ Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scal
   const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
   Control control = make_control(progress);
   nb::gil_scoped_release release;
-  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split}, share, weights, threads,
-                              control);
+  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split, coarse_rows}, share, weights,
+                              threads, control);
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -418,7 +418,7 @@ void bind_pfaffian(nb::module_& m) {
       .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("split"),
-           nb::arg("share"), nb::arg("weights"), nb::arg("threads"), nb::arg("progress") = nb::none())
+           nb::arg("coarse_rows"), nb::arg("share"), nb::arg("weights"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),

@@ -20,8 +20,16 @@ namespace {
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm. Deeper or
 // smaller models are tried with radii in doubles first: those of others grow large.
 constexpr double kWarmDepth = 12.0, kColdDepth = 30.0;
+constexpr double kSplitDepth = 7.0;  // up to which updates in the order of moats may be split
+// Of models of at least so many spins sizes alone are swept down such fronts then, if they add no more than
+// an eighth of what a narrow interval may have.
+constexpr int32_t kManySpins = 1 << 13, kShallowRows = 256;
 constexpr int32_t kFewSpins = 1 << 15;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
+// Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
+// unless that adds more than so much per spin to the bound.
+constexpr double kCalmCoupling = 3.0, kCalmMean = 0.5, kCalmError = 2.5e-13;
+constexpr int32_t kCalmRows = 960;
 constexpr double kProofSlack = 0.1;  // sets of faces are not waited for while entries grow by less
 constexpr double kMostCoupling = 345.0;  // larger ones have exponentials past the range of doubles
 constexpr double kProofShare = 0x1p-14;
@@ -98,24 +106,41 @@ class ProofRows {
       sum += std::fabs(x);
       most = std::max(most, std::fabs(x));
     }
-    if (most <= kMostCoupling) climb(worker, k, sum <= kWarmCoupling * double(m_), threads, control);
+    Bounding warm = kSplit;
+    if (most <= kCalmCoupling && sum <= kCalmMean * double(m_)) {
+      warm.coarse_rows = kCalmRows;
+      warm.coarse_error = kCalmError * double(plane_.num_vertices());
+    }
+    if (most <= kMostCoupling) {
+      climb(worker, k, sum <= kWarmCoupling * double(m_) ? &warm : nullptr, threads, control);
+    }
     result_.tried[k] = 1;
   }
 
   // Likely bounds first, until an interval is narrow.
-  void climb(int worker, size_t k, bool warm, int threads, Control& control) {
+  void climb(int worker, size_t k, const Bounding* warm, int threads, Control& control) {
     const auto is_narrow = [&](const RowEntries& entries, const Bounding& way) {
       return attempt(k, entries, way, threads, control);
     };
-    if (warm && is_narrow(flipped(k, control), kSplit)) return;
+    if (warm != nullptr && is_narrow(flipped(k, control), *warm)) return;
     const RowEntries entries = ordered(worker, k, threads, control);
     if (entries.deepest <= kWarmDepth) {
+      if (entries.deepest <= kSplitDepth && is_narrow(entries, shallow())) return;
       if (!is_narrow(entries, kSwept)) is_narrow(entries, kWideRadii);
       return;
     }
     const bool doubles = entries.deepest > kColdDepth || plane_.num_vertices() <= kFewSpins;
     if (doubles && is_narrow(entries, kRadii)) return;
     if (!is_narrow(entries, kWideRadii)) is_narrow(entries, kSwept);
+  }
+
+  Bounding shallow() const {
+    Bounding way = kSplit;
+    if (plane_.num_vertices() >= kManySpins) {
+      way.coarse_rows = kShallowRows;
+      way.coarse_error = options_.narrow / 8;
+    }
+    return way;
   }
 
   // Relative to a state of low energy, in the order of the tree.
@@ -158,7 +183,7 @@ class ProofRows {
     if (found.sound && std::isfinite(error)) {
       PairSum relative;  // to the gauge state
       relative.add_log(found.mantissa, found.exponent + options_.components);
-      relative.add(entries.scale, -1.0);
+      if (entries.ground) relative.add(entries.scale, -1.0);  // else all are zero
       PairSum sum = relative;
       sum.add(entries.gauged);
       const EnclosedSum ends = sum.enclosed(error);
@@ -179,7 +204,8 @@ class ProofRows {
     }
     if (result_.way[k] == 0) return false;
     const double value = std::fabs(result_.value[k]);
-    return width(k) <= options_.narrow + 4 * (std::nextafter(value, kInfinity) - value);
+    const double narrow = std::max(options_.narrow, 4 * way.coarse_error);
+    return width(k) <= narrow + 4 * (std::nextafter(value, kInfinity) - value);
   }
 
   double width(size_t k) const { return result_.upper[k] - result_.lower[k]; }

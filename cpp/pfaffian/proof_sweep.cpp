@@ -59,10 +59,11 @@ class ProofSweep {
       const int32_t parent = tree_.parent[node];
       if (parent >= 0) height_[parent] = std::max(height_[parent], height_[node] + 1);
     }
-    coarse_.assign(nodes, 0);
-    for (int32_t node = nodes - 1; node >= 0 && coarse_rows_ > 0; --node) {
+    coarse_.assign(nodes, 1);
+    for (int32_t node = 0; node < nodes; ++node) {
       const int32_t parent = tree_.parent[node];
-      coarse_[node] = factors_[node].rows <= coarse_rows_ || (parent >= 0 && coarse_[parent]);
+      coarse_[node] &= uint8_t(factors_[node].rows <= coarse_rows_);
+      if (parent >= 0) coarse_[parent] &= coarse_[node];
     }
     firsts_.assign(nodes, 0.0);
     if (!wide_) {
@@ -166,12 +167,11 @@ class ProofSweep {
     return total;
   }
 
-  // Square roots of the diagonal of H.
+  // Square roots of the diagonal of H; of larger fronts all at once, as every panel gives away some.
   PanelSums sweep_sizes(SweptFront& front, const ProofFactor& f) {
-    const int32_t width = f.rows <= kPairRows ? 2 : kWindow;
     PanelSums total;
     for (int32_t end = f.eliminated; end > 0;) {
-      int32_t begin = (end - 1) / width * width;
+      int32_t begin = f.rows <= kPairRows ? end - 2 : 0;
       double rounded = front.extend_sizes(begin, end);
       while (!(rounded < kNarrower)) {
         begin = end - (end - begin) / 4 * 2;

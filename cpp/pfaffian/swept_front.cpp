@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kWorthPacking = 100'000;  // multiplications
 constexpr double kLargestRoot = 0x1p150;  // of kLargestBound, one over that of kLeastBound
 constexpr double kSizeError = 0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
+constexpr int32_t kBlock = 64;  // columns of N that are found together
 
 // The most that a product is rounded on its way into a sum that starts at zero.
 int roundings(int32_t rows, int32_t columns, int32_t depth) {
@@ -27,6 +28,18 @@ PLANARIS_CLONES void substitute(int32_t p, int32_t c, const double* lower, size_
     const double* l = lower + k * step;
     for (int32_t i = (k | 1) + 1; i < p; ++i) column[i] -= l[i] * factor;
   }
+}
+
+// Σ_i weights[i] x[i]², in lanes.
+PLANARIS_CLONES double weighted_squares(int32_t count, const double* weights, const double* x) {
+  constexpr int kLanes = 8;
+  double s[kLanes] = {};
+  int32_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) s[k] += weights[i + k] * (x[i + k] * x[i + k]);
+  }
+  for (; i < count; ++i) s[0] += weights[i] * (x[i] * x[i]);
+  return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
 }  // namespace
@@ -58,9 +71,9 @@ double SweptFront::extend(int32_t begin, int32_t end) {
   for (int32_t j = 0; j < s.p; ++j) {
     const double h = bound(s.begin + j, s.begin + j);
     if (!(h > kLeastBound && h < kLargestBound)) return kInfinity;
-    buffers_.size[j] = std::sqrt(h);
+    buffers_.size[s.begin + j] = std::sqrt(h);
   }
-  sum_inside(s);
+  sum_inside(s, 0, s.p);
   return rounded(s);
 }
 
@@ -69,24 +82,60 @@ double SweptFront::extend_sizes(int32_t begin, int32_t end) {
   sum_below(s);
   if (s.p == 2) {  // N is the identity, and W is L_Tp
     for (int32_t j = 0; j < 2; ++j) {
-      const double below = buffers_.weighted[j];
-      buffers_.size[j] = std::sqrt(1 / pivot(s, j) + below * below);
+      const double below = buffers_.weighted[begin + j];
+      buffers_.size[begin + j] = root_[begin + j] = std::sqrt(1 / pivot(s, j) + below * below);
     }
-  } else {
-    invert(s);
-    transfer(s);
-    for (int32_t j = 0; j < s.p; ++j) {
-      double own = 0.0;  // (Nᵀ |D_p|⁻¹ N)_jj
-      for (int32_t k = j; k < s.p; ++k) {
-        const double entry = buffers_.minus_n[j * s.room + k];
-        own += entry * entry / pivot(s, k);
-      }
-      buffers_.size[j] = std::sqrt(own + buffers_.kappa[j] * buffers_.kappa[j]);
-    }
+    sum_inside(s, 0, 2);
+    return kSizeError;
   }
-  std::copy_n(buffers_.size.data(), s.p, root_ + s.begin);
-  sum_inside(s);
-  return s.p > 2 ? rounded_sizes(s) : kSizeError;
+  buffers_.inverse_pivot.resize(s.p);
+  for (int32_t k = 0; k < s.p; ++k) buffers_.inverse_pivot[k] = 1 / pivot(s, k);
+  double most = 0.0;
+  for (int32_t last = s.p; last > 0;) {
+    const int32_t first = (last - 1) / kBlock * kBlock;
+    solve(s, first, last);
+    find_sizes(s, first, last);
+    sum_inside(s, first, last);
+    most = std::max(most, rounded_sizes(s, first, last));
+    last = first;
+  }
+  return most + kSizeError;
+}
+
+// Columns [first, last) of N from row `first` on, and below them those of -W = -L_Tp N: forward
+// substitution by blocks of rows.
+void SweptFront::solve(const Panel& s, int32_t first, int32_t last) {
+  const int32_t columns = last - first;
+  const size_t step = s.p - first + s.t + size_t(kProductSlack), room = kBlock + kProductSlack;
+  buffers_.transfer.assign(step * columns, 0.0);
+  buffers_.minus_n.resize(room * kBlock);
+  for (int32_t c = 0; c < columns; ++c) buffers_.transfer[c * step + c] = 1.0;
+  for (int32_t row = first; row < s.p; row += kBlock) {
+    const int32_t deep = std::min(kBlock, s.p - row);
+    const double* lower = s.lower + row * step_ + row;
+    double* x = buffers_.transfer.data() + (row - first);
+    for (int32_t c = 0; c < columns; ++c) {
+      substitute(deep, row > first ? 0 : c, lower, step_, x + c * step);
+      for (int32_t k = 0; k < deep; ++k) buffers_.minus_n[c * room + k] = -x[c * step + k];
+    }
+    multiply(s.p - row - deep + s.t, columns, deep, lower + deep, step_, buffers_.minus_n.data(),
+             room, x + deep, step);
+  }
+}
+
+void SweptFront::find_sizes(const Panel& s, int32_t first, int32_t last) {
+  const int32_t columns = last - first, rows = s.p - first;
+  const size_t step = rows + s.t + size_t(kProductSlack);
+  const double* x = buffers_.transfer.data();
+  buffers_.kappa.resize(columns);
+  weighted_sums(s.t, columns, root_ + s.end, x + rows, step, buffers_.kappa.data());
+  for (int32_t j = 0; j < columns; ++j) {
+    const double own =  // (Nᵀ |D_p|⁻¹ N)_jj
+        weighted_squares(rows, buffers_.inverse_pivot.data() + first, x + j * step);
+    const double below = buffers_.kappa[j];
+    const int32_t row = s.begin + first + j;
+    buffers_.size[row] = root_[row] = std::sqrt(own + below * below);
+  }
 }
 
 // -W = -L_Tp N, and Σ_i sqrt(H_ii) |W_ij|.
@@ -154,21 +203,23 @@ void SweptFront::fill(const Panel& s, double* x, bool of_bound) {
 
 // Σ_i sqrt(H_ii) |L_ij| over T.
 void SweptFront::sum_below(const Panel& s) {
-  for (auto* numbers : {&buffers_.weighted, &buffers_.size, &buffers_.column}) numbers->resize(s.p);
-  weighted_sums(s.t, s.p, root_ + s.end, s.lower + s.p, step_, buffers_.weighted.data());
+  for (auto* numbers : {&buffers_.weighted, &buffers_.size, &buffers_.column}) {
+    if (numbers->size() < size_t(s.end)) numbers->resize(s.end);
+  }
+  weighted_sums(s.t, s.p, root_ + s.end, s.lower + s.p, step_, buffers_.weighted.data() + s.begin);
 }
 
-// The same over the panel; together they tell whether everything is in range, as no sqrt(H_ii) is below
-// that of the least bound.
-void SweptFront::sum_inside(const Panel& s) {
-  const std::vector<double>& size = buffers_.size;
-  for (int32_t r = 0; r < s.p; ++r) {
+// The same over the panel, of columns [first, last) of it; together they tell whether everything is in
+// range, as no sqrt(H_ii) is below that of the least bound.
+void SweptFront::sum_inside(const Panel& s, int32_t first, int32_t last) {
+  const double* size = buffers_.size.data() + s.begin;
+  for (int32_t r = first; r < last; ++r) {
     const double* l = s.lower + r * step_;
     double sum = size[r];
     for (int32_t i = (r | 1) + 1; i < s.p; ++i) sum += size[i] * std::fabs(l[i]);
-    buffers_.column[r] = sum;
+    buffers_.column[s.begin + r] = sum;
     const double d = pivot(s, r);
-    if (!(d > kLeastBound && (buffers_.weighted[r] + sum) * (1 + d) < kLargestRoot)) {
+    if (!(d > kLeastBound && (buffers_.weighted[s.begin + r] + sum) * (1 + d) < kLargestRoot)) {
       in_range_ = false;
     }
   }
@@ -176,10 +227,12 @@ void SweptFront::sum_inside(const Panel& s) {
 
 PanelSums SweptFront::sums() const {
   PanelSums total;
+  const auto omega = [this](int32_t k) {
+    return buffers_.weighted[panel_.begin + k] + buffers_.column[panel_.begin + k];
+  };
   for (int32_t k = 0; k < panel_.p; k += 2) {
     const double d = std::fabs(panel_.lower[k * step_ + k + 1]);
-    const double first = buffers_.weighted[k] + buffers_.column[k],
-                 second = buffers_.weighted[k + 1] + buffers_.column[k + 1];
+    const double first = omega(k), second = omega(k + 1);
     total.products += d * first * second;
     total.left += first + second;
     total.right += d * (first + second);
@@ -187,28 +240,24 @@ PanelSums SweptFront::sums() const {
   return total;
 }
 
-// Of sums over the panel. Of pairs the factors are high parts, off by one rounding: so are L_Tp, L_pp
-// and D here.
-double SweptFront::unit_of_panel(const Panel& s) const {
-  return (std::max(roundings(s.t, s.p, s.p), roundings(s.p, s.p, s.p)) + (wide_ ? 12 : 8)) * kUnit;
-}
-
 // Rounding of H and of G, entry by entry at most sqrt(H_ii) ε_j for i in T and j in p, and what
 // follows for p × p.
 double SweptFront::rounded(const Panel& s) const {
   const int32_t p = s.p, t = s.t;
   const double unit_t = (std::max(roundings(t, p, t), roundings(p, p, t)) + 4) * kUnit;
-  const double unit_p = unit_of_panel(s);
+  // Of pairs the factors are high parts, off by one rounding: so are L_Tp, L_pp and D here.
+  const double unit_p =
+      (std::max(roundings(t, p, p), roundings(p, p, p)) + (wide_ ? 12 : 8)) * kUnit;
   double squares = 0.0, kappas = 0.0, turn = 0.0;
   for (int32_t j = 0; j < p; ++j) {
     // The residual of N, L N - I, is at most unit_p |L||N|.
     double transferred = 0.0, residual = 0.0;
     for (int32_t r = j; r < p; ++r) {
       const double entry = std::fabs(buffers_.minus_n[j * s.room + r]);
-      transferred += buffers_.weighted[r] * entry;
-      residual += buffers_.column[r] * entry;
+      transferred += buffers_.weighted[s.begin + r] * entry;
+      residual += buffers_.column[s.begin + r] * entry;
     }
-    const double size = buffers_.size[j], kappa = buffers_.kappa[j] / size;
+    const double size = buffers_.size[s.begin + j], kappa = buffers_.kappa[j] / size;
     turn = std::max(turn, unit_p * residual / size);
     const double error = unit_t * kappa + unit_p * transferred / size + unit_p;
     squares += error * error;
@@ -220,22 +269,26 @@ double SweptFront::rounded(const Panel& s) const {
 }
 
 // With V L = |D|^-1/2 and L_pp N = I + R the columns of V are V_p = |D_p|^-1/2 N - V_T W - V_p R. W is off
-// by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|.
-double SweptFront::rounded_sizes(const Panel& s) const {
-  const double unit_p = unit_of_panel(s);
+// by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|: a product is rounded kBlock + 3 times in
+// its block, then once per block and at most kBlock times by substitution, or kBlock + 1 times there.
+double SweptFront::rounded_sizes(const Panel& s, int32_t first, int32_t last) {
+  const int32_t columns = last - first, rows = s.p - first;
+  const double unit_p = (2 * kBlock + 4 + s.p / kBlock + (wide_ ? 12 : 8)) * kUnit;
+  std::vector<double>&weight = buffers_.weight, &sums = buffers_.kappa;
+  weight.assign(rows + kWeightSlack, 0.0);
+  for (int32_t r = 0; r < rows; ++r) {
+    const int32_t row = s.begin + first + r;
+    weight[r] = buffers_.weighted[row] + 2 * buffers_.column[row];
+  }
+  weighted_sums(rows, columns, weight.data(), buffers_.transfer.data(),
+                rows + s.t + size_t(kProductSlack), sums.data());
   double most = 0.0;
-  for (int32_t j = 0; j < s.p; ++j) {
-    double transferred = 0.0, residual = 0.0;
-    for (int32_t r = j; r < s.p; ++r) {
-      const double entry = std::fabs(buffers_.minus_n[j * s.room + r]);
-      transferred += buffers_.weighted[r] * entry;
-      residual += buffers_.column[r] * entry;
-    }
-    const double share = unit_p * (transferred + 2 * residual) / buffers_.size[j];
+  for (int32_t j = 0; j < columns; ++j) {
+    const double share = unit_p * sums[j] / buffers_.size[s.begin + first + j];
     if (!(share < 0.001)) return kInfinity;
     most = std::max(most, share);
   }
-  return most + kSizeError;
+  return most;
 }
 
 bool SweptFront::enlarge_sizes(double factor) {

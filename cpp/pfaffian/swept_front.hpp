@@ -20,7 +20,8 @@ constexpr double kLargestBound = 0x1p300, kLeastBound = 0x1p-300;
 // Buffers that one thread reuses from front to front.
 struct SweepBuffers {
   std::vector<double> minus_n, transposed, scaled, transfer, corner, rest;
-  std::vector<double> weighted, kappa, size, column;
+  std::vector<double> weighted, size, column;  // by row of the front
+  std::vector<double> kappa, inverse_pivot, weight;
   Packing packing;
 };
 
@@ -56,7 +57,8 @@ class SweptFront {
 
   // Extends square roots of the diagonal of H alone, from those of T: sqrt(H_jj) is at most
   // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Σ_i sqrt(H_ii) |W_ij|)²). Returns a bound on what rounding did to one,
-  // relative. `bound` is not touched, and may be null.
+  // relative. `bound` is not touched, and may be null. N and W are found a block of columns after the
+  // other, so that panels may be as wide as the front.
   double extend_sizes(int32_t begin, int32_t end);
 
   // Multiplies square roots of the last panel; returns false if one leaves the range.
@@ -96,10 +98,11 @@ class SweptFront {
   void transfer(const Panel& s);
   void fill(const Panel& s, double* x, bool of_bound);
   void sum_below(const Panel& s);
-  void sum_inside(const Panel& s);
-  double unit_of_panel(const Panel& s) const;
+  void sum_inside(const Panel& s, int32_t first, int32_t last);
+  void solve(const Panel& s, int32_t first, int32_t last);
+  void find_sizes(const Panel& s, int32_t first, int32_t last);
   double rounded(const Panel& s) const;
-  double rounded_sizes(const Panel& s) const;
+  double rounded_sizes(const Panel& s, int32_t first, int32_t last);
   void multiply(int32_t rows, int32_t columns, int32_t depth, const double* x, size_t x_step,
                 const double* y, size_t y_step, double* c, size_t c_step);
 

@@ -102,6 +102,7 @@ def enclose(
     radii: bool,
     wide: bool = False,
     split: bool = False,
+    coarse_rows: int = 64,
     share: float = SHARE,
     weights: _core.ProofWeights | None = None,
     budget: Budget = ALONE,
@@ -112,7 +113,8 @@ def enclose(
     numbers, and the legs of an edge at ``±exp(scale + scale)``. ``radii`` carries a bound with
     every entry, good at low temperatures; without, errors are bounded by a sweep afterwards,
     good at high ones. ``wide`` calculates with pairs of doubles; without radii, ``split`` does so
-    faster and less exactly where fronts are large.
+    faster and less exactly where fronts are large, and sweeps sizes alone down fronts of up to
+    ``coarse_rows`` rows if that costs little.
     """
     found = elimination._core.enclose(
         gauged,
@@ -123,6 +125,7 @@ def enclose(
         radii,
         wide,
         split and wide and not radii,
+        coarse_rows,
         share,
         _core.ProofWeights() if weights is None else weights,
         budget.workers(),

@@ -1,0 +1,100 @@
+#include "pfaffian/swept_front.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "third_party/doctest/doctest.h"
+
+using namespace planaris;
+
+namespace {
+
+constexpr int kRows = 210, kEliminated = 150;  // three blocks of columns
+
+ProofFactor random_factor(std::mt19937_64& rng) {
+  std::normal_distribution<double> normal;
+  ProofFactor f;
+  f.rows = kRows;
+  f.eliminated = kEliminated;
+  f.lower.assign(f.step() * kEliminated, 0.0);
+  for (int j = 0; j < kEliminated; ++j) {
+    double* column = f.lower.data() + j * f.step();
+    if (j % 2 == 0) column[j + 1] = 1 + std::fabs(normal(rng));  // the pivot
+    for (int i = (j | 1) + 1; i < kRows; ++i) column[i] = 0.1 * normal(rng);
+  }
+  return f;
+}
+
+double pivot_of(const ProofFactor& f, int k) { return f.column(k & ~1)[k | 1]; }
+
+// sqrt((Nᵀ |D|⁻¹ N)_jj + (Σ_i root_i |W_ij|)²) by substitution, one column after the other.
+double size_of_row(const ProofFactor& f, int j, const std::vector<double>& root) {
+  std::vector<long double> x(kRows, 0.0L);
+  x[j] = 1.0L;
+  for (int k = j; k < kEliminated; ++k) {
+    for (int i = (k | 1) + 1; i < kRows; ++i) x[i] -= (long double)f.column(k)[i] * x[k];
+  }
+  long double own = 0.0L, below = 0.0L;
+  for (int k = j; k < kEliminated; ++k) own += x[k] * x[k] / pivot_of(f, k);
+  for (int i = kEliminated; i < kRows; ++i) below += root[i] * std::fabs(x[i]);
+  return double(std::sqrt(own + below * below));
+}
+
+}  // namespace
+
+TEST_CASE("sizes of a whole front, several blocks of columns, are those of its columns") {
+  std::mt19937_64 rng(1);
+  const ProofFactor f = random_factor(rng);
+  std::vector<double> root(kRows + kWeightSlack, 0.0);
+  for (int i = kEliminated; i < kRows; ++i) root[i] = 0.5 + i % 3;
+  const std::vector<double> given = root;
+  SweepBuffers buffers;
+  const ParallelFor alone;
+  SweptFront front(f, nullptr, nullptr, root.data(), true, buffers, alone);
+  const double rounded = front.extend_sizes(0, kEliminated);
+  CHECK(rounded < 0x1p-10);
+  CHECK(front.in_range());
+  PanelSums expected;
+  std::vector<double> omega(kEliminated, 0.0);
+  for (int j = 0; j < kEliminated; ++j) {
+    CHECK(std::fabs(root[j] / size_of_row(f, j, given) - 1) < rounded);
+  }
+  for (int k = 0; k < kEliminated; ++k) {
+    omega[k] = root[k];
+    for (int i = (k | 1) + 1; i < kRows; ++i) omega[k] += root[i] * std::fabs(f.column(k)[i]);
+  }
+  for (int k = 0; k < kEliminated; k += 2) {
+    expected.products += pivot_of(f, k) * omega[k] * omega[k + 1];
+  }
+  CHECK(front.sums().products == doctest::Approx(expected.products).epsilon(1e-10));
+}
+
+TEST_CASE("sizes are at least the square roots of the diagonal of H, and those without rows below") {
+  std::mt19937_64 rng(2);
+  const ProofFactor f = random_factor(rng);
+  std::vector<double> root(kRows + kWeightSlack, 0.0), sizes = root;
+  std::vector<double> h(SweptFront::room(f), 0.0);
+  for (const double below : {0.0, 1.0}) {
+    // H of the rows below: ones, or nearly nothing.
+    for (int i = kEliminated; i < kRows; ++i) {
+      const double entry = below > 0.0 ? 1.0 : 0x1p-200;
+      h[i * f.step() + i] = entry;
+      root[i] = sizes[i] = std::sqrt(entry);
+    }
+    SweepBuffers buffers;
+    const ParallelFor alone;
+    SweptFront fine(f, h.data(), nullptr, root.data(), true, buffers, alone);
+    for (int end = kEliminated; end > 0; end -= 50) {
+      fine.extend(end - 50, end);
+      fine.enlarge(end - 50, 1.0);
+    }
+    SweptFront coarse(f, nullptr, nullptr, sizes.data(), true, buffers, alone);
+    coarse.extend_sizes(0, kEliminated);
+    for (int j = 0; j < kEliminated; ++j) {
+      const double exact = std::sqrt(fine.bound(j, j));
+      CHECK(sizes[j] > exact * (1 - 1e-10));
+      if (below == 0.0) CHECK(sizes[j] < exact * (1 + 1e-10));
+    }
+  }
+}
