@@ -57,13 +57,15 @@ FIRST_WALLS = 1e-7
 that poor walls, while much is open, would keep others from becoming better ones."""
 
 AGAIN = 0.8
-"""Domains are tried again, and the largest windows, unless a round leaves more than this share of
-the mean width."""
+"""Rounds that leave more of the mean width gain little: the largest windows are not tried again."""
+
+ELSEWHERE = 0.9
+"""Domains are tried again, cut elsewhere, unless they leave more than this share of it."""
 
 SPENT = 0.95
 """Windows hold spins no more once they left more of the mean width."""
 
-FEW_OPEN = 0.16
+FEW_OPEN = 0.18
 """Mean width from which on domains are small enough to be eliminated whole; windows that hold spins
 add nothing to that."""
 
@@ -171,10 +173,10 @@ class AttractiveSearch:
                 self._trace,
             )
             before, mean = mean, self.mean_width
-            if mean > AGAIN * before:
-                if self._sampled is None or mean > SAMPLED:
-                    break
+            if self._sampled is not None and AGAIN * before < mean < SAMPLED:
                 self._sampled = None
+            elif mean > ELSEWHERE * before:
+                break
 
     def _guess(self) -> FloatArray:
         """Return a guess of every P(s_v = +1), between its ends."""
@@ -200,9 +202,7 @@ def sampled_means(model: IsingModel, budget: Budget) -> FloatArray | None:
     try:
         up, *_ = minimum_cut(*arrays, budget=budget)
         start = np.where(up, 1, -1).astype(np.int8)
-        return heat_bath_means(
-            *arrays, start, chains=CHAINS, sweeps=SWEEPS, seed=0, budget=budget
-        )
+        return heat_bath_means(*arrays, start, chains=CHAINS, sweeps=SWEEPS, seed=0, budget=budget)
     except TimeoutError:
         return None
 
