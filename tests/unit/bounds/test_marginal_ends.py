@@ -176,7 +176,7 @@ def test_cold_models_in_random_fields_are_decided_by_walls() -> None:
     edges = pl.generate.square_lattice(side).edges
     fields = np.random.default_rng(1).normal(0, 4.0, side**2)
     with use_clock(TickClock(1.0)):
-        limit = Budget.of(100_000.0, threads=1)
+        limit = Budget.of(25_000.0, threads=1)
         ends = marginal_ends(pl.IsingModel(edges, 1.5, fields), time_limit=limit)
     assert np.mean(ends.nodes_upper - ends.nodes_lower) < 1e-3
 
