@@ -62,6 +62,10 @@ AGAIN = 0.8
 ELSEWHERE = 0.9
 """Domains are tried again, cut elsewhere, unless they leave more than this share of it."""
 
+SLOW = 0.25
+"""Domains are passed over once where they narrowed ends at less than this share of the pace of
+windows, as those of warm models do."""
+
 SPENT = 0.95
 """Windows hold spins no more once they left more of the mean width."""
 
@@ -110,6 +114,7 @@ class AttractiveSearch:
         self._bits, self._rounds = FIRST_BITS, 0
         self._hold = True  # whether the next windows hold spins
         self._left = {True: 0.0, False: 0.0}  # of the mean width, by the last windows
+        self._pace, self._pass_over = 0.0, False  # of windows; whether domains are
         self._levels = search_levels(model)
         self._sampled: FloatArray | None = None
 
@@ -133,7 +138,7 @@ class AttractiveSearch:
 
     def _round(self, budget: Budget, mean: float, enough: Enough) -> bool:
         """Lay windows over all spins; return False if time was up before all were seen."""
-        model = self.model
+        model, begun = self.model, budget.clock()
         self.known, in_time = narrow_by_windows(
             model.edges,
             model.couplings,
@@ -147,7 +152,11 @@ class AttractiveSearch:
         if not in_time:
             return False
         self._left[self._hold] = self.mean_width / max(mean, CLOSED)
-        self._through_domains(budget, enough)
+        self._pace = _pace(mean, self.mean_width, budget.clock() - begun)
+        if not self._pass_over:
+            self._through_domains(budget, enough)
+        else:
+            self._pass_over = False
         self._rounds += 1
         return True
 
@@ -162,6 +171,7 @@ class AttractiveSearch:
         """Narrow ends by whole domains, again while that helps."""
         levels, mean = self._levels + STEP * self._rounds, self.mean_width
         while CLOSED < mean < FEW_OPEN and not budget.expired() and not enough(mean):
+            begun = budget.clock()
             levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
             self.known = narrow_by_domains(
                 self.model,
@@ -175,7 +185,9 @@ class AttractiveSearch:
             before, mean = mean, self.mean_width
             if self._sampled is not None and AGAIN * before < mean < SAMPLED:
                 self._sampled = None
-            elif mean > ELSEWHERE * before:
+                continue
+            self._pass_over = _pace(before, mean, budget.clock() - begun) < SLOW * self._pace
+            if self._pass_over or mean > ELSEWHERE * before:
                 break
 
     def _guess(self) -> FloatArray:
@@ -205,6 +217,11 @@ def sampled_means(model: IsingModel, budget: Budget) -> FloatArray | None:
         return heat_bath_means(*arrays, start, chains=CHAINS, sweeps=SWEEPS, seed=0, budget=budget)
     except TimeoutError:
         return None
+
+
+def _pace(before: float, after: float, seconds: float) -> float:
+    """Return by how much a mean width fell, in logarithms per second."""
+    return float(np.log(max(before, CLOSED) / max(after, CLOSED))) / max(seconds, 1e-9)
 
 
 def _holding(mean: float) -> Holding:
