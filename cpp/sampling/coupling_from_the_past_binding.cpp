@@ -1,5 +1,6 @@
 #include "base/arrays.hpp"
 #include "sampling/coupling_from_the_past.hpp"
+#include "sampling/heat_bath_means.hpp"
 
 namespace planaris::bindings {
 
@@ -48,6 +49,20 @@ std::tuple<Out1<int32_t>, Out1<int32_t>> bounds(In2<int32_t> edges, In1<double> 
   return {to_numpy(std::move(found.lower)), to_numpy(std::move(found.upper))};
 }
 
+Out1<double> means(In2<int32_t> edges, In1<double> couplings, In1<double> fields,
+                   In1<int8_t> start, int chains, int64_t sweeps, uint64_t seed, int threads,
+                   Progress progress, double seconds) {
+  if (start.size() != fields.size()) throw std::invalid_argument("every spin must start somewhere");
+  Control control = make_control(progress, seconds);
+  std::vector<double> found;
+  {
+    nb::gil_scoped_release release;
+    found = heat_bath_means(make_model(edges, couplings, fields), flat(start), chains, sweeps, seed,
+                            threads, control);
+  }
+  return to_numpy(std::move(found));
+}
+
 }  // namespace
 
 void bind_coupling_from_the_past(nb::module_& m) {
@@ -58,6 +73,11 @@ void bind_coupling_from_the_past(nb::module_& m) {
   m.def("bound_from_the_past", &bounds, nb::arg("edges").noconvert(),
         nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(), nb::arg("count"),
         nb::arg("max_sweeps"), nb::arg("seed"), nb::arg("threads"),
+        nb::arg("progress") = nb::none(),
+        nb::arg("seconds") = std::numeric_limits<double>::infinity());
+  m.def("heat_bath_means", &means, nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),
+        nb::arg("fields").noconvert(), nb::arg("start").noconvert(), nb::arg("chains"),
+        nb::arg("sweeps"), nb::arg("seed"), nb::arg("threads"),
         nb::arg("progress") = nb::none(),
         nb::arg("seconds") = std::numeric_limits<double>::infinity());
 }

@@ -43,6 +43,12 @@ SHARE = 0.05
 MOST_SECONDS = 3.0
 """the most that this may be."""
 
+SEARCH_SECONDS = 0.2
+"""Longest search for a better order of elimination, and"""
+
+SPIN_SECONDS = 4e-5
+"""for each spin of a domain, where that is longer."""
+
 PROVED_ENTRIES = 2**25
 """Most entries of the tables of a domain where a proof is asked for, which is checked slower."""
 
@@ -215,7 +221,12 @@ def _narrow(
         for domain in _Domains(side, state, waiting).each():
             if budget.expired() or stop.is_set():
                 return
-            plan = treewidth.plan_elimination(domain.model, kind="clusters", time_limit=budget)
+            plan = treewidth.plan_elimination(
+                domain.model,
+                kind="clusters",
+                search_seconds=max(SEARCH_SECONDS, SPIN_SECONDS * len(domain.spins)),
+                time_limit=budget,
+            )
             fits = plan.complete and plan.bytes <= budget.bytes() // 8
             fits = fits and (plan.entries <= PROVED_ENTRIES or not budget.prove)
             if fits and plan.seconds <= _patience(budget):

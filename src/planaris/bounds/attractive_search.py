@@ -9,7 +9,9 @@ import numpy as np
 from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
 from planaris.bounds.window_record import WindowRecord
 from planaris.budget import Budget
+from planaris.kernels.cuts import minimum_cut
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
+from planaris.kernels.sampling import heat_bath_means
 from planaris.models import IsingModel
 from planaris.typing import FloatArray
 
@@ -29,9 +31,20 @@ SPINS = 10
 SHARE = 0.1
 """Spins whose ends are closer than this share of the mean are left alone."""
 
+CHAINS, SWEEPS = 4, 500
+"""Heat-bath chains that guess the marginals, and sweeps of each."""
+
+SAMPLING = 0.1
+"""The most of the time that they may take."""
+
+SAMPLED = 0.1
+"""Mean width from which on their guess is dropped once domains gain little by it. What is still
+open was guessed wrongly, where chains turn domains over too rarely; the middle of the ends, which
+takes over, says so."""
+
 HELD = 2.0
-"""A spin may be held up for upper ends if the middle of its ends is this close to 1, over the mean
-width; down, for lower ends, if it is this close to 0."""
+"""A spin may be held up for upper ends if it is guessed to be up but for this share of the mean
+width; down, for lower ends, if it is guessed to be down but for this."""
 
 LIKELY = 0.4
 """The most that this may be."""
@@ -44,17 +57,21 @@ FIRST_WALLS = 1e-7
 that poor walls, while much is open, would keep others from becoming better ones."""
 
 AGAIN = 0.8
-"""Windows grow once a round leaves more than this share of the mean width."""
+"""Rounds that leave more of the mean width gain little: the largest windows are not tried again."""
 
-AHEAD = 0.07
-"""Rounds without holding are taken where they left less of the mean width, by this much of it:
-those with holding make domains smaller, which are then eliminated whole."""
+ELSEWHERE = 0.9
+"""Domains are tried again, cut elsewhere, unless they leave more than this share of it."""
 
-UNTRIED = 0.83
-"""What they are expected to leave."""
+SLOW = 0.25
+"""Domains are passed over once where they narrowed ends at less than this share of the pace of
+windows, as those of warm models do."""
 
-FEW_OPEN = 0.2
-"""Mean width from which on domains are small enough to be eliminated whole."""
+SPENT = 0.95
+"""Windows hold spins no more once they left more of the mean width."""
+
+FEW_OPEN = 0.18
+"""Mean width from which on domains are small enough to be eliminated whole; windows that hold spins
+add nothing to that."""
 
 CLOSED = 1e-10
 """Ends that are this close are left alone."""
@@ -95,10 +112,11 @@ class AttractiveSearch:
         self.record = WindowRecord.empty(model.num_spins, model.num_edges) if prove else None
         self._trace = None if self.record is None else self.record.add
         self._bits, self._rounds = FIRST_BITS, 0
-        # Of the mean width, by the last round without and with holding.
-        self._left = {False: 0.0, True: UNTRIED}
-        self._fresh = True  # no round without holding had as many bits
+        self._hold = True  # whether the next windows hold spins
+        self._left = {True: 0.0, False: 0.0}  # of the mean width, by the last windows
+        self._pace, self._pass_over = 0.0, False  # of windows; whether domains are
         self._levels = search_levels(model)
+        self._sampled: FloatArray | None = None
 
     @property
     def mean_width(self) -> float:
@@ -108,58 +126,102 @@ class AttractiveSearch:
     def run(self, budget: Budget, enough: Enough = lambda _: False) -> None:
         """Go on until time is up, windows are too wide, or the mean width is ``enough``."""
         most_bits = _most_bits(budget)
+        if not self._rounds and self._sampled is None:
+            self._sampled = sampled_means(self.model, budget.share(SAMPLING))
         while self._bits <= most_bits and not budget.expired():
             mean = self.mean_width
-            if not self._round(budget, mean, enough) or mean <= CLOSED or enough(self.mean_width):
+            if not self._round(budget, mean, enough) or mean <= CLOSED:
+                break
+            self._choose_windows(most_bits)
+            if enough(self.mean_width):
                 break
 
     def _round(self, budget: Budget, mean: float, enough: Enough) -> bool:
         """Lay windows over all spins; return False if time was up before all were seen."""
-        left, model = self._left, self.model
-        hold = self._rounds == 0 or left[True] <= left[False] + AHEAD or not self._fresh
+        model, begun = self.model, budget.clock()
         self.known, in_time = narrow_by_windows(
             model.edges,
             model.couplings,
             model.fields,
             self.known,
-            self._middle(),
-            _window_sizes(self._bits, mean, hold),
+            self._guess(),
+            _window_sizes(self._bits, mean, self._hold),
             trace=self._trace,
             budget=budget,
         )
         if not in_time:
             return False
-        if hold and mean > CLOSED:
+        self._left[self._hold] = self.mean_width / max(mean, CLOSED)
+        self._pace = _pace(mean, self.mean_width, budget.clock() - begun)
+        if not self._pass_over:
             self._through_domains(budget, enough)
-        if self._rounds:  # the ends before the first were those of neighbours
-            left[hold] = self.mean_width / max(mean, CLOSED)
-        self._fresh = self._fresh and hold
-        if min(left[True], left[False] if self._fresh else 1.0) > AGAIN:
-            self._bits, self._fresh = self._bits + 2, True
+        else:
+            self._pass_over = False
         self._rounds += 1
         return True
+
+    def _choose_windows(self, most_bits: int) -> None:
+        """Take windows that hold spins, those that do not, then larger ones."""
+        if not self._hold and (self._bits + 2 <= most_bits or self._left[False] > AGAIN):
+            self._bits += 2
+        may_hold = self._left[True] <= SPENT and self.mean_width >= FEW_OPEN
+        self._hold = may_hold and not self._hold
 
     def _through_domains(self, budget: Budget, enough: Enough) -> None:
         """Narrow ends by whole domains, again while that helps."""
         levels, mean = self._levels + STEP * self._rounds, self.mean_width
         while CLOSED < mean < FEW_OPEN and not budget.expired() and not enough(mean):
+            begun = budget.clock()
             levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
             self.known = narrow_by_domains(
                 self.model,
                 self.known,
-                self._middle(),
+                self._guess(),
                 _holding(mean),
                 budget,
                 levels,
                 self._trace,
             )
             before, mean = mean, self.mean_width
-            if mean > AGAIN * before:
+            if self._sampled is not None and AGAIN * before < mean < SAMPLED:
+                self._sampled = None
+                continue
+            self._pass_over = _pace(before, mean, budget.clock() - begun) < SLOW * self._pace
+            if self._pass_over or mean > ELSEWHERE * before:
                 break
 
-    def _middle(self) -> FloatArray:
-        middle: FloatArray = (self.known.nodes_lower + self.known.nodes_upper) / 2
+    def _guess(self) -> FloatArray:
+        """Return a guess of every P(s_v = +1), between its ends."""
+        low, high = self.known.nodes_lower, self.known.nodes_upper
+        if self._sampled is not None:
+            return np.clip(self._sampled, low, high)
+        middle: FloatArray = (low + high) / 2
         return middle
+
+
+def sampled_means(model: IsingModel, budget: Budget) -> FloatArray | None:
+    """Estimate every P(s_v = +1) of a model without negative couplings.
+
+    By heat-bath chains from a ground state; None without fields, or where time is up.
+
+    >>> model = IsingModel([(0, 1)], 0.5, fields=[0.3, -0.2])
+    >>> sampled_means(model, Budget.of(None)).round(1).tolist()
+    [0.6, 0.5]
+    """
+    if not model.has_fields:
+        return None
+    arrays = (model.edges, model.couplings, model.fields)
+    try:
+        up, *_ = minimum_cut(*arrays, budget=budget)
+        start = np.where(up, 1, -1).astype(np.int8)
+        return heat_bath_means(*arrays, start, chains=CHAINS, sweeps=SWEEPS, seed=0, budget=budget)
+    except TimeoutError:
+        return None
+
+
+def _pace(before: float, after: float, seconds: float) -> float:
+    """Return by how much a mean width fell, in logarithms per second."""
+    return float(np.log(max(before, CLOSED) / max(after, CLOSED))) / max(seconds, 1e-9)
 
 
 def _holding(mean: float) -> Holding:

@@ -37,3 +37,23 @@ def bound_from_the_past(
     return _core.bound_from_the_past(
         edges, couplings, fields, count, max_sweeps, seed, *team(budget)
     )
+
+
+def heat_bath_means(
+    edges: IntArray,
+    couplings: FloatArray,
+    fields: FloatArray,
+    start: Int8Array,
+    *,
+    chains: int,
+    sweeps: int,
+    seed: int,
+    budget: Budget | None = None,
+) -> FloatArray:
+    """Return how often each spin is up in heat-bath chains that begin at ``start``.
+
+    No coupling is negative. Raises ``TimeoutError`` where time is up.
+    """
+    return _core.heat_bath_means(
+        edges, couplings, fields, start, chains, sweeps, seed, *team(budget)
+    )
