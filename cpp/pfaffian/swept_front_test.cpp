@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "base/double_double.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -30,15 +31,15 @@ double pivot_of(const ProofFactor& f, int k) { return f.column(k & ~1)[k | 1]; }
 
 // sqrt((Nᵀ |D|⁻¹ N)_jj + (Σ_i root_i |W_ij|)²) by substitution, one column after the other.
 double size_of_row(const ProofFactor& f, int j, const std::vector<double>& root) {
-  std::vector<long double> x(kRows, 0.0L);
-  x[j] = 1.0L;
+  std::vector<DoubleDouble> x(kRows);
+  x[j] = 1.0;
   for (int k = j; k < kEliminated; ++k) {
-    for (int i = (k | 1) + 1; i < kRows; ++i) x[i] -= (long double)f.column(k)[i] * x[k];
+    for (int i = (k | 1) + 1; i < kRows; ++i) x[i] += -DoubleDouble(f.column(k)[i]) * x[k];
   }
-  long double own = 0.0L, below = 0.0L;
-  for (int k = j; k < kEliminated; ++k) own += x[k] * x[k] / pivot_of(f, k);
-  for (int i = kEliminated; i < kRows; ++i) below += root[i] * std::fabs(x[i]);
-  return double(std::sqrt(own + below * below));
+  DoubleDouble own, below;
+  for (int k = j; k < kEliminated; ++k) own += x[k] * x[k] / DoubleDouble(pivot_of(f, k));
+  for (int i = kEliminated; i < kRows; ++i) below += DoubleDouble(root[i]) * magnitude(x[i]);
+  return std::sqrt(to_double(own + below * below));
 }
 
 }  // namespace
