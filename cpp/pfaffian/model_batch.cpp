@@ -25,6 +25,7 @@ constexpr int kDraws = 4;      // eliminations in single precision of what is no
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
+constexpr double kMostTied = 4.0;       // larger couplings of one size: see Batch::is_tied
 constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
@@ -103,9 +104,12 @@ class Batch {
     team_.work((count + share - 1) / share, [&](int, int task) {
       for (size_t k = task * share; k < std::min(count, (task + 1) * share); ++k) {
         RowSize& size = sizes_[k];
+        double before = -1.0;
         for (const double x : row(k)) {
           size.largest = std::max(size.largest, std::fabs(x));
           size.mean += std::fabs(x);
+          size.ties += std::fabs(x) == before;
+          before = std::fabs(x);
         }
         size.mean /= static_cast<double>(m_);
       }
@@ -126,7 +130,7 @@ class Batch {
     if (options_.marginals) {
       run_lanes(rows, Route::ground);
     } else {
-      std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
+      std::erase_if(rows, [this](int64_t k) { return is_cold(k) || is_tied(k); });
       run_lanes(rows, Route::ground);
       rows = open([](double most) { return most <= kMostInOrder; });
       std::erase_if(rows, [this](int64_t k) { return !has_range(k); });
@@ -157,6 +161,10 @@ class Batch {
   bool is_cold(int64_t k) const {
     return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
   }
+
+  // Whether many couplings are of one size, and large: what cancels exactly does so in single precision
+  // as well, which tells nothing of what was lost then. The order of the packing loses nothing.
+  bool is_tied(int64_t k) const { return largest(k) > kMostTied && 16 * sizes_[k].ties > m_; }
 
   // Rows without an answer so far.
   template <class Fits>
@@ -382,6 +390,7 @@ class Batch {
   // Of the couplings of a row.
   struct RowSize {
     double largest = 0.0, mean = 0.0;
+    int64_t ties = 0;  // neighbours in the row of one size
   };
 
   const PlaneGraph& plane_;
