@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kWorthPacking = 100'000;  // multiplications
 constexpr double kLargestRoot = 0x1p150;  // of kLargestBound, one over that of kLeastBound
 constexpr double kSizeError = 0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
-constexpr int32_t kBlock = 64;  // columns of N that are found together
+constexpr int32_t kColumnBlock = 64;  // columns of N that are found together
 
 // The most that a product is rounded on its way into a sum that starts at zero.
 int roundings(int32_t rows, int32_t columns, int32_t depth) {
@@ -92,7 +92,7 @@ double SweptFront::extend_sizes(int32_t begin, int32_t end) {
   for (int32_t k = 0; k < s.p; ++k) buffers_.inverse_pivot[k] = 1 / pivot(s, k);
   double most = 0.0;
   for (int32_t last = s.p; last > 0;) {
-    const int32_t first = (last - 1) / kBlock * kBlock;
+    const int32_t first = (last - 1) / kColumnBlock * kColumnBlock;
     solve(s, first, last);
     find_sizes(s, first, last);
     sum_inside(s, first, last);
@@ -106,12 +106,12 @@ double SweptFront::extend_sizes(int32_t begin, int32_t end) {
 // substitution by blocks of rows.
 void SweptFront::solve(const Panel& s, int32_t first, int32_t last) {
   const int32_t columns = last - first;
-  const size_t step = s.p - first + s.t + size_t(kProductSlack), room = kBlock + kProductSlack;
+  const size_t step = s.p - first + s.t + size_t(kProductSlack), room = kColumnBlock + kProductSlack;
   buffers_.transfer.assign(step * columns, 0.0);
-  buffers_.minus_n.resize(room * kBlock);
+  buffers_.minus_n.resize(room * kColumnBlock);
   for (int32_t c = 0; c < columns; ++c) buffers_.transfer[c * step + c] = 1.0;
-  for (int32_t row = first; row < s.p; row += kBlock) {
-    const int32_t deep = std::min(kBlock, s.p - row);
+  for (int32_t row = first; row < s.p; row += kColumnBlock) {
+    const int32_t deep = std::min(kColumnBlock, s.p - row);
     const double* lower = s.lower + row * step_ + row;
     double* x = buffers_.transfer.data() + (row - first);
     for (int32_t c = 0; c < columns; ++c) {
@@ -269,11 +269,11 @@ double SweptFront::rounded(const Panel& s) const {
 }
 
 // With V L = |D|^-1/2 and L_pp N = I + R the columns of V are V_p = |D_p|^-1/2 N - V_T W - V_p R. W is off
-// by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|: a product is rounded kBlock + 3 times in
-// its block, then once per block and at most kBlock times by substitution, or kBlock + 1 times there.
+// by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|: a product is rounded kColumnBlock + 3 times in
+// its block, then once per block and at most kColumnBlock times by substitution, or kColumnBlock + 1 times there.
 double SweptFront::rounded_sizes(const Panel& s, int32_t first, int32_t last) {
   const int32_t columns = last - first, rows = s.p - first;
-  const double unit_p = (2 * kBlock + 4 + s.p / kBlock + (wide_ ? 12 : 8)) * kUnit;
+  const double unit_p = (2 * kColumnBlock + 4 + s.p / kColumnBlock + (wide_ ? 12 : 8)) * kUnit;
   std::vector<double>&weight = buffers_.weight, &sums = buffers_.kappa;
   weight.assign(rows + kWeightSlack, 0.0);
   for (int32_t r = 0; r < rows; ++r) {
