@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable
 from functools import cache, partial
@@ -27,8 +29,16 @@ def owned(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _run(function: Callable[..., Any], owner: int, *arguments: Any) -> Any:
     if os.getpid() != owner:
+        _leave_interrupts_to_the_owner()
         _end_with(owner)
     return function(*arguments)
+
+
+@cache
+def _leave_interrupts_to_the_owner() -> None:
+    """Ignore Ctrl-C, which a terminal sends to workers too: the owner ends them, without a word."""
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @cache
