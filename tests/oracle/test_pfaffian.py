@@ -14,12 +14,17 @@ from scipy.stats import chisquare
 from helpers import glasses
 from helpers.degenerate import LARGE, SMALL
 from helpers.strategies import PlaneGraph, plane_models
-from helpers.trials import examples
+from helpers.trials import examples, trials
 from planaris import IsingModel, log_partition, marginals, sample
 from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import ModelError
-from planaris.generate import spin_glass, square_lattice
+from planaris.generate import (
+    honeycomb_lattice,
+    spin_glass,
+    square_lattice,
+    triangular_lattice,
+)
 from planaris.generate.lattices import random_triangulation
 from planaris.planar import (
     Plan,
@@ -131,6 +136,24 @@ def test_equal_couplings_hide_no_rounding() -> None:
     assert proved.proved.all()
     assert (found.lower <= proved.upper).all()
     assert (proved.lower <= found.upper).all()
+
+
+@pytest.mark.parametrize("beta", [3.0, 8.0, 10.0, 20.0])
+@pytest.mark.parametrize("lattice", [square_lattice, triangular_lattice, honeycomb_lattice])
+def test_intervals_of_couplings_of_few_sizes_meet_the_proved_ones(lattice, beta: float) -> None:
+    prepared = plan(lattice(16))
+    count = trials(16, 512)
+    rng = np.random.default_rng(int(beta))
+    signs = np.sign(rng.standard_normal((count, prepared.num_edges)))
+    sizes = (1.0, rng.random(signs.shape) < 0.8, rng.integers(1, 4, signs.shape) / 3)
+    for size in sizes:
+        couplings = beta * signs * size
+        found = prepared.log_partition(couplings, threads=1)
+        proved = prepared.log_partition(couplings, threads=1, prove=True)
+        judged = proved.proved
+        assert judged.sum() > 0.9 * count
+        assert (found.lower <= proved.upper)[judged].all()
+        assert (proved.lower <= found.upper)[judged].all()
 
 
 @pytest.mark.parametrize(
