@@ -11,9 +11,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "base/large_memory.hpp"
+#include "base/kept_memory.hpp"
 #include "embedding/embedding.hpp"
 #include "fronts/front_tree.hpp"
 #include "pfaffian/lane_order.hpp"
@@ -93,25 +94,26 @@ class LaneClock {
   int64_t done_ = 0;
 };
 
-// Aligned memory that grows, kept from group to group.
+// Aligned memory that grows, kept from group to group, and from call to call.
 class LaneMemory {
  public:
-  void reserve(size_t bytes) {
-    if (bytes <= size_) return;
-    bytes_.reset();
-    size_ = 0;
-    const size_t wished = bytes + bytes / 4;  // groups with orders of their own differ a little
-    bytes_.reset(static_cast<std::byte*>(allocate_large(wished)));
-    size_ = wished;
+  LaneMemory() = default;
+  LaneMemory(LaneMemory&& other) noexcept : block_(std::exchange(other.block_, {})) {}
+  LaneMemory& operator=(LaneMemory&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
   }
-  std::byte* begin() { return bytes_.get(); }
+  ~LaneMemory() { return_block(block_); }
+
+  void reserve(size_t bytes) {
+    if (bytes <= block_.size) return;
+    return_block(std::exchange(block_, {}));
+    block_ = take_block(bytes + bytes / 4);  // groups with orders of their own differ a little
+  }
+  std::byte* begin() { return block_.bytes; }
 
  private:
-  struct Free {
-    void operator()(std::byte* bytes) const { free_large(bytes); }
-  };
-  std::unique_ptr<std::byte[], Free> bytes_;
-  size_t size_ = 0;
+  LargeBlock block_;
 };
 
 struct LaneKernels {
