@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 EVERY = 1.0
@@ -37,7 +36,7 @@ def _run(function: Callable[..., Any], owner: int, *arguments: Any) -> Any:
 @cache
 def _leave_interrupts_to_the_owner() -> None:
     """Ignore Ctrl-C, which a terminal sends to workers too: the owner ends them, without a word."""
-    with contextlib.suppress(ValueError):  # not in the main thread
+    if current_thread() is main_thread():  # no other may set handlers
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
