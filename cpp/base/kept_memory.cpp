@@ -11,8 +11,11 @@ namespace planaris {
 namespace {
 
 constexpr size_t kMostKept = size_t{1} << 29;  // bytes, of all blocks
+constexpr size_t kMostBlocks = 256;
 
 struct KeptBlocks {
+  KeptBlocks() { blocks.reserve(kMostBlocks); }  // to keep one then never fails
+
   std::mutex mutex;
   std::vector<LargeBlock> blocks;
   size_t bytes = 0;
@@ -59,7 +62,7 @@ void return_block(LargeBlock block) {
   if (block.bytes == nullptr) return;
   KeptBlocks& kept = kept_blocks();
   if (const std::unique_lock lock(kept.mutex, std::try_to_lock);
-      lock && kept.bytes + block.size <= kMostKept) {
+      lock && kept.blocks.size() < kMostBlocks && kept.bytes + block.size <= kMostKept) {
     kept.blocks.push_back(block);
     kept.bytes += block.size;
     return;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sampling/all_states.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -11,20 +12,6 @@ namespace {
 // A triangle with a tail, in fields of both signs.
 const std::vector<int32_t> kEdges{0, 1, 1, 2, 2, 0, 2, 3};
 const std::vector<double> kCouplings{0.4, 0.3, 0.6, 0.5}, kFields{0.3, -0.5, 0.1, 0.2};
-
-std::vector<double> probabilities() {
-  std::vector<double> weights(16);
-  double total = 0;
-  for (int code = 0; code < 16; ++code) {
-    const auto spin = [&](int v) { return code >> v & 1 ? 1.0 : -1.0; };
-    double log = 0;
-    for (int e = 0; e < 4; ++e) log += kCouplings[e] * spin(kEdges[2 * e]) * spin(kEdges[2 * e + 1]);
-    for (int v = 0; v < 4; ++v) log += kFields[v] * spin(v);
-    total += weights[code] = std::exp(log);
-  }
-  for (double& w : weights) w /= total;
-  return weights;
-}
 
 }  // namespace
 
@@ -39,7 +26,7 @@ TEST_CASE("samples have the probabilities of the states") {
     for (int v = 0; v < 4; ++v) code |= (found.spins[4 * r + v] > 0) << v;
     ++seen[code];
   }
-  const std::vector<double> p = probabilities();
+  const std::vector<double> p = state_probabilities(kEdges, kCouplings, kFields);
   double chi = 0;
   for (int code = 0; code < 16; ++code) {
     chi += (seen[code] - count * p[code]) * (seen[code] - count * p[code]) / (count * p[code]);

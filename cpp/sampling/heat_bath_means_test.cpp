@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sampling/all_states.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -14,19 +15,11 @@ const std::vector<double> kStarCouplings{0.4, 0.3, 0.6, 0.5, 0.1, 0.2, 0.3};
 const std::vector<double> kStarFields{0.3, -0.5, 0.1, 0.2, -0.9, 0.4, 0.0};
 
 std::vector<double> exact_means() {
+  const std::vector<double> p = state_probabilities(kStar, kStarCouplings, kStarFields);
   std::vector<double> up(7);
-  double total = 0;
   for (int code = 0; code < 128; ++code) {
-    const auto spin = [&](int v) { return code >> v & 1 ? 1.0 : -1.0; };
-    double log = 0;
-    for (int e = 0; e < 7; ++e) {
-      log += kStarCouplings[e] * spin(kStar[2 * e]) * spin(kStar[2 * e + 1]);
-    }
-    for (int v = 0; v < 7; ++v) log += kStarFields[v] * spin(v);
-    total += std::exp(log);
-    for (int v = 0; v < 7; ++v) up[v] += (code >> v & 1) * std::exp(log);
+    for (int v = 0; v < 7; ++v) up[v] += (code >> v & 1) * p[code];
   }
-  for (double& p : up) p /= total;
   return up;
 }
 
