@@ -16,8 +16,15 @@ constexpr size_t kMostBlocks = 256;
 struct KeptBlocks {
   KeptBlocks() { blocks.reserve(kMostBlocks); }  // to keep one then never fails
 
+  LargeBlock remove(size_t k) {
+    const LargeBlock found = blocks[k];
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(k));
+    bytes -= found.size;
+    return found;
+  }
+
   std::mutex mutex;
-  std::vector<LargeBlock> blocks;
+  std::vector<LargeBlock> blocks;  // those that were returned last come last
   size_t bytes = 0;
 };
 
@@ -31,9 +38,7 @@ void free_kept_blocks() {
   KeptBlocks& kept = kept_blocks();
   const std::unique_lock lock(kept.mutex, std::try_to_lock);
   if (!lock) return;
-  for (const LargeBlock& block : kept.blocks) free_large(block.bytes);
-  kept.blocks.clear();
-  kept.bytes = 0;
+  while (!kept.blocks.empty()) free_large(kept.remove(kept.blocks.size() - 1).bytes);
 }
 
 }  // namespace
@@ -41,13 +46,9 @@ void free_kept_blocks() {
 LargeBlock take_block(size_t bytes) {
   KeptBlocks& kept = kept_blocks();
   if (const std::unique_lock lock(kept.mutex, std::try_to_lock); lock) {
-    for (LargeBlock& block : kept.blocks) {
-      if (block.size < bytes || block.size / 2 > bytes) continue;
-      const LargeBlock found = block;
-      block = kept.blocks.back();
-      kept.blocks.pop_back();
-      kept.bytes -= found.size;
-      return found;
+    for (size_t k = kept.blocks.size(); k-- > 0;) {
+      const size_t size = kept.blocks[k].size;
+      if (size >= bytes && size / 2 <= bytes) return kept.remove(k);
     }
   }
   try {
@@ -61,8 +62,10 @@ LargeBlock take_block(size_t bytes) {
 void return_block(LargeBlock block) {
   if (block.bytes == nullptr) return;
   KeptBlocks& kept = kept_blocks();
-  if (const std::unique_lock lock(kept.mutex, std::try_to_lock);
-      lock && kept.blocks.size() < kMostBlocks && kept.bytes + block.size <= kMostKept) {
+  if (const std::unique_lock lock(kept.mutex, std::try_to_lock); lock && block.size <= kMostKept) {
+    while (kept.blocks.size() == kMostBlocks || kept.bytes + block.size > kMostKept) {
+      free_large(kept.remove(0).bytes);
+    }
     kept.blocks.push_back(block);
     kept.bytes += block.size;
     return;

@@ -15,7 +15,7 @@ struct LargeBlock {
 // size, or a new one. What is in it is unknown.
 LargeBlock take_block(size_t bytes);
 
-// Keeps a block for the next call, or frees it where enough is kept.
+// Keeps a block for the next call; those that were kept longest are freed where that is too much.
 void return_block(LargeBlock block);
 
 }  // namespace planaris

@@ -25,8 +25,13 @@ TEST_CASE("blocks are kept for requests of about their size") {
 TEST_CASE("no more is kept than a bound") {
   std::vector<LargeBlock> blocks;
   for (int k = 0; k < 40; ++k) blocks.push_back(take_block(16 << 20));
-  for (const LargeBlock& block : blocks) return_block(block);  // the last ones are freed
+  for (const LargeBlock& block : blocks) return_block(block);  // the first ones are freed
   return_block({});
+  const LargeBlock large = take_block(100 << 20);
+  return_block(large);
+  const LargeBlock again = take_block(100 << 20);
+  CHECK(again.bytes == large.bytes);  // the blocks before it made room
+  return_block(again);
   const LargeBlock found = take_block(16 << 20);
   found.bytes[0] = std::byte{1};
   return_block(found);

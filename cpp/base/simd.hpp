@@ -48,6 +48,15 @@
 
 namespace planaris {
 
+// Inside a loop that waits for another thread.
+inline void pause_briefly() {
+#ifdef PLANARIS_X86
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 enum class InstructionSet : uint8_t { kPlain, kAvx2, kAvx512 };
 
 // The best that this processor has.

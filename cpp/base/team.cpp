@@ -4,7 +4,25 @@
 #include <chrono>
 #include <utility>
 
+#include "base/simd.hpp"
+
 namespace planaris {
+
+namespace {
+
+// To wake a thread takes tens of microseconds, about as long as the next piece of work is away.
+constexpr int kSpins = 1000;
+
+template <class Done>
+bool spin_until(Done done) {
+  for (int k = 0; k < kSpins; ++k) {
+    if (done()) return true;
+    pause_briefly();
+  }
+  return false;
+}
+
+}  // namespace
 
 void Team::start() {
   if (!others_.empty()) return;
@@ -19,6 +37,7 @@ void Team::start() {
 
 void Team::loop(int worker) {
   for (int seen = 0;;) {
+    spin_until([&] { return round_ != seen; });
     round_.wait(seen);
     seen = round_;
     if (body_ == nullptr) return;
@@ -43,6 +62,7 @@ void Team::call_others(const std::function<void(int)>& body) {
 }
 
 void Team::wait_for_others() {
+  spin_until([&] { return pending_ <= 0; });
   for (int left = pending_; left > 0; left = pending_) pending_.wait(left);
 }
 
@@ -84,7 +104,30 @@ void Team::fail(std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   if (!error_) error_ = error;
   stop_ = true;
+  announce();
+  helped_.notify_all();
+}
+
+// Under mutex_: what idle threads wait for has changed.
+void Team::announce() {
+  ++changes_;
   changed_.notify_all();
+}
+
+void Team::wait_for_work(std::unique_lock<std::mutex>& lock, int worker) {
+  const uint32_t seen = changes_;
+  const auto changed = [&] { return changes_ != seen; };
+  lock.unlock();
+  spin_until(changed);
+  lock.lock();
+  if (worker > 0) {
+    changed_.wait(lock, changed);
+    return;
+  }
+  changed_.wait_for(lock, std::chrono::milliseconds(10), changed);
+  lock.unlock();
+  look();
+  lock.lock();
 }
 
 void Team::worker_loop(int worker, const Run& run) {
@@ -101,11 +144,14 @@ void Team::worker_loop(int worker, const Run& run) {
         return;
       }
       lock.lock();
-      --remaining_;
+      const bool last = --remaining_ == 0;
+      size_t freed = 0;
       for (const int32_t next : successors_[task]) {
-        if (--waits_[next] == 0) ready_.push_back(next);
+        if (--waits_[next] > 0) continue;
+        ready_.push_back(next);
+        ++freed;
       }
-      changed_.notify_all();
+      if (last || freed > 1) announce();  // this thread takes one of them itself
       continue;
     }
     const auto open = std::find_if(jobs_.begin(), jobs_.end(),
@@ -116,18 +162,10 @@ void Team::worker_loop(int worker, const Run& run) {
       lock.unlock();
       help(job);
       lock.lock();
-      --job.helpers;
-      changed_.notify_all();
+      if (--job.helpers == 0) helped_.notify_all();
       continue;
     }
-    if (worker > 0) {
-      changed_.wait(lock);
-      continue;
-    }
-    changed_.wait_for(lock, std::chrono::milliseconds(10));
-    lock.unlock();
-    look();
-    lock.lock();
+    wait_for_work(lock, worker);
   }
 }
 
@@ -170,15 +208,18 @@ void Team::parallel_for(int count, const std::function<void(int)>& body) {
   {
     std::lock_guard lock(mutex_);
     jobs_.push_back(&job);
+    announce();
   }
   if (standby_ != nullptr && std::this_thread::get_id() == caller_) {
     call_others(*std::exchange(standby_, nullptr));
   }
-  changed_.notify_all();
   help(job);
   std::unique_lock lock(mutex_);
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
-  changed_.wait(lock, [&job] { return job.helpers == 0; });
+  lock.unlock();
+  spin_until([&job] { return job.helpers == 0; });
+  lock.lock();
+  helped_.wait(lock, [&job] { return job.helpers == 0; });
   if (stop_) throw Interrupted();
 }
 

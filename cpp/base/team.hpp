@@ -81,8 +81,7 @@ class Team {
   struct Job {
     const std::function<void(int)>* body;
     int count;
-    std::atomic<int> next{0};
-    int helpers = 0;  // guarded by mutex_
+    std::atomic<int> next{0}, helpers{0};  // the latter changes under mutex_
   };
 
   void start();
@@ -91,6 +90,8 @@ class Team {
   void wait_for_others();
   void on_all(const std::function<void(int)>& body);
   void worker_loop(int worker, const Run& run);
+  void announce();
+  void wait_for_work(std::unique_lock<std::mutex>& lock, int worker);
   void help(Job& job);
   void check_here();
   void look();
@@ -105,7 +106,8 @@ class Team {
   std::atomic<int> round_{0}, pending_{0};
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_, helped_;  // there is something to do; a job has no helpers left
+  std::atomic<uint32_t> changes_{0};          // grows under mutex_
   std::vector<int32_t> ready_, waits_;
   std::vector<std::vector<int32_t>> successors_;
   std::vector<Job*> jobs_;

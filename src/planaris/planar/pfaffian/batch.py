@@ -29,8 +29,9 @@ from planaris.result import GroundState, LogPartition, Marginals, Stats
 from planaris.result.answers import log_partition_tolerance
 from planaris.typing import ArrayLike, FloatArray
 
-CHUNK_BYTES = 2**25
-"""Couplings of so many bytes are handed to the core at a time."""
+CHUNK_BYTES = 2**28
+"""Couplings of so many bytes are handed to the core at a time: less, and sixteen threads would wait
+for the last rows of every chunk."""
 
 GAUGES = ("", "spin flips", "ground state", "ground state, ordered")
 """How ``stats`` name the gauge state behind a value."""

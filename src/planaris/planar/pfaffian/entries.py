@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -79,10 +80,10 @@ class Entries:
         """Whether terms of both signs may cancel to less than a double shows by its pivots."""
         return bool(np.abs(self.gauged).max(initial=0.0) > STRONG_COUPLING)
 
-    @property
+    @cached_property
     def face(self) -> FloatArray:
         """Logarithm of the factor that a leg brings to the entries of its face."""
-        return self.scale - np.repeat(self.gauged, 2)
+        return (self.scale.reshape(-1, 2) - self.gauged[:, None]).reshape(-1)
 
     @property
     def in_double_range(self) -> bool:

@@ -15,6 +15,7 @@ from planaris.kernels.cuts import CutPacking
 from planaris.kernels.pfaffian import any_order
 from planaris.kernels.plane_models import PlaneModels
 from planaris.matching.tjoins import TJoin
+from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import (
     CAPS,
@@ -201,4 +202,4 @@ def agreements(evaluator: PfaffianEvaluator, spins: Int8Array) -> BoolArray:
 def log_constant(evaluator: PfaffianEvaluator, entries: Entries) -> float:
     """Return log Z - log Pf: the gauge state and the flips of every component."""
     parts = np.concatenate([x for x in (entries.gauged, entries.removed) if x is not None])
-    return evaluator.embedding.num_components * math.log(2.0) + math.fsum(parts.tolist())
+    return evaluator.embedding.num_components * math.log(2.0) + exact_sum(parts)
