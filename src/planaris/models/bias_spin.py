@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.base import once_per_model
-from planaris.models.convert import as_spins
+from planaris.models.convert import as_spins, with_tables
 from planaris.models.ising import IsingModel
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, BoolArray, Int8Array, LongArray
@@ -45,7 +45,7 @@ class WithoutBias:
         nodes = np.full(self.original.num_spins, 0.5)
         joined = self.bias_edge >= 0
         nodes[joined] = equal[self.bias_edge[joined]]
-        return replace(marginals, nodes=nodes, edges=equal[: self.original.num_edges])
+        return with_tables(marginals, self, nodes, equal[: self.original.num_edges])
 
 
 @once_per_model
@@ -113,7 +113,7 @@ class WithBias:
         other = np.where(at[:, 0], self.original.edges[:, 1], self.original.edges[:, 0])[held]
         edges[~held] = equal
         edges[held] = up[other - (other > self.spin)]
-        return replace(marginals, nodes=np.full(self.original.num_spins, 0.5), edges=edges)
+        return with_tables(marginals, self, np.full(self.original.num_spins, 0.5), edges)
 
 
 def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError, TooLargeError
-from planaris.models.convert import Inverse
+from planaris.models.convert import Inverse, with_tables
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import Marginals
@@ -82,7 +82,7 @@ class FromBits:
                 cast(FloatArray, marginals.edges[n + k]), 2 ** self.bits[mrf.scope(k)]
             )
             tables.append(padded[tuple(slice(size) for size in mrf.table_shape(k))])
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, tables)
 
 
 def _log_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromBits]:
@@ -156,7 +156,7 @@ class FromOrder:
                 tables.append(joints[edge].T if self.view.factor_swapped[f] else joints[edge])
             else:
                 tables.append(nodes[scope[0]] if len(scope) else np.ones(()))
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, tables)
 
 
 def _order_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromOrder]:
@@ -240,7 +240,7 @@ class FromClusters:
                 table.ravel()[entries] = marginals.nodes[at]
                 tables.append(table)
         nodes = list(marginals.nodes[: self.original.num_variables])
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, tables)
 
 
 def mrf2pairwise(
