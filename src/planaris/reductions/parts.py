@@ -417,10 +417,14 @@ def join_marginals(
     edges = np.full(split.bare.num_edges, 0.5)
     for part, result in zip(split.parts, results, strict=True):
         edges[part.edges] = np.asarray(result.edges)
+    sums = [result.log_partition for result in results if result.log_partition is not None]
     bare = Marginals(
         nodes=np.full(split.bare.num_spins, 0.5),
         edges=edges,
         error=max((result.error for result in results), default=0.0),
+        log_partition=(
+            join_log_partitions(split, sums, budget) if len(sums) == len(results) else None
+        ),
         certificate=split.certificate([result.certificate for result in results]),
         **_shared(split, results, budget),
     )
