@@ -324,6 +324,9 @@ def _number_edges(pairs: LongArray) -> tuple[LongArray, LongArray]:
     if not len(pairs):
         return pairs.reshape(0, 2), np.zeros(0, dtype=np.int64)
     key = pairs[:, 0] * (int(pairs[:, 1].max()) + 1) + pairs[:, 1]
+    ranked = np.sort(key)
+    if np.all(ranked[1:] != ranked[:-1]):
+        return pairs, np.arange(len(pairs))
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(first), dtype=np.int64)
