@@ -21,7 +21,7 @@ from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import AsIsing, GroundState, LogPartition, Marginals, Pseudomarginals
 from planaris.result.answers import Tables
-from planaris.typing import Array, ArrayLike, FloatArray, Int8Array, LongArray
+from planaris.typing import Array, ArrayLike, Int8Array, LongArray
 
 
 class Inverse(Protocol):
@@ -198,14 +198,7 @@ class FromIsing:
         joint = np.stack([neither, up[v] - fitting, up[u] - fitting, fitting], axis=1)
         joint = np.clip(joint, 0.0, 1.0).reshape(-1, 2, 2)
         nodes = list(np.stack([1 - up, up], axis=1))
-        tables: list[FloatArray] = []
-        for k in range(self.original.num_factors):
-            scope, edge = self.original.scope(k), self.view.factor_edge[k]
-            if edge >= 0:
-                tables.append(joint[edge].T if self.view.factor_swapped[k] else joint[edge])
-            else:
-                tables.append(nodes[scope[0]] if len(scope) else np.ones(()))
-        return with_tables(marginals, self, nodes, tables)
+        return with_tables(marginals, self, nodes, self.view.factor_tables(nodes, list(joint)))
 
 
 def mrf2ising(mrf: MarkovRandomField) -> tuple[IsingModel, Inverse]:

@@ -149,14 +149,7 @@ class FromOrder:
             corner = [np.reshape(cast(FloatArray, table), 4)[3] for table in inner]
             tail[1:k, 1:m] = np.reshape(corner, (k - 1, m - 1))
             joints.append(np.clip(np.diff(np.diff(tail, axis=0), axis=1), 0.0, 1.0))
-        tables: list[FloatArray] = []
-        for f in range(mrf.num_factors):
-            scope, edge = mrf.scope(f), self.view.factor_edge[f]
-            if edge >= 0:
-                tables.append(joints[edge].T if self.view.factor_swapped[f] else joints[edge])
-            else:
-                tables.append(nodes[scope[0]] if len(scope) else np.ones(()))
-        return with_tables(marginals, self, nodes, tables)
+        return with_tables(marginals, self, nodes, self.view.factor_tables(nodes, joints))
 
 
 def _order_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromOrder]:

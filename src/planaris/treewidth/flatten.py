@@ -95,8 +95,7 @@ def to_pairwise_form(model: Model) -> PairwiseForm | None:
 def _merge_factors(mrf: MarkovRandomField) -> PairwiseForm:
     view, arity = mrf.pairwise_view(), np.diff(mrf.scope_offsets)
     ones, twos = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
-    of_factor = view.factor_edge.astype(np.int64)
-    of_factor[ones] = mrf.scopes[mrf.scope_offsets[:-1][ones]]
+    of_factor = np.maximum(view.factor_node, view.factor_edge).astype(np.int64)
     constants = tuple(mrf.log_values[mrf.table_offsets[:-1][arity == 0]].tolist())
     error = _merging_error(mrf, ones, of_factor) + _merging_error(mrf, twos, of_factor)
     arrays = PairwiseArrays(view.edges, view.edge_logs, view.node_logs)
