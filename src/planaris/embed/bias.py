@@ -16,7 +16,7 @@ from planaris.embed.planarity import embed
 from planaris.errors import EmbeddingError, NotPlanarError
 from planaris.kernels import graph as kernel
 from planaris.models.arrays import as_finite
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
 
 SEARCH_BUDGET = 20_000_000
@@ -89,6 +89,7 @@ def join_bias_spin(model: IsingModel) -> BiasedModel:
     ...
     planaris.errors.NotPlanarError: `model` must have all 4 spins with a field on one face, ...
     """
+    require_ising(model)
     with_field = model.fields != 0
     found = _embed_with_bias(model, with_field)
     if found is None:
@@ -133,6 +134,7 @@ def closest_planar_model(model: IsingModel, *, weights: ArrayLike | None = None)
     >>> closest.dropped.tolist(), closest.dropped_field, closest.proved
     ([1], 0.1, True)
     """
+    require_ising(model)
     with_field = model.fields != 0
     worth = _as_weights(weights, model)
     found = _embed_with_bias(model, with_field)

@@ -9,7 +9,7 @@ import numpy as np
 from planaris.errors import MethodError, ModelError
 from planaris.models.base import once_per_model
 from planaris.models.convert import as_spins, with_tables
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, BoolArray, Int8Array, LongArray
 
@@ -72,6 +72,7 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
     """
     from planaris.kernels.graph import connected_components
 
+    require_ising(model)
     n, m = model.num_spins, model.num_edges
     joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)
     bias_edge = np.full(n, -1, dtype=np.int64)
@@ -123,6 +124,7 @@ def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias
     >>> new.fields.tolist(), inverse.lift_states([1, -1]).tolist()
     ([0.0, 0.5], [1, -1, 1])
     """
+    require_ising(model)
     n = model.num_spins
     if not -n <= spin < n:
         msg = f"`spin` must lie between 0 and {n - 1}, got {spin}"

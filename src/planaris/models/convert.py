@@ -17,7 +17,7 @@ import numpy as np
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
 from planaris.models.ising import IsingModel
-from planaris.models.mrf import MarkovRandomField
+from planaris.models.mrf import MarkovRandomField, require_mrf
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import AsIsing, GroundState, LogPartition, Marginals, Pseudomarginals
 from planaris.result.answers import Tables
@@ -215,6 +215,7 @@ def mrf2ising(mrf: MarkovRandomField) -> tuple[IsingModel, Inverse]:
     >>> ising.couplings.round(3).tolist(), inverse.lift_states([-1, 1]).tolist()
     ([0.693], [0, 1])
     """
+    require_mrf(mrf)
     if not mrf.is_binary:
         at = int(np.argmax(mrf.cardinalities))
         msg = (

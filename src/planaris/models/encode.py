@@ -9,7 +9,7 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.models.convert import Inverse, with_tables
-from planaris.models.mrf import MarkovRandomField
+from planaris.models.mrf import MarkovRandomField, require_mrf
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
@@ -39,6 +39,7 @@ def kary2binary(
     >>> inverse.lift_states([[0, 0], [1, 0], [1, 1]]).tolist()
     [[0], [1], [2]]
     """
+    require_mrf(mrf)
     if encoding == "log":
         return _log_encoding(mrf)
     if encoding == "order":
@@ -259,6 +260,7 @@ def mrf2pairwise(
     >>> pairwise.cardinalities.tolist(), pairwise.num_factors
     ([2, 2, 2, 4], 4)
     """
+    require_mrf(mrf)
     cards = mrf.cardinalities.tolist()
     needed = 8 * sum(
         int(np.count_nonzero(mrf.log_table(k) > -np.inf)) * (1 + sum(mrf.table_shape(k)))

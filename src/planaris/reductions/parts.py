@@ -36,6 +36,7 @@ from planaris.models import (
     MarkovRandomField,
     bias2fields,
     fields2bias,
+    require_ising,
 )
 from planaris.models.arrays import compact
 from planaris.models.base import memo_of, once_per_model
@@ -178,6 +179,7 @@ def split_model(
     >>> [part.describe() for part in split_model(model).parts]
     [{'spins': 3, 'edges': 2, 'planar': True}, {'spins': 5, 'edges': 10, 'planar': False}]
     """
+    require_ising(model)
     if embedding is None:
         with budget.for_structure():
             return _split(model)

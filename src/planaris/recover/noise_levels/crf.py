@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.notebook import fields_html
 from planaris.recover.observe import as_labels
 from planaris.show import one_line
@@ -64,6 +64,7 @@ def crf_noise(
     >>> noise.p, round(noise.q, 3), noise.bad_nodes.tolist()
     (0.5, 0.333, [False, True, False])
     """
+    require_ising(model)
     y = as_labels("truth", truth, model.num_spins)
     u, v = model.edges.T
     edges = np.abs(model.couplings) > edge_threshold
