@@ -11,8 +11,6 @@ import numpy as np
 import typer
 
 import planaris as pl
-from planaris.embed import torus_lattice
-from planaris.planar import thermodynamics
 from planaris.reference.kaufman import kaufman_log_partition
 from planaris.report.pictures import BROKEN, new_figure
 
@@ -24,11 +22,11 @@ def main(size: int = 12, out: Path = Path("torus.png")) -> dict[str, float]:
     temperatures = np.linspace(1.6, 3.2, 17)
     figure, ((heat, error),) = new_figure(1, 2)
     worst = 0.0
-    sizes = sorted({max(size // 3, 2), max(2 * size // 3, 2), size})
+    sizes = sorted({max(size // 3, 3), max(2 * size // 3, 3), size})
     for length in sizes:
-        plan = pl.plan(torus_lattice(length, length))
-        couplings = np.ones(plan.num_edges)
-        sweep = thermodynamics(plan, couplings, 1 / temperatures)
+        torus = pl.generate.torus(length)
+        model = pl.IsingModel(torus.edges, 1.0)
+        sweep = pl.thermodynamics(model, 1 / temperatures)
         exact = [kaufman_log_partition(length, length, 1 / t) for t in temperatures]
         relative = np.abs(sweep.log_partition / exact - 1)
         worst = max(worst, float(relative.max()))

@@ -15,7 +15,14 @@ from helpers import glasses
 from helpers.degenerate import LARGE, SMALL
 from helpers.strategies import PlaneGraph, plane_models
 from helpers.trials import examples, trials
-from planaris import IsingModel, log_partition, marginals, sample
+from planaris import (
+    IsingModel,
+    ground_state_entropy,
+    log_partition,
+    marginals,
+    sample,
+    thermodynamics,
+)
 from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
 from planaris.errors import ModelError
@@ -26,12 +33,7 @@ from planaris.generate import (
     triangular_lattice,
 )
 from planaris.generate.lattices import random_triangulation
-from planaris.planar import (
-    Plan,
-    ground_state_entropy,
-    plan,
-    thermodynamics,
-)
+from planaris.planar import Plan, plan
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, log_constant
 from planaris.reference import enumerate_states
 
@@ -339,7 +341,7 @@ def test_small_tori(rows: int, columns: int, kind: str, seed: int) -> None:
 def test_sweeps(rng: np.random.Generator) -> None:
     model = random_model(rng, 1.0, most=8)
     states = enumerate_states(model)
-    sweep = thermodynamics(plan(model), model.couplings, [0.0, 0.5, 1.0])
+    sweep = thermodynamics(model, [0.0, 0.5, 1.0], "planar")
     n = model.num_spins
     spins = 2 * (np.arange(2**n)[:, None] >> np.arange(n - 1, -1, -1) & 1) - 1
     energy = model.energy(spins.astype(np.int8))
@@ -357,7 +359,7 @@ def test_sweeps(rng: np.random.Generator) -> None:
 )
 def test_ground_states_are_counted(glass: glasses.Glass) -> None:
     model = glass.model()
-    count = math.exp(ground_state_entropy(plan(model), model.couplings))
+    count = math.exp(ground_state_entropy(model))
     assert count == pytest.approx(glass.num_ground_states, rel=1e-9)
 
 

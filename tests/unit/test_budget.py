@@ -174,6 +174,23 @@ def test_verbs_take_threads_and_budgets(verb):
         getattr(pl, verb)(model, threads=0)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, threads: pl.sample(model, 1, 0, threads=threads),
+        lambda model, threads: pl.thermodynamics(model, [1.0], threads=threads),
+        lambda model, threads: pl.domain_wall(model, [0], threads=threads),
+        lambda model, threads: pl.rigid_edges(model, threads=threads),
+        lambda model, threads: pl.ground_state_entropy(model, threads=threads),
+    ],
+)
+def test_calls_of_several_verbs_take_threads(call):
+    model = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0])
+    call(model, 1)
+    with pytest.raises(ModelError, match="threads"):
+        call(model, 0)
+
+
 def test_brute_force_refuses_what_it_cannot_list():
     many = pl.MarkovRandomField([3] * 20_000, [((0,), [1.0, 2.0, 3.0])])
     for verb in ("ground_state", "log_partition", "marginals"):

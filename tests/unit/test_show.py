@@ -8,7 +8,6 @@ import pytest
 
 import planaris as pl
 from planaris.notebook import labels_svg
-from planaris.planar import thermodynamics
 from planaris.recover import MAP, observe_image
 from planaris.verify import check_result
 
@@ -23,7 +22,7 @@ NOISY = pl.generate.noisy_image((9, 9), np.random.default_rng(0), noise=0.2)[1]
         pl.ground_state(GLASS).certificate,
         pl.log_partition(GLASS),
         pl.marginals(GLASS),
-        thermodynamics(pl.plan(GLASS), GLASS.couplings, np.linspace(0.1, 2, 20)),
+        pl.thermodynamics(GLASS, np.linspace(0.1, 2, 20)),
         pl.generate.square_lattice(12),
         pl.embed.Embedding.from_coordinates(GLASS.edges, GLASS.positions),
         MAP(0.1, 0.2).recover(observe_image(NOISY)),

@@ -129,12 +129,3 @@ def parity(probabilities: Iterable[float]) -> tuple[float, float]:
     for p in probabilities:
         odd, even = odd * (1.0 - p) + even * p, even * (1.0 - p) + odd * p
     return odd, even
-
-
-def either(p: float, q: float) -> float:
-    """Return the probability that exactly one of two independent events happens.
-
-    >>> either(0.5, 0.1), either(0.0, 1e-9)
-    (0.5, 1e-09)
-    """
-    return parity([p, q])[0]

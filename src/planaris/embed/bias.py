@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planaris.embed.embedding import Embedding
-from planaris.embed.planarity import embed, require_plane
+from planaris.embed.planarity import embed
 from planaris.errors import EmbeddingError, NotPlanarError
 from planaris.kernels import graph as kernel
 from planaris.models.arrays import as_finite
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
 
 SEARCH_BUDGET = 20_000_000
@@ -60,21 +60,13 @@ class BiasedModel:
         return spins[..., :-1] * spins[..., -1:]
 
 
-def join_bias_spin(
-    model: IsingModel, *, face: int | ArrayLike | None = None, embedding: Embedding | None = None
-) -> BiasedModel:
+def join_bias_spin(model: IsingModel) -> BiasedModel:
     """Replace all fields by couplings to a bias spin, with a plane embedding of the result.
 
     Parameters
     ----------
     model : IsingModel
         Any fields; zero ones need no edge.
-    face : int or array_like of int, optional
-        Faces of ``embedding`` to put the bias spin in, at most one per component; fields of
-        spins that are not on them are dropped. Default: search an embedding that needs no
-        dropping, by the planarity test.
-    embedding : Embedding, optional
-        Plane embedding that ``face`` refers to. Default: that of :func:`embed`.
 
     Raises
     ------
@@ -97,10 +89,8 @@ def join_bias_spin(
     ...
     planaris.errors.NotPlanarError: `model` must have all 4 spins with a field on one face, ...
     """
+    require_ising(model)
     with_field = model.fields != 0
-    if face is not None:
-        plane = embed(model) if embedding is None else _fitting(embedding, model)
-        return _into_faces(model, plane, _as_faces(face, plane))
     found = _embed_with_bias(model, with_field)
     if found is None:
         _ = embed((model.num_spins, model.edges))  # raises if the fields are not to blame
@@ -144,6 +134,7 @@ def closest_planar_model(model: IsingModel, *, weights: ArrayLike | None = None)
     >>> closest.dropped.tolist(), closest.dropped_field, closest.proved
     ([1], 0.1, True)
     """
+    require_ising(model)
     with_field = model.fields != 0
     worth = _as_weights(weights, model)
     found = _embed_with_bias(model, with_field)
@@ -218,61 +209,6 @@ def _add_greedily(
         elif len(group) > 1:
             groups += [group[len(group) // 2 :], group[: len(group) // 2]]
     return keep
-
-
-def _into_faces(model: IsingModel, plane: Embedding, faces: IntArray) -> BiasedModel:
-    """Put the bias spin into given faces; it sees their spins in walking order."""
-    corners = np.concatenate(
-        [plane.face_walk[slice(*plane.face_offsets[f : f + 2])] for f in faces.tolist()]
-        or [np.zeros(0, dtype=np.int32)]
-    )
-    corners = corners[model.fields[plane.tails[corners]] != 0]
-    spins, first = np.unique(plane.tails[corners], return_index=True)
-    keep = np.zeros(model.num_spins, dtype=bool)
-    keep[spins] = True
-    edge = plane.num_edges + np.arange(len(spins), dtype=np.int32)
-    place = np.empty(2 * plane.num_edges, dtype=np.int64)
-    place[plane.rotation] = np.arange(2 * plane.num_edges)
-    # A corner lies counter-clockwise after the half-edge that leaves it.
-    rotation = np.insert(plane.rotation, place[corners[first]] + 1, 2 * edge)
-    around = (2 * edge + 1)[np.argsort(first, kind="stable")]
-    joined = Embedding.from_rotation(
-        _edges_with_bias(model, keep),
-        np.concatenate([rotation, around]),
-        num_vertices=model.num_spins + 1,
-    )
-    nothing_dropped = bool(np.all(keep[model.fields != 0]))
-    return _result(model, joined, keep, proved=nothing_dropped)
-
-
-def _fitting(embedding: Embedding, model: IsingModel) -> Embedding:
-    if embedding.num_vertices != model.num_spins or not np.array_equal(
-        embedding.edges, model.edges
-    ):
-        msg = (
-            f"`embedding` must have the {model.num_spins} spins and {model.num_edges} edges of "
-            f"the model in the same order, got {embedding.num_vertices} vertices and "
-            f"{embedding.num_edges} edges"
-        )
-        raise EmbeddingError(msg)
-    return require_plane(embedding)
-
-
-def _as_faces(face: int | ArrayLike, plane: Embedding) -> IntArray:
-    faces = np.atleast_1d(np.asarray(face))
-    if faces.ndim != 1 or (faces.size and faces.dtype.kind not in "iu"):
-        msg = f"`face` must be a face or a list of faces, got {face!r}"
-        raise EmbeddingError(msg)
-    bad = faces[(faces < 0) | (faces >= plane.num_faces)]
-    if bad.size:
-        msg = f"`face` must lie between 0 and {plane.num_faces - 1}, got {bad[0]}"
-        raise EmbeddingError(msg)
-    faces = faces.astype(np.int32)
-    component = plane.component_of[plane.tails[plane.face_walk[plane.face_offsets[faces]]]]
-    if len(np.unique(component)) < len(faces):
-        msg = "`face` must name at most one face per component, got two of the same component"
-        raise EmbeddingError(msg)
-    return faces
 
 
 def _as_weights(weights: ArrayLike | None, model: IsingModel) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from planaris.embed.embedding import Embedding
 from planaris.errors import EmbeddingError, NotPlanarError
 from planaris.models.bias_spin import fields2bias
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.result import NotPlanar, Plane
 
 
@@ -80,6 +80,7 @@ def prove_planarity(model: IsingModel) -> Plane | NotPlanar:
     >>> prove_planarity(k5).KIND
     'not-planar'
     """
+    require_ising(model)
     bare = fields2bias(model)[0] if model.has_fields else model
     try:
         plane = embed((bare.num_spins, bare.edges))

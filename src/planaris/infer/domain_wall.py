@@ -56,7 +56,12 @@ class DomainWall:
 
 
 def domain_wall(
-    model: IsingModel, seam: ArrayLike, method: str = "auto", *, time_limit: TimeLimit = None
+    model: IsingModel,
+    seam: ArrayLike,
+    method: str = "auto",
+    *,
+    time_limit: TimeLimit = None,
+    threads: int | None = None,
 ) -> DomainWall:
     """Return the domain wall that turning the couplings along a seam forces into a model.
 
@@ -76,6 +81,8 @@ def domain_wall(
         As for :func:`planaris.ground_state`.
     time_limit : float, optional
         Seconds, for both ground states together.
+    threads : int, optional
+        As for :func:`planaris.ground_state`.
 
     Examples
     --------
@@ -92,7 +99,7 @@ def domain_wall(
     chosen = _seam_edges(model, seam)
     turned = model.couplings.copy()
     turned[chosen] *= -1.0
-    budget = verb_budget(time_limit, None, None, None)
+    budget = verb_budget(time_limit, None, threads, None)
     before = ground_state(model, method, time_limit=budget.share(0.5))
     after = ground_state(model.with_couplings(turned), method, time_limit=budget)
     spins = np.where(before.spins[0] == after.spins[0], after.spins, -after.spins)

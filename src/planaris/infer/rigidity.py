@@ -80,6 +80,7 @@ def rigid_edges(
     *,
     embedding: Embedding | None = None,
     time_limit: TimeLimit = None,
+    threads: int | None = None,
 ) -> RigidEdges:
     """Return the relative signs of neighbours that all ground states share.
 
@@ -93,6 +94,8 @@ def rigid_edges(
         As for :func:`planaris.ground_state`.
     time_limit : float, optional
         Seconds; then edges that are neither rigid nor loose are undecided.
+    threads : int, optional
+        As for :func:`planaris.ground_state`.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def rigid_edges(
     if not isinstance(given, IsingModel):
         msg = f"`model` must be an IsingModel, got {type(model).__name__}"
         raise ModelError(msg)
-    budget = verb_budget(time_limit, None, None, None)
+    budget = verb_budget(time_limit, None, threads, None)
     first = ground_state(model, method, embedding=embedding, time_limit=budget)
     search = _Search(model, first, method, embedding)
     while first.exact and search.unknown.any() and not budget.expired():

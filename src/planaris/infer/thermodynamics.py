@@ -125,7 +125,9 @@ def thermodynamics(
     return _gather(model, beta, points)
 
 
-def ground_state_entropy(model: Model, *, time_limit: TimeLimit = None) -> float:
+def ground_state_entropy(
+    model: Model, *, time_limit: TimeLimit = None, threads: int | None = None
+) -> float:
     """Return the logarithm of the number of ground states of an Ising model.
 
     f(β) = log Z + βE₀ falls to it as β grows. The couplings and fields must be multiples of one
@@ -138,6 +140,8 @@ def ground_state_entropy(model: Model, *, time_limit: TimeLimit = None) -> float
         With couplings and fields that are all integers, or all multiples of the smallest.
     time_limit : float, optional
         Seconds.
+    threads : int, optional
+        As for :func:`planaris.log_partition`.
 
     Raises
     ------
@@ -155,7 +159,7 @@ def ground_state_entropy(model: Model, *, time_limit: TimeLimit = None) -> float
     if not isinstance(model, IsingModel):
         msg = "`model` must be an IsingModel: tables of numbers have no step between levels"
         raise ModelError(msg)
-    budget = verb_budget(time_limit, None, None, None)
+    budget = verb_budget(time_limit, None, threads, None)
     unit = _level_step(np.concatenate([model.couplings, model.fields]))
     bare = model.without_offset()
     lowest = ground_state(bare, time_limit=budget)

@@ -106,9 +106,10 @@ def log_partition(
         ``"auto"`` picks by structure, part by part. ``"planar"``, ``"treewidth"`` and
         ``"brute-force"`` are exact and refuse with the reason when they do not fit;
         ``"interval"``, ``"trw"``, ``"pdc"``, ``"planar+tree"``, ``"trw+cycle"``,
-        ``"logdet"`` and ``"mean-field"`` give bounds; the first two and mean field take pairwise
-        Markov random fields with any number of labels too, ``"interval"`` any model.
-        ``"tensor-network"`` (grids and other drawings with fields) and ``"bp"`` estimate.
+        ``"logdet"`` and ``"mean-field"`` give bounds. ``"interval"`` takes any model; the
+        others, except ``"planar+tree"``, take pairwise Markov random fields with any number of
+        labels. ``"tensor-network"`` (grids and other drawings with external fields) and
+        ``"bp"`` give estimates.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).
@@ -175,10 +176,11 @@ def marginals(
         refuses with the reason when it does not fit. ``"trw"``, ``"pdc"``, ``"planar+tree"``,
         ``"trw+cycle"``, ``"logdet"``, ``"mean-field"`` and ``"interval"`` give the estimates
         of a bound on log Z (``exact`` is False, ``log_partition`` has the bound);
-        ``"clamped"`` encloses: ``nodes_lower`` and ``nodes_upper`` hold for every
-        P(s_v = +1), for a field every table. Pairwise Markov random fields with any number of
-        labels have the estimates of ``"trw"`` and ``"mean-field"``. ``"tensor-network"`` and
-        ``"bp"`` estimate too, the former often to ten digits.
+        ``"clamped"`` gives bounds ``nodes_lower`` and ``nodes_upper`` on every P(s_v = +1),
+        from intervals around log Z with one spin clamped. Pairwise Markov random fields with any
+        number of labels have the estimates of ``"trw"``, ``"trw+cycle"``, ``"logdet"``,
+        ``"pdc"`` and ``"mean-field"``. ``"tensor-network"`` and ``"bp"`` give estimates, too,
+        the former often to ten digits.
     embedding : Embedding, optional
         Rotation system of the graph, of low genus (with the bias spin as last vertex when
         there are fields).

@@ -14,9 +14,9 @@ from planaris.budget import Budget
 from planaris.errors import InfeasibleError, MethodError
 from planaris.methods.registry import Method, Model, Question, Takes, Task, methods
 from planaris.models import MarkovRandomField
-from planaris.models.tables import alike
+from planaris.models.tables import PairwiseView, alike
 from planaris.result import LogPartition, Marginals
-from planaris.typing import LongArray
+from planaris.typing import FloatArray
 
 SHARE = 0.4
 """Of the time for an interval, spent on the ground state of a cold model."""
@@ -94,36 +94,22 @@ def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:
 def _factor_tables(mrf: MarkovRandomField, nodes: Any, pairs: Any) -> list[Any]:
     """Return a table per factor; independent variables have no tables of pairs."""
     view = mrf.pairwise_view()
-    tables: list[Any] = [np.ones(())] * mrf.num_factors
-    alone = np.flatnonzero((view.factor_edge < 0) & (np.diff(mrf.scope_offsets) > 0))
-    for f, v in zip(alone.tolist(), mrf.scopes[mrf.scope_offsets[alone]].tolist(), strict=True):
-        tables[f] = np.asarray(nodes[v])
-    joined = np.flatnonzero(view.factor_edge >= 0)
-    if pairs is None:
-        _fill_products(mrf, nodes, joined, tables)
+    return view.factor_tables(nodes, _products(view, nodes) if pairs is None else pairs)
+
+
+def _products(view: PairwiseView, nodes: Any) -> list[FloatArray]:
+    """Return a table per edge, the product of those of its variables."""
+    tables: list[FloatArray] = [np.ones(())] * len(view.edges)
+    if not len(tables):
         return tables
-    edges, turned = view.factor_edge[joined].tolist(), view.factor_swapped[joined].tolist()
-    for f, edge, swapped in zip(joined.tolist(), edges, turned, strict=True):
-        tables[f] = pairs[edge].T if swapped else pairs[edge]
-    return tables
-
-
-def _fill_products(
-    mrf: MarkovRandomField, nodes: Any, factors: LongArray, tables: list[Any]
-) -> None:
-    """Set the tables of factors of two variables to products of those of the variables."""
-    if not len(factors):
-        return
-    flat = np.concatenate([np.asarray(table) for table in nodes])
-    cards = mrf.cardinalities.astype(np.int64)
-    start = np.cumsum(cards) - cards
-    ends = mrf.scopes[mrf.scope_offsets[factors][:, None] + np.arange(2)]
-    for a, b, at in alike(cards[ends]):
-        left = flat[start[ends[at, 0]][:, None] + np.arange(a)]
-        right = flat[start[ends[at, 1]][:, None] + np.arange(b)]
+    flat, start = np.concatenate([np.asarray(table) for table in nodes]), view.node_offsets
+    for a, b, at in alike(view.cardinalities[view.edges].astype(np.int64)):
+        left = flat[start[view.edges[at, 0]][:, None] + np.arange(a)]
+        right = flat[start[view.edges[at, 1]][:, None] + np.arange(b)]
         products = left[:, :, None] * right[:, None, :]
-        for f, table in zip(factors[at].tolist(), products, strict=True):
-            tables[f] = table
+        for edge, table in zip(at.tolist(), products, strict=True):
+            tables[edge] = table
+    return tables
 
 
 def _needs_pairs(model: Model, budget: Budget) -> str | None:

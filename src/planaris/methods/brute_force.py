@@ -47,32 +47,37 @@ def sum_states(model: Model, budget: Budget) -> LogPartition:
     """Return log Z."""
     if isinstance(model, IsingModel):
         listed = enumerate_states(model)
-        value, slack = listed.log_partition, listed.slack
-    else:
-        found = enumerate_assignments(model)
-        value, slack = found.log_partition, found.slack
-    return LogPartition.around(
-        value,
-        slack,
-        num_variables=num_variables(model),
-        method=NAME,
-        seconds=budget.seconds(),
-    )
+        return _around(model, listed.log_partition, listed.slack, budget)
+    found = enumerate_assignments(model)
+    return _around(model, found.log_partition, found.slack, budget)
+
+
+def _around(model: Model, value: float, slack: float, budget: Budget) -> LogPartition:
+    count, seconds = num_variables(model), budget.seconds()
+    return LogPartition.around(value, slack, num_variables=count, method=NAME, seconds=seconds)
 
 
 def all_marginals(model: Model, budget: Budget) -> Marginals:
     """Return the marginals of spins and edges, or of variables and factors."""
     nodes: Any
     edges: Any
+    listed: Any
     if isinstance(model, IsingModel):
         listed = enumerate_states(model)
-        nodes, edges, error = listed.nodes, listed.edges, listed.error
+        nodes, edges = listed.nodes, listed.edges
     else:
-        found = enumerate_assignments(model)
-        _require_weight(found.map_log_weight)
-        nodes, edges, error = found.nodes, found.factors, found.error
-    error = 2 * error + 64 * EPS  # of the sums of probabilities
-    return Marginals(nodes=nodes, edges=edges, error=error, method=NAME, seconds=budget.seconds())
+        listed = enumerate_assignments(model)
+        _require_weight(listed.map_log_weight)
+        nodes, edges = listed.nodes, listed.factors
+    error = 2 * listed.error + 64 * EPS  # of the sums of probabilities
+    return Marginals(
+        nodes=nodes,
+        edges=edges,
+        error=error,
+        log_partition=_around(model, listed.log_partition, listed.slack, budget),
+        method=NAME,
+        seconds=budget.seconds(),
+    )
 
 
 def draw_states(asked: Question) -> Array:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.base import once_per_model
-from planaris.models.convert import as_spins
-from planaris.models.ising import IsingModel
+from planaris.models.convert import as_spins, with_tables
+from planaris.models.ising import IsingModel, require_ising
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, BoolArray, Int8Array, LongArray
 
@@ -45,7 +45,7 @@ class WithoutBias:
         nodes = np.full(self.original.num_spins, 0.5)
         joined = self.bias_edge >= 0
         nodes[joined] = equal[self.bias_edge[joined]]
-        return replace(marginals, nodes=nodes, edges=equal[: self.original.num_edges])
+        return with_tables(marginals, self, nodes, equal[: self.original.num_edges])
 
 
 @once_per_model
@@ -72,6 +72,7 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
     """
     from planaris.kernels.graph import connected_components
 
+    require_ising(model)
     n, m = model.num_spins, model.num_edges
     joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)
     bias_edge = np.full(n, -1, dtype=np.int64)
@@ -113,7 +114,7 @@ class WithBias:
         other = np.where(at[:, 0], self.original.edges[:, 1], self.original.edges[:, 0])[held]
         edges[~held] = equal
         edges[held] = up[other - (other > self.spin)]
-        return replace(marginals, nodes=np.full(self.original.num_spins, 0.5), edges=edges)
+        return with_tables(marginals, self, np.full(self.original.num_spins, 0.5), edges)
 
 
 def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias]:
@@ -123,6 +124,7 @@ def bias2fields(model: IsingModel, spin: int = -1) -> tuple[IsingModel, WithBias
     >>> new.fields.tolist(), inverse.lift_states([1, -1]).tolist()
     ([0.0, 0.5], [1, -1, 1])
     """
+    require_ising(model)
     n = model.num_spins
     if not -n <= spin < n:
         msg = f"`spin` must lie between 0 and {n - 1}, got {spin}"

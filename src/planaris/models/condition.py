@@ -9,9 +9,11 @@ from typing import Any, cast
 import numpy as np
 
 from planaris.errors import ModelError
+from planaris.models.convert import with_tables
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import as_labels, gather_index
 from planaris.result import Marginals
+from planaris.result.answers import Tables
 from planaris.typing import ArrayLike, FloatArray, LongArray
 
 
@@ -48,22 +50,40 @@ class Conditioning:
 
     def lift_marginals(self, marginals: Marginals) -> Marginals:
         """Return marginals given the evidence, for all variables and factors of the original."""
-        mrf = self.original
-        nodes = [np.zeros(k) for k in mrf.cardinalities.tolist()]
+        found = with_tables(
+            marginals, self, self._nodes(marginals.nodes), self._factors(marginals.edges)
+        )
+        lower, upper = marginals.nodes_lower, marginals.nodes_upper
+        if lower is not None and upper is not None:
+            found = replace(found, nodes_lower=self._nodes(lower), nodes_upper=self._nodes(upper))
+        lower, upper = marginals.edges_lower, marginals.edges_upper
+        if lower is not None and upper is not None:
+            ends = self._factors(lower), self._factors(upper)
+            found = replace(found, edges_lower=ends[0], edges_upper=ends[1])
+        return found
+
+    def _nodes(self, tables: Tables) -> list[FloatArray]:
+        """Return a table for every variable; labels that the evidence excludes have zero."""
+        nodes = [np.zeros(k) for k in self.original.cardinalities.tolist()]
         for new, old in enumerate(self.kept.tolist()):
             if self.fixed[old] < 0:
-                nodes[old] = np.array(marginals.nodes[new], dtype=np.float64)
+                nodes[old] = np.array(tables[new], dtype=np.float64)
         for v in np.flatnonzero(self.fixed >= 0).tolist():
             nodes[v][self.fixed[v]] = 1.0
-        tables: list[FloatArray] = []
+        return nodes
+
+    def _factors(self, tables: Tables) -> list[FloatArray]:
+        """Return a table for every factor, zero where it contradicts the evidence."""
+        mrf = self.original
+        factors: list[FloatArray] = []
         for k in range(mrf.num_factors):
             full = np.zeros(mrf.table_shape(k))
             at = tuple(
                 slice(None) if label < 0 else label for label in self.fixed[mrf.scope(k)].tolist()
             )
-            full[at] = np.reshape(cast(FloatArray, marginals.edges[k]), full[at].shape)
-            tables.append(full)
-        return replace(marginals, nodes=nodes, edges=tables)
+            full[at] = np.reshape(cast(FloatArray, tables[k]), full[at].shape)
+            factors.append(full)
+        return factors
 
 
 def condition(

@@ -17,10 +17,11 @@ import numpy as np
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_array
 from planaris.models.ising import IsingModel
-from planaris.models.mrf import MarkovRandomField
+from planaris.models.mrf import MarkovRandomField, require_mrf
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import AsIsing, GroundState, LogPartition, Marginals, Pseudomarginals
-from planaris.typing import Array, ArrayLike, FloatArray, Int8Array, LongArray
+from planaris.result.answers import Tables
+from planaris.typing import Array, ArrayLike, Int8Array, LongArray
 
 
 class Inverse(Protocol):
@@ -92,6 +93,25 @@ def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
         value=result.value + shift,
         lower=math.nextafter(math.fsum([result.lower, shift, -error]), -math.inf),
         upper=math.nextafter(math.fsum([result.upper, shift, error]), math.inf),
+        certificate=None,
+    )
+
+
+def with_tables(found: Marginals, inverse: Inverse, nodes: Tables, edges: Tables) -> Marginals:
+    """Return the marginals of the old model, whose tables are given, for those of the new one.
+
+    log Z is lifted; the ends and the certificate are about the new model, and are left out.
+    """
+    log_z = found.log_partition
+    return replace(
+        found,
+        nodes=nodes,
+        edges=edges,
+        nodes_lower=None,
+        nodes_upper=None,
+        edges_lower=None,
+        edges_upper=None,
+        log_partition=None if log_z is None else lift_log_partition(log_z, inverse),
         certificate=None,
     )
 
@@ -178,14 +198,7 @@ class FromIsing:
         joint = np.stack([neither, up[v] - fitting, up[u] - fitting, fitting], axis=1)
         joint = np.clip(joint, 0.0, 1.0).reshape(-1, 2, 2)
         nodes = list(np.stack([1 - up, up], axis=1))
-        tables: list[FloatArray] = []
-        for k in range(self.original.num_factors):
-            scope, edge = self.original.scope(k), self.view.factor_edge[k]
-            if edge >= 0:
-                tables.append(joint[edge].T if self.view.factor_swapped[k] else joint[edge])
-            else:
-                tables.append(nodes[scope[0]] if len(scope) else np.ones(()))
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, self.view.factor_tables(nodes, list(joint)))
 
 
 def mrf2ising(mrf: MarkovRandomField) -> tuple[IsingModel, Inverse]:
@@ -202,6 +215,7 @@ def mrf2ising(mrf: MarkovRandomField) -> tuple[IsingModel, Inverse]:
     >>> ising.couplings.round(3).tolist(), inverse.lift_states([-1, 1]).tolist()
     ([0.693], [0, 1])
     """
+    require_mrf(mrf)
     if not mrf.is_binary:
         at = int(np.argmax(mrf.cardinalities))
         msg = (
@@ -254,7 +268,7 @@ class ToIsing:
         n, m = self.original.num_spins, self.original.num_edges
         nodes = np.reshape(np.asarray(list(marginals.nodes), dtype=np.float64), (n, 2))
         tables = np.reshape(np.asarray(list(marginals.edges[n : n + m])), (m, 4))
-        return replace(marginals, nodes=nodes[:, 1], edges=tables[:, 0] + tables[:, 3])
+        return with_tables(marginals, self, nodes[:, 1], tables[:, 0] + tables[:, 3])
 
 
 def ising2mrf(model: IsingModel) -> tuple[MarkovRandomField, ToIsing]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError, TooLargeError
-from planaris.models.convert import Inverse
-from planaris.models.mrf import MarkovRandomField
+from planaris.models.convert import Inverse, with_tables
+from planaris.models.mrf import MarkovRandomField, require_mrf
 from planaris.models.tables import PairwiseView, as_labels
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, FloatArray, IntArray, LongArray
@@ -39,6 +39,7 @@ def kary2binary(
     >>> inverse.lift_states([[0, 0], [1, 0], [1, 1]]).tolist()
     [[0], [1], [2]]
     """
+    require_mrf(mrf)
     if encoding == "log":
         return _log_encoding(mrf)
     if encoding == "order":
@@ -82,7 +83,7 @@ class FromBits:
                 cast(FloatArray, marginals.edges[n + k]), 2 ** self.bits[mrf.scope(k)]
             )
             tables.append(padded[tuple(slice(size) for size in mrf.table_shape(k))])
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, tables)
 
 
 def _log_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromBits]:
@@ -149,14 +150,7 @@ class FromOrder:
             corner = [np.reshape(cast(FloatArray, table), 4)[3] for table in inner]
             tail[1:k, 1:m] = np.reshape(corner, (k - 1, m - 1))
             joints.append(np.clip(np.diff(np.diff(tail, axis=0), axis=1), 0.0, 1.0))
-        tables: list[FloatArray] = []
-        for f in range(mrf.num_factors):
-            scope, edge = mrf.scope(f), self.view.factor_edge[f]
-            if edge >= 0:
-                tables.append(joints[edge].T if self.view.factor_swapped[f] else joints[edge])
-            else:
-                tables.append(nodes[scope[0]] if len(scope) else np.ones(()))
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, self.view.factor_tables(nodes, joints))
 
 
 def _order_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromOrder]:
@@ -240,7 +234,7 @@ class FromClusters:
                 table.ravel()[entries] = marginals.nodes[at]
                 tables.append(table)
         nodes = list(marginals.nodes[: self.original.num_variables])
-        return replace(marginals, nodes=nodes, edges=tables)
+        return with_tables(marginals, self, nodes, tables)
 
 
 def mrf2pairwise(
@@ -266,6 +260,7 @@ def mrf2pairwise(
     >>> pairwise.cardinalities.tolist(), pairwise.num_factors
     ([2, 2, 2, 4], 4)
     """
+    require_mrf(mrf)
     cards = mrf.cardinalities.tolist()
     needed = 8 * sum(
         int(np.count_nonzero(mrf.log_table(k) > -np.inf)) * (1 + sum(mrf.table_shape(k)))

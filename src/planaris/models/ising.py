@@ -52,9 +52,9 @@ class IsingModel(ScaledModel):
         Pairs of spins. Parallel edges are merged (their couplings add, at the first one's
         place); self-loops are refused.
     couplings : array_like of float, shape (m,)
-        ``J``; a positive coupling wants its spins equal. A number stands for all edges.
+        ``J``; a positive coupling favours equal spins. A number stands for all edges.
     fields : array_like of float, shape (n,), optional
-        ``h``; default zero.
+        External fields ``h``; default zero.
     num_spins : int, optional
         Default: length of ``fields`` or ``positions``, else one more than the largest index.
     positions : array_like of float, shape (n, 2), optional

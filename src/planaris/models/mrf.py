@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import as_names, as_real
 from planaris.models.base import (
     ScaledModel,
@@ -18,7 +18,7 @@ from planaris.models.base import (
     once_per_model,
     smallest_step,
 )
-from planaris.models.ising import IsingModel
+from planaris.models.ising import IsingModel, require_ising
 from planaris.models.tables import (
     as_integers,
     as_labels,
@@ -157,6 +157,7 @@ class MarkovRandomField(ScaledModel):
         >>> mrf.log_weight([[0, 0], [1, 0], [1, 1]]).tolist()
         [1.5, -1.5, 2.5]
         """
+        require_ising(model)
         n, m = model.num_spins, model.num_edges
         sizes = np.concatenate([np.ones(n, np.int64), np.full(m, 2), [0]])
         nodes = model.fields[:, None] * [-1.0, 1.0]
@@ -409,6 +410,19 @@ def _energy_tolerance(mrf: MarkovRandomField) -> float:
         return few if few < 1.0 else _smallest_step(mrf, mrf.num_factors)  # no scale is below 1
 
     return energy_tolerance(_ranges(mrf), smallest)
+
+
+def require_mrf(mrf: object) -> None:
+    """Refuse anything but a Markov random field, and say how to get one.
+
+    >>> require_mrf(MarkovRandomField([2], [((0,), [1.0, 2.0])]))
+    """
+    if not isinstance(mrf, MarkovRandomField):
+        msg = (
+            f"`mrf` must be a MarkovRandomField, got {type(mrf).__name__}; "
+            "`planaris.models.ising2mrf` converts Ising models"
+        )
+        raise MethodError(msg)
 
 
 def _smallest_step(mrf: MarkovRandomField, count: int) -> float:

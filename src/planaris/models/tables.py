@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +200,8 @@ class PairwiseView:
         Log potentials of the edges, flat, ``x_u`` the slow axis; factors on the same pair add.
     constant : float
         Sum of the factors without variables; ``-inf`` if one of them is zero.
-    factor_edge : numpy.ndarray
-        Edge of every factor with two variables, -1 for the others.
+    factor_node, factor_edge : numpy.ndarray
+        Variable of every factor with one variable, edge of every factor with two; -1 for others.
     factor_swapped : numpy.ndarray
         Whether the factor names its variables as ``(v, u)`` with ``u < v``.
     """
@@ -213,6 +213,7 @@ class PairwiseView:
     edge_logs: FloatArray
     edge_offsets: LongArray
     constant: float
+    factor_node: IntArray
     factor_edge: IntArray
     factor_swapped: BoolArray
 
@@ -224,6 +225,19 @@ class PairwiseView:
         """Log potentials of an edge, shape (labels of u, labels of v)."""
         shape = self.cardinalities[self.edges[edge]]
         return self.edge_logs[self.edge_offsets[edge] : self.edge_offsets[edge + 1]].reshape(shape)
+
+    def factor_tables(
+        self, nodes: Sequence[FloatArray], edges: Sequence[FloatArray]
+    ) -> list[FloatArray]:
+        """Return a table for every factor, from those of the variables and of the edges."""
+        tables: list[FloatArray] = []
+        places = (self.factor_node, self.factor_edge, self.factor_swapped)
+        for v, edge, swapped in zip(*(array.tolist() for array in places), strict=True):
+            if edge >= 0:
+                tables.append(edges[edge].T if swapped else edges[edge])
+            else:
+                tables.append(nodes[v] if v >= 0 else np.ones(()))
+        return tables
 
 
 @once_per_model
@@ -270,6 +284,8 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     check_structure()
     tables = _added_up(places, values, int(edge_offsets[-1]))
 
+    factor_node = np.full(mrf.num_factors, -1, dtype=np.int32)
+    factor_node[lone] = mrf.scopes[first[lone]]
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)
     factor_edge[pair] = edge_of_pair
     factor_swapped = np.zeros(mrf.num_factors, dtype=bool)
@@ -282,6 +298,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
         edge_logs=tables,
         edge_offsets=edge_offsets,
         constant=exact_sum(mrf.log_values[mrf.table_offsets[:-1][arity == 0]]),
+        factor_node=factor_node,
         factor_edge=factor_edge,
         factor_swapped=factor_swapped,
     )
@@ -324,6 +341,9 @@ def _number_edges(pairs: LongArray) -> tuple[LongArray, LongArray]:
     if not len(pairs):
         return pairs.reshape(0, 2), np.zeros(0, dtype=np.int64)
     key = pairs[:, 0] * (int(pairs[:, 1].max()) + 1) + pairs[:, 1]
+    ranked = np.sort(key)
+    if np.all(ranked[1:] != ranked[:-1]):
+        return pairs, np.arange(len(pairs))
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(first), dtype=np.int64)

@@ -4,7 +4,6 @@ from planaris.planar.ground_state import PlanarCertificate, ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.pfaffian.batch_results import GroundStates, LogPartitions, MarginalsBatch
 from planaris.planar.plan import Plan, plan
-from planaris.planar.thermodynamics import ground_state_entropy, thermodynamics
 
 __all__ = [
     "GroundStates",
@@ -14,8 +13,6 @@ __all__ = [
     "Plan",
     "PlanarCertificate",
     "ground_state",
-    "ground_state_entropy",
     "margin_violator",
     "plan",
-    "thermodynamics",
 ]

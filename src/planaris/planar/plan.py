@@ -38,7 +38,7 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     ----------
     graph : IsingModel, Lattice, Embedding, networkx graph, or pair (num_vertices, edges)
         What :func:`planaris.embed.embed` takes; an Embedding may have a genus of up to 6.
-        Fields of a model are not part of its plan.
+        External fields of a model are not part of its plan.
     positions : array_like of float, shape (n, 2), optional
         Coordinates of the vertices; they only serve to find good separators. Default: those of
         the model or lattice.
@@ -131,7 +131,7 @@ class Plan:
         memory_limit : int, optional
             Bytes; default: half of the memory. More is refused before it is taken.
         progress : bool or callable, optional
-            See :func:`planaris.budget.watch`.
+            See :data:`planaris.budget.ProgressOption`.
 
         Returns
         -------

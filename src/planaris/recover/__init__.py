@@ -27,7 +27,6 @@ from planaris.recover.guarantees.expansion import (
 from planaris.recover.guarantees.polygons import PolygonConstant, polygon_areas, polygon_constant
 from planaris.recover.guarantees.regions import (
     boundary_edges,
-    fill_holes,
     fill_in,
     flipping_lemma_holds,
     is_bad,
@@ -48,7 +47,7 @@ from planaris.recover.labels.observations import (
     label_posterior,
     observe_labels,
 )
-from planaris.recover.noise_levels.crf import CRFNoise, crf_noise, pooled_noise
+from planaris.recover.noise_levels.crf import CRFNoise, crf_noise
 from planaris.recover.noise_levels.maximum_likelihood import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Graph, Observations, as_graph, observe
 from planaris.recover.ties import sample_ground_states
@@ -84,7 +83,6 @@ __all__ = [
     "estimate_noise",
     "exact_expansion",
     "expander_bound",
-    "fill_holes",
     "fill_in",
     "flipping_lemma_holds",
     "guided_noise",
@@ -99,7 +97,6 @@ __all__ = [
     "observe_labels",
     "polygon_areas",
     "polygon_constant",
-    "pooled_noise",
     "posterior_model",
     "region_type",
     "sample_ground_states",

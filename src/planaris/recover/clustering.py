@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.errors import ModelError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
 from planaris.notebook import fields_html
@@ -66,6 +67,9 @@ def two_clusters(
     >>> found.cost, found.exact, [sorted(side) for side in found.clusters]
     (1.0, True, [['a', 'b'], ['c']])
     """
+    if not hasattr(graph, "nodes"):
+        msg = f"`graph` must be a networkx graph, got {type(graph).__name__}"
+        raise ModelError(msg)
     nodes = list(graph.nodes)
     place = {node: k for k, node in enumerate(nodes)}
     data = [

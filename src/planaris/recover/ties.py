@@ -14,7 +14,7 @@ from planaris import treewidth
 from planaris.embed import embed
 from planaris.errors import MethodError, NotPlanarError, TooLargeError
 from planaris.infer import ground_state
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.planar import plan
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
@@ -65,6 +65,7 @@ def sample_ground_states(
     >>> how, sorted(set(ring.energy(states).tolist())), len(np.unique(states, axis=0))
     ('planar', [-2.0], 8)
     """
+    require_ising(model)
     scaled = _in_units(model)
     least = float(ground_state(scaled).energy)
     draw, how = _sampler(scaled)

@@ -36,6 +36,7 @@ from planaris.models import (
     MarkovRandomField,
     bias2fields,
     fields2bias,
+    require_ising,
 )
 from planaris.models.arrays import compact
 from planaris.models.base import memo_of, once_per_model
@@ -178,6 +179,7 @@ def split_model(
     >>> [part.describe() for part in split_model(model).parts]
     [{'spins': 3, 'edges': 2, 'planar': True}, {'spins': 5, 'edges': 10, 'planar': False}]
     """
+    require_ising(model)
     if embedding is None:
         with budget.for_structure():
             return _split(model)
@@ -417,10 +419,14 @@ def join_marginals(
     edges = np.full(split.bare.num_edges, 0.5)
     for part, result in zip(split.parts, results, strict=True):
         edges[part.edges] = np.asarray(result.edges)
+    sums = [result.log_partition for result in results if result.log_partition is not None]
     bare = Marginals(
         nodes=np.full(split.bare.num_spins, 0.5),
         edges=edges,
         error=max((result.error for result in results), default=0.0),
+        log_partition=(
+            join_log_partitions(split, sums, budget) if len(sums) == len(results) else None
+        ),
         certificate=split.certificate([result.certificate for result in results]),
         **_shared(split, results, budget),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
@@ -14,7 +15,7 @@ from planaris.kernels.tensor import NetworkArrays
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import EPS, exact_sum
 from planaris.models.tables import PairwiseView
-from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
+from planaris.typing import BoolArray, FloatArray, LongArray
 
 Model = IsingModel | MarkovRandomField
 
@@ -187,30 +188,23 @@ def node_tables(network: Network, nodes: FloatArray) -> FloatArray | list[FloatA
     """Return ``P(s = +1)`` of an Ising model, or a table per variable."""
     if network.view is None:
         return nodes[1::2].copy()
-    return np.split(nodes, network.arrays.node_offsets[1:-1]) if len(nodes) else []
+    return _slices(nodes, network.view.node_offsets)
 
 
 def edge_tables(
-    network: Network, model: Model, nodes: FloatArray, edges: FloatArray
+    network: Network, nodes: FloatArray, edges: FloatArray
 ) -> FloatArray | list[FloatArray]:
     """Return ``P(s_u = s_v)`` of an Ising model, or a table per factor."""
     view = network.view
-    if view is None or isinstance(model, IsingModel):
+    if view is None:
         pairs = edges.reshape(-1, 4)
         return np.minimum(pairs[:, 0] + pairs[:, 3], 1.0)
-    return [_factor_table(view, model, k, nodes, edges) for k in range(model.num_factors)]
+    shapes = view.cardinalities[view.edges].tolist()
+    tables = zip(_slices(edges, view.edge_offsets), shapes, strict=True)
+    return view.factor_tables(
+        _slices(nodes, view.node_offsets), [table.reshape(shape) for table, shape in tables]
+    )
 
 
-def _factor_table(
-    view: PairwiseView, mrf: MarkovRandomField, factor: int, nodes: FloatArray, edges: FloatArray
-) -> FloatArray:
-    scope: IntArray = mrf.scope(factor)
-    if len(scope) == 0:
-        return np.ones(())
-    if len(scope) == 1:
-        v = int(scope[0])
-        return nodes[view.node_offsets[v] : view.node_offsets[v + 1]].copy()
-    edge = int(view.factor_edge[factor])
-    begin, end = view.edge_offsets[edge], view.edge_offsets[edge + 1]
-    table = edges[begin:end].reshape(tuple(view.cardinalities[view.edges[edge]].tolist()))
-    return table.T.copy() if view.factor_swapped[factor] else table.copy()
+def _slices(flat: FloatArray, offsets: LongArray) -> list[FloatArray]:
+    return [flat[begin:end] for begin, end in pairwise(offsets.tolist())]

@@ -419,7 +419,7 @@ class Run:
         nodes, edges = values[-1].nodes, values[-1].edges
         return Marginals(
             nodes=node_tables(self.network, nodes),
-            edges=edge_tables(self.network, self.model, nodes, edges),
+            edges=edge_tables(self.network, nodes, edges),
             error=min(SAFETY * moved(values) + 64 * EPS, 1.0),
             method=METHOD,
             proved=False,

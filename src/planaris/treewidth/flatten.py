@@ -9,8 +9,7 @@ import numpy as np
 from planaris.kernels.elimination import FactorArrays
 from planaris.kernels.frontier import PairwiseArrays
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.arrays import merge_parallel_edges
-from planaris.typing import FloatArray, IntArray, LongArray
+from planaris.typing import BoolArray, FloatArray, LongArray
 
 Model = IsingModel | MarkovRandomField
 
@@ -73,7 +72,7 @@ class PairwiseForm:
     error: float
     arity: LongArray
     of_factor: LongArray
-    flipped: LongArray
+    flipped: BoolArray
 
 
 def to_pairwise_form(model: Model) -> PairwiseForm | None:
@@ -81,7 +80,7 @@ def to_pairwise_form(model: Model) -> PairwiseForm | None:
     if isinstance(model, IsingModel):
         arrays = PairwiseArrays(model.edges, _edge_logs(model), _field_logs(model))
         none = np.zeros(0, dtype=np.int64)
-        form = PairwiseForm(arrays, (), 0.0, none, none, none)
+        form = PairwiseForm(arrays, (), 0.0, none, none, none.astype(bool))
     elif np.all(model.cardinalities == 2) and np.all(np.diff(model.scope_offsets) <= 2):
         form = _merge_factors(model)
     else:
@@ -94,27 +93,13 @@ def to_pairwise_form(model: Model) -> PairwiseForm | None:
 
 
 def _merge_factors(mrf: MarkovRandomField) -> PairwiseForm:
-    arity = np.diff(mrf.scope_offsets)
-    begin, table = mrf.scope_offsets[:-1], mrf.table_offsets[:-1]
+    view, arity = mrf.pairwise_view(), np.diff(mrf.scope_offsets)
     ones, twos = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
-    of_factor = np.full(mrf.num_factors, -1, dtype=np.int64)
-    flipped = np.zeros(mrf.num_factors, dtype=np.int64)
-    of_factor[ones] = mrf.scopes[begin[ones]]
-    singles = np.zeros((mrf.num_variables, 2))
-    np.add.at(singles, of_factor[ones], mrf.log_values[table[ones][:, None] + np.arange(2)])
-
-    ends = mrf.scopes[begin[twos][:, None] + np.arange(2)].reshape(-1, 2)
-    edges, _ = merge_parallel_edges(ends, np.zeros(len(ends)))
-    of_factor[twos] = _find_edges(edges, ends, mrf.num_variables)
-    flipped[twos] = edges[of_factor[twos], 0] != ends[:, 0]
-    values = mrf.log_values[table[twos][:, None] + np.arange(4)].reshape(-1, 2, 2)
-    values = np.where(flipped[twos][:, None, None] == 1, values.transpose(0, 2, 1), values)
-    pairs = np.zeros((len(edges), 2, 2))
-    np.add.at(pairs, of_factor[twos], values)
-    constants = tuple(mrf.log_values[table[arity == 0]].tolist())
+    of_factor = np.maximum(view.factor_node, view.factor_edge).astype(np.int64)
+    constants = tuple(mrf.log_values[mrf.table_offsets[:-1][arity == 0]].tolist())
     error = _merging_error(mrf, ones, of_factor) + _merging_error(mrf, twos, of_factor)
-    arrays = PairwiseArrays(np.ascontiguousarray(edges), pairs.ravel(), singles.ravel())
-    return PairwiseForm(arrays, constants, error, arity, of_factor, flipped)
+    arrays = PairwiseArrays(view.edges, view.edge_logs, view.node_logs)
+    return PairwiseForm(arrays, constants, error, arity, of_factor, view.factor_swapped)
 
 
 def _merging_error(mrf: MarkovRandomField, factors: LongArray, of_factor: LongArray) -> float:
@@ -130,14 +115,6 @@ def _merging_error(mrf: MarkovRandomField, factors: LongArray, of_factor: LongAr
     return float(np.finfo(np.float64).eps * (sizes * (several - 1)).sum())
 
 
-def _find_edges(edges: IntArray, ends: IntArray, num_vertices: int) -> LongArray:
-    """Return the index in ``edges`` of every pair in ``ends``, in either direction."""
-    keys = edges.min(1).astype(np.int64) * num_vertices + edges.max(1)
-    wanted = ends.min(1).astype(np.int64) * num_vertices + ends.max(1)
-    order = np.argsort(keys)
-    return np.asarray(order[np.searchsorted(keys[order], wanted)], dtype=np.int64)
-
-
 def factor_marginals(form: PairwiseForm, singles: FloatArray, pairs: FloatArray) -> FloatArray:
     """Return the marginal tables of all factors of a Markov random field, flat."""
     nodes, edges = singles.reshape(-1, 2), pairs.reshape(-1, 2, 2)
@@ -147,7 +124,7 @@ def factor_marginals(form: PairwiseForm, singles: FloatArray, pairs: FloatArray)
     ones, twos = np.flatnonzero(form.arity == 1), np.flatnonzero(form.arity == 2)
     flat[begin[ones][:, None] + np.arange(2)] = nodes[form.of_factor[ones]]
     tables = edges[form.of_factor[twos]]
-    turned = form.flipped[twos][:, None, None] == 1
+    turned = form.flipped[twos][:, None, None]
     tables = np.where(turned, tables.transpose(0, 2, 1), tables)
     flat[begin[twos][:, None] + np.arange(4)] = tables.reshape(-1, 4)
     return flat

@@ -7,7 +7,7 @@ import stim
 from helpers.codes import changed, class_table, repetition, surface, syndromes, uneven
 from planaris.budget import Budget
 from planaris.decode.fit import _Fit
-from planaris.decode.model import ErrorModel, either
+from planaris.decode.model import ErrorModel, parity
 from planaris.errors import ImpossibleShotError, ModelError
 from planaris.interop.stim import Decoder, fit
 
@@ -15,7 +15,7 @@ from planaris.interop.stim import Decoder, fit
 def by_detectors(mechanisms, values):
     found = {}
     for m, p in zip(mechanisms, values, strict=True):
-        found[m.detectors] = either(found.get(m.detectors, 0.0), p)
+        found[m.detectors] = parity([found.get(m.detectors, 0.0), p])[0]
     return found
 
 

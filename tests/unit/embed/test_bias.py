@@ -8,7 +8,7 @@ import pytest
 
 from helpers.planar_graphs import complete, complete_bipartite, grid, planar_with_deletions
 from planaris import IsingModel
-from planaris.embed import Embedding, bias, closest_planar_model, embed, join_bias_spin
+from planaris.embed import bias, closest_planar_model, join_bias_spin
 from planaris.errors import EmbeddingError, ModelError, NotPlanarError
 from planaris.verify import check_kuratowski, check_plane
 
@@ -159,38 +159,8 @@ def test_a_graph_that_is_not_planar_is_to_blame_itself(solve):
     assert check_kuratowski(6, edges, refusal.value.kuratowski_edges) == "K3,3"
 
 
-def test_a_face_of_choice(rng):
-    for _ in range(100):
-        model = random_model(rng, int(rng.integers(2, 12)))
-        plane = embed(model)
-        for face in range(plane.num_faces):
-            biased = join_bias_spin(model, face=face)
-            check_biased(model, biased)
-            on_face = np.unique(plane.face_vertices(face))
-            np.testing.assert_array_equal(biased.kept, on_face[model.fields[on_face] != 0])
-            assert biased.proved == (biased.dropped.size == 0)
-
-
-def test_faces_of_several_components():
-    two = np.vstack([K4, K4 + 4])
-    model = IsingModel(two, 1.0, np.ones(8))
-    plane = embed(model)
-    biased = join_bias_spin(model, face=plane.outer_faces, embedding=plane)
-    check_biased(model, biased)
-    assert len(biased.kept) == 6
-    with pytest.raises(EmbeddingError, match="one face per component"):
-        join_bias_spin(model, face=[0, 1], embedding=plane)
-
-
 def test_bad_arguments_are_named():
     model = IsingModel(K4, 1.0, np.ones(4))
-    with pytest.raises(EmbeddingError, match="`face` must lie between 0 and 3, got 4"):
-        join_bias_spin(model, face=4)
-    with pytest.raises(EmbeddingError, match="`face` must be a face"):
-        join_bias_spin(model, face=0.5)
-    other = Embedding.from_graph([(0, 1)], num_vertices=2)
-    with pytest.raises(EmbeddingError, match="`embedding` must have the 4 spins"):
-        join_bias_spin(model, face=0, embedding=other)
     with pytest.raises(EmbeddingError, match="`weights` must not be negative"):
         closest_planar_model(model, weights=[1, 1, -1, 1])
     with pytest.raises(ModelError, match="`weights` must be finite"):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.planar import thermodynamics
 
 PAIR = pl.IsingModel([(0, 1)], [1.0])
 VERBS = [pl.ground_state, pl.log_partition, pl.marginals, lambda model: pl.sample(model, 1)]
@@ -109,11 +108,6 @@ def test_embeddings_are_embeddings(verb):
 def test_sources_of_randomness_are_generators_or_seeds(rng):
     with pytest.raises(pl.errors.ModelError, match="rng"):
         pl.sample(PAIR, 1, rng)
-
-
-def test_a_model_is_no_plan():
-    with pytest.raises(pl.errors.ModelError, match=r"planaris\.plan\(model\)"):
-        thermodynamics(PAIR, PAIR.couplings, [1.0])
 
 
 @pytest.mark.parametrize("count", [10**13, 10**20, 10**400])

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.budget import Budget
 from planaris.errors import InfeasibleError
+from planaris.methods.auto import marginals_by_parts
+from planaris.reductions.parts import split_model
 
 
 @pytest.fixture(params=range(6))
@@ -63,3 +66,45 @@ def test_spins_of_two_labels_are_told() -> None:
     found = pl.ground_state(same, "brute-force")
     assert found.assignment.tolist() == [1, 0]
     assert found.spins.tolist() == [1, -1]
+
+
+def models_in_parts() -> dict[str, pl.IsingModel | pl.MarkovRandomField]:
+    rng = np.random.default_rng(5)
+    k5 = [(u, v) for u in range(5) for v in range(u)]
+    joined = [*k5, (4, 5), (5, 6), (6, 4), (7, 8)]
+    spins = pl.IsingModel(
+        joined, rng.normal(size=len(joined)), [0.0, 0.7, 0, 0, -0.4, 0, 0.2, 0, 0.3], offset=1.5
+    )
+    return {
+        "cycle, fields": pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, -3.0], [0.5, 0, 0]),
+        "two trees": pl.IsingModel([(0, 1), (2, 3)], [1.0, -0.5], num_spins=5, offset=-2.0),
+        "K5 and a cycle, fields": spins,
+        "two labels": pl.MarkovRandomField(
+            [2] * 4, [((v, (v + 1) % 4), rng.random((2, 2))) for v in range(4)]
+        ),
+        "nothing": pl.IsingModel(np.zeros((0, 2), dtype=int), []),
+    }
+
+
+@pytest.mark.parametrize("name", models_in_parts())
+@pytest.mark.parametrize("method", ["auto", "planar", "treewidth", "brute-force"])
+def test_log_z_comes_with_marginals(name: str, method: str) -> None:
+    model = models_in_parts()[name]
+    truth = pl.log_partition(model, "brute-force")
+    if method == "planar" and name.startswith("K5"):
+        with pytest.raises(pl.errors.NotPlanarError):
+            pl.marginals(model, method)
+        return
+    beside = pl.marginals(model, method).log_partition
+    assert beside is not None
+    assert beside.exact
+    assert beside.lower - 1e-13 <= truth.value <= beside.upper + 1e-13
+
+
+def test_log_z_comes_with_marginals_of_parts() -> None:
+    model = models_in_parts()["K5 and a cycle, fields"]
+    split = split_model(model)
+    assert len(split.parts) == 2  # by Pfaffians, and by elimination with fields
+    beside = marginals_by_parts(split, Budget()).log_partition
+    assert beside is not None
+    assert beside.value == pytest.approx(pl.log_partition(model, "brute-force").value, abs=1e-12)

@@ -196,6 +196,9 @@ def test_uncountable_ground_states_are_refused() -> None:
         pl.ground_state_entropy(pl.generate.spin_glass(3, 1))
     with pytest.raises(ModelError, match="IsingModel"):
         pl.ground_state_entropy(pl.MarkovRandomField([3], []))
+    huge = pl.IsingModel([(0, 1), (1, 2), (2, 3), (0, 3)], [1e18, 1e18, -1e18, 1e18])
+    with pytest.raises(MethodError, match="cannot be counted"):
+        pl.ground_state_entropy(huge)
     rng = np.random.default_rng(1)
     dense = pl.IsingModel.from_matrix(np.triu(rng.choice([-1.0, 1.0], size=(60, 60)), 1))
     with pytest.raises(MethodError, match="cannot be counted"):

@@ -85,21 +85,36 @@ def test_every_method_samples_markov_random_fields_or_says_why_not(mrf):
         assert states.shape == (3, mrf.num_variables)
 
 
+PACKAGES = (
+    *("bounds", "cuts", "embed", "models", "planar", "recover", "reductions", "relax", "sampling"),
+    *("tensor", "treewidth"),
+)
+
+
 def functions_of_models():
-    """Public functions of the solvers' packages whose first argument is a model."""
-    for package in ("bounds", "cuts", "planar", "relax", "sampling", "tensor", "treewidth"):
+    """Public functions whose first argument is a model or a graph."""
+    for package in PACKAGES:
         module = importlib.import_module(f"planaris.{package}")
         for name in module.__all__:
             thing = getattr(module, name)
             if (
                 inspect.isfunction(thing)
-                and next(iter(inspect.signature(thing).parameters), "") == "model"
+                and next(iter(inspect.signature(thing).parameters), "") in FIRST
             ):
                 yield pytest.param(thing, id=f"{package}.{name}")
 
 
+FIRST = ("model", "mrf", "graph")
 OTHERS = {
     "num_samples": 2,
+    "size": 2,
+    "rng": np.random.default_rng(0),
+    "labels": [1, 1],
+    "truth": [1, 1],
+    "region": [0],
+    "num_labels": 2,
+    "p": 0.1,
+    "q": 0.1,
     "reference": [1, 1],
     "embedding": pl.Embedding.from_graph([(0, 1)], num_vertices=2),
 }
@@ -108,15 +123,15 @@ OTHERS = {
 @pytest.mark.parametrize("function", list(functions_of_models()))
 def test_functions_take_markov_random_fields_or_say_why_not(function):
     parameters = inspect.signature(function).parameters
-    wanted = [name for name, p in parameters.items() if p.default is p.empty and name != "model"]
+    wanted = [name for name, p in parameters.items() if p.default is p.empty][1:]
     if "network" in wanted:
         pytest.skip("takes what another function makes of a model")
     given = {name: OTHERS[name] for name in wanted}
     if "time_limit" in parameters:
         given["time_limit"] = 1.0
-    for mrf in (LABELS, THIRD, TWO):
+    for model in (LABELS, THIRD, TWO, pl.IsingModel([(0, 1)], [1.0])):
         try:
-            function(mrf, **given)
+            function(model, **given)
         except PlanarisError as reason:
             assert len(str(reason)) > 20  # noqa: PT017
 

@@ -9,7 +9,6 @@ import pytest
 
 import planaris as pl
 from planaris.errors import MethodError, ModelError
-from planaris.planar import ground_state_entropy
 
 SQUARE = pl.plan((4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
 J = np.array([1.0, -0.5, 2.0, 0.25])
@@ -89,7 +88,6 @@ def test_one_huge_coupling_holds_two_spins_together() -> None:
         lambda: SQUARE.marginals([1e20, 1e20, -1e20, 1e20]),
         lambda: SQUARE.sample([1e20, 1e20, -1e20, 1e20], 1, 0),
         lambda: SQUARE.correlations([1e20, 1e20, -1e20, 1e20], [(0, 2)]),
-        lambda: ground_state_entropy(SQUARE, [1e18, 1e18, -1e18, 1e18]),
     ],
 )
 def test_what_rounding_would_decide_is_refused(ask) -> None:  # type: ignore[no-untyped-def]

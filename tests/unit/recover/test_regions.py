@@ -21,7 +21,6 @@ from planaris.recover import (
     boundary_edges,
     exact_expansion,
     expander_bound,
-    fill_holes,
     fill_in,
     flipping_lemma_holds,
     is_bad,
@@ -129,13 +128,6 @@ def test_types_and_filled_in_sets_of_all_connected_sets() -> None:
             assert 16 * len(filled) <= cut.sum() ** 2
         seen[kind] = seen.get(kind, 0) + 1
     assert set(seen) == {1, 2, 3, 4, 5}
-
-
-def test_fill_holes_takes_all_but_the_largest_rest() -> None:
-    grid = pl.generate.square_lattice(5)
-    ring = [6, 7, 8, 11, 13, 16, 17, 18]
-    assert fill_holes(grid, ring).tolist() == fill_in((5, 5), ring).tolist()
-    assert fill_holes(grid, np.ones(25, dtype=bool)).tolist() == list(range(25))
 
 
 def test_regions_are_checked() -> None:

@@ -16,7 +16,6 @@ from planaris.recover import (
     image_noise,
     observe,
     observe_image,
-    pooled_noise,
     posterior_model,
     two_clusters,
 )
@@ -31,7 +30,6 @@ def test_weights_of_the_posterior_imply_its_own_noise(rng: np.random.Generator) 
     assert noise.p == seen.bad_edges(truth).mean()
     assert noise.q == seen.bad_nodes(truth).mean()
     assert np.array_equal(noise.bad_nodes, seen.bad_nodes(truth))
-    assert pooled_noise([noise, noise]) == (noise.p, noise.q)
 
 
 def test_weak_weights_are_not_counted() -> None:

@@ -125,23 +125,6 @@ def fill_in(shape: tuple[int, int], region: ArrayLike) -> LongArray:
     return np.flatnonzero(filled)
 
 
-def fill_holes(graph: Any, region: ArrayLike) -> LongArray:
-    """Return a set of nodes with all components of the rest added but the largest.
-
-    What :func:`fill_in` is on grids, for any graph.
-
-    >>> fill_holes((4, [(0, 1), (1, 2), (2, 3)]), [1]).tolist()
-    [0, 1]
-    """
-    frame = as_graph(graph)
-    inside = _as_mask(region, frame.num_nodes)
-    rest = _components_inside(frame, ~inside)
-    filled = np.ones(frame.num_nodes, dtype=bool)
-    if rest:
-        filled[max(rest, key=len)] = False
-    return np.flatnonzero(filled)
-
-
 def _sides(shape: tuple[int, int], inside: BoolArray) -> BoolArray:
     grid = inside.reshape(shape)
     return np.array([grid[0].any(), grid[-1].any(), grid[:, 0].any(), grid[:, -1].any()])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.models import IsingModel
+from planaris.models import IsingModel, require_ising
 from planaris.notebook import fields_html
 from planaris.recover.observe import as_labels
 from planaris.show import one_line
@@ -65,6 +64,7 @@ def crf_noise(
     >>> noise.p, round(noise.q, 3), noise.bad_nodes.tolist()
     (0.5, 0.333, [False, True, False])
     """
+    require_ising(model)
     y = as_labels("truth", truth, model.num_spins)
     u, v = model.edges.T
     edges = np.abs(model.couplings) > edge_threshold
@@ -74,23 +74,6 @@ def crf_noise(
     return CRFNoise(
         _share(bad_edges, edges), _share(bad_nodes, nodes), bad_edges, bad_nodes, edges, nodes, y
     )
-
-
-def pooled_noise(found: Iterable[CRFNoise]) -> tuple[float, float]:
-    """Return p and q of an ensemble of images, every edge and node counted once.
-
-    >>> model = IsingModel([(0, 1)], [1.0], [0.5, -0.5])
-    >>> pooled_noise([crf_noise(model, 1), crf_noise(model, [1, -1])])
-    (0.5, 0.25)
-    """
-    images = list(found)
-
-    def share(what: str) -> float:
-        bad = sum(int(getattr(image, f"bad_{what}").sum()) for image in images)
-        counted = sum(int(getattr(image, f"counted_{what}").sum()) for image in images)
-        return bad / counted if counted else float("nan")
-
-    return share("edges"), share("nodes")
 
 
 def _share(bad: BoolArray, counted: BoolArray) -> float:
