@@ -143,12 +143,14 @@ class Paths {
   }
 
   // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
-  // there are few, a quick one if there are many.
-  void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+  // there are few, a quick one if there are many. Calls `look` every kStride vertices.
+  template <typename Look>
+  void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges,
+                   const Look& look) {
     if (loose.size() > 64 + (size_t(graph_->n) + 1) / 64) {
       append_sweep(loose, edges);
     } else if (!loose.empty()) {
-      append_tree(loose, edges);
+      append_tree(loose, edges, look);
     }
   }
 
@@ -184,7 +186,9 @@ class Paths {
   // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
   void append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
   // Along a lightest tree of shortest paths between them (Mehlhorn 1988).
-  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
+  template <typename Look>
+  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges,
+                   const Look& look);
 
   const Int& lightest(int32_t v) const {
     return lightest_.empty() ? find_lightest(v) : lightest_[v];
@@ -268,6 +272,7 @@ class Paths {
     return v;
   }
 
+  static constexpr int32_t kStride = 1 << 13;
   const Graph<Int>* graph_;
   std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
   std::vector<Item> heap_;
@@ -298,7 +303,9 @@ void Paths<Int>::append_sweep(const std::vector<int32_t>& loose, std::vector<int
 }
 
 template <typename Int>
-void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
+template <typename Look>
+void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges,
+                             const Look& look) {
   const int32_t n = graph_->n;
   start();
   for (const int32_t s : loose) reach(s, Int(0), -1, -1);
@@ -307,7 +314,9 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   for (size_t i = 0; i < loose.size(); ++i) cell[loose[i]] = int32_t(i);
   const auto root = int32_t(loose.size());
   cell[n] = root;
+  int32_t settled = 0;
   for (int32_t v = pop(); v >= 0; v = pop()) {
+    if (++settled % kStride == 0) look();
     if (label_[v].from >= 0) cell[v] = cell[label_[v].from];
   }
   struct Link {
@@ -316,6 +325,7 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   };
   std::vector<Link> links;
   for (int32_t v = 0; v < n; ++v) {
+    if (v % kStride == kStride - 1) look();
     if (cell[v] < 0) continue;
     for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
       const int32_t x = graph_->arcs[a].to;
@@ -326,6 +336,7 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   std::sort(links.begin(), links.end(), [](const Link& a, const Link& b) {
     return a.length != b.length ? a.length < b.length : a.arc < b.arc;
   });
+  if (n >= kStride) look();
   std::vector<int32_t> leader(loose.size() + 1), degree(loose.size() + 1, 0);
   std::iota(leader.begin(), leader.end(), 0);
   const auto find = [&](int32_t c) {

@@ -126,7 +126,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
     }
   });
   if (!paths[0]) paths[0].emplace(*graph_);
-  paths[0]->append_rest(pairs.loose, edges.back());
+  paths[0]->append_rest(pairs.loose, edges.back(), [&] { team.check(0, 1.0); });
   return odd_edges(edges, weight_->size());
 }
 
@@ -145,8 +145,13 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
     }
     control.poll_now(1.0);
   } catch (const DeadlinePassed&) {
+    if (problem.perfect) throw;  // a part of a matching is of no use
   }
-  control.set_finishing(true);
+  if (problem.give_up) {
+    control.extend();
+  } else {
+    control.set_finishing(true);
+  }
   Team team(problem.threads, control);
   const Pairs pairs = matched_pairs(store_, team);
   out.exact = pairs.loose.empty();

@@ -59,6 +59,9 @@ KERNEL_STRIDE = 256
 KERNEL_INTERVAL = 0.01
 """Seconds between two looks at the clock by kernels that leave it to their callback."""
 
+GRACE = 0.4
+"""Seconds after a deadline for what follows a search; limits are kept to half a second."""
+
 SHARE = 0.5
 """Of the machine's memory that one call may take, unless it is told otherwise."""
 
@@ -242,6 +245,16 @@ class Budget:
         """Return a budget that ends ``seconds`` earlier."""
         return self._but(deadline=self.deadline - seconds)
 
+    def to_finish(self) -> Budget:
+        """Return a budget for what follows a search: the time left, or a little in any case.
+
+        >>> Budget(0.0).to_finish().expired()
+        False
+        """
+        if self.deadline == math.inf:
+            return self
+        return self._but(deadline=max(self.deadline, self.clock() + GRACE))
+
     def or_within(self, seconds: float) -> Budget:
         """Return this budget if it has a deadline, one of ``seconds`` otherwise."""
         return self if self.deadline != math.inf else self.within(seconds)
@@ -413,7 +426,10 @@ def check_structure() -> None:
 
 
 class _Poll:
-    """Polls a budget; kernels read ``stride`` (polls per call) and ``interval`` (seconds)."""
+    """Polls a budget; kernels read ``stride`` (polls per call) and ``interval`` (seconds).
+
+    They call ``extend`` once a search is over and its result has to be read: `Budget.to_finish`.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -422,6 +438,9 @@ class _Poll:
 
     def __call__(self, fraction: float) -> None:
         self.budget.poll(fraction)
+
+    def extend(self) -> None:
+        self.budget = self.budget.to_finish()
 
 
 # -- what the machine leaves to a call, and who watches it --------------------------------------
