@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -110,12 +111,14 @@ Pairs matched_pairs(const Store<Int>& store, Team& team) {
   return pairs;
 }
 
-// Shortest paths, one pair at a time; what a search does not reach costs nothing.
+// Shortest paths, one pair at a time; what a search does not reach costs nothing. Calls `look`
+// every kStride vertices.
 template <typename Int>
 class Paths {
  public:
-  explicit Paths(const Graph<Int>& graph)
+  explicit Paths(const Graph<Int>& graph, std::function<void()> look = {})
       : graph_(&graph),
+        look_(std::move(look)),
         label_(static_cast<Label*>(std::calloc(size_t(graph.n) + 1, sizeof(Label)))) {
     if (!label_) throw std::bad_alloc();
   }
@@ -143,14 +146,12 @@ class Paths {
   }
 
   // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
-  // there are few, a quick one if there are many. Calls `look` every kStride vertices.
-  template <typename Look>
-  void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges,
-                   const Look& look) {
+  // there are few, a quick one if there are many.
+  void append_rest(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
     if (loose.size() > 64 + (size_t(graph_->n) + 1) / 64) {
       append_sweep(loose, edges);
     } else if (!loose.empty()) {
-      append_tree(loose, edges, look);
+      append_tree(loose, edges);
     }
   }
 
@@ -186,9 +187,7 @@ class Paths {
   // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
   void append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
   // Along a lightest tree of shortest paths between them (Mehlhorn 1988).
-  template <typename Look>
-  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges,
-                   const Look& look);
+  void append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges);
 
   const Int& lightest(int32_t v) const {
     return lightest_.empty() ? find_lightest(v) : lightest_[v];
@@ -235,6 +234,9 @@ class Paths {
     bool operator()(const Item& a, const Item& b) const { return a.distance > b.distance; }
   };
 
+  void look_sometimes() {
+    if (++seen_ % kStride == 0 && look_) look_();
+  }
   void start() {
     heap_.clear();
     if (++stamp_ == 0) {
@@ -251,6 +253,7 @@ class Paths {
   }
   // Settles the nearest vertex and returns it; -1 when none is left.
   int32_t pop() {
+    look_sometimes();
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       const Item item = heap_.back();
@@ -272,12 +275,13 @@ class Paths {
     return v;
   }
 
-  static constexpr int32_t kStride = 1 << 13;
+  static constexpr uint32_t kStride = 1 << 13;
   const Graph<Int>* graph_;
+  std::function<void()> look_;
   std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
   std::vector<Item> heap_;
   std::vector<Int> lightest_;  // by vertex, or nothing
-  uint32_t stamp_ = 0;
+  uint32_t stamp_ = 0, seen_ = 0;
 };
 
 template <typename Int>
@@ -303,9 +307,7 @@ void Paths<Int>::append_sweep(const std::vector<int32_t>& loose, std::vector<int
 }
 
 template <typename Int>
-template <typename Look>
-void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges,
-                             const Look& look) {
+void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {
   const int32_t n = graph_->n;
   start();
   for (const int32_t s : loose) reach(s, Int(0), -1, -1);
@@ -314,9 +316,7 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   for (size_t i = 0; i < loose.size(); ++i) cell[loose[i]] = int32_t(i);
   const auto root = int32_t(loose.size());
   cell[n] = root;
-  int32_t settled = 0;
   for (int32_t v = pop(); v >= 0; v = pop()) {
-    if (++settled % kStride == 0) look();
     if (label_[v].from >= 0) cell[v] = cell[label_[v].from];
   }
   struct Link {
@@ -325,7 +325,7 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   };
   std::vector<Link> links;
   for (int32_t v = 0; v < n; ++v) {
-    if (v % kStride == kStride - 1) look();
+    look_sometimes();
     if (cell[v] < 0) continue;
     for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
       const int32_t x = graph_->arcs[a].to;
@@ -336,7 +336,6 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   std::sort(links.begin(), links.end(), [](const Link& a, const Link& b) {
     return a.length != b.length ? a.length < b.length : a.arc < b.arc;
   });
-  if (n >= kStride) look();
   std::vector<int32_t> leader(loose.size() + 1), degree(loose.size() + 1, 0);
   std::iota(leader.begin(), leader.end(), 0);
   const auto find = [&](int32_t c) {

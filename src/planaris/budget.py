@@ -60,7 +60,10 @@ KERNEL_INTERVAL = 0.01
 """Seconds between two looks at the clock by kernels that leave it to their callback."""
 
 GRACE = 0.4
-"""Seconds after a deadline for what follows a search; limits are kept to half a second."""
+"""Seconds after a deadline for what follows a search: limits are kept to half a second."""
+
+GRACE_SHARE = 0.08
+"""Or so much of the limit, if that is longer: limits are kept to a tenth."""
 
 SHARE = 0.5
 """Of the machine's memory that one call may take, unless it is told otherwise."""
@@ -253,7 +256,8 @@ class Budget:
         """
         if self.deadline == math.inf:
             return self
-        return self._but(deadline=max(self.deadline, self.clock() + GRACE))
+        grace = max(GRACE, GRACE_SHARE * (self.time_limit or 0.0))
+        return self._but(deadline=max(self.deadline, self.clock() + grace))
 
     def or_within(self, seconds: float) -> Budget:
         """Return this budget if it has a deadline, one of ``seconds`` otherwise."""
