@@ -62,6 +62,7 @@ class Decomposition:
         self.pieces = Pieces(bare, subgraphs, budget=budget)
         self.seconds = 0.0
         count = np.bincount(self.pieces.edge, minlength=bare.num_edges)
+        budget.check()
         missing = np.flatnonzero((count == 0) & (bare.couplings != 0))
         if len(missing):
             u, v = bare.edges[missing[0]].tolist()
@@ -73,6 +74,8 @@ class Decomposition:
         self.y = np.zeros(len(self.pieces.edge))
         self.logits = np.zeros(len(subgraphs))
         self.upper = math.inf
+        self.theta: FloatArray | None = None
+        """Couplings of all subgraphs at the best point, flat."""
         self.known: Values | None = None
         self.moments: FloatArray = np.zeros(bare.num_edges)
         self.disagreement = math.inf
@@ -131,9 +134,11 @@ class Decomposition:
         self.seconds = self.budget.seconds() - started
         mean = self._by_edge(weight * values.moments) / np.where(share > 0, share, 1.0)
         spread = mean[edge]
+        self.budget.check()
         bound = float(rho @ values.logs)
         by_y = weight * (values.moments - spread)
         by_rho = values.logs - np.bincount(piece, spread * theta, len(rho))
+        self.budget.check()
         by_logits = rho * (by_rho - float(rho @ by_rho))
         # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
         # are compared with the rounding that a proof would have to add.
@@ -142,27 +147,38 @@ class Decomposition:
         if safe < self.upper:
             self.upper = safe
             self.y, self.logits, self.known = y.copy(), logits.copy(), values
-            self.moments = mean
+            self.theta, self.moments = theta, mean
             # The largest mean deviation of an edge's moment over its subgraphs, by weight.
             away = self._by_edge(weight * np.abs(values.moments - spread))
             self.disagreement = float((away / np.maximum(share, 1e-300)).max(initial=0.0))
         budget.check()  # before the next step of the search; the point is kept
         return bound, np.concatenate([by_y, by_logits])
 
-    def evaluate_start(self) -> None:
-        """Evaluate the starting point, whatever the clock says."""
-        budget, self.budget = self.budget, self.budget.unlimited()
-        self.value(np.concatenate([self.y, self.logits]))
-        self.budget = budget
+    def evaluate_start(self, finish: Budget | None = None) -> None:
+        """Evaluate the starting point, whatever the clock says, or within a budget."""
+        budget, self.budget = self.budget, self.budget.unlimited() if finish is None else finish
+        try:
+            self.value(np.concatenate([self.y, self.logits]))
+        finally:
+            self.budget = budget
 
-    def certified(self) -> float:
-        """Return a proved upper bound on log Z of the model, at the best point."""
-        rho = self.rho()
-        theta = self.couplings(self.y, rho)
+    def best_couplings(self) -> FloatArray:
+        """Return θ^r of all subgraphs at the best point, flat."""
+        return self.couplings(self.y, self.rho()) if self.theta is None else self.theta
+
+    def certified(self, budget: Budget = UNLIMITED) -> float:
+        """Return a proved upper bound on log Z of the model, at the best point.
+
+        ``TimeoutError`` if the time is over before.
+        """
+        rho, theta = self.rho(), self.best_couplings()
         uppers = self.pieces.certify(theta, self.known)
+        budget.check()
         # What Σ ρ θ^r misses of θ by rounding can change log Z by no more than its size.
         weight = rho[self.pieces.piece]
-        total, size = self._by_edge(weight * theta), self._by_edge(weight * np.abs(theta))
+        total = self._by_edge(weight * theta)
+        budget.check()
+        size = self._by_edge(weight * np.abs(theta))
         miss = float(np.abs(total - self.bare.couplings).sum())
         rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
         # The weights add up to one but for rounding: divided by their sum, each moves by that.
@@ -173,9 +189,7 @@ class Decomposition:
 
     def proof(self) -> Proof:
         """Return the best point as plain arrays, for :mod:`planaris.verify` and for files."""
-        rho = self.rho()
-        couplings = self.couplings(self.y, rho)
-        return Proof(rho, self.pieces.offsets, self.pieces.edge, couplings)
+        return Proof(self.rho(), self.pieces.offsets, self.pieces.edge, self.best_couplings())
 
     # -- the search ---------------------------------------------------------------------------
 
