@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ Callback = Callable[[float], None]
 
 
 LEAST_LOGIT = -500.0
+
+MEMBERS_AT_ONCE = 2**19
+"""Edges of all subgraphs that are worked on between two looks at the clock."""
 
 LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
@@ -96,15 +99,32 @@ class Decomposition:
         weight = rho[self.pieces.piece]
         return self._couplings(y, weight, self._by_edge(weight))
 
-    def _couplings(self, y: FloatArray, weight: FloatArray, share: FloatArray) -> FloatArray:
+    def _couplings(
+        self, y: FloatArray, weight: FloatArray, share: FloatArray, budget: Budget = UNLIMITED
+    ) -> FloatArray:
         """Return θ^r for the weight of every member's subgraph and its sums by edge."""
-        shift = (self.bare.couplings - self._by_edge(weight * y)) / np.where(share > 0, share, 1.0)
-        return np.asarray(y + shift[self.pieces.edge])
+        theta = np.empty(len(y))
+        for part in self._parts(budget):
+            theta[part] = weight[part] * y[part]
+        taken = self._by_edge(theta, budget)
+        shift = (self.bare.couplings - taken) / np.where(share > 0, share, 1.0)
+        for part in self._parts(budget):
+            theta[part] = y[part] + shift[self.pieces.edge[part]]
+        return theta
 
-    def _by_edge(self, members: FloatArray) -> FloatArray:
+    def _by_edge(self, members: FloatArray, budget: Budget = UNLIMITED) -> FloatArray:
         """Return sums over the members of all subgraphs, by edge."""
-        sums = np.bincount(self.pieces.edge, members, self.bare.num_edges)
-        return sums.astype(np.float64, copy=False)
+        sums = np.zeros(self.bare.num_edges)
+        for part in self._parts(budget):
+            sums += np.bincount(self.pieces.edge[part], members[part], len(sums))
+        return sums
+
+    def _parts(self, budget: Budget) -> Iterator[slice]:
+        """Yield parts of the members of all subgraphs; looks at the clock in between."""
+        for first in range(0, len(self.pieces.edge), MEMBERS_AT_ONCE):
+            if first:
+                budget.check()
+            yield slice(first, first + MEMBERS_AT_ONCE)
 
     def marginals(self) -> tuple[FloatArray, FloatArray]:
         """Return P(s = +1) and P(s_u = s_v), averaged over the subgraphs that know them."""
@@ -124,32 +144,37 @@ class Decomposition:
             budget = budget.reserve(2 * self.seconds)
         y, logits = np.split(x, [len(self.y)])
         rho = self.rho(logits)
-        edge, piece = self.pieces.edge, self.pieces.piece
-        weight = rho[piece]
-        share = self._by_edge(weight)
-        theta = self._couplings(y, weight, share)
+        edge, piece, count = self.pieces.edge, self.pieces.piece, self.bare.num_edges
+        weight = np.empty(len(edge))
+        for part in self._parts(budget):
+            weight[part] = rho[piece[part]]
+        share = self._by_edge(weight, budget)
+        theta = self._couplings(y, weight, share, budget)
         values = self.pieces.evaluate(theta, budget=budget)
         budget.check()
         self.evaluations += 1
         self.seconds = self.budget.seconds() - started
-        mean = self._by_edge(weight * values.moments) / np.where(share > 0, share, 1.0)
-        spread = mean[edge]
-        self.budget.check()
+        mean = np.zeros(count)
+        for part in self._parts(self.budget):
+            mean += np.bincount(edge[part], weight[part] * values.moments[part], count)
+        mean /= np.where(share > 0, share, 1.0)
         bound = float(rho @ values.logs)
-        by_y = weight * (values.moments - spread)
-        by_rho = values.logs - np.bincount(piece, spread * theta, len(rho))
-        self.budget.check()
-        by_logits = rho * (by_rho - float(rho @ by_rho))
         # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
         # are compared with the rounding that a proof would have to add.
-        size = float(weight @ (np.abs(theta) + np.abs(y)))
+        by_y, by_rho, size = np.empty(len(edge)), values.logs.copy(), 0.0
+        for part in self._parts(self.budget):
+            spread = mean[edge[part]]
+            by_y[part] = weight[part] * (values.moments[part] - spread)
+            by_rho -= np.bincount(piece[part], spread * theta[part], len(rho))
+            size += float(weight[part] @ (np.abs(theta[part]) + np.abs(y[part])))
+        by_logits = rho * (by_rho - float(rho @ by_rho))
         safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
         if safe < self.upper:
             self.upper = safe
             self.y, self.logits, self.known = y.copy(), logits.copy(), values
             self.theta, self.moments = theta, mean
             # The largest mean deviation of an edge's moment over its subgraphs, by weight.
-            away = self._by_edge(weight * np.abs(values.moments - spread))
+            away = self._by_edge(np.abs(by_y), self.budget)
             self.disagreement = float((away / np.maximum(share, 1e-300)).max(initial=0.0))
         budget.check()  # before the next step of the search; the point is kept
         return bound, np.concatenate([by_y, by_logits])
@@ -176,9 +201,9 @@ class Decomposition:
         budget.check()
         # What Σ ρ θ^r misses of θ by rounding can change log Z by no more than its size.
         weight = rho[self.pieces.piece]
-        total = self._by_edge(weight * theta)
+        total = self._by_edge(weight * theta, budget)
         budget.check()
-        size = self._by_edge(weight * np.abs(theta))
+        size = self._by_edge(weight * np.abs(theta), budget)
         miss = float(np.abs(total - self.bare.couplings).sum())
         rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
         # The weights add up to one but for rounding: divided by their sum, each moves by that.
