@@ -27,6 +27,7 @@ void bind_mplp(nb::module_& m);
 void bind_pfaffian(nb::module_& m);
 void bind_piece_bounds(nb::module_& m);
 void bind_planarity(nb::module_& m);
+void bind_sparse_cholesky(nb::module_& m);
 void bind_spins(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_text(nb::module_& m);
@@ -72,6 +73,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_piece_bounds(m);
   planaris::bindings::bind_model_batch(m);
   planaris::bindings::bind_planarity(m);
+  planaris::bindings::bind_sparse_cholesky(m);
   planaris::bindings::bind_spins(m);
   planaris::bindings::bind_tensor(m);
   planaris::bindings::bind_text(m);

@@ -76,7 +76,7 @@ using Progress = std::optional<nb::typed<nb::callable, void(double)>>;
 
 // A Control that raises KeyboardInterrupt (or whatever `progress` raised) out of the kernel;
 // TimeoutError counts as a deadline. `progress` may say by attributes `stride` and `interval` how
-// often it is called. Build it while holding the GIL; the kernel may run without.
+// often it is called, and be told by calling `extend` that what remains is to be finished. Build it while holding the GIL; the kernel may run without.
 inline Control make_control(const Progress& progress,
                             double seconds = std::numeric_limits<double>::infinity(),
                             int threads = 1) {
@@ -103,6 +103,12 @@ inline Control make_control(const Progress& progress,
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     return true;
   });
+  if (progress && nb::hasattr(*progress, "extend")) {
+    control.set_extend([progress] {
+      nb::gil_scoped_acquire gil;
+      progress->attr("extend")();
+    });
+  }
   control.set_threads(threads);
   return control;
 }

@@ -1,6 +1,7 @@
 // Lets a long kernel be watched and stopped: progress out, interrupts and deadlines in.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,7 @@ class Control {
     if (seconds < 1e9) {
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(seconds));
+      limit_ = deadline_;
     }
   }
 
@@ -76,6 +78,15 @@ class Control {
     if (deadline_ == Clock::time_point::max()) return;
     deadline_ -= std::chrono::duration_cast<Clock::duration>(factor * (Clock::now() - started_));
   }
+  // For what follows a search, where the caller can do without an answer: the time that was
+  // reserved may be spent, and kGrace from now in any case.
+  void extend() {
+    if (extend_) extend_();
+    deadline_ = limit_ == Clock::time_point::max() ? limit_ : std::max(limit_, Clock::now() + kGrace);
+  }
+  // Called by extend(), for callbacks that keep the time themselves.
+  void set_extend(std::function<void()> extend) { extend_ = std::move(extend); }
+
   // Threads that the kernel may use.
   int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads < 1 ? 1 : threads; }
@@ -94,15 +105,16 @@ class Control {
   }
 
   static constexpr int64_t kSteps = 1 << 18;
-  static constexpr std::chrono::milliseconds kSignals{50};
+  static constexpr std::chrono::milliseconds kSignals{50}, kGrace{400};  // budget.GRACE
   int calls_ = 0, threads_ = 1;
   int64_t spent_ = 0;
   bool finishing_ = false;
   Callback callback_;
   Signals signals_;
+  std::function<void()> extend_;
   Pace pace_;
   Clock::time_point started_ = Clock::now(), last_ = started_;
-  Clock::time_point deadline_ = Clock::time_point::max();
+  Clock::time_point deadline_ = Clock::time_point::max(), limit_ = deadline_;
 };
 
 }  // namespace planaris

@@ -77,6 +77,21 @@ TEST_CASE("what has to be finished looks at no clock and heeds signals") {
   CHECK(signals == 3);
 }
 
+TEST_CASE("what follows a search has a little time") {
+  int told = 0;
+  Control control({}, 0.0);
+  control.set_extend([&] { ++told; });
+  CHECK_THROWS_AS(control.poll_now(), DeadlinePassed);
+  control.extend();
+  CHECK(told == 1);
+  control.poll_now();
+  Control reserved({}, 1e6);
+  reserved.reserve(1e300);
+  CHECK_THROWS_AS(reserved.poll_now(), DeadlinePassed);
+  reserved.extend();
+  reserved.poll_now();
+}
+
 TEST_CASE("parts of loops do not depend on threads") {
   std::vector<double> sums;
   for (const int threads : {1, 2, 3, 7}) {

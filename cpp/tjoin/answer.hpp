@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -110,12 +111,14 @@ Pairs matched_pairs(const Store<Int>& store, Team& team) {
   return pairs;
 }
 
-// Shortest paths, one pair at a time; what a search does not reach costs nothing.
+// Shortest paths, one pair at a time; what a search does not reach costs nothing. Calls `look`
+// every kStride vertices.
 template <typename Int>
 class Paths {
  public:
-  explicit Paths(const Graph<Int>& graph)
+  explicit Paths(const Graph<Int>& graph, std::function<void()> look = {})
       : graph_(&graph),
+        look_(std::move(look)),
         label_(static_cast<Label*>(std::calloc(size_t(graph.n) + 1, sizeof(Label)))) {
     if (!label_) throw std::bad_alloc();
   }
@@ -231,6 +234,9 @@ class Paths {
     bool operator()(const Item& a, const Item& b) const { return a.distance > b.distance; }
   };
 
+  void look_sometimes() {
+    if (++seen_ % kStride == 0 && look_) look_();
+  }
   void start() {
     heap_.clear();
     if (++stamp_ == 0) {
@@ -247,6 +253,7 @@ class Paths {
   }
   // Settles the nearest vertex and returns it; -1 when none is left.
   int32_t pop() {
+    look_sometimes();
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       const Item item = heap_.back();
@@ -268,11 +275,13 @@ class Paths {
     return v;
   }
 
+  static constexpr uint32_t kStride = 1 << 13;
   const Graph<Int>* graph_;
+  std::function<void()> look_;
   std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
   std::vector<Item> heap_;
   std::vector<Int> lightest_;  // by vertex, or nothing
-  uint32_t stamp_ = 0;
+  uint32_t stamp_ = 0, seen_ = 0;
 };
 
 template <typename Int>
@@ -316,6 +325,7 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
   };
   std::vector<Link> links;
   for (int32_t v = 0; v < n; ++v) {
+    look_sometimes();
     if (cell[v] < 0) continue;
     for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
       const int32_t x = graph_->arcs[a].to;

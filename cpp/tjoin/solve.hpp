@@ -117,15 +117,20 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
   const size_t shares = (pairs.matched.size() + kShare - 1) / kShare;
   std::vector<std::vector<int32_t>> edges(shares + 1);
   std::vector<std::optional<Paths<Int>>> paths(team.threads());
+  const auto begin = [&](int worker) {
+    if (!paths[worker]) {
+      paths[worker].emplace(*graph_, [&team, worker] { team.check(worker, 1.0); });
+    }
+  };
   team.work(shares, [&](int worker, int share) {
-    if (!paths[worker]) paths[worker].emplace(*graph_);
+    begin(worker);
     const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
     for (size_t k = share * kShare; k < end; ++k) {
       if (k % 64 == 0) team.check(worker, 1.0);
       paths[worker]->append(pairs.matched[k].first, pairs.matched[k].second, edges[share]);
     }
   });
-  if (!paths[0]) paths[0].emplace(*graph_);
+  begin(0);
   paths[0]->append_rest(pairs.loose, edges.back());
   return odd_edges(edges, weight_->size());
 }
@@ -145,8 +150,13 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
     }
     control.poll_now(1.0);
   } catch (const DeadlinePassed&) {
+    if (problem.perfect) throw;  // a part of a matching is of no use
   }
-  control.set_finishing(true);
+  if (problem.give_up) {
+    control.extend();
+  } else {
+    control.set_finishing(true);
+  }
   Team team(problem.threads, control);
   const Pairs pairs = matched_pairs(store_, team);
   out.exact = pairs.loose.empty();

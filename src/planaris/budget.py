@@ -59,9 +59,18 @@ KERNEL_STRIDE = 256
 KERNEL_INTERVAL = 0.01
 """Seconds between two looks at the clock by kernels that leave it to their callback."""
 
+GRACE = 0.4
+"""Seconds after a deadline for what follows a search: limits are kept to half a second."""
+
+GRACE_SHARE = 0.08
+"""Or so much of the limit, if that is longer: limits are kept to a tenth."""
+
 SHARE = 0.5
 """Of the machine's memory that one call may take, unless it is told otherwise."""
 
+
+REAL = time.monotonic, time.thread_time
+"""Clocks that no test has made: that of calls, and that of what they finish afterwards."""
 
 _clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
 
@@ -242,6 +251,24 @@ class Budget:
         """Return a budget that ends ``seconds`` earlier."""
         return self._but(deadline=self.deadline - seconds)
 
+    def to_finish(self) -> Budget:
+        """Return a budget for what follows a search: the time left, or a little in any case.
+
+        It counts the processor time of this thread. The wall clock would give up on a machine
+        that is busy with other things, and lose what the search has found.
+
+        >>> Budget(0.0).to_finish().expired()
+        False
+        """
+        if self.deadline == math.inf:
+            return self
+        grace = max(GRACE, GRACE_SHARE * (self.time_limit or 0.0))
+        if self.clock is not time.monotonic:
+            return self._but(deadline=max(self.deadline, self.clock() + grace))
+        now, clock = time.thread_time(), time.thread_time
+        left, before = max(self.remaining(), grace), self.seconds()
+        return self._but(clock=clock, started=now - before, deadline=now + left)
+
     def or_within(self, seconds: float) -> Budget:
         """Return this budget if it has a deadline, one of ``seconds`` otherwise."""
         return self if self.deadline != math.inf else self.within(seconds)
@@ -253,7 +280,7 @@ class Budget:
     def poller(self) -> ProgressCallback | None:
         """Return the callback for a kernel that keeps no time itself; None if nobody waits."""
         watched = self.deadline != math.inf or callable(self.progress)
-        return _Poll(self) if watched or self.clock is not time.monotonic else None
+        return _Poll(self) if watched or self.clock not in REAL else None
 
     def quiet(self) -> Budget:
         """Return this budget without progress, for steps of a longer work that reports itself."""
@@ -340,7 +367,7 @@ class Budget:
         """
         if self.threads is not None:
             return self.threads
-        return _default_threads() if self.clock is time.monotonic else 1  # see `use_clock`
+        return _default_threads() if self.clock in REAL else 1  # see `use_clock`
 
 
 def _check(
@@ -413,15 +440,21 @@ def check_structure() -> None:
 
 
 class _Poll:
-    """Polls a budget; kernels read ``stride`` (polls per call) and ``interval`` (seconds)."""
+    """Polls a budget; kernels read ``stride`` (polls per call) and ``interval`` (seconds).
+
+    They call ``extend`` once a search is over and its result has to be read: `Budget.to_finish`.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.stride: int = getattr(budget.clock, "stride", KERNEL_STRIDE)
-        self.interval = KERNEL_INTERVAL if budget.clock is time.monotonic else 0.0
+        self.interval = KERNEL_INTERVAL if budget.clock in REAL else 0.0
 
     def __call__(self, fraction: float) -> None:
         self.budget.poll(fraction)
+
+    def extend(self) -> None:
+        self.budget = self.budget.to_finish()
 
 
 # -- what the machine leaves to a call, and who watches it --------------------------------------

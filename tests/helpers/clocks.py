@@ -9,18 +9,21 @@ class StepClock:
     """Time stands still, but for a tick per look; at look ``n`` the world has ended.
 
     A budget with any time limit is over at exactly the ``n``-th look at the clock, in Python or
-    in a kernel, so that every deadline can be tried in turn, the same on every machine.
+    in a kernel, so that every deadline can be tried in turn, the same on every machine. What
+    follows a search (`Budget.to_finish`) then has time, but no more than ``late`` looks, if given.
     """
 
     stride = 1
     """Kernels look at every poll."""
 
-    def __init__(self, n: int) -> None:
-        self.n, self.looks = n, 0
+    def __init__(self, n: int, late: int | None = None) -> None:
+        self.n, self.late, self.looks = n, late, 0
 
     def __call__(self) -> float:
         self.looks += 1
-        return 1e-9 * self.looks if self.looks <= self.n else 1e12
+        if self.looks <= self.n:
+            return 1e-9 * self.looks
+        return 1e12 if self.late is None or self.looks <= self.n + self.late else 2e12
 
 
 class TickClock:

@@ -119,6 +119,28 @@ def test_answers_hold_at_every_deadline(verb, method, name):
         check(verb, model, truth, found)
 
 
+FINISHED = ["auto", "bp", "local-lp", "pdc", "planar", "surface", "trw", "trw+cycle"]
+"""Methods that look at the clock while they finish what a search has found."""
+
+
+@pytest.mark.parametrize("name", ["ring", "complete", "three labels"])
+@pytest.mark.parametrize(("verb", "method"), [m for m in METHODS if m[1] in FINISHED])
+def test_answers_hold_where_what_follows_a_search_is_late(verb, method, name):
+    model = models()[name]
+    try:
+        looks = num_looks(verb, model, method)
+    except DO_NOT_FIT:
+        pytest.skip("the method does not fit the model")
+    for n in sorted(set(np.linspace(1, looks, trials(12, 100)).astype(int).tolist())):
+        for late in (1, 2, 3, 5, 8):
+            with use_clock(StepClock(n, late)):
+                try:
+                    found = call(verb, model, method, time_limit=1.0, threads=1)
+                except TimeLimitError:
+                    continue
+            check(verb, model, truth_of(name), found)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.bounds.best_interval import crude_upper
-from planaris.budget import Budget
+from planaris.bounds.best_interval import crude_upper, out_of_time
+from planaris.budget import UNLIMITED, Budget
 from planaris.cuts import is_submodular
 from planaris.methods.registry import Method, Question, Task
 from planaris.models import IsingModel
@@ -50,12 +50,15 @@ class Beliefs:
         Rounds of messages.
     change : float
         The largest change of a message in the last round.
+    finish : Budget
+        For what follows.
     """
 
     nodes: FloatArray
     both: FloatArray
     rounds: int
     change: float
+    finish: Budget
 
 
 def pass_messages(model: IsingModel, budget: Budget, max_rounds: int = MAX_ROUNDS) -> Beliefs:
@@ -63,7 +66,7 @@ def pass_messages(model: IsingModel, budget: Budget, max_rounds: int = MAX_ROUND
 
     The message of edge (u, v) to v is the field that u exerts there:
     ``atanh(tanh(J) tanh(field of u without v))``. A round that the deadline cuts
-    short is dropped.
+    short is dropped. ``TimeoutError`` if the beliefs are not there long after the deadline.
     """
     m, n = model.num_edges, model.num_spins
     target = np.concatenate([model.edges[:, 1], model.edges[:, 0]])
@@ -86,11 +89,13 @@ def pass_messages(model: IsingModel, budget: Budget, max_rounds: int = MAX_ROUND
             damping = min(0.9, damping + 0.1)
         message = damping * message + (1.0 - damping) * fresh
         change, rounds = step, rounds + 1
+    finish = budget.to_finish()
     total = model.fields + np.bincount(target, message, n)
     nodes, both = _logistic(2.0 * total), np.empty(m)
     for part in _blocks(m):
+        finish.check()
         both[part] = _both_up(model, part, _cavities(model, message, total, part), nodes)
-    return Beliefs(nodes, both, rounds, change)
+    return Beliefs(nodes, both, rounds, change, finish)
 
 
 def _blocks(num_edges: int) -> Iterator[slice]:
@@ -131,13 +136,16 @@ def _both_up(
     return np.asarray(np.clip(both, np.maximum(p + q - 1.0, 0.0), np.minimum(p, q)))
 
 
-def bethe_value(model: IsingModel, nodes: FloatArray, both: FloatArray) -> tuple[float, float]:
+def bethe_value(
+    model: IsingModel, nodes: FloatArray, both: FloatArray, budget: Budget = UNLIMITED
+) -> tuple[float, float]:
     """Return the Bethe free energy of consistent beliefs, and a bound on its rounding.
 
     It is the mean log weight, plus the entropies of edges, minus those of nodes counted twice.
     """
     weighted, entropies = np.empty(model.num_edges), np.empty(model.num_edges)
     for part in _blocks(model.num_edges):
+        budget.check()
         u, v = model.edges[part].T
         p, q, up = nodes[u], nodes[v], both[part]
         tables = np.stack([up, p - up, q - up, 1.0 - p - q + up])
@@ -145,6 +153,7 @@ def bethe_value(model: IsingModel, nodes: FloatArray, both: FloatArray) -> tuple
         entropies[part] = _entropy(tables)
     degree = np.bincount(model.edges.ravel(), minlength=model.num_spins)
     single = _entropy(np.stack([nodes, 1.0 - nodes]))
+    budget.check()
     terms = [
         weighted,
         model.fields * (2.0 * nodes - 1.0),
@@ -167,9 +176,13 @@ def _entropy(tables: FloatArray) -> FloatArray:
 
 def _log_partition(asked: Question) -> LogPartition:
     model: IsingModel = asked.model
-    with asked.budget.watch("belief propagation") as budget:
-        beliefs = pass_messages(model, budget)
-    value, slack = bethe_value(model, beliefs.nodes, beliefs.both)
+    try:
+        with asked.budget.watch("belief propagation") as budget:
+            beliefs = pass_messages(model, budget)
+        value, slack = bethe_value(model, beliefs.nodes, beliefs.both, beliefs.finish)
+        beliefs.finish.check()
+    except TimeoutError:
+        return out_of_time(model, NAME, asked.budget.seconds())
     upper = crude_upper(model)
     proved = bool(is_submodular(model))
     # One state, all spins by the sign of their belief, is a lower bound for any model.

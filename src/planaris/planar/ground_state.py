@@ -10,6 +10,7 @@ parity: the number of frustrated faces of a component is even anyway.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -126,7 +127,15 @@ def ground_state(
     lower = math.inf  # no lower than its energy
     if conflict >= 0 or not tjoin.exact:
         nothing = np.zeros(model.num_spins, dtype=bool)
-        spins = descend_energy(model.edges, model.couplings, model.fields, nothing, spins)
+        with suppress(TimeoutError):
+            spins = descend_energy(
+                model.edges,
+                model.couplings,
+                model.fields,
+                nothing,
+                spins,
+                budget=budget.quiet().to_finish(),
+            )
         lower = _lower_bound(model, tjoin)
     result = GroundState.of(
         model,

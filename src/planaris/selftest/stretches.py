@@ -15,7 +15,9 @@ from planaris.errors import PlanarisError
 
 
 class GapClock:
-    """The real clock; notes the longest processor time between two looks at it, by both places.
+    """Processor time; notes the longest time between two looks at it, by both places.
+
+    A limit is so much processor time, so that other work on the machine changes nothing.
 
     Examples
     --------
@@ -38,7 +40,7 @@ class GapClock:
         place = _place(sys._getframe(1))
         self.note(place, gap)
         self.place, self.last = place, time.process_time()
-        return time.monotonic()
+        return self.last
 
     def note(self, place: str, gap: float) -> None:
         """Keep the longest stretch between two places."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ Callback = Callable[[float], None]
 
 
 LEAST_LOGIT = -500.0
+
+MEMBERS_AT_ONCE = 2**19
+"""Edges of all subgraphs that are worked on between two looks at the clock."""
 
 LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
@@ -62,6 +65,7 @@ class Decomposition:
         self.pieces = Pieces(bare, subgraphs, budget=budget)
         self.seconds = 0.0
         count = np.bincount(self.pieces.edge, minlength=bare.num_edges)
+        budget.check()
         missing = np.flatnonzero((count == 0) & (bare.couplings != 0))
         if len(missing):
             u, v = bare.edges[missing[0]].tolist()
@@ -73,6 +77,8 @@ class Decomposition:
         self.y = np.zeros(len(self.pieces.edge))
         self.logits = np.zeros(len(subgraphs))
         self.upper = math.inf
+        self.theta: FloatArray | None = None
+        """Couplings of all subgraphs at the best point, flat."""
         self.known: Values | None = None
         self.moments: FloatArray = np.zeros(bare.num_edges)
         self.disagreement = math.inf
@@ -93,15 +99,32 @@ class Decomposition:
         weight = rho[self.pieces.piece]
         return self._couplings(y, weight, self._by_edge(weight))
 
-    def _couplings(self, y: FloatArray, weight: FloatArray, share: FloatArray) -> FloatArray:
+    def _couplings(
+        self, y: FloatArray, weight: FloatArray, share: FloatArray, budget: Budget = UNLIMITED
+    ) -> FloatArray:
         """Return θ^r for the weight of every member's subgraph and its sums by edge."""
-        shift = (self.bare.couplings - self._by_edge(weight * y)) / np.where(share > 0, share, 1.0)
-        return np.asarray(y + shift[self.pieces.edge])
+        theta = np.empty(len(y))
+        for part in self._parts(budget):
+            theta[part] = weight[part] * y[part]
+        taken = self._by_edge(theta, budget)
+        shift = (self.bare.couplings - taken) / np.where(share > 0, share, 1.0)
+        for part in self._parts(budget):
+            theta[part] = y[part] + shift[self.pieces.edge[part]]
+        return theta
 
-    def _by_edge(self, members: FloatArray) -> FloatArray:
+    def _by_edge(self, members: FloatArray, budget: Budget = UNLIMITED) -> FloatArray:
         """Return sums over the members of all subgraphs, by edge."""
-        sums = np.bincount(self.pieces.edge, members, self.bare.num_edges)
-        return sums.astype(np.float64, copy=False)
+        sums = np.zeros(self.bare.num_edges)
+        for part in self._parts(budget):
+            sums += np.bincount(self.pieces.edge[part], members[part], len(sums))
+        return sums
+
+    def _parts(self, budget: Budget) -> Iterator[slice]:
+        """Yield parts of the members of all subgraphs; looks at the clock in between."""
+        for first in range(0, len(self.pieces.edge), MEMBERS_AT_ONCE):
+            if first:
+                budget.check()
+            yield slice(first, first + MEMBERS_AT_ONCE)
 
     def marginals(self) -> tuple[FloatArray, FloatArray]:
         """Return P(s = +1) and P(s_u = s_v), averaged over the subgraphs that know them."""
@@ -121,48 +144,66 @@ class Decomposition:
             budget = budget.reserve(2 * self.seconds)
         y, logits = np.split(x, [len(self.y)])
         rho = self.rho(logits)
-        edge, piece = self.pieces.edge, self.pieces.piece
-        weight = rho[piece]
-        share = self._by_edge(weight)
-        theta = self._couplings(y, weight, share)
+        edge, piece, count = self.pieces.edge, self.pieces.piece, self.bare.num_edges
+        weight = np.empty(len(edge))
+        for part in self._parts(budget):
+            weight[part] = rho[piece[part]]
+        share = self._by_edge(weight, budget)
+        theta = self._couplings(y, weight, share, budget)
         values = self.pieces.evaluate(theta, budget=budget)
         budget.check()
         self.evaluations += 1
         self.seconds = self.budget.seconds() - started
-        mean = self._by_edge(weight * values.moments) / np.where(share > 0, share, 1.0)
-        spread = mean[edge]
+        mean = np.zeros(count)
+        for part in self._parts(self.budget):
+            mean += np.bincount(edge[part], weight[part] * values.moments[part], count)
+        mean /= np.where(share > 0, share, 1.0)
         bound = float(rho @ values.logs)
-        by_y = weight * (values.moments - spread)
-        by_rho = values.logs - np.bincount(piece, spread * theta, len(rho))
-        by_logits = rho * (by_rho - float(rho @ by_rho))
         # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
         # are compared with the rounding that a proof would have to add.
-        size = float(weight @ (np.abs(theta) + np.abs(y)))
+        by_y, by_rho, size = np.empty(len(edge)), values.logs.copy(), 0.0
+        for part in self._parts(self.budget):
+            spread = mean[edge[part]]
+            by_y[part] = weight[part] * (values.moments[part] - spread)
+            by_rho -= np.bincount(piece[part], spread * theta[part], len(rho))
+            size += float(weight[part] @ (np.abs(theta[part]) + np.abs(y[part])))
+        by_logits = rho * (by_rho - float(rho @ by_rho))
         safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
         if safe < self.upper:
             self.upper = safe
             self.y, self.logits, self.known = y.copy(), logits.copy(), values
-            self.moments = mean
+            self.theta, self.moments = theta, mean
             # The largest mean deviation of an edge's moment over its subgraphs, by weight.
-            away = self._by_edge(weight * np.abs(values.moments - spread))
+            away = self._by_edge(np.abs(by_y), self.budget)
             self.disagreement = float((away / np.maximum(share, 1e-300)).max(initial=0.0))
         budget.check()  # before the next step of the search; the point is kept
         return bound, np.concatenate([by_y, by_logits])
 
-    def evaluate_start(self) -> None:
-        """Evaluate the starting point, whatever the clock says."""
-        budget, self.budget = self.budget, self.budget.unlimited()
-        self.value(np.concatenate([self.y, self.logits]))
-        self.budget = budget
+    def evaluate_start(self, finish: Budget | None = None) -> None:
+        """Evaluate the starting point, whatever the clock says, or within a budget."""
+        budget, self.budget = self.budget, self.budget.unlimited() if finish is None else finish
+        try:
+            self.value(np.concatenate([self.y, self.logits]))
+        finally:
+            self.budget = budget
 
-    def certified(self) -> float:
-        """Return a proved upper bound on log Z of the model, at the best point."""
-        rho = self.rho()
-        theta = self.couplings(self.y, rho)
+    def best_couplings(self) -> FloatArray:
+        """Return θ^r of all subgraphs at the best point, flat."""
+        return self.couplings(self.y, self.rho()) if self.theta is None else self.theta
+
+    def certified(self, budget: Budget = UNLIMITED) -> float:
+        """Return a proved upper bound on log Z of the model, at the best point.
+
+        ``TimeoutError`` if the time is over before.
+        """
+        rho, theta = self.rho(), self.best_couplings()
         uppers = self.pieces.certify(theta, self.known)
+        budget.check()
         # What Σ ρ θ^r misses of θ by rounding can change log Z by no more than its size.
         weight = rho[self.pieces.piece]
-        total, size = self._by_edge(weight * theta), self._by_edge(weight * np.abs(theta))
+        total = self._by_edge(weight * theta, budget)
+        budget.check()
+        size = self._by_edge(weight * np.abs(theta), budget)
         miss = float(np.abs(total - self.bare.couplings).sum())
         rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
         # The weights add up to one but for rounding: divided by their sum, each moves by that.
@@ -173,9 +214,7 @@ class Decomposition:
 
     def proof(self) -> Proof:
         """Return the best point as plain arrays, for :mod:`planaris.verify` and for files."""
-        rho = self.rho()
-        couplings = self.couplings(self.y, rho)
-        return Proof(rho, self.pieces.offsets, self.pieces.edge, couplings)
+        return Proof(self.rho(), self.pieces.offsets, self.pieces.edge, self.best_couplings())
 
     # -- the search ---------------------------------------------------------------------------
 

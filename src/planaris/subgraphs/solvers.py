@@ -166,9 +166,12 @@ class _Cones:
 
     def evaluate(self, couplings: FloatArray, budget: Budget = UNLIMITED) -> Values:
         between, fields = self._split(couplings)
+        budget.check()
         logs, spins, pairs = self.forest.evaluate(between, fields, *control(budget))
+        budget.check()
         moments = np.empty(len(couplings))
         moments[self.is_field], moments[~self.is_field] = spins[self.field_spin], pairs
+        budget.check()
         return Values(*self._totals(couplings, logs), moments)
 
     def certify(self, couplings: FloatArray) -> FloatArray:

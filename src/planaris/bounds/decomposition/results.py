@@ -23,7 +23,10 @@ def bound_result(
     """Return the certified bound of a decomposition, with a quick lower bound."""
     if state.upper == math.inf:
         return out_of_time(model, method, 0.0)
-    upper = state.certified()
+    try:
+        upper = state.certified(state.budget.to_finish())
+    except TimeoutError:
+        return out_of_time(model, method, state.budget.seconds())
     below: Any = None
     left = max(state.budget.remaining(), 0.1)
     if MEAN_FIELD_SECONDS * model.num_spins <= left:

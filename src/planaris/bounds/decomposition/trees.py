@@ -133,9 +133,11 @@ class TreeMixture:
         chosen[tree] = step
         self.rho = (1 - step) * self.rho + chosen[self.away]
 
-    def decomposition(self, callback: Callback | None = None) -> Decomposition:
-        """Return the split as a decomposition, evaluated."""
-        state = Decomposition(self.bare, self.trees, callback=callback)
+    def decomposition(
+        self, callback: Callback | None = None, finish: Budget = UNLIMITED
+    ) -> Decomposition:
+        """Return the split as a decomposition, evaluated; ``TimeoutError`` when it is late."""
+        state = Decomposition(self.bare, self.trees, budget=finish, callback=callback)
         state.budget = self.budget
         edge, piece = state.pieces.edge, state.pieces.piece
         is_field: BoolArray = self.bare.at_apex
@@ -145,18 +147,20 @@ class TreeMixture:
         theta = np.empty(len(edge))
         inner = ~is_field[edge]
         at = place[edge[inner]]
+        finish.check()
         theta[inner] = (self.bare.couplings[self.away] / self.rho)[at]
-        n = self.bare.num_spins
-        taken = np.bincount(
-            piece[inner] * n + self.edges[at, 0], self.messages[2 * at + 1], n * len(self.trees)
-        ) + np.bincount(
-            piece[inner] * n + self.edges[at, 1], self.messages[2 * at], n * len(self.trees)
-        )
+        n, first = self.bare.num_spins, piece[inner] * self.bare.num_spins
+        taken = np.zeros(n * len(self.trees))
+        for side in (0, 1):
+            finish.check()
+            messages = self.messages[2 * at + 1 - side]
+            taken += np.bincount(first + self.edges[at, side], messages, len(taken))
+        finish.check()
         outer = ~inner
         spin = place[edge[outer]]
         theta[outer] = self.beliefs()[spin] - taken[piece[outer] * n + spin]
         state.y, state.logits = theta, np.log(self.weights)
-        state.evaluate_start()
+        state.evaluate_start(finish)
         return state
 
     def evaluation_seconds(self) -> float:
@@ -303,7 +307,7 @@ def tree_decomposition(
     mixture, status = mix_trees(
         bare, max_rounds=min(max_rounds, max_iterations), budget=budget, callback=callback
     )
-    state = mixture.decomposition(callback)
+    state = mixture.decomposition(callback, budget.to_finish())
     state.steps = len(mixture.trees)
     state.trace.append(state.upper + bare.constant)
     if status == "not converged":

@@ -18,6 +18,7 @@ from planaris.bounds.entropy.entropies import (
     moment_matrix,
     moment_places,
 )
+from planaris.bounds.entropy.newton_systems import NewtonSystems
 from planaris.budget import UNLIMITED
 from planaris.kernels.relaxations import CycleCuts
 from planaris.typing import FloatArray, IntArray
@@ -92,7 +93,7 @@ class BarrierSolver:
         self.z = np.zeros(len(theta))
         self.upper, self.value = np.inf, -np.inf
         self.evidence: Evidence | None = None
-        self.steps, self.budget = 0, UNLIMITED
+        self.steps, self.budget, self.systems = 0, UNLIMITED, NewtonSystems()
         # A first guess, for dense and for sparse factorisations; then as measured.
         dense = polytope.psd or isinstance(entropy, LogDetEntropy)
         size = float(len(theta))
@@ -146,10 +147,11 @@ class BarrierSolver:
             curve: Any = -h + weight * (scaled.T @ scaled)
             if inner is not None:
                 curve = curve - weight * self._curvature()
-            if self.budget.expired():
-                break
-            step = _solve(curve, gradient)
-            if self.budget.expired():
+            try:
+                self.budget.check()
+                step = self.systems.solve(curve, gradient, self.budget)
+                self.budget.check()
+            except (TimeoutError, OverflowError):
                 break
             self.steps += 1
             decrement = float(gradient @ step)
@@ -209,35 +211,3 @@ def _scale_rows(rows: Any, scale: FloatArray) -> Any:
     if rows.shape[1] <= DENSE_SIZE:
         return rows.toarray() * scale[:, None]
     return rows.multiply(scale[:, None])
-
-
-def _solve(curve: Any, gradient: FloatArray) -> FloatArray:
-    """Solve a symmetric positive definite system, sparse or dense, up to a little rounding.
-
-    ``FloatingPointError`` if a number of it is not finite.
-    """
-    scale = 1 / np.sqrt(np.maximum(curve.diagonal(), 1e-300))
-    side = scale * gradient
-    if isinstance(curve, np.ndarray) or curve.shape[0] <= DENSE_SIZE:
-        from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-        dense = curve if isinstance(curve, np.ndarray) else curve.toarray()
-        scaled = dense * scale * scale[:, None]
-        scaled[np.diag_indices(len(scale))] += 1e-14
-        _check_finite(scaled, side)
-        try:
-            return np.asarray(scale * cho_solve(cho_factor(scaled), side))
-        except LinAlgError:
-            return np.asarray(scale * np.linalg.lstsq(scaled, side, rcond=None)[0])
-    from scipy.sparse.linalg import splu
-
-    turn = scipy.sparse.diags_array(scale)
-    raised = (turn @ curve @ turn + 1e-14 * scipy.sparse.eye_array(len(scale))).tocsc()
-    _check_finite(raised.data, side)
-    return np.asarray(scale * splu(raised, diag_pivot_thresh=0.0).solve(side))
-
-
-def _check_finite(*arrays: FloatArray) -> None:
-    if not all(np.isfinite(array).all() for array in arrays):
-        msg = "a Newton step has numbers that are not finite"
-        raise FloatingPointError(msg)

@@ -25,7 +25,7 @@ from planaris.bounds.entropy.projections import CycleRows, no_rows, separate_pro
 from planaris.bounds.labels.intervals import one_state
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
-from planaris.budget import Budget, check_memory
+from planaris.budget import UNLIMITED, Budget, check_memory
 from planaris.models import MarkovRandomField
 from planaris.models.base import sum_below
 from planaris.result import Bounds, LabelTreesOverCycles, LogPartition, Pseudomarginals
@@ -113,21 +113,24 @@ class LabelTreeProgram:
         return self.budget.remaining() < 2 * self.mixture.seconds_to_prove()
 
     def evaluate(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
-        """Return the bound for some multipliers, and its gradient; keep it if it is the best."""
+        """Return the bound for some multipliers, and its gradient; keep it if it is the best.
+
+        ``TimeoutError`` where they are not there long after the deadline.
+        """
         mixture = self.mixture
         tilt = self.rows.tilt(multipliers, len(mixture.edges))
         mixture.edge_logs = self.own_logs + tilt[self.inside]
         mixture.budget = self.budget.reserve(mixture.seconds_to_prove())
         mixture.sweep(SWEEPS, SETTLED)
-        sides = self.rows.sides
-        value = mixture.upper() - sum_below(*(multipliers * sides).tolist())
+        sides, finish = self.rows.sides, self.budget.to_finish()
+        value = mixture.upper(finish) - sum_below(*(multipliers * sides).tolist())
         # The tilted tables are rounded sums of as many terms as rows meet an edge.
         met = float((multipliers[self.rows.owner]).sum()) + float(np.abs(self.own_logs).sum())
         value += EPSILON * (len(multipliers) + 4) * met if len(multipliers) else 0.0
         if value < self.upper:
             self.upper, self.multipliers = value, multipliers.copy()
             self.proof = self._proof(multipliers)
-        return value, self.rows.at(self.pairs()) - sides
+        return value, self.rows.at(self.pairs(finish)) - sides
 
     def _proof(self, multipliers: FloatArray) -> LabelTreesOverCycles:
         rows = self.rows
@@ -146,21 +149,18 @@ class LabelTreeProgram:
         """Minimise the bound over multipliers by quasi-Newton steps."""
         from scipy.optimize import minimize
 
-        class Late(Exception):
-            pass
-
         last = [start]
 
         def value(x: FloatArray) -> tuple[float, FloatArray]:
             if self._late():
-                raise Late
+                raise TimeoutError
             last[0] = x.copy()
             return self.evaluate(x)
 
-        if not len(start):
-            self.evaluate(start)
-            return start
         try:
+            if not len(start):
+                self.evaluate(start)
+                return start
             found = minimize(
                 value,
                 start,
@@ -170,7 +170,7 @@ class LabelTreeProgram:
                 options={"maxiter": steps, "maxls": 10, "ftol": 0.01 * self.tolerance / self._size},
             )
             return np.asarray(found.x)
-        except Late:
+        except TimeoutError:
             return last[0]
 
     @property
@@ -179,11 +179,12 @@ class LabelTreeProgram:
 
     # -- the loop ---------------------------------------------------------------------------
 
-    def pairs(self) -> FloatArray:
-        """Return the pseudomarginals of the edges, padded."""
+    def pairs(self, budget: Budget = UNLIMITED) -> FloatArray:
+        """Return the pseudomarginals of the edges, padded; ``TimeoutError`` when late."""
         k = self.rows.first.shape[1]
         tables = np.zeros((len(self.mixture.edges), k, k))
         for at, joint in self.mixture.joints():
+            budget.check()
             tables[at, : joint.shape[1], : joint.shape[2]] = joint
         return tables
 
@@ -243,15 +244,14 @@ class LabelTreeProgram:
 
     def result(self, status: str, **stats: Any) -> LogPartition:
         """Return the bound with its pseudomarginals."""
-        mrf, nodes = self.mrf, self.mixture.nodes()
-        state = np.array([int(np.argmax(mu)) for mu in nodes], dtype=np.int64)
+        mrf, nodes, state = self.mrf, self.mixture.nodes(), self.mixture.likeliest()
         below: Proof | None
         lower, below = one_state(mrf, state)
         if not mrf.has_zeros:
             found = label_mean_field(mrf, states=[state], time_limit=self.budget.share(0.5))
             if found.lower > lower and isinstance(found.certificate, Bounds):
                 lower, below = found.lower, found.certificate.lower
-        crude = table_upper(mrf)
+        finish, crude = self.budget.to_finish(), table_upper(mrf)
         upper = self.upper if self.upper <= crude else crude
         proof = self.proof if self.upper <= crude else None
         return LogPartition.between(
@@ -261,7 +261,7 @@ class LabelTreeProgram:
             num_variables=mrf.num_variables,
             method="trw",
             status=status,
-            pseudomarginals=Pseudomarginals(nodes, self.mixture.pairs()),
+            pseudomarginals=Pseudomarginals(nodes, self.mixture.pairs(finish)),
             rounds=max(len(self.trace) - 1, 0),
             seconds=self.budget.seconds(),
             trace=self.trace,

@@ -185,14 +185,18 @@ class LabelMixture:
         self.rho = np.minimum((1 - step) * self.rho + step * tree, 1.0)
         return True
 
-    def upper(self) -> float:
-        """Return a proved bound on log Z: log Z of every tree, and what rounding left over."""
+    def upper(self, budget: Budget = UNLIMITED) -> float:
+        """Return a proved bound on log Z: log Z of every tree, and what rounding left over.
+
+        ``TimeoutError`` if the time is over before.
+        """
         beliefs, tables = self.beliefs(), self.tables()
         sizes = np.diff(self.edge_offsets)
         total, slack = 0.0, 0.0
         mean_nodes, share = np.zeros(len(beliefs)), np.zeros(len(self.edges))
         weights = self.weights / self.weights.sum()
         for weight, tree in zip(weights.tolist(), self.trees, strict=True):
+            budget.check()
             inside = tree[self.edge_of_entry] > 0
             taken = np.bincount(self.entry[inside], self.messages[inside], len(beliefs))
             nodes = beliefs - taken
@@ -205,6 +209,7 @@ class LabelMixture:
             slack += weight * self._rounding(value, nodes, tables.edge_logs[kept])
             mean_nodes += weight * nodes
             share += weight * tree
+        budget.check()
         left = self.node_logs - mean_nodes
         left_edges = self.edge_logs - np.repeat(share, sizes) * tables.edge_logs
         # log Z grows by no more than the largest entries of what the trees miss.
@@ -229,6 +234,16 @@ class LabelMixture:
         weights = np.exp(beliefs - np.repeat(np.maximum.reduceat(beliefs, first), sizes))
         weights /= np.repeat(np.add.reduceat(weights, first), sizes)
         return [weights[a:b] for a, b in itertools.pairwise(self.node_offsets.tolist())]
+
+    def likeliest(self) -> LongArray:
+        """Return the label of largest pseudomarginal of every variable, the first of equal ones."""
+        beliefs, sizes = self.beliefs(), np.diff(self.node_offsets)
+        tops = np.repeat(np.maximum.reduceat(beliefs, self.node_offsets[:-1]), sizes)
+        at = np.flatnonzero(beliefs == tops)[::-1]
+        owner = np.repeat(np.arange(self.n), sizes)[at]
+        labels = np.zeros(self.n, dtype=np.int64)
+        labels[owner] = at - self.node_offsets[owner]
+        return labels
 
     def proof(self) -> LabelTrees:
         """Return the split as plain arrays."""
@@ -282,7 +297,10 @@ def label_trw(
             break
     if max_iterations and status != "time_limit":
         mixture.sweep(400, 1e-6)
-    upper = mixture.upper()
+    try:
+        upper = mixture.upper(budget.to_finish())
+    except TimeoutError:
+        return without_trees(mrf, budget)
     return LogPartition.between(
         -math.inf,
         upper,

@@ -61,6 +61,7 @@ class GrowingLP:
         self.x: FloatArray = np.zeros(len(self.cost))
         self.row_dual: FloatArray = np.zeros(0)
         self.iterations = 0
+        self.finish = UNLIMITED
         self.objective = 0.0
         """What the solver says the last minimum was; :meth:`safe_bound` is what is proved."""
         self._ok = solver.HighsModelStatus.kOptimal
@@ -137,9 +138,13 @@ class GrowingLP:
                 values[a:b],
             )
         budget.check()
+        if self.num_rows:
+            self.columns = np.concatenate([self.columns, columns])
+            self.values = np.concatenate([self.values, values])
+        else:  # the first rows are the most
+            self.columns, self.values = columns, values
+        budget.check()
         self.offsets = np.concatenate([self.offsets, offsets[1:] + self.offsets[-1]])
-        self.columns = np.concatenate([self.columns, columns])
-        self.values = np.concatenate([self.values, values])
         self.row_lower = np.concatenate([self.row_lower, row_lower])
         self.row_upper = np.concatenate([self.row_upper, row_upper])
         self.row_dual = np.concatenate([self.row_dual, np.zeros(count)])
@@ -172,8 +177,13 @@ class GrowingLP:
         budget: Budget = UNLIMITED,
         iteration_limit: int | None = None,
         presolve: bool = False,
+        answer_seconds: float | None = None,
     ) -> str:
-        """Solve; return ``"optimal"``, ``"infeasible"`` or ``"stopped"``."""
+        """Solve; return ``"optimal"``, ``"infeasible"`` or ``"stopped"``.
+
+        ``answer_seconds`` are reserved for reading the solution and proving its bound. Both then
+        look at the clock, and raise ``TimeoutError`` if they are not done long after the deadline.
+        """
         if not self.num_rows:
             self.x = np.where(self.cost < 0, self.upper, self.lower)
             self.objective = float(self.cost @ self.x)
@@ -185,20 +195,31 @@ class GrowingLP:
         )
         # A presolved program starts afresh in every slice: longer ones let it come to an end.
         growth = 2.0 if presolve else 1.0
-        status = self._run(budget, growth)
+        status = self._run(budget.reserve(answer_seconds or 0.0), growth)
+        self.finish = UNLIMITED if answer_seconds is None else budget.to_finish()
         info = highs.getInfo()
         self.objective = self.scale * float(info.objective_function_value)
         if status == self._infeasible:
             return "infeasible"
-        solution = highs.getSolution()
         if status == self._ok or status in self._stopped:
-            self.x = np.clip(_as_array(solution.col_value), self.lower, self.upper)
-            self.row_dual = self.scale * _as_array(solution.row_dual)
-            if len(self.row_dual) != self.num_rows:
-                self.row_dual = np.zeros(self.num_rows)
+            self._read()
             return "optimal" if status == self._ok else "stopped"
         msg = f"the linear program could not be solved: HiGHS says {status}"
         raise PlanarisError(msg, status=str(status))
+
+    def _read(self) -> None:
+        """Read the solution, in steps: HiGHS gives lists of all its numbers."""
+        solution = self._highs.getSolution()
+        self.finish.check()
+        listed = solution.col_value
+        self.finish.check()
+        x = np.clip(_as_array(listed), self.lower, self.upper)
+        self.finish.check()
+        listed = solution.row_dual
+        self.finish.check()
+        row_dual = self.scale * _as_array(listed)
+        complete = len(row_dual) == self.num_rows
+        self.x, self.row_dual = x, row_dual if complete else np.zeros(self.num_rows)
 
     def _run(self, budget: Budget, growth: float) -> Any:
         """Run HiGHS in slices, each from the basis of the one before: Ctrl-C comes in between."""
@@ -237,9 +258,12 @@ class GrowingLP:
         lengths = np.diff(self.offsets)
         products = self.values * np.repeat(y, lengths)
         count = len(self.cost)
+        self.finish.check()
         pulled = np.bincount(self.columns, products, count)
+        self.finish.check()
         costs = np.where(np.isinf(self.cost), 0.0, np.abs(self.cost))  # forbidden: nothing rounds
         size = np.bincount(self.columns, np.abs(products), count) + costs
+        self.finish.check()
         terms = np.bincount(self.columns, minlength=count) + 3
         return np.asarray(y), self.cost - pulled, np.asarray(terms * size * (1.01 * UNIT))
 
@@ -250,17 +274,20 @@ class GrowingLP:
         ``min >= Σ y_i b_i + Σ_j min over the box of (c - A'y)_j x_j``.
         """
         y, reduced, slop = self.reduced_costs()
+        self.finish.check()
         sides = np.where(y > 0, self.row_lower, np.where(y < 0, self.row_upper, 0.0))
         if self.groups is not None:
             best = np.full(int(self.groups.max(initial=-1)) + 1, np.inf)
             np.minimum.at(best, self.groups, reduced - slop)
             return _sum_down(np.concatenate([y * sides, best]))
+        self.finish.check()
         low, high = reduced - slop, reduced + slop
         # The minimum over the box of any reduced cost in [low, high].
         columns = np.minimum(
             np.minimum(low * self.lower, low * self.upper),
             np.minimum(high * self.lower, high * self.upper),
         )
+        self.finish.check()
         return _sum_down(np.concatenate([y * sides, columns]))
 
 

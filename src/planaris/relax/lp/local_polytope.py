@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -70,18 +72,16 @@ def local_lp(
             return lift_ground_state(local_lp(ising, time_limit=budget), inverse, model)
         return label_relaxation(model, projection="none", budget=budget)
     started = time.monotonic()
-    n, m = model.num_spins, model.num_edges
-    cost = np.concatenate([2.0 * model.fields, 2.0 * model.couplings])
-    try:
-        budget.reserve(EDGE_SECONDS * m).check()
-        lp = _program(model, cost, budget)
-    except TimeoutError:
+    n, cost = model.num_spins, np.concatenate([2.0 * model.fields, 2.0 * model.couplings])
+    found: _Solution | None = None
+    with suppress(TimeoutError):
+        found = _solve(model, cost, budget)
+    if found is None or found.finish.expired():
         return trivial_ground_state(model, "local-lp", budget)
-    status = lp.solve(budget=budget.reserve(ANSWER_SECONDS * m))
     base = exact_sum(np.concatenate([[-model.offset], -0.5 * cost]))
-    lower = base + lp.safe_bound() - 4 * UNIT * abs(base)
-    away, apart = lp.x[:n], lp.x[n:]
-    spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8))
+    lower = base + found.bound - 4 * UNIT * abs(base)
+    away, apart = found.x[:n], found.x[n:]
+    spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8), found.finish)
     integral = np.minimum(away, 1 - away) <= INTEGRAL
     share = float(integral.mean()) if n else 1.0
     return GroundState.of(
@@ -89,12 +89,37 @@ def local_lp(
         spins,
         lower,
         method="local-lp",
-        status=status,
+        status=found.status,
         pseudomarginals=Pseudomarginals(1.0 - away, 1.0 - apart, share),
         seconds=time.monotonic() - started,
-        certificate=_flow(model, lp),
-        stats={"iterations": lp.iterations},
+        certificate=found.flow,
+        stats={"iterations": found.iterations},
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution:
+    """What HiGHS found: columns, a safe bound and what proves it; ``finish`` is for the rest."""
+
+    status: str
+    x: FloatArray
+    bound: float
+    flow: Flow
+    iterations: int
+    finish: Budget
+
+
+def _solve(model: IsingModel, cost: FloatArray, budget: Budget) -> _Solution:
+    """Solve the linear program; ``TimeoutError`` when the time is over before there is a bound."""
+    m, started = model.num_edges, budget.seconds()
+    budget.reserve(EDGE_SECONDS * m).check()
+    lp = _program(model, cost, budget)
+    # Reading and proving take about as long as the set-up; longer on a machine that is busy.
+    answer = max(ANSWER_SECONDS * m, budget.seconds() - started)
+    status = lp.solve(budget=budget, answer_seconds=answer)
+    bound = lp.safe_bound()
+    lp.finish.check()
+    return _Solution(status, lp.x, bound, _flow(model, lp), lp.iterations, lp.finish)
 
 
 def _program(model: IsingModel, cost: FloatArray, budget: Budget) -> GrowingLP:
@@ -108,12 +133,14 @@ def _program(model: IsingModel, cost: FloatArray, budget: Budget) -> GrowingLP:
     columns, values, sides = np.empty((m, 6), np.int32), np.empty((m, 6)), np.zeros((m, 2))
     columns[:, 0] = columns[:, 3] = np.arange(n, n + m)
     columns[:, 1:3] = columns[:, 4:6] = model.edges
+    budget.check()
     attract = model.couplings > 0
     sign = np.where(attract, 1.0, -1.0)
     values[:, 0] = values[:, 3] = values[:, 4] = sign
     values[:, 1], values[:, 2], values[:, 5] = -sign, 1.0, -1.0
     sides[:, 1] = np.where(attract, 0.0, -2.0)
     offsets = np.arange(0, 6 * m + 1, 3)
+    budget.check()
     lp.add_rows(offsets, columns.ravel(), values.ravel(), sides.ravel(), budget=budget)
     return lp
 
@@ -126,9 +153,9 @@ def _flow(model: IsingModel, lp: GrowingLP) -> Flow:
     return Flow(np.clip(flow, -strength, strength))
 
 
-def _improve(model: IsingModel, spins: Int8Array) -> Int8Array:
+def _improve(model: IsingModel, spins: Int8Array, budget: Budget) -> Int8Array:
     """Improve a state by single flips."""
     edges, couplings = with_bias_spin(model)
     start = np.append(spins, np.int8(1))
-    better = improve_spins(model.num_spins + 1, edges, couplings, start)
+    better = improve_spins(model.num_spins + 1, edges, couplings, start, budget=budget)
     return np.asarray(better[:-1] * better[-1])

@@ -1,0 +1,97 @@
+"""Symmetric positive definite systems of Newton steps, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planaris.bounds.entropy.entropies import DENSE_SIZE
+from planaris.budget import Budget
+from planaris.kernels.elimination import FactorArrays, elimination_order
+from planaris.kernels.relaxations import solve_symmetric
+from planaris.typing import FloatArray, LongArray
+
+RAISED = 1e-14
+"""Added to the diagonal, which is scaled to ones."""
+
+BYTES_PER_ENTRY = 12
+"""Of the factor of a sparse matrix."""
+
+
+class NewtonSystems:
+    """Solves one system after the other; sparse ones of one pattern in one order."""
+
+    def __init__(self) -> None:
+        self.pattern: tuple[LongArray, LongArray] | None = None
+        self.place: LongArray = np.zeros(0, dtype=np.int64)
+
+    def solve(self, curve: Any, gradient: FloatArray, budget: Budget) -> FloatArray:
+        """Solve up to a little rounding.
+
+        ``FloatingPointError`` if a number is not finite; for sparse systems ``TimeoutError`` when
+        the time is over before, ``OverflowError`` if they need more memory than there is.
+        """
+        scale = 1 / np.sqrt(np.maximum(curve.diagonal(), 1e-300))
+        side = scale * gradient
+        if isinstance(curve, np.ndarray) or curve.shape[0] <= DENSE_SIZE:
+            dense = curve if isinstance(curve, np.ndarray) else curve.toarray()
+            return scale * _solve_dense(dense * scale * scale[:, None], side)
+        return scale * self._solve_sparse(curve.tocoo(), scale, side, budget)
+
+    def _solve_sparse(
+        self, curve: Any, scale: FloatArray, side: FloatArray, budget: Budget
+    ) -> FloatArray:
+        rows, columns = curve.coords
+        rows, columns = rows.astype(np.int64), columns.astype(np.int64)
+        values = curve.data * scale[rows] * scale[columns]
+        values[rows == columns] += RAISED
+        _check_finite(values, side)
+        self._find_order(rows, columns, len(side), budget)
+        rows, columns = self.place[rows], self.place[columns]
+        upper = np.flatnonzero(rows <= columns)
+        upper = upper[np.argsort(columns[upper], kind="stable")]
+        counts = np.bincount(columns[upper], minlength=len(side))
+        sides = np.empty(len(side))
+        sides[self.place] = side
+        found = solve_symmetric(
+            np.concatenate([[0], np.cumsum(counts)]),
+            rows[upper].astype(np.int32),
+            values[upper],
+            sides,
+            max_entries=budget.bytes() // BYTES_PER_ENTRY,
+            budget=budget.quiet(),
+        )
+        return found[self.place]
+
+    def _find_order(self, rows: LongArray, columns: LongArray, size: int, budget: Budget) -> None:
+        """Find an order of elimination, by least degree, unless the pattern is the last one."""
+        if self.pattern is not None and all(map(np.array_equal, self.pattern, (rows, columns))):
+            return
+        self.pattern = None
+        above = rows < columns
+        scopes = np.column_stack([rows[above], columns[above]]).astype(np.int32)
+        offsets = np.arange(0, scopes.size + 1, 2, dtype=np.int64)
+        none = np.zeros(0)
+        graph = FactorArrays(np.full(size, 2, np.int32), scopes.ravel(), offsets, none, offsets[:0])
+        order, _, _ = elimination_order(graph, min_fill=False, max_bits=2.0**40, budget=budget)
+        self.place = np.empty(size, dtype=np.int64)
+        self.place[order] = np.arange(size)
+        self.pattern = rows, columns
+
+
+def _solve_dense(scaled: FloatArray, side: FloatArray) -> FloatArray:
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    scaled[np.diag_indices(len(side))] += RAISED
+    _check_finite(scaled, side)
+    try:
+        return np.asarray(cho_solve(cho_factor(scaled), side))
+    except LinAlgError:
+        return np.asarray(np.linalg.lstsq(scaled, side, rcond=None)[0])
+
+
+def _check_finite(*arrays: FloatArray) -> None:
+    if not all(np.isfinite(array).all() for array in arrays):
+        msg = "a Newton step has numbers that are not finite"
+        raise FloatingPointError(msg)
