@@ -83,9 +83,13 @@ PLANARIS_CLONES void add_sums(int count, const double* exact, const double* rest
 
 }  // namespace
 
-bool split_rank_update_lower(int rows, int columns, int depth, PairMatrix<const double> x,
-                             PairMatrix<const double> y, PairMatrix<double> c,
+bool split_rank_update_lower(int first, int all_rows, int last, int depth,
+                             PairMatrix<const double> x, PairMatrix<const double> y,
+                             const FrontColumns& high, const FrontColumns& low,
                              WidePacking& packing, const ParallelFor& parallel) {
+  const int rows = all_rows - first, columns = last - first;
+  x = x.from(first, 0);
+  y = y.from(first, 0);
   const ProductTile tile = chosen_tile();
   const size_t left_size = size_t(tile.rows) * depth, right_size = size_t(kTileColumns) * depth;
   const int left_slivers = round_up(rows, tile.rows) / tile.rows,
@@ -119,9 +123,12 @@ bool split_rank_update_lower(int rows, int columns, int depth, PairMatrix<const 
         tile.sum(depth, depth, left, right, exact);
         tile.sum(2 * depth, kAtOnce, left, right + right_size, rest);
         for (int q = 0; q < width; ++q) {
-          const auto to = c.from(i, j + q);
-          add_sums(std::min(tile.rows, rows - i), exact + q * tile.rows, rest + q * tile.rows,
-                   to.high, to.low);
+          // Columns that are left have no rows that are eliminated.
+          const int column = first + j + q;
+          const int from = column < high.eliminated ? i : std::max(i, high.eliminated - first);
+          const int at = q * tile.rows + from - i;
+          add_sums(std::min(tile.rows, rows - i) - (from - i), exact + at, rest + at,
+                   high.column(column) + first + from, low.column(column) + first + from);
         }
       }
     }

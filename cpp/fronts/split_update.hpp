@@ -17,11 +17,25 @@ constexpr int kMostSplitDepth = 64;
 // Below so many multiplications an update in pairs is as fast.
 constexpr int64_t kWorthSplitting = 100'000;
 
-// C[i, j] += Σ_t X[i, t] Y[j, t] for 0 ≤ j < columns, j < i < rows. Entries on and above the diagonal
-// may be overwritten with anything. Returns false, and does nothing, where a row leaves the range.
-bool split_rank_update_lower(int rows, int columns, int depth, PairMatrix<const double> x,
-                             PairMatrix<const double> y, PairMatrix<double> c,
-                             WidePacking& packing, const ParallelFor& parallel);
+// Columns of a front, column-major: those that are eliminated, all rows of them, and the square of
+// the others. The strict lower triangle counts.
+struct FrontColumns {
+  double *own = nullptr, *rest = nullptr;
+  int64_t own_step = 0, rest_step = 0;
+  int32_t eliminated = 0;
+
+  // Entry (i, j) is column(j)[i].
+  double* column(int32_t j) const {
+    return j < eliminated ? own + j * own_step : rest + (j - eliminated) * rest_step - eliminated;
+  }
+};
+
+// C[i, j] += Σ_t X[i, t] Y[j, t] for first ≤ j < last, j < i < rows, of high and low parts of C. Entries on and
+// above the diagonal may be overwritten with anything. Returns false, and does nothing, where a row leaves the range.
+bool split_rank_update_lower(int first, int rows, int last, int depth, PairMatrix<const double> x,
+                             PairMatrix<const double> y, const FrontColumns& high,
+                             const FrontColumns& low, WidePacking& packing,
+                             const ParallelFor& parallel);
 
 // An entry is off by at most this times max_t |y_jt| Σ_t |x_it| + 2 max_t |x_it| Σ_t |y_jt|, beside
 // what it is in pairs. Proof, with 2^E > max |x| and 2^F > max |y| the least such powers, and m <= 64:

@@ -30,19 +30,6 @@ inline TwoDoubles wide_inverse(const TwoDoubles& d) {
   return TwoDoubles::sum(q, q * r);
 }
 
-// Columns of a front, column-major: those that are eliminated, all rows of them, and the square of
-// the others. The strict lower triangle counts.
-struct FrontColumns {
-  double *own = nullptr, *rest = nullptr;
-  int64_t own_step = 0, rest_step = 0;
-  int32_t eliminated = 0;
-
-  // Entry (i, j) is column(j)[i].
-  double* column(int32_t j) const {
-    return j < eliminated ? own + j * own_step : rest + (j - eliminated) * rest_step - eliminated;
-  }
-};
-
 class WideFront {
  public:
   static constexpr double kUnit = 0x1p-53, kRead = RadiusFront::kRead, kTiny = RadiusFront::kTiny;
@@ -169,30 +156,28 @@ class WideFront {
   // Applies the pairs of columns [from, to) to rows from `first` on of the columns up to `last`.
   void update(int from, int to, int window, int first, int last, const ParallelFor& parallel) {
     if (from == to) return;
-    const int own = high_.eliminated;
+    const int own = high_.eliminated, depth = to - from;
+    const PairMatrix<const double> l{high_.own, low_.own, high_.own_step};
+    const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
+    if (double(n_ - first) * (last - first) * depth >= worth_splitting_ &&
+        split_rank_update_lower(first, n_, last, depth, l.from(0, from), kept.from(0, from - window),
+                                high_, low_, buffers_.pairs, parallel)) {
+      return;
+    }
+    const auto update_columns = [&](int begin, int end, PairMatrix<double> c) {
+      wide_rank_update_lower(n_ - begin, end - begin, depth, l.from(begin, from),
+                             kept.from(begin, from - window), c, buffers_.pairs, parallel);
+    };
     if (first < own) {
       const PairMatrix<double> c{high_.own, low_.own, high_.own_step};
-      update_columns(from, to, window, first, std::min(last, own), c.from(first, first), parallel);
+      update_columns(first, std::min(last, own), c.from(first, first));
     }
     if (last > own) {
       const int begin = std::max(first, own);
       const PairMatrix<double> c{high_.rest, low_.rest, high_.rest_step};
-      update_columns(from, to, window, begin, last, c.from(begin - own, begin - own), parallel);
+      update_columns(begin, last, c.from(begin - own, begin - own));
     }
     if (r_) update_radii(r_, n_, buffers_, from, to, window, first, last, parallel);
-  }
-
-  void update_columns(int from, int to, int window, int first, int last, PairMatrix<double> c,
-                      const ParallelFor& parallel) {
-    const PairMatrix<const double> l{high_.own, low_.own, high_.own_step};
-    const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
-    const int rows = n_ - first, columns = last - first, depth = to - from;
-    const auto x = l.from(first, from), y = kept.from(first, from - window);
-    if (double(rows) * columns * depth >= worth_splitting_ &&
-        split_rank_update_lower(rows, columns, depth, x, y, c, buffers_.pairs, parallel)) {
-      return;
-    }
-    wide_rank_update_lower(rows, columns, depth, x, y, c, buffers_.pairs, parallel);
   }
 
   FrontColumns high_, low_;

@@ -122,7 +122,9 @@ TEST_CASE("sums of products that are split are as close as claimed, and not much
       for (double spread : {0.0, 0.5, 8.0}) {
         const Closeness found = closeness(
             rows, depth, spread, random, [&](int columns, auto x, auto y, auto c) {
-              CHECK(split_rank_update_lower(rows, columns, depth, x, y, c, packing, nullptr));
+              CHECK(split_rank_update_lower(0, rows, columns, depth, x, y,
+                                            {c.high, nullptr, c.step, 0, columns},
+                                            {c.low, nullptr, c.step, 0, columns}, packing, nullptr));
             });
         CHECK(found.by_largest <= kSplitError);
         CHECK(found.normal);
@@ -133,6 +135,43 @@ TEST_CASE("sums of products that are split are as close as claimed, and not much
   CHECK(most > 0x1p-8 * kSplitError);
 }
 
+TEST_CASE("split updates of columns in two parts are those of columns in one") {
+  constexpr int kRows = 61, kFirst = 5, kOwn = 30, kDepth = 20, kStep = kRows + kWideSlack;
+  constexpr int kRest = kRows - kOwn, kRestStep = kRest + kWideSlack;
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal;
+  const auto numbers = [&](int count, double size) {
+    std::vector<double> made(count);
+    for (double& x : made) x = size * normal(random);
+    return made;
+  };
+  const std::vector<double> x = numbers(kDepth * kStep, 1.0), y = numbers(kDepth * kStep, 1.0),
+                            lows = numbers(kDepth * kStep, 0x1p-56);
+  std::vector<double> high = numbers(kRows * kStep, 1.0), low = numbers(kRows * kStep, 0x1p-56);
+  std::vector<double> rest(kRest * kRestStep), rest_low = rest, own = high, own_low = low;
+  for (int j = kOwn; j < kRows; ++j) {
+    for (int i = kOwn; i < kRows; ++i) {
+      const int at = (j - kOwn) * kRestStep + i - kOwn;
+      rest[at] = high[j * kStep + i];
+      rest_low[at] = low[j * kStep + i];
+    }
+  }
+  const PairMatrix<const double> of_x{x.data(), lows.data(), kStep}, of_y{y.data(), lows.data(), kStep};
+  const FrontColumns whole{high.data(), nullptr, kStep, 0, kRows},
+      whole_low{low.data(), nullptr, kStep, 0, kRows},
+      parts{own.data(), rest.data(), kStep, kRestStep, kOwn},
+      parts_low{own_low.data(), rest_low.data(), kStep, kRestStep, kOwn};
+  WidePacking packing;
+  CHECK(split_rank_update_lower(kFirst, kRows, kRows, kDepth, of_x, of_y, whole, whole_low, packing, nullptr));
+  CHECK(split_rank_update_lower(kFirst, kRows, kRows, kDepth, of_x, of_y, parts, parts_low, packing, nullptr));
+  for (int j = kFirst; j < kRows; ++j) {
+    for (int i = j + 1; i < kRows; ++i) {
+      CHECK(whole.column(j)[i] == parts.column(j)[i]);
+      CHECK(whole_low.column(j)[i] == parts_low.column(j)[i]);
+    }
+  }
+}
+
 TEST_CASE("what leaves the range is not split, and rows of zeros are") {
   WidePacking packing;
   constexpr int kRows = 4, kStep = kRows + kWideSlack;
@@ -140,8 +179,9 @@ TEST_CASE("what leaves the range is not split, and rows of zeros are") {
     std::vector<double> x(2 * kStep, 1.0), low(4 * kStep, 0.0), high(4 * kStep, 1.0);
     x[2] = x[kStep + 2] = entry;
     const PairMatrix<const double> of_x{x.data(), low.data(), kStep};
-    const bool split = split_rank_update_lower(kRows, 3, 2, of_x, of_x,
-                                               {high.data(), low.data(), kStep}, packing, nullptr);
+    const bool split = split_rank_update_lower(0, kRows, 3, 2, of_x, of_x,
+                                               {high.data(), nullptr, kStep, 0, 3},
+                                               {low.data(), nullptr, kStep, 0, 3}, packing, nullptr);
     CHECK(split == (entry == 0.0 || entry == 1.0));
     CHECK(high[2] == (split ? 1.0 + 2 * entry : 1.0));
   }

@@ -19,12 +19,15 @@ namespace {
 // Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm. Deeper or
 // smaller models are tried with radii in doubles first: those of others grow large.
-constexpr double kWarmDepth = 12.0, kColdDepth = 30.0;
-constexpr double kSplitDepth = 7.0;  // up to which updates in the order of moats may be split
+constexpr double kWarmDepth = 16.0, kColdDepth = 30.0;
+// Depths up to which updates in the order of moats may be split, and of models whose couplings have a mean size
+// of no more than this.
+constexpr double kSplitDepth = 7.0, kMildSplitDepth = 9.0, kMildMean = 2.5;
 // Of models of at least so many spins sizes alone are swept down such fronts then, if they add no more than
 // an eighth of what a narrow interval may have.
 constexpr int32_t kManySpins = 1 << 13, kShallowRows = 256;
 constexpr int32_t kFewSpins = 1 << 15;
+constexpr double kNarrowPerSpin = 1e-12;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
 // Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
 // unless that adds more than so much per spin to the bound.
@@ -111,27 +114,32 @@ class ProofRows {
       warm.coarse_rows = kCalmRows;
       warm.coarse_error = kCalmError * double(plane_.num_vertices());
     }
-    if (most <= kMostCoupling) {
-      climb(worker, k, sum <= kWarmCoupling * double(m_) ? &warm : nullptr, threads, control);
-    }
+    if (most <= kMostCoupling) climb(worker, k, sum / double(m_), warm, threads, control);
     result_.tried[k] = 1;
   }
 
   // Likely bounds first, until an interval is narrow.
-  void climb(int worker, size_t k, const Bounding* warm, int threads, Control& control) {
+  void climb(int worker, size_t k, double mean, const Bounding& warm, int threads, Control& control) {
     const auto is_narrow = [&](const RowEntries& entries, const Bounding& way) {
       return attempt(k, entries, way, threads, control);
     };
-    if (warm != nullptr && is_narrow(flipped(k, control), *warm)) return;
+    if (mean <= kWarmCoupling && is_narrow(flipped(k, control), warm)) return;
     const RowEntries entries = ordered(worker, k, threads, control);
     if (entries.deepest <= kWarmDepth) {
-      if (entries.deepest <= kSplitDepth && is_narrow(entries, shallow())) return;
-      if (!is_narrow(entries, kSwept)) is_narrow(entries, kWideRadii);
+      const double deep = mean <= kMildMean ? kMildSplitDepth : kSplitDepth;
+      if (entries.deepest <= deep && is_narrow(entries, shallow())) return;
+      if (!is_narrow(entries, kSwept) && !narrow_per_spin(k)) is_narrow(entries, kWideRadii);
       return;
     }
     const bool doubles = entries.deepest > kColdDepth || plane_.num_vertices() <= kFewSpins;
     if (doubles && is_narrow(entries, kRadii)) return;
     if (!is_narrow(entries, kWideRadii)) is_narrow(entries, kSwept);
+  }
+
+  // Whether the interval of a large model is so narrow that radii, which rarely do better, are not tried.
+  bool narrow_per_spin(size_t k) const {
+    return plane_.num_vertices() >= kManySpins && result_.way[k] != 0 &&
+           width(k) <= kNarrowPerSpin * plane_.num_vertices();
   }
 
   Bounding shallow() const {

@@ -86,6 +86,8 @@ class Run {
   }
 
  private:
+  static constexpr int32_t kManyRows = 64;
+
   struct RankedPair {
     int32_t rank, row;
   };
@@ -111,8 +113,11 @@ class Run {
     w.largest_front = std::max(w.largest_front, s.rows);
     make_room(w, node, s);
     if (tree_.is_leaf(node)) {
+      if (s.rows >= kManyRows) {
+        for (int32_t j = 0; j < s.rows; ++j) clear_column(w, s, j);
+      }
       add_faces(w, node);
-    } else {
+    } else {  // every row is one that a child has left
       add_child(w, tree_.left[node], s, 0);
       add_child(w, tree_.right[node], s, s.left);
     }
@@ -134,38 +139,34 @@ class Run {
     pivots_[node] = product;
   }
 
-  // Zeros. Of pairs, the columns that are eliminated lie where the sweep wants them, and the others
-  // where the parent does.
+  // Zeros, of few rows; columns of many are cleared when they are filled. Of pairs, the columns that are not
+  // eliminated lie where the parent wants them.
   void make_room(Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
     to.rows = s.rows - s.eliminated;
     if (with_radii_) w.radii.assign(size_t(s.rows) * s.rows, 0.0);
     if (!wide_) {
-      w.matrix.assign(size_t(s.rows) * s.rows, 0.0);
+      w.matrix.resize(size_t(s.rows) * s.rows);
+      if (s.rows < kManyRows) std::fill(w.matrix.begin(), w.matrix.end(), 0.0);
       w.high = {w.matrix.data(), nullptr, s.rows, 0, s.rows};
       return;
     }
     const int64_t step = s.rows + kWideSlack;
-    const auto own = static_cast<size_t>(step * s.eliminated);
-    std::vector<double>& lower = with_radii_ ? w.matrix : result_.factors[node].lower;
-    lower.assign(own, 0.0);
-    w.own_low.assign(own, 0.0);
-    to.high = zeros(to);
-    to.low = zeros(to);
-    w.high = {lower.data(), to.high.get(), step, to.step(), s.eliminated};
+    for (auto* own : {&w.matrix, &w.own_low}) own->resize(step * s.eliminated);
+    to.high = std::make_unique_for_overwrite<double[]>(to.room());
+    to.low = std::make_unique_for_overwrite<double[]>(to.room());
+    w.high = {w.matrix.data(), to.high.get(), step, to.step(), s.eliminated};
     w.low = {w.own_low.data(), to.low.get(), step, to.step(), s.eliminated};
+    if (s.rows >= kManyRows) return;
+    for (auto* own : {&w.matrix, &w.own_low}) std::fill(own->begin(), own->end(), 0.0);
+    for (auto* rest : {to.high.get(), to.low.get()}) std::fill_n(rest, to.room(), 0.0);
   }
 
-  // A lower triangle of zeros; what is above it counts for nothing.
-  static std::unique_ptr<double[]> zeros(const Handed& shape) {
-    constexpr int32_t kWorthCalls = 64;
-    if (shape.rows < kWorthCalls) return std::make_unique<double[]>(shape.room());
-    auto made = std::make_unique_for_overwrite<double[]>(shape.room());
-    for (int32_t j = 0; j < shape.rows; ++j) {
-      double* column = made.get() + size_t(j) * shape.step();
-      std::fill(column + j, column + shape.step(), 0.0);
-    }
-    return made;
+  // Zeros from the diagonal on; what is above it counts for nothing.
+  void clear_column(Worker& w, const Shape& s, int32_t j) const {
+    const int32_t end = s.rows + (wide_ ? kWideSlack : 0);
+    std::fill(w.high.column(j) + j, w.high.column(j) + end, 0.0);
+    if (wide_) std::fill(w.low.column(j) + j, w.low.column(j) + end, 0.0);
   }
 
   // Decides where the rows of the front go: candidates in the order of elimination, those that
@@ -250,6 +251,9 @@ class Run {
       const int32_t p = place[k - waiting];
       w.map[k] = w.place[p < s.own ? p : p + shift];
     }
+    if (s.rows >= kManyRows) {
+      for (const int32_t j : w.map) clear_column(w, s, j);
+    }
     place_entries(from.high.get(), from.step(), w.map, true, w.high);
     if (wide_) place_entries(from.low.get(), from.step(), w.map, true, w.low);
     if (with_radii_) {
@@ -264,17 +268,27 @@ class Run {
   static void place_entries(const double* from, int32_t step, std::span<const int32_t> map,
                             bool skew, const FrontColumns& to) {
     const auto rows = static_cast<int32_t>(map.size());
-    const bool in_order = std::is_sorted(map.begin(), map.end());
+    if (!std::is_sorted(map.begin(), map.end())) {
+      for (int32_t j = 0; j < rows; ++j, from += step) {
+        for (int32_t i = j + 1; i < rows; ++i) {
+          const int32_t below = std::max(map[i], map[j]), column = std::min(map[i], map[j]);
+          to.column(column)[below] = skew && map[i] < map[j] ? -from[i] : from[i];
+        }
+      }
+      return;
+    }
     for (int32_t j = 0; j < rows; ++j, from += step) {
-      if (in_order) {
-        double* column = to.column(map[j]);
-        for (int32_t i = j + 1; i < rows; ++i) column[map[i]] = from[i];
-        continue;
+      double* column = to.column(map[j]);
+      constexpr int32_t kRun = 8;  // rows that often stay side by side
+      int32_t i = j + 1;
+      for (; i + kRun <= rows; i += kRun) {
+        if (map[i + kRun - 1] - map[i] == kRun - 1) {
+          std::copy_n(from + i, kRun, column + map[i]);
+        } else {
+          for (int32_t k = i; k < i + kRun; ++k) column[map[k]] = from[k];
+        }
       }
-      for (int32_t i = j + 1; i < rows; ++i) {
-        const int32_t below = std::max(map[i], map[j]), column = std::min(map[i], map[j]);
-        to.column(column)[below] = skew && map[i] < map[j] ? -from[i] : from[i];
-      }
+      for (; i < rows; ++i) column[map[i]] = from[i];
     }
   }
 
@@ -299,11 +313,12 @@ class Run {
       sound = run_front(w, node, s);
     }
     hand_on(w, node, s);
-    if (wide_) return sound;
-    f.lower.resize(f.step() * s.eliminated);
+    f.lower.reserve(size_t(s.eliminated) * (2 * s.rows - s.eliminated - 1) / 2);
     for (int32_t j = 0; j < s.eliminated; ++j) {
-      std::copy_n(w.high.column(j), s.rows, f.lower.begin() + j * f.step());
+      const double* column = w.high.column(j);
+      f.lower.insert(f.lower.end(), column + j + 1, column + s.rows);
     }
+    if (wide_) return sound;
     const Handed& left = handed_[node];
     for (int32_t j = 0; j < left.rows; ++j) {
       const double* column = left.high.get() + size_t(j) * left.step();
@@ -487,6 +502,19 @@ class Run {
 };
 
 }  // namespace
+
+FactorColumns ProofFactor::unpack(std::vector<double>& room) const {
+  const size_t step = rows + size_t(kWideSlack);
+  room.resize(step * eliminated);
+  const double* from = lower.data();
+  for (int32_t j = 0; j < eliminated; ++j) {
+    double* to = room.data() + j * step;
+    std::copy_n(from, rows - j - 1, to + j + 1);
+    from += rows - j - 1;
+    std::fill_n(to + rows, kWideSlack, 0.0);
+  }
+  return {rows, eliminated, room.data()};
+}
 
 ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,
                                      Bounding bounding, const ProofWeights& weights, int threads,

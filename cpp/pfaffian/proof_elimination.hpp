@@ -52,12 +52,19 @@ struct ProofWeights {
   uint64_t pattern = 0;    // their signs; 0: those of the entries, 1: the others
 };
 
+// Columns of the factor L of a front, and pivots at (k + 1, k); what is not below the diagonal means nothing.
+struct FactorColumns {
+  int32_t rows = 0, eliminated = 0;
+  const double* entries = nullptr;
+
+  int64_t step() const { return rows + kWideSlack; }
+  const double* column(int32_t j) const { return entries + j * step(); }
+};
+
 // A front after elimination in order; rows are numbered by their place in that order.
 struct ProofFactor {
   int32_t rows = 0, eliminated = 0, refused_left = 0, refused_right = 0;
-  // eliminated columns, step() numbers from one to the next: L, and pivots at (k + 1, k); high
-  // parts, of pairs
-  std::vector<double> lower;
+  std::vector<double> lower;  // FactorColumns, below the diagonal, column after column; high parts, of pairs
   // sizes of what was left, rounded up; strict lower triangle, not of pairs
   std::vector<float> rest;
   std::vector<int32_t> place;      // where every row of the front, as assembled, went
@@ -65,8 +72,8 @@ struct ProofFactor {
   // split (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|)
   double update = 0.0, entry = 0.0, split = 0.0;
 
-  int64_t step() const { return rows + kWideSlack; }
-  const double* column(int32_t j) const { return lower.data() + j * step(); }
+  // The columns, in `room`, with zeros after each.
+  FactorColumns unpack(std::vector<double>& room) const;
 };
 
 struct ProofElimination {

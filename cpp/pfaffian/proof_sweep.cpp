@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kRoom = 1 + 0x1p-30;  // for the roundings of sums of nonnegative numbers
 
-// Room for H and G of a front, of which the rows that it leaves to its parent are filled; or square roots
-// of the diagonal of H on these rows alone.
+// Room for H and G of a front, of which the rows that it leaves to its parent are filled, or for these rows of H
+// alone; or square roots of the diagonal of H on them.
 struct Below {
   std::unique_ptr<double[]> bound, inverse;
   std::vector<double> sizes;
@@ -60,10 +60,13 @@ class ProofSweep {
       if (parent >= 0) height_[parent] = std::max(height_[parent], height_[node] + 1);
     }
     coarse_.assign(nodes, 1);
+    last_.reserve(nodes);
     for (int32_t node = 0; node < nodes; ++node) {
       const int32_t parent = tree_.parent[node];
       coarse_[node] &= uint8_t(factors_[node].rows <= coarse_rows_);
       if (parent >= 0) coarse_[parent] &= coarse_[node];
+      last_.push_back(wide_ && !coarse_[node] && !tree_.is_leaf(node) && coarse_[tree_.left[node]] &&
+                      coarse_[tree_.right[node]]);
     }
     firsts_.assign(nodes, 0.0);
     if (!wide_) {
@@ -99,7 +102,7 @@ class ProofSweep {
 
   struct Worker {
     std::vector<double> root, sizes;  // square roots of H_ii, |L||D||L|ᵀ
-    std::vector<double> left, right;
+    std::vector<double> left, right, factor;
     std::vector<int32_t> at;
     SweepBuffers buffers;
     Packing packing;
@@ -108,7 +111,10 @@ class ProofSweep {
 
   Below room(int32_t node) const {
     if (coarse_[node]) return {};
-    const size_t count = SweptFront::room(factors_[node]);
+    const ProofFactor& f = factors_[node];
+    const size_t left = f.rows - f.eliminated;
+    const size_t count = last_[node] ? left * (left + kProductSlack)
+                                     : SweptFront::room({f.rows, f.eliminated});
     return {std::make_unique_for_overwrite<double[]>(count),
             wide_ ? nullptr : std::make_unique_for_overwrite<double[]>(count), {}};
   }
@@ -116,27 +122,32 @@ class ProofSweep {
   void visit(Worker& w, int32_t node) {
     const ProofFactor& f = factors_[node];
     const int32_t n = f.rows, e = f.eliminated;
-    const bool coarse = coarse_[node] != 0;
+    const FactorColumns columns = f.unpack(w.factor);
+    const bool coarse = coarse_[node] != 0, last = last_[node] != 0;
     const Below here = tree_.parent[node] < 0 ? room(node) : std::move(handed_[node]);
     w.root.resize(n + kWeightSlack);
     std::fill_n(w.root.begin() + n, kWeightSlack, 0.0);
-    SweptFront front(f, here.bound.get(), here.inverse.get(), w.root.data(), wide_, w.buffers,
-                     parallel_);
+    SweptFront front(columns, last ? nullptr : here.bound.get(), here.inverse.get(), w.root.data(), wide_,
+                     w.buffers, parallel_);
+    const SquareColumns above{last ? here.bound.get() : nullptr, size_t(n - e) + kProductSlack};
     if (coarse) {
       std::copy(here.sizes.begin(), here.sizes.end(), w.root.begin() + e);
     } else {
-      for (int32_t i = e; i < n; ++i) w.root[i] = std::sqrt(front.bound(i, i));
+      for (int32_t i = e; i < n; ++i) {
+        w.root[i] = std::sqrt(last ? above.entries[(i - e) * (above.step + 1)] : front.bound(i, i));
+      }
     }
     double inflation = here.inflation;
-    const PanelSums total = coarse ? sweep_sizes(front, f) : sweep_panels(front, f, inflation);
+    const PanelSums total = coarse || last ? sweep_sizes(front, node, above)
+                                           : sweep_panels(front, f, inflation);
     if (!sound_.load(std::memory_order_relaxed)) return;
     w.inflation = std::max(w.inflation, inflation);
     if (wide_) {
       if (!front.in_range()) sound_ = false;
       etas_[node] = (f.update + entry_error_ * height_[node]) * total.products;
-      if (f.split > 0.0) etas_[node] += f.split * split_products(w, f, total);
+      if (f.split > 0.0) etas_[node] += f.split * split_products(w, columns, total);
     } else {
-      add_errors(w, node, front);
+      add_errors(w, node, columns, front);
       note_edges(w, node, front);
     }
     if (tree_.is_leaf(node)) return;
@@ -167,13 +178,16 @@ class ProofSweep {
     return total;
   }
 
-  // Square roots of the diagonal of H; of larger fronts all at once, as every panel gives away some.
-  PanelSums sweep_sizes(SweptFront& front, const ProofFactor& f) {
+  // Square roots of the diagonal of H; of larger fronts all at once, as every panel gives away some. With H of
+  // the rows above, if it is given, or else from its diagonal alone.
+  PanelSums sweep_sizes(SweptFront& front, int32_t node, const SquareColumns& above) {
+    const ProofFactor& f = factors_[node];
     PanelSums total;
     for (int32_t end = f.eliminated; end > 0;) {
-      int32_t begin = f.rows <= kPairRows ? end - 2 : 0;
-      double rounded = front.extend_sizes(begin, end);
+      int32_t begin = above.entries == nullptr && f.rows <= kPairRows ? end - 2 : 0;
+      double rounded = front.extend_sizes(begin, end, coarse_[node] ? SquareColumns{} : above);
       while (!(rounded < kNarrower)) {
+        coarse_[node] = 1;
         begin = end - (end - begin) / 4 * 2;
         rounded = front.extend_sizes(begin, end);
       }
@@ -189,7 +203,7 @@ class ProofSweep {
   // Times the error of H: how much its diagonals are enlarged, for it and for that of G.
   double outweighing() const { return wide_ ? 2 : 1 + (1 + share_) / share_; }
 
-  static double size_of(const ProofFactor& f, int32_t i, int32_t j) {
+  static double size_of(const FactorColumns& f, int32_t i, int32_t j) {
     return std::fabs(f.column(j)[i]);
   }
 
@@ -200,10 +214,10 @@ class ProofSweep {
   }
 
   // Adds up what the backward errors of a front may do, entry by entry.
-  void add_errors(Worker& w, int32_t node, const SweptFront& front) {
+  void add_errors(Worker& w, int32_t node, const FactorColumns& columns, const SweptFront& front) {
     const ProofFactor& f = factors_[node];
     const int32_t n = f.rows, e = f.eliminated;
-    multiply_sizes(w, f);
+    multiply_sizes(w, columns);
     double eta = 0.0, first = 0.0;
     const float* rest = f.rest.data();
     for (int32_t j = 0; j + 1 < n; ++j) {
@@ -223,7 +237,7 @@ class ProofSweep {
   }
 
   // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|), at most.
-  static double split_products(Worker& w, const ProofFactor& f, const PanelSums& total) {
+  static double split_products(Worker& w, const FactorColumns& f, const PanelSums& total) {
     for (auto* sizes : {&w.left, &w.right}) sizes->assign(f.rows + kWeightSlack, 0.0);
     for (int32_t k = 0; k < f.eliminated; ++k) {
       const int32_t first = (k | 1) + 1;
@@ -257,7 +271,7 @@ class ProofSweep {
   }
 
   // |L||D||L|ᵀ, strict lower triangle.
-  void multiply_sizes(Worker& w, const ProofFactor& f) {
+  void multiply_sizes(Worker& w, const FactorColumns& f) {
     const int32_t n = f.rows, e = f.eliminated;
     w.sizes.assign(size_t(n) * n, 0.0);
     w.left.resize(size_t(n) * kWindow);
@@ -316,9 +330,11 @@ class ProofSweep {
       for (int32_t k = 0; k < rows; ++k) down.sizes[k] = w.root[at[k]];
       return;
     }
-    const size_t step = g.step();
+    const bool last = last_[child] != 0;
+    const size_t step = last ? rows + size_t(kProductSlack) : FactorColumns{g.rows}.step();
+    const size_t corner = last ? 0 : g.eliminated * (step + 1);
     for (int32_t j = 0; j < rows; ++j) {
-      const size_t to = (g.eliminated + j) * step + g.eliminated;
+      const size_t to = corner + j * step;
       const double* from = front.bound_column(at[j]);
       for (int32_t i = 0; i < rows; ++i) down.bound[to + i] = from[at[i]];
       if (wide_) continue;
@@ -342,6 +358,7 @@ class ProofSweep {
   // there and what that leaves. So the products of a front count once per level below it.
   std::vector<int32_t> height_;
   std::vector<uint8_t> coarse_;  // whether the diagonal of H is all that is bounded
+  std::vector<uint8_t> last_;    // whether H of the rows above is, and the diagonal is all that is handed down
   double entry_error_ = 0.0;
   std::atomic<bool> sound_{true};
   SweepBound result_;

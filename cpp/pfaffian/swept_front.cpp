@@ -14,6 +14,7 @@ constexpr int64_t kWorthPacking = 100'000;  // multiplications
 constexpr double kLargestRoot = 0x1p150;  // of kLargestBound, one over that of kLeastBound
 constexpr double kSizeError = 0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
 constexpr int32_t kColumnBlock = 64;  // columns of N that are found together
+constexpr int32_t kSquareRows = 96;  // rows of H that are multiplied at once for a square
 
 // The most that a product is rounded on its way into a sum that starts at zero.
 int roundings(int32_t rows, int32_t columns, int32_t depth) {
@@ -39,6 +40,18 @@ PLANARIS_CLONES double weighted_squares(int32_t count, const double* weights, co
     for (int k = 0; k < kLanes; ++k) s[k] += weights[i + k] * (x[i + k] * x[i + k]);
   }
   for (; i < count; ++i) s[0] += weights[i] * (x[i] * x[i]);
+  return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
+// Σ_i x[i] y[i], in lanes.
+PLANARIS_CLONES double inner_product(int32_t count, const double* x, const double* y) {
+  constexpr int kLanes = 8;
+  double s[kLanes] = {};
+  int32_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) s[k] += x[i + k] * y[i + k];
+  }
+  for (; i < count; ++i) s[0] += x[i] * y[i];
   return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
@@ -77,10 +90,10 @@ double SweptFront::extend(int32_t begin, int32_t end) {
   return rounded(s);
 }
 
-double SweptFront::extend_sizes(int32_t begin, int32_t end) {
+double SweptFront::extend_sizes(int32_t begin, int32_t end, const SquareColumns& above) {
   const Panel s = start(begin, end);
   sum_below(s);
-  if (s.p == 2) {  // N is the identity, and W is L_Tp
+  if (s.p == 2 && above.entries == nullptr) {  // N is the identity, and W is L_Tp
     for (int32_t j = 0; j < 2; ++j) {
       const double below = buffers_.weighted[begin + j];
       buffers_.size[begin + j] = root_[begin + j] = std::sqrt(1 / pivot(s, j) + below * below);
@@ -94,7 +107,7 @@ double SweptFront::extend_sizes(int32_t begin, int32_t end) {
   for (int32_t last = s.p; last > 0;) {
     const int32_t first = (last - 1) / kColumnBlock * kColumnBlock;
     solve(s, first, last);
-    find_sizes(s, first, last);
+    find_sizes(s, first, last, above);
     sum_inside(s, first, last);
     most = std::max(most, rounded_sizes(s, first, last));
     last = first;
@@ -123,18 +136,49 @@ void SweptFront::solve(const Panel& s, int32_t first, int32_t last) {
   }
 }
 
-void SweptFront::find_sizes(const Panel& s, int32_t first, int32_t last) {
+void SweptFront::find_sizes(const Panel& s, int32_t first, int32_t last,
+                            const SquareColumns& above) {
   const int32_t columns = last - first, rows = s.p - first;
   const size_t step = rows + s.t + size_t(kProductSlack);
   const double* x = buffers_.transfer.data();
   buffers_.kappa.resize(columns);
   weighted_sums(s.t, columns, root_ + s.end, x + rows, step, buffers_.kappa.data());
+  buffers_.square.assign(columns, 0.0);
+  if (above.entries != nullptr) add_squares(s, columns, x + rows, step, above);
   for (int32_t j = 0; j < columns; ++j) {
     const double own =  // (Nᵀ |D_p|⁻¹ N)_jj
         weighted_squares(rows, buffers_.inverse_pivot.data() + first, x + j * step);
-    const double below = buffers_.kappa[j];
+    const double kappa = buffers_.kappa[j], square = buffers_.square[j];
+    const double below = above.entries == nullptr ? kappa * kappa : square;
     const int32_t row = s.begin + first + j;
-    buffers_.size[row] = root_[row] = std::sqrt(own + below * below);
+    buffers_.size[row] = root_[row] = std::sqrt(own + below);
+  }
+}
+
+// (Wᵀ H_TT W)_jj, from the lower triangle of H by blocks, and more than rounding takes of it: as |H_ij| is at
+// most sqrt(H_ii H_jj), that is a share of κ_j², and products are rounded as often as in H_TT W, those of W
+// with it once per row of a block and once per block.
+void SweptFront::add_squares(const Panel& s, int32_t columns, const double* w, size_t step,
+                             const SquareColumns& above) {
+  const size_t room = kSquareRows + kProductSlack;
+  for (int32_t row = 0; row < s.t; row += kSquareRows) {
+    const int32_t high = std::min(kSquareRows, s.t - row);
+    for (const bool diagonal : {false, true}) {
+      const int32_t from = diagonal ? row : 0, depth = diagonal ? high : row;
+      if (depth == 0) continue;
+      buffers_.rest.assign(room * columns, 0.0);
+      multiply(high, columns, depth, above.entries + from * above.step + row, above.step, w + from,
+               step, buffers_.rest.data(), room);
+      for (int32_t j = 0; j < columns; ++j) {
+        const double sum = inner_product(high, w + j * step + row, buffers_.rest.data() + j * room);
+        buffers_.square[j] += diagonal ? sum : 2 * sum;
+      }
+    }
+  }
+  const int most = roundings(kSquareRows, columns, s.t) + kSquareRows + 2 * s.t / kSquareRows + 8;
+  for (int32_t j = 0; j < columns; ++j) {
+    const double kappa = buffers_.kappa[j];
+    buffers_.square[j] = std::max(buffers_.square[j], 0.0) + 2 * most * kUnit * kappa * kappa;
   }
 }
 
@@ -270,10 +314,11 @@ double SweptFront::rounded(const Panel& s) const {
 
 // With V L = |D|^-1/2 and L_pp N = I + R the columns of V are V_p = |D_p|^-1/2 N - V_T W - V_p R. W is off
 // by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|: a product is rounded kColumnBlock + 3 times in
-// its block, then once per block and at most kColumnBlock times by substitution, or kColumnBlock + 1 times there.
+// its block, then once per block, at most kColumnBlock times in one that is not packed, as so few rows follow
+// it, and less than kColumnBlock times by that which these rows are substituted, or multiplied, by.
 double SweptFront::rounded_sizes(const Panel& s, int32_t first, int32_t last) {
   const int32_t columns = last - first, rows = s.p - first;
-  const double unit_p = (2 * kColumnBlock + 4 + s.p / kColumnBlock + (wide_ ? 12 : 8)) * kUnit;
+  const double unit_p = (3 * kColumnBlock + 4 + s.p / kColumnBlock + (wide_ ? 12 : 8)) * kUnit;
   std::vector<double>&weight = buffers_.weight, &sums = buffers_.kappa;
   weight.assign(rows + kWeightSlack, 0.0);
   for (int32_t r = 0; r < rows; ++r) {

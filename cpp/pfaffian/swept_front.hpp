@@ -21,7 +21,7 @@ constexpr double kLargestBound = 0x1p300, kLeastBound = 0x1p-300;
 struct SweepBuffers {
   std::vector<double> minus_n, transposed, scaled, transfer, corner, rest;
   std::vector<double> weighted, size, column;  // by row of the front
-  std::vector<double> kappa, inverse_pivot, weight;
+  std::vector<double> kappa, inverse_pivot, weight, square;
   Packing packing;
 };
 
@@ -38,14 +38,20 @@ struct PanelSums {
   }
 };
 
+// A symmetric matrix, column-major, with room for kProductSlack numbers after every column.
+struct SquareColumns {
+  const double* entries = nullptr;
+  size_t step = 0;
+};
+
 class SweptFront {
  public:
   // Room that H, or G, of so many rows takes; column-major.
-  static size_t room(const ProofFactor& f) { return size_t(f.step()) * f.rows; }
+  static size_t room(const FactorColumns& f) { return size_t(f.step()) * f.rows; }
 
   // `bound` and `inverse` hold H and G on the rows from f.eliminated on, `root` the square roots of the
   // diagonal of H, and kWeightSlack zeros after them; `inverse` may be null. `wide`: the factors are high parts of pairs.
-  SweptFront(const ProofFactor& f, double* bound, double* inverse, double* root, bool wide,
+  SweptFront(const FactorColumns& f, double* bound, double* inverse, double* root, bool wide,
              SweepBuffers& buffers, const ParallelFor& parallel)
       : f_(f), n_(f.rows), step_(f.step()), bound_(bound), inverse_(inverse), root_(root),
         wide_(wide), buffers_(buffers), parallel_(parallel) {}
@@ -58,8 +64,9 @@ class SweptFront {
   // Extends square roots of the diagonal of H alone, from those of T: sqrt(H_jj) is at most
   // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Σ_i sqrt(H_ii) |W_ij|)²). Returns a bound on what rounding did to one,
   // relative. `bound` is not touched, and may be null. N and W are found a block of columns after the
-  // other, so that panels may be as wide as the front.
-  double extend_sizes(int32_t begin, int32_t end);
+  // other, so that panels may be as wide as the front. Where H is known on T, `above`, it is
+  // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Wᵀ H_TT W)_jj).
+  double extend_sizes(int32_t begin, int32_t end, const SquareColumns& above = {});
 
   // Multiplies square roots of the last panel; returns false if one leaves the range.
   bool enlarge_sizes(double factor);
@@ -100,13 +107,15 @@ class SweptFront {
   void sum_below(const Panel& s);
   void sum_inside(const Panel& s, int32_t first, int32_t last);
   void solve(const Panel& s, int32_t first, int32_t last);
-  void find_sizes(const Panel& s, int32_t first, int32_t last);
+  void find_sizes(const Panel& s, int32_t first, int32_t last, const SquareColumns& above);
+  void add_squares(const Panel& s, int32_t columns, const double* w, size_t step,
+                   const SquareColumns& above);
   double rounded(const Panel& s) const;
   double rounded_sizes(const Panel& s, int32_t first, int32_t last);
   void multiply(int32_t rows, int32_t columns, int32_t depth, const double* x, size_t x_step,
                 const double* y, size_t y_step, double* c, size_t c_step);
 
-  const ProofFactor& f_;
+  FactorColumns f_;
   int32_t n_;
   size_t step_;  // from column to column of L, H and G
   double *bound_, *inverse_, *root_;

@@ -13,24 +13,25 @@ namespace {
 
 constexpr int kRows = 210, kEliminated = 150;  // three blocks of columns
 
+// Below the diagonal, column after column, as an elimination leaves it.
 ProofFactor random_factor(std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
   ProofFactor f;
   f.rows = kRows;
   f.eliminated = kEliminated;
-  f.lower.assign(f.step() * kEliminated, 0.0);
   for (int j = 0; j < kEliminated; ++j) {
-    double* column = f.lower.data() + j * f.step();
-    if (j % 2 == 0) column[j + 1] = 1 + std::fabs(normal(rng));  // the pivot
-    for (int i = (j | 1) + 1; i < kRows; ++i) column[i] = 0.1 * normal(rng);
+    for (int i = j + 1; i < kRows; ++i) {
+      const double entry = normal(rng);
+      f.lower.push_back(i > (j | 1) ? 0.1 * entry : 1 + std::fabs(entry));  // the pivot
+    }
   }
   return f;
 }
 
-double pivot_of(const ProofFactor& f, int k) { return f.column(k & ~1)[k | 1]; }
+double pivot_of(const FactorColumns& f, int k) { return f.column(k & ~1)[k | 1]; }
 
 // sqrt((Nᵀ |D|⁻¹ N)_jj + (Σ_i root_i |W_ij|)²) by substitution, one column after the other.
-double size_of_row(const ProofFactor& f, int j, const std::vector<double>& root) {
+double size_of_row(const FactorColumns& f, int j, const std::vector<double>& root) {
   std::vector<DoubleDouble> x(kRows);
   x[j] = 1.0;
   for (int k = j; k < kEliminated; ++k) {
@@ -46,7 +47,8 @@ double size_of_row(const ProofFactor& f, int j, const std::vector<double>& root)
 
 TEST_CASE("sizes of a whole front, several blocks of columns, are those of its columns") {
   std::mt19937_64 rng(1);
-  const ProofFactor f = random_factor(rng);
+  std::vector<double> columns;
+  const FactorColumns f = random_factor(rng).unpack(columns);
   std::vector<double> root(kRows + kWeightSlack, 0.0);
   for (int i = kEliminated; i < kRows; ++i) root[i] = 0.5 + i % 3;
   const std::vector<double> given = root;
@@ -73,7 +75,8 @@ TEST_CASE("sizes of a whole front, several blocks of columns, are those of its c
 
 TEST_CASE("sizes are at least the square roots of the diagonal of H, and those without rows below") {
   std::mt19937_64 rng(2);
-  const ProofFactor f = random_factor(rng);
+  std::vector<double> columns;
+  const FactorColumns f = random_factor(rng).unpack(columns);
   std::vector<double> root(kRows + kWeightSlack, 0.0), sizes = root;
   std::vector<double> h(SweptFront::room(f), 0.0);
   for (const double below : {0.0, 1.0}) {
@@ -97,5 +100,38 @@ TEST_CASE("sizes are at least the square roots of the diagonal of H, and those w
       CHECK(sizes[j] > exact * (1 - 1e-10));
       if (below == 0.0) CHECK(sizes[j] < exact * (1 + 1e-10));
     }
+  }
+}
+
+TEST_CASE("with H of the rows below, sizes are the square roots of its diagonal") {
+  std::mt19937_64 rng(3);
+  std::normal_distribution<double> normal;
+  std::vector<double> columns;
+  const FactorColumns f = random_factor(rng).unpack(columns);
+  constexpr int kLeft = kRows - kEliminated;
+  std::vector<double> factor(kLeft * kLeft), root(kRows + kWeightSlack, 0.0), sizes = root;
+  for (double& x : factor) x = normal(rng);
+  std::vector<double> h(SweptFront::room(f), 0.0), above(kLeft * (kLeft + kProductSlack), 0.0);
+  for (int i = 0; i < kLeft; ++i) {
+    for (int j = 0; j < kLeft; ++j) {
+      double entry = 0.0;
+      for (int k = 0; k < kLeft; ++k) entry += factor[i * kLeft + k] * factor[j * kLeft + k];
+      h[(kEliminated + j) * f.step() + kEliminated + i] = entry;
+      above[j * (kLeft + kProductSlack) + i] = entry;
+      if (i == j) root[kEliminated + i] = sizes[kEliminated + i] = std::sqrt(entry);
+    }
+  }
+  SweepBuffers buffers;
+  const ParallelFor alone;
+  SweptFront fine(f, h.data(), nullptr, root.data(), true, buffers, alone);
+  for (int end = kEliminated; end > 0; end -= 50) {
+    fine.extend(end - 50, end);
+    fine.enlarge(end - 50, 1.0);
+  }
+  SweptFront last(f, nullptr, nullptr, sizes.data(), true, buffers, alone);
+  const double rounded = last.extend_sizes(0, kEliminated, {above.data(), kLeft + kProductSlack});
+  CHECK(rounded < 0x1p-10);
+  for (int j = 0; j < kEliminated; ++j) {
+    CHECK(sizes[j] == doctest::Approx(std::sqrt(fine.bound(j, j))).epsilon(1e-9));
   }
 }
