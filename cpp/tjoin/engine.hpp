@@ -33,6 +33,10 @@ class Engine {
   template <typename Poll>
   Outcome search(int32_t root, int64_t budget, const Poll& poll);
 
+  // Before all searches, from a store whose regions are single odd vertices: grows the one around
+  // `root` until it touches something, and matches the two if they can be.
+  void grow_alone(int32_t root);
+
   // Hands back what the store keeps; the engine is not used any more.
   void retire() {
     store_->mark = std::max(store_->mark, mark_);

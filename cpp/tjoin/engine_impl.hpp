@@ -53,6 +53,32 @@ Outcome Engine<Int>::search(int32_t root, int64_t budget, const Poll& poll) {
 }
 
 template <typename Int>
+void Engine<Int>::grow_alone(int32_t root) {
+  ++count.scans;
+  const Vertex<Int>* v = store_->v.data();
+  Region<Int>* region = store_->region.data();
+  const Arc<Int>* nearest = nullptr;
+  Int room = 0;
+  for (int32_t a = graph_->offsets[root]; a < graph_->offsets[root + 1]; ++a) {
+    const Arc<Int>& arc = graph_->arcs[a];
+    const int32_t top = v[arc.to].top;
+    const Int slack = arc.weight - (top < 0 ? none_ : region[top]).y;
+    if (nearest != nullptr && slack >= room) continue;
+    nearest = &arc;
+    room = slack;
+  }
+  if (nearest == nullptr) return;
+  Region<Int>& own = region[v[root].top];
+  own.y = room;
+  const int32_t x = nearest->to;
+  if (v[x].top < 0) return;
+  Region<Int>& other = region[v[x].top];
+  if (other.mate.to >= 0 && other.mate.to != graph_->n) return;
+  own.mate = {root, x, nearest->edge};
+  if (x != graph_->n) other.mate = own.mate.turned();
+}
+
+template <typename Int>
 void Engine<Int>::enter(int32_t r, int8_t sign) {
   Region<Int>& region = region_[r];
   region.sign = sign;

@@ -44,6 +44,9 @@ class TypedSolver final : public TJoinSolver {
     try {
       if (infeasible < 0) {
         roots_ = odd_;
+        for (const int32_t v : roots_) {
+          if (base_.store_.is_free(v)) engine_.grow_alone(v);
+        }
         match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); }, kGrowth);
         read_off(join, objective);
         if (proof != nullptr) write_proof(*proof);
