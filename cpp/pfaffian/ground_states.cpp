@@ -44,14 +44,22 @@ void GroundStateFinder::list_odd(std::span<const double> couplings) {
   for (int32_t e = 0; e < m; ++e) {
     sizes_[e] = std::fabs(couplings[e]);
     differ_[e] = couplings[e] < 0.0;
-    parity_[plane_.dual_edges[2 * e]] ^= differ_[e];
-    parity_[plane_.dual_edges[2 * e + 1]] ^= differ_[e];
+  }
+  const int32_t* faces = plane_.dual_edges.data();
+  const uint8_t* differ = differ_.data();
+  uint8_t* parity = parity_.data();
+  for (int32_t e = 0; e < m; ++e) {
+    parity[faces[2 * e]] ^= differ[e];
+    parity[faces[2 * e + 1]] ^= differ[e];
   }
   for (const int32_t face : plane_.absorbing) parity_[face] = 0;
-  odd_.clear();
+  odd_.resize(plane_.num_faces);
+  size_t count = 0;
   for (int32_t f = 0; f < plane_.num_faces; ++f) {
-    if (parity_[f]) odd_.push_back(f);
+    odd_[count] = f;
+    count += parity_[f];
   }
+  odd_.resize(count);
 }
 
 void GroundStateFinder::find(const TJoinWeights& weights, bool prove, GaugeState& found) {
@@ -92,7 +100,8 @@ void GroundStateFinder::find_proved(std::span<const double> couplings, GaugeStat
 
 void GroundStateFinder::find_gauge(std::span<const double> couplings, GaugeState& found) {
   list_odd(couplings);
-  find(rounded_weights(sizes_), true, found);
+  round_weights(sizes_, rounded_);
+  find(rounded_, true, found);
 }
 
 }  // namespace planaris

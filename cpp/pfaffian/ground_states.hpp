@@ -46,6 +46,7 @@ class GroundStateFinder {
   std::vector<Link> forest_;  // parents first; the first vertex of each component has none
   std::vector<std::unique_ptr<TJoinSolver>> solvers_;  // by the width of their numbers
   std::vector<double> sizes_;
+  TJoinWeights rounded_;
   std::vector<uint8_t> differ_, parity_;
   std::vector<int32_t> odd_;
   std::vector<int64_t> objective_;

@@ -53,12 +53,9 @@ class Writer {
     pairs_ += front.pairs;
     order_.source.resize(pairs_ * orders_.size());
     order_.edge.resize(pairs_ * orders_.size());
+    stay(node);
     for (size_t model = 0; model < orders_.size(); ++model) {
-      if (is_special(node, model)) {
-        write(node, model, own + slots);
-      } else {
-        stay(node, model);
-      }
+      if (is_special(node, model)) write(node, model, own + slots);
     }
     order_.pivots += front.eliminated();
   }
@@ -68,15 +65,15 @@ class Writer {
     return special_[node * orders_.size() + model];
   }
 
-  // Every pair stays where it is: own edges, and then empty slots, of which there are as many as are
-  // handed on, since fresh ones make up for what is missing.
-  void stay(int32_t node, size_t model) {
+  // Models that have nothing to sort: every pair stays where it is, own edges, and then empty slots, of
+  // which there are as many as are handed on, since fresh ones make up for what is missing.
+  void stay(int32_t node) {
     const int32_t own = tree_.own_rows(node) / 2, pairs = order_.fronts[node].pairs;
     const int32_t* edges = tree_.edge_order.data() + tree_.own[node];
-    int64_t at = order_.at(node, 0, static_cast<int32_t>(model));
-    for (int32_t k = 0; k < pairs; ++k, at += order_.models) {
-      order_.source[at] = k;
-      order_.edge[at] = k < own ? edges[k] : -1;
+    for (int32_t k = 0; k < pairs; ++k) {
+      const int64_t at = order_.at(node, k, 0);
+      std::fill_n(order_.source.begin() + at, order_.models, k);
+      std::fill_n(order_.edge.begin() + at, order_.models, k < own ? edges[k] : -1);
     }
   }
 
@@ -206,9 +203,12 @@ class Writer {
 
 }  // namespace
 
-LaneOrder::LaneOrder(const FrontTree& tree, std::span<const RowOrder> orders)
-    : models(static_cast<int32_t>(orders.size())), fronts(tree.num_nodes()),
-      moved(tree.num_nodes() * orders.size(), 0) {
+void LaneOrder::assign(const FrontTree& tree, std::span<const RowOrder> orders) {
+  models = static_cast<int32_t>(orders.size());
+  fronts.assign(tree.num_nodes(), {});
+  moved.assign(tree.num_nodes() * orders.size(), 0);
+  pivots = stack = 0;
+  most_rows = most_pairs = 0;
   Writer writer(tree, orders, *this);
   int64_t waiting = 0;
   const auto size = [&](int32_t node) { return left(tree, node) * (left(tree, node) + int64_t{1}); };

@@ -21,7 +21,10 @@ struct RowOrder {
 };
 
 struct LaneOrder {
-  LaneOrder(const FrontTree& tree, std::span<const RowOrder> orders);
+  LaneOrder() = default;
+  LaneOrder(const FrontTree& tree, std::span<const RowOrder> orders) { assign(tree, orders); }
+  // Another order, in the memory of this one.
+  void assign(const FrontTree& tree, std::span<const RowOrder> orders);
 
   // Pairs of rows that may be eliminated, before all others: those of the node's own edges, what the
   // children hand on, and fresh ones that are joined to nothing. The last `kept` are handed on.
@@ -43,7 +46,7 @@ struct LaneOrder {
     return (fronts[node].begin + pair) * models + model;
   }
 
-  int32_t models;
+  int32_t models = 0;
   std::vector<Front> fronts;     // by node
   std::vector<int32_t> source;   // where the pair stands before
   std::vector<int32_t> edge;     // -1: none

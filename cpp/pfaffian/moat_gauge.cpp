@@ -150,10 +150,10 @@ GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
   return {std::move(gauged), std::move(order)};
 }
 
-MoatWaits waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
-                         const GaugeState& gauge, double slack) {
+void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
+                    const GaugeState& gauge, double slack, MoatWaits& waits) {
   const GaugeProof proof(plane, pieces, gauge);
-  return moat_waits(places, proof.moats(), plane.signs.size(), proof.unsatisfied, slack);
+  moat_waits(places, proof.moats(), plane.signs.size(), proof.unsatisfied, slack, waits);
 }
 
 CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,

@@ -29,8 +29,8 @@ GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                            std::span<const double> couplings, double slack);
 
 // When edges may be eliminated, alone.
-MoatWaits waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
-                         const GaugeState& gauge, double slack);
+void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
+                    const GaugeState& gauge, double slack, MoatWaits& waits);
 
 // The same for the model with values up to `cap` and slacks up to twice that: no state loses weight relative to the
 // ground state, and only those that weigh exp(-4 cap) of it or less gain.

@@ -49,8 +49,10 @@ class Order {
     }
   }
 
-  MoatWaits waits(size_t edges, std::span<const int32_t> unsatisfied, double slack) const {
-    MoatWaits result{std::vector<int32_t>(edges, 0), std::vector<int32_t>(edges, 0)};
+  void find_waits(size_t edges, std::span<const int32_t> unsatisfied, double slack,
+                  MoatWaits& result) const {
+    result.earliest.assign(edges, 0);
+    result.rank.assign(edges, 0);
     for (const int32_t e : unsatisfied) {
       Range range;
       for (const int32_t leg : {2 * e, 2 * e + 1}) range.add({leaf_[face(leg)], leaf_[face(leg)]});
@@ -65,7 +67,6 @@ class Order {
       while (node < range.last || places_.first[node] > range.first) node = tree_.parent[node];
       result.earliest[e] = node;
     }
-    return result;
   }
 
   void add_scales(std::span<const double> gauged, std::span<const int32_t> unsatisfied,
@@ -166,16 +167,17 @@ MoatOrder moat_order(const MoatPlaces& places, const Moats& moats, std::span<con
                      std::span<const int32_t> unsatisfied, double slack) {
   check(places, moats, gauged.size(), unsatisfied);
   const Order order(places, moats);
-  MoatWaits waits = order.waits(gauged.size(), unsatisfied, slack);
+  MoatWaits waits;
+  order.find_waits(gauged.size(), unsatisfied, slack, waits);
   MoatOrder result{{}, std::move(waits.earliest), std::move(waits.rank)};
   order.add_scales(gauged, unsatisfied, result);
   return result;
 }
 
-MoatWaits moat_waits(const MoatPlaces& places, const Moats& moats, size_t edges,
-                     std::span<const int32_t> unsatisfied, double slack) {
+void moat_waits(const MoatPlaces& places, const Moats& moats, size_t edges,
+                std::span<const int32_t> unsatisfied, double slack, MoatWaits& waits) {
   check(places, moats, edges, unsatisfied);
-  return Order(places, moats).waits(edges, unsatisfied, slack);
+  Order(places, moats).find_waits(edges, unsatisfied, slack, waits);
 }
 
 }  // namespace planaris

@@ -56,7 +56,7 @@ struct MoatOrder {
 MoatOrder moat_order(const MoatPlaces& places, const Moats& moats, std::span<const double> gauged,
                      std::span<const int32_t> unsatisfied, double slack);
 // The same without scales, of a graph with so many edges.
-MoatWaits moat_waits(const MoatPlaces& places, const Moats& moats, size_t edges,
-                     std::span<const int32_t> unsatisfied, double slack);
+void moat_waits(const MoatPlaces& places, const Moats& moats, size_t edges,
+                std::span<const int32_t> unsatisfied, double slack, MoatWaits& waits);
 
 }  // namespace planaris

@@ -17,7 +17,7 @@
 namespace planaris::tjoin {
 
 struct Pairs {
-  std::vector<std::pair<int32_t, int32_t>> matched;  // odd vertices; n second for the boundary
+  std::vector<Contact> matched;  // `to` is n for the boundary
   std::vector<int32_t> loose;                        // one odd vertex of each free region
 };
 
@@ -57,19 +57,19 @@ class BlossomOpener {
   // Appends what outermost region r holds.
   void open(size_t r, Pairs& pairs) const {
     const auto& region = store_.region;
-    const auto keep = [&](int32_t from, int32_t to) {
-      if (to == store_.n || from < to) pairs.matched.emplace_back(from, to);
+    const auto keep = [&](const Contact& pair) {
+      if (pair.to == store_.n || pair.from < pair.to) pairs.matched.push_back(pair);
     };
     std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
     const auto assign = [&](int32_t c, int32_t from) {
       if (region[c].child >= 0) open.emplace_back(c, from);
     };
-    if (region[r].mate_to < 0) {
+    if (region[r].mate.to < 0) {
       pairs.loose.push_back(store_.v[region[r].core].source);
       assign(int32_t(r), pairs.loose.back());
     } else {
-      keep(region[r].mate_from, region[r].mate_to);
-      assign(int32_t(r), region[r].mate_from);
+      keep(region[r].mate);
+      assign(int32_t(r), region[r].mate.from);
     }
     while (!open.empty()) {
       const auto [whole, from] = open.back();
@@ -78,10 +78,10 @@ class BlossomOpener {
       while (parent_[base] != whole) base = parent_[base];
       assign(base, from);
       for (int32_t c = region[base].cycle; c != base; c = region[region[c].cycle].cycle) {
-        const int32_t a = region[c].cycle_from, b = region[c].cycle_to;
-        keep(std::min(a, b), std::max(a, b));
-        assign(c, a);
-        assign(region[c].cycle, b);
+        const Contact& link = region[c].link;
+        keep(link.from < link.to ? link : link.turned());
+        assign(c, link.from);
+        assign(region[c].cycle, link.to);
       }
     }
   }
@@ -130,6 +130,9 @@ class Paths {
       if (graph_->offsets[v] < graph_->offsets[v + 1]) lightest_[v] = find_lightest(v);
     }
   }
+
+  // After weights have changed.
+  void forget() { lightest_.clear(); }
 
   // Appends the edges of a shortest path from s to t. `length` is known to be its length, if not null.
   void append(int32_t s, int32_t t, std::vector<int32_t>& edges, const Int* length = nullptr) {

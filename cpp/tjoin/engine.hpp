@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tjoin/event_queue.hpp"
 #include "tjoin/store.hpp"
 
 namespace planaris::tjoin {
@@ -32,6 +33,10 @@ class Engine {
   template <typename Poll>
   Outcome search(int32_t root, int64_t budget, const Poll& poll);
 
+  // Before all searches, from a store whose regions are single odd vertices: grows the one around
+  // `root` until it touches something, and matches the two if they can be.
+  void grow_alone(int32_t root);
+
   // Hands back what the store keeps; the engine is not used any more.
   void retire() {
     store_->mark = std::max(store_->mark, mark_);
@@ -50,10 +55,8 @@ class Engine {
   struct Event {
     Int key;
     int32_t from, to;  // vertices; kShrink: region, -1
+    int32_t edge;      // between them
     int32_t kind;
-  };
-  struct Later {
-    bool operator()(const Event& a, const Event& b) const { return a.key > b.key; }
   };
   struct Place {
     int32_t region;
@@ -87,20 +90,20 @@ class Engine {
     return {r, height + dual(region_[r])};
   }
 
-  void push(Int key, int32_t from, int32_t to, int32_t kind);
+  void push(Int key, int32_t from, int32_t to, int32_t edge, int32_t kind);
   void enter(int32_t r, int8_t sign);
-  void end_by(const Int& key, int32_t from, int32_t to, int32_t kind);
+  void end_by(const Int& key, int32_t from, int32_t to, int32_t edge, int32_t kind);
   bool scan_outer(int32_t v, int32_t own, Int dual_v);
   bool scan_region(int32_t r);
   void scan_for_outer(int32_t v, Int dual_v, int32_t kind);
   bool handle(const Event& event);
-  bool reach(int32_t from, int32_t to);
-  bool touch(int32_t r, int32_t from, int32_t to);
-  bool blossom(int32_t a, int32_t b, int32_t from, int32_t to);
+  bool reach(int32_t from, int32_t to, int32_t edge);
+  bool touch(int32_t r, Contact contact);
+  bool blossom(int32_t a, int32_t b, Contact contact);
   void schedule_shrink(int32_t r);
   bool shrink(int32_t r);
   bool expand(int32_t r);
-  void augment(int32_t r, int32_t from, int32_t to);
+  void augment(int32_t r, Contact contact);
   int32_t meeting_point(int32_t a, int32_t b);
   void finish();
 
@@ -115,7 +118,9 @@ class Engine {
   bool has_end_ = false, walled_ = false;
   Event end_;  // the earliest event that ends the search: nothing later happens, if it is there
   uint32_t mark_;
-  std::vector<Event> heap_, soon_;
+  const Region<Int> none_;  // of vertices that no region holds
+  EventQueue<Event> later_;
+  std::vector<Event> soon_;
   size_t soon_head_ = 0;
   std::vector<int32_t> labelled_, formed_, stack_, cycle_nodes_;
 };

@@ -4,15 +4,14 @@
 namespace planaris::tjoin {
 
 template <typename Int>
-void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t kind) {
+void Engine<Int>::push(Int key, int32_t from, int32_t to, int32_t edge, int32_t kind) {
   if (has_end_ && key >= end_.key) return;  // the tree will have been matched by then
   ++count.pushes;
   if (key == now_) {
-    soon_.push_back({key, from, to, kind});
+    soon_.push_back({key, from, to, edge, kind});
     return;
   }
-  heap_.push_back({key, from, to, kind});
-  std::push_heap(heap_.begin(), heap_.end(), Later{});
+  later_.push({key, from, to, edge, kind});
 }
 
 template <typename Int>
@@ -34,13 +33,9 @@ Outcome Engine<Int>::search(int32_t root, int64_t budget, const Poll& poll) {
     } else {
       soon_.clear();
       soon_head_ = 0;
-      if (has_end_ && (heap_.empty() || heap_.front().key >= end_.key)) {
+      if (!later_.pop(has_end_ ? &end_.key : nullptr, event)) {
+        if (!has_end_) throw std::logic_error("T-join: a tree cannot reach the boundary");
         event = end_;
-      } else {
-        if (heap_.empty()) throw std::logic_error("T-join: a tree cannot reach the boundary");
-        std::pop_heap(heap_.begin(), heap_.end(), Later{});
-        event = heap_.back();
-        heap_.pop_back();
       }
       now_ = event.key;
     }
@@ -58,6 +53,32 @@ Outcome Engine<Int>::search(int32_t root, int64_t budget, const Poll& poll) {
 }
 
 template <typename Int>
+void Engine<Int>::grow_alone(int32_t root) {
+  ++count.scans;
+  const Vertex<Int>* v = store_->v.data();
+  Region<Int>* region = store_->region.data();
+  const Arc<Int>* nearest = nullptr;
+  Int room = 0;
+  for (int32_t a = graph_->offsets[root]; a < graph_->offsets[root + 1]; ++a) {
+    const Arc<Int>& arc = graph_->arcs[a];
+    const int32_t top = v[arc.to].top;
+    const Int slack = arc.weight - (top < 0 ? none_ : region[top]).y;
+    if (nearest != nullptr && slack >= room) continue;
+    nearest = &arc;
+    room = slack;
+  }
+  if (nearest == nullptr) return;
+  Region<Int>& own = region[v[root].top];
+  own.y = room;
+  const int32_t x = nearest->to;
+  if (v[x].top < 0) return;
+  Region<Int>& other = region[v[x].top];
+  if (other.mate.to >= 0 && other.mate.to != graph_->n) return;
+  own.mate = {root, x, nearest->edge};
+  if (x != graph_->n) other.mate = own.mate.turned();
+}
+
+template <typename Int>
 void Engine<Int>::enter(int32_t r, int8_t sign) {
   Region<Int>& region = region_[r];
   region.sign = sign;
@@ -68,14 +89,15 @@ void Engine<Int>::enter(int32_t r, int8_t sign) {
 // Schedules an event that ends the search, if none does so as early. It cannot become stale: the
 // region it touches stays outside the tree until then.
 template <typename Int>
-void Engine<Int>::end_by(const Int& key, int32_t from, int32_t to, int32_t kind) {
+void Engine<Int>::end_by(const Int& key, int32_t from, int32_t to, int32_t edge, int32_t kind) {
   if (has_end_ && key >= end_.key) return;
   ++count.pushes;
-  end_ = {key, from, to, kind};
+  end_ = {key, from, to, edge, kind};
   has_end_ = true;
 }
 
-// Schedules what may happen along the edges of v, a vertex of the outer region `own`.
+// Schedules what may happen along the edges of v, a vertex of the outer region `own`. Which case an
+// edge is can hardly be foretold: the key, and whether it is too late, are found alike for all.
 template <typename Int>
 bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
   ++count.scans;
@@ -83,29 +105,32 @@ bool Engine<Int>::scan_outer(int32_t v, int32_t own, Int dual_v) {
   const auto* end = &graph_->arcs[graph_->offsets[v + 1]];
   for (; arc != end; ++arc) {
     const int32_t x = arc->to;
-    if (uint32_t(x - low_) >= span_ && x != graph_->n) {
+    if (uint32_t(x - low_) >= span_ && x != graph_->n) [[unlikely]] {
       const Int room = halved(arc->weight) - dual_v;
       if (room == 0) return walled_ = true;
-      end_by(now_ + room, v, x, kWall);
+      end_by(now_ + room, v, x, arc->edge, kWall);
       continue;
     }
-    if (v_[x].top < 0) {
-      push(now_ + arc->weight - dual_v, v, x, kReach);
-      continue;
+    Int height = v_[x].height;
+    int32_t top = v_[x].top;
+    const Region<Int>* r = top < 0 ? &none_ : region_ + top;
+    if (r->merged != top) [[unlikely]] {
+      top = resolve(top, height);
+      r = region_ + top;
     }
-    const Place p = place(x);
-    if (p.region == own) continue;
-    const Region<Int>& r = region_[p.region];
-    if (r.sign < 0) continue;
-    const Int slack = arc->weight - dual_v - p.dual;
-    if (r.sign > 0) {
-      push(now_ + halved(slack), v, x, kMeet);
-    } else if (r.mate_to >= 0 && r.mate_to != graph_->n) {
-      push(now_ + slack, v, x, p.region);
+    const Int slack = arc->weight - dual_v - height - dual(*r);
+    const Int key = now_ + (r->sign > 0 ? halved(slack) : slack);
+    if (bool(int(r->sign < 0) | int(top == own) | int(has_end_ && key >= end_.key))) continue;
+    if (r->sign > 0) {
+      push(key, v, x, arc->edge, kMeet);
+    } else if (top < 0) {
+      push(key, v, x, arc->edge, kReach);
+    } else if (r->mate.to >= 0 && r->mate.to != graph_->n) {
+      push(key, v, x, arc->edge, top);
     } else if (slack == 0) {
-      return touch(p.region, v_[v].source, v_[x].source);
+      return touch(top, {v_[v].source, v_[x].source, arc->edge});
     } else {
-      end_by(now_ + slack, v, x, p.region);
+      end_by(key, v, x, arc->edge, top);
     }
   }
   return false;
@@ -132,7 +157,7 @@ void Engine<Int>::scan_for_outer(int32_t v, Int dual_v, int32_t kind) {
     if (uint32_t(x - low_) >= span_ || v_[x].top < 0) continue;  // the boundary is never outer
     const Place p = place(x);
     if (region_[p.region].sign <= 0) continue;
-    push(now_ + arc->weight - dual_v - p.dual, x, v, kind);
+    push(now_ + arc->weight - dual_v - p.dual, x, v, arc->edge, kind);
   }
 }
 
@@ -147,61 +172,56 @@ bool Engine<Int>::handle(const Event& event) {
   const int32_t x = event.to;
   // An event is stale when the far end changed its state; whoever changed it scanned anew.
   const int32_t top = v_[x].top < 0 ? -1 : top_of(x);
-  if (event.kind == kReach) return top < 0 && reach(event.from, x);
+  if (event.kind == kReach) return top < 0 && reach(event.from, x, event.edge);
   if (event.kind == kMeet) {
     const int32_t own = top_of(event.from);
-    return own != top && blossom(own, top, v_[event.from].source, v_[x].source);
+    return own != top && blossom(own, top, {v_[event.from].source, v_[x].source, event.edge});
   }
   return top == event.kind && region_[top].sign == 0 &&
-         touch(top, v_[event.from].source, v_[x].source);
+         touch(top, {v_[event.from].source, v_[x].source, event.edge});
 }
 
 // The ball of from's region swallows x, an even vertex nobody holds.
 template <typename Int>
-bool Engine<Int>::reach(int32_t from, int32_t x) {
+bool Engine<Int>::reach(int32_t from, int32_t x, int32_t edge) {
   ++count.absorbed;
   const int32_t r = top_of(from);
   Region<Int>& region = region_[r];
   v_[x].top = r;
   v_[x].source = v_[from].source;
+  v_[x].via = edge;
   v_[x].height = -dual(region);
   v_[x].next = region.first;
   region.first = x;
   return scan_outer(x, r, 0);
 }
 
-// from's region touches one outside the tree: match, or make it inner and its mate outer.
+// The region of contact.from touches one outside the tree: match, or make it inner and its mate outer.
 template <typename Int>
-bool Engine<Int>::touch(int32_t r, int32_t from, int32_t to) {
+bool Engine<Int>::touch(int32_t r, Contact contact) {
   Region<Int>& region = region_[r];
-  if (region.mate_to < 0 || region.mate_to == graph_->n) {
-    augment(top_of(from), from, to);
-    if (to != graph_->n) region.mate_from = to, region.mate_to = from;
+  if (region.mate.to < 0 || region.mate.to == graph_->n) {
+    augment(top_of(contact.from), contact);
+    if (contact.to != graph_->n) region.mate = contact.turned();
     return true;
   }
-  region.tree_from = to;
-  region.tree_to = from;
+  region.tree = contact.turned();
   enter(r, -1);
-  const int32_t mate = top_of(region.mate_to);
+  const int32_t mate = top_of(region.mate.to);
   enter(mate, 1);
   schedule_shrink(r);
   return scan_region(mate);
 }
 
 template <typename Int>
-void Engine<Int>::augment(int32_t r, int32_t from, int32_t to) {
+void Engine<Int>::augment(int32_t r, Contact contact) {
   for (;;) {
-    Region<Int>& outer = region_[r];
-    const int32_t old_to = outer.mate_to;
-    outer.mate_from = from;
-    outer.mate_to = to;
-    if (old_to < 0) return;
-    Region<Int>& inner = region_[top_of(old_to)];
-    inner.mate_from = inner.tree_from;
-    inner.mate_to = inner.tree_to;
-    from = inner.tree_to;
-    to = inner.tree_from;
-    r = top_of(from);
+    const int32_t before = std::exchange(region_[r].mate, contact).to;
+    if (before < 0) return;
+    Region<Int>& inner = region_[top_of(before)];
+    inner.mate = inner.tree;
+    contact = inner.tree.turned();
+    r = top_of(contact.from);
   }
 }
 
@@ -209,8 +229,8 @@ template <typename Int>
 int32_t Engine<Int>::meeting_point(int32_t a, int32_t b) {
   ++mark_;
   const auto up = [this](int32_t r) {
-    const int32_t to = region_[r].mate_to;
-    return to < 0 ? -1 : top_of(region_[top_of(to)].tree_to);
+    const int32_t to = region_[r].mate.to;
+    return to < 0 ? -1 : top_of(region_[top_of(to)].tree.to);
   };
   for (;; std::swap(a, b)) {
     if (a < 0) continue;
@@ -220,9 +240,9 @@ int32_t Engine<Int>::meeting_point(int32_t a, int32_t b) {
   }
 }
 
-// Wraps the odd cycle that the tight pair (from, to) closes in the tree.
+// Wraps the odd cycle that a tight pair closes in the tree, between its regions a and b.
 template <typename Int>
-bool Engine<Int>::blossom(int32_t a, int32_t b, int32_t from, int32_t to) {
+bool Engine<Int>::blossom(int32_t a, int32_t b, Contact contact) {
   ++count.blossoms;
   const int32_t root = meeting_point(a, b);
   if (spare_.empty() && span_ != uint32_t(graph_->n)) {
@@ -235,38 +255,31 @@ bool Engine<Int>::blossom(int32_t a, int32_t b, int32_t from, int32_t to) {
   // From the meeting point down to a ...
   for (int32_t r = a; r != root;) {
     nodes.push_back(r);
-    const int32_t inner = top_of(region_[r].mate_to);
+    const int32_t inner = top_of(region_[r].mate.to);
     nodes.push_back(inner);
-    r = top_of(region_[inner].tree_to);
+    r = top_of(region_[inner].tree.to);
   }
   nodes.push_back(root);
   std::reverse(nodes.begin(), nodes.end());
   for (size_t i = 0; i + 1 < nodes.size(); ++i) {
-    Region<Int>& above = region_[nodes[i]];
     const Region<Int>& below = region_[nodes[i + 1]];
-    if (i % 2 == 0) {
-      above.cycle_from = below.tree_to, above.cycle_to = below.tree_from;
-    } else {
-      above.cycle_from = below.mate_to, above.cycle_to = below.mate_from;
-    }
+    region_[nodes[i]].link = (i % 2 == 0 ? below.tree : below.mate).turned();
   }
-  region_[a].cycle_from = from;
-  region_[a].cycle_to = to;
+  region_[a].link = contact;
   // ... across, and up from b.
   for (int32_t r = b; r != root;) {
     Region<Int>& outer = region_[r];
-    const int32_t in = top_of(outer.mate_to);
+    const int32_t in = top_of(outer.mate.to);
     Region<Int>& inner = region_[in];
-    outer.cycle_from = outer.mate_from, outer.cycle_to = outer.mate_to;
-    inner.cycle_from = inner.tree_from, inner.cycle_to = inner.tree_to;
+    outer.link = outer.mate;
+    inner.link = inner.tree;
     nodes.push_back(r);
     nodes.push_back(in);
-    r = top_of(inner.tree_to);
+    r = top_of(inner.tree.to);
   }
   Region<Int>& whole = region_[made];
   whole.y = 0;
-  whole.mate_from = region_[root].mate_from;
-  whole.mate_to = region_[root].mate_to;
+  whole.mate = region_[root].mate;
   whole.child = root;
   whole.first = whole.core = region_[root].first;
   whole.last = region_[nodes.back()].last;
@@ -297,7 +310,7 @@ void Engine<Int>::schedule_shrink(int32_t r) {
   const Region<Int>& region = region_[r];
   Int room = dual(region);
   if (region.first != region.core) room += v_[region.first].height;
-  push(now_ + room, r, -1, kShrink);
+  push(now_ + room, r, -1, -1, kShrink);
 }
 
 template <typename Int>
@@ -316,8 +329,8 @@ bool Engine<Int>::shrink(int32_t r) {
   }
   if (region.child >= 0) return expand(r);
   // A ball of radius zero: parent and child of the tree touch across its odd vertex.
-  const int32_t from = region.tree_to, to = region.mate_to;
-  return blossom(top_of(from), top_of(to), from, to);
+  const int32_t from = region.tree.to, to = region.mate.to;
+  return blossom(top_of(from), top_of(to), {from, to, -1});
 }
 
 // Undoes an inner blossom whose dual is zero: an even path of it stays in the tree.
@@ -337,23 +350,21 @@ bool Engine<Int>::expand(int32_t r) {
   region_[r].spare = true;
   spare_.push_back(r);
   const size_t k = nodes.size();
-  const int32_t entry = v_[old.tree_from].top, exit = v_[old.mate_from].top;
+  const int32_t entry = v_[old.tree.from].top, exit = v_[old.mate.from].top;
   const size_t i = std::find(nodes.begin(), nodes.end(), entry) - nodes.begin();
   const size_t j = std::find(nodes.begin(), nodes.end(), exit) - nodes.begin();
   const auto at = [&](size_t index) -> Region<Int>& { return region_[nodes[index % k]]; };
   const auto match = [&](size_t index) {  // nodes index and index + 1
-    Region<Int>&p = at(index), &q = at(index + 1);
-    p.mate_from = q.mate_to = p.cycle_from;
-    p.mate_to = q.mate_from = p.cycle_to;
+    const Contact link = at(index).link;
+    at(index).mate = link;
+    at(index + 1).mate = link.turned();
   };
   const size_t ahead = (j + k - i) % k;
   stack_.clear();
   if (ahead % 2 == 0) {  // the tree runs i, i+1, ..., j
     for (size_t s = 0; s < ahead; s += 2) {
       match(i + s);
-      Region<Int>& inner = at(i + s + 2);
-      inner.tree_from = at(i + s + 1).cycle_to;
-      inner.tree_to = at(i + s + 1).cycle_from;
+      at(i + s + 2).tree = at(i + s + 1).link.turned();
     }
     for (size_t s = ahead + 1; s < k; s += 2) match(i + s);
     for (size_t s = 0; s <= ahead; ++s) stack_.push_back(nodes[(i + s) % k]);
@@ -362,14 +373,13 @@ bool Engine<Int>::expand(int32_t r) {
     for (size_t s = 0; s < back; s += 2) {
       match(i + k - s - 1);
       Region<Int>& inner = at(i + k - s - 2);
-      inner.tree_from = inner.cycle_from;
-      inner.tree_to = inner.cycle_to;
+      inner.tree = inner.link;
     }
     for (size_t s = 1; s < ahead; s += 2) match(i + s);
     for (size_t s = 0; s <= back; ++s) stack_.push_back(nodes[(i + k - s) % k]);
   }
-  region_[entry].tree_from = old.tree_from, region_[entry].tree_to = old.tree_to;
-  region_[exit].mate_from = old.mate_from, region_[exit].mate_to = old.mate_to;
+  region_[entry].tree = old.tree;
+  region_[exit].mate = old.mate;
   for (size_t s = 0; s < stack_.size(); ++s) enter(stack_[s], s % 2 == 0 ? -1 : 1);
   // The others, between the ends of the path, leave the tree as matched pairs.
   const size_t from = ahead % 2 == 0 ? i + ahead + 1 : i + 1;
@@ -415,7 +425,7 @@ void Engine<Int>::finish() {
     } while (c != region_[r].child);
   }
   formed_.clear();
-  heap_.clear();
+  later_.clear();
   soon_.clear();
   soon_head_ = 0;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -59,15 +60,25 @@ std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32
 }
 
 TJoinWeights rounded_weights(std::span<const double> weights) {
+  TJoinWeights result;
+  round_weights(weights, result);
+  return result;
+}
+
+void round_weights(std::span<const double> weights, TJoinWeights& result) {
   double largest = 0.0;
+  bool fit = true;
   for (const double w : weights) {
-    if (!(w >= 0.0) || std::isinf(w)) throw std::invalid_argument("weights must be finite and >= 0");
+    fit &= w >= 0.0 && w <= std::numeric_limits<double>::max();
     largest = std::max(largest, w);
   }
+  if (!fit) throw std::invalid_argument("weights must be finite and >= 0");
   const int bits = 63 - tjoin::kSpareBits - int(std::bit_width(weights.size()));
-  TJoinWeights result;
-  result.mantissas.resize(weights.size(), 0);
-  if (largest == 0.0) return result;
+  result.mantissas.assign(largest == 0.0 ? weights.size() : 0, 0);
+  result.shifts.clear();
+  result.exponent = 0;
+  if (largest == 0.0) return;
+  result.mantissas.resize(weights.size());
   result.exponent = std::ilogb(largest) + 1 - bits;
   const double unit = std::ldexp(1.0, -result.exponent);
   if (std::isnormal(unit)) {
@@ -79,7 +90,6 @@ TJoinWeights rounded_weights(std::span<const double> weights) {
       result.mantissas[e] = std::llround(std::ldexp(weights[e], -result.exponent));
     }
   }
-  return result;
 }
 
 namespace tjoin {
@@ -225,12 +235,20 @@ int bits_needed(const TJoinProblem& problem) {
 
 int bits_needed(const TJoinWeights& w, int32_t perfect_vertices) {
   int bits = 1;
+  bool negative = false;
+  uint64_t unshifted = 0;  // all bits that are set anywhere
   for (size_t e = 0; e < w.mantissas.size(); ++e) {
     const int64_t m = w.mantissas[e];
-    if (m < 0 && perfect_vertices == 0) throw std::invalid_argument("weights must not be negative");
     const uint64_t size = m < 0 ? -uint64_t(m) : uint64_t(m);
-    bits = std::max(bits, int(std::bit_width(size)) + (w.shifts.empty() ? 0 : w.shifts[e]));
+    negative |= m < 0;
+    if (w.shifts.empty()) {
+      unshifted |= size;
+    } else {
+      bits = std::max(bits, int(std::bit_width(size)) + w.shifts[e]);
+    }
   }
+  if (negative && perfect_vertices == 0) throw std::invalid_argument("weights must not be negative");
+  bits = std::max(bits, int(std::bit_width(unshifted)));
   const int sum = int(std::bit_width(w.mantissas.size()));
   const int offset = perfect_vertices > 0 ? int(std::bit_width(uint32_t(perfect_vertices))) + 2 : 0;
   return bits + offset + sum + kSpareBits;

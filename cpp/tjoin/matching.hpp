@@ -22,6 +22,8 @@ TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1);
 // Weights >= 0 rounded to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest
 // weight or less, for graphs of up to a million edges.
 TJoinWeights rounded_weights(std::span<const double> weights);
+// The same, in memory that is there.
+void round_weights(std::span<const double> weights, TJoinWeights& result);
 
 // By vertex: 1 where an odd number of edges with negative values ends, else 0.
 std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32_t> edges,

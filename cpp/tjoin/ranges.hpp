@@ -39,7 +39,7 @@ template <typename Int>
 std::vector<int32_t> free_roots(const Store<Int>& store) {
   std::vector<int32_t> roots;
   for (size_t r = 0; r < store.region.size(); ++r) {
-    if (!store.is_outermost(r) || store.region[r].mate_to >= 0) continue;
+    if (!store.is_outermost(r) || store.region[r].mate.to >= 0) continue;
     roots.push_back(store.v[store.region[r].core].source);
   }
   return roots;

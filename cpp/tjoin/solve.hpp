@@ -127,7 +127,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
     const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
     for (size_t k = share * kShare; k < end; ++k) {
       if (k % 64 == 0) team.check(worker, 1.0);
-      paths[worker]->append(pairs.matched[k].first, pairs.matched[k].second, edges[share]);
+      paths[worker]->append(pairs.matched[k].from, pairs.matched[k].to, edges[share]);
     }
   });
   begin(0);
@@ -230,8 +230,10 @@ template <typename Int>
 void TypedState<Int>::replace_weights(const TJoinWeights& w) {
   exponent_ = w.exponent;
   std::vector<Int>& weight = *weight_;
-  for (size_t e = 0; e < weight.size(); ++e) {
-    weight[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
+  if (w.shifts.empty()) {
+    std::copy(w.mantissas.begin(), w.mantissas.end(), weight.begin());
+  } else {
+    for (size_t e = 0; e < weight.size(); ++e) weight[e] = shifted(Int(w.mantissas[e]), w.shifts[e]);
   }
   for (Arc<Int>& arc : graph_->arcs) arc.weight = weight[arc.edge] + weight[arc.edge];
 }

@@ -15,7 +15,8 @@ class TypedSolver final : public TJoinSolver {
         opener_(base_.store_),
         paths_(*base_.graph_),
         flag_(problem.num_vertices, 0),
-        parity_(base_.layout_->bounded.size(), 0) {
+        parity_(base_.layout_->bounded.size(), 0),
+        is_odd_(base_.weight_->size(), 0) {
     num_digits = kBits<Int> / 32;
     exponent = base_.exponent_;
     paths_.prepare();
@@ -28,7 +29,7 @@ class TypedSolver final : public TJoinSolver {
     }
     base_.replace_weights(weights);
     exponent = base_.exponent_;
-    paths_.prepare();
+    paths_.forget();
     return true;
   }
 
@@ -43,6 +44,9 @@ class TypedSolver final : public TJoinSolver {
     try {
       if (infeasible < 0) {
         roots_ = odd_;
+        for (const int32_t v : roots_) {
+          if (base_.store_.is_free(v)) engine_.grow_alone(v);
+        }
         match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); }, kGrowth);
         read_off(join, objective);
         if (proof != nullptr) write_proof(*proof);
@@ -56,7 +60,7 @@ class TypedSolver final : public TJoinSolver {
   }
 
  private:
-  static constexpr int64_t kGrowth = 2;  // of budgets: measured on lattices of 21² and 50²
+  static constexpr int64_t kGrowth = 3;  // of budgets: measured on lattices of 21² and 50²
 
   // Returns a vertex of a component that cannot be joined, or -1.
   int32_t mark_odd(std::span<const int32_t> odd) {
@@ -88,7 +92,9 @@ class TypedSolver final : public TJoinSolver {
     const auto dual = [&](int32_t v) -> Int {
       return store.v[v].height + store.region[store.v[v].top].y;
     };
-    for (const auto& [s, t] : pairs_.matched) {
+    for (const Contact& pair : pairs_.matched) {
+      const auto [s, t, edge] = pair;
+      if (follow(pair, join)) continue;
       if (store.v[s].top == store.v[t].top) {
         paths_.append(s, t, join);
       } else {  // no set holds both: their duals add up to the distance
@@ -96,23 +102,64 @@ class TypedSolver final : public TJoinSolver {
         paths_.append(s, t, join, &length);
       }
     }
-    // Edges on two paths cancel.
-    std::sort(join.begin() + begin, join.end());
-    size_t end = begin;
-    for (size_t i = begin; i < join.size(); ++i) {
-      if (end > begin && join[end - 1] == join[i]) {
-        --end;
-      } else {
-        join[end++] = join[i];
-      }
-    }
-    join.resize(end);
+    cancel_pairs(join, begin);
     Int total = 0;
-    for (size_t i = begin; i < end; ++i) total += (*base_.weight_)[join[i]];
+    for (size_t i = begin; i < join.size(); ++i) total += (*base_.weight_)[join[i]];
     if (total + total != base_.store_.dual_sum()) {
       throw std::logic_error("T-join: primal and dual differ");
     }
     append_digits(total, num_digits, objective);
+  }
+
+  // Sorts edges from `begin` on; those on two paths cancel.
+  void cancel_pairs(std::vector<int32_t>& join, size_t begin) {
+    size_t end = begin;
+    if (join.size() - begin > is_odd_.size() / 16) {  // a table is faster
+      for (size_t i = begin; i < join.size(); ++i) is_odd_[join[i]] ^= 1;
+      join.resize(begin + is_odd_.size());
+      for (size_t e = 0; e < is_odd_.size(); ++e) {
+        join[end] = static_cast<int32_t>(e);
+        end += std::exchange(is_odd_[e], 0);
+      }
+    } else {
+      std::sort(join.begin() + begin, join.end());
+      for (size_t i = begin; i < join.size(); ++i) {
+        if (end > begin && join[end - 1] == join[i]) {
+          --end;
+        } else {
+          join[end++] = join[i];
+        }
+      }
+    }
+    join.resize(end);
+  }
+
+  // Appends the path along which two odd vertices met, if the vertices on it still know how they
+  // were reached; false: nothing is appended. That an edge ends a shortest path from a source depends on
+  // weights alone, so that it does not matter when it was found.
+  bool follow(const Contact& pair, std::vector<int32_t>& join) {
+    if (pair.edge < 0) return false;
+    const size_t begin = join.size();
+    const auto& v = base_.store_.v;
+    const auto other = [&](int32_t edge, int32_t end) {
+      const int32_t a = base_.layout_->index[(*base_.edges_)[2 * edge]];
+      return a != end ? a : base_.layout_->index[(*base_.edges_)[2 * edge + 1]];
+    };
+    int32_t a = other(pair.edge, -1), b = other(pair.edge, a);
+    if (v[a].source != pair.from) std::swap(a, b);
+    join.push_back(pair.edge);
+    for (const auto& [last, source] : {std::pair(a, pair.from), std::pair(b, pair.to)}) {
+      int32_t x = last;
+      while (v[x].source == source && x != source && join.size() - begin <= v.size()) {
+        join.push_back(v[x].via);
+        x = other(v[x].via, x);
+      }
+      if (x != source) {
+        join.resize(begin);
+        return false;
+      }
+    }
+    return true;
   }
 
   void write_proof(TJoinSolution& out) {
@@ -155,7 +202,7 @@ class TypedSolver final : public TJoinSolver {
   BlossomOpener<Int> opener_;
   Pairs pairs_;
   Paths<Int> paths_;
-  std::vector<uint8_t> flag_, parity_;
+  std::vector<uint8_t> flag_, parity_, is_odd_;
   std::vector<int32_t> odd_, roots_, place_;
 };
 

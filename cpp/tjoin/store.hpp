@@ -55,6 +55,14 @@ struct Vertex {
   int32_t top = -1;    // outermost region that holds it (as of the last flattening), or -1
   int32_t next = -1;   // next vertex of the same region's list
   int32_t source = -1; // the odd vertex whose ball reached it
+  int32_t via = -1;    // along this edge, the last one of a shortest path from the source
+};
+
+// Two odd vertices, and the edge where shortest paths from both met; -1: they met elsewhere.
+struct Contact {
+  int32_t from = -1, to = -1, edge = -1;
+
+  Contact turned() const { return {to, from, edge}; }
 };
 
 // A region is an odd set that may be wrapped in larger ones: a ball around one odd vertex, or
@@ -65,10 +73,10 @@ struct Region {
   Int shift = 0;                // when merged in this search: added to heights on the way up
   int32_t merged = -1;          // itself, or the region it was merged into in this search
   int32_t first = -1, last = -1, core = -1;  // vertex list; `core` is the first that is not ball
-  int32_t mate_from = -1, mate_to = -1;  // odd vertices of the matched pair across the border
-  int32_t tree_from = -1, tree_to = -1;  // inner regions: the pair that leads to the parent
+  Contact mate;                 // the matched pair across the border
+  Contact tree;                 // inner regions: the pair that leads to the parent
   int32_t cycle = -1;           // next child of the same blossom, reached by ...
-  int32_t cycle_from = -1, cycle_to = -1;  // ... this pair
+  Contact link;                 // ... this pair
   int32_t child = -1;           // blossoms: one child
   int8_t sign = 0;              // +1 outer, -1 inner, 0 not in the tree
   bool inside = false;          // child of a blossom
@@ -121,7 +129,7 @@ struct Store {
     boundary = make_odd(n);
   }
 
-  bool is_free(int32_t x) const { return region[v[x].top].mate_to < 0; }
+  bool is_free(int32_t x) const { return region[v[x].top].mate.to < 0; }
   bool is_outermost(size_t r) const {
     return !region[r].spare && !region[r].inside && int32_t(r) != boundary;
   }
@@ -192,15 +200,12 @@ struct Store {
 template <typename Int>
 void Store<Int>::dissolve(int32_t x) {
   if (x == n || v[x].top < 0) return;
-  const int32_t mate = region[v[x].top].mate_to;
-  if (mate >= 0 && mate != n) {
-    Region<Int>& other = region[v[mate].top];
-    other.mate_from = other.mate_to = -1;
-  }
+  const int32_t mate = region[v[x].top].mate.to;
+  if (mate >= 0 && mate != n) region[v[mate].top].mate = {};
   for (;;) {
     const int32_t r = v[x].top;
     Region<Int>& whole = region[r];
-    whole.mate_from = whole.mate_to = -1;
+    whole.mate = {};
     while (whole.first != whole.core) {  // the ball is taken in until x is out
       const int32_t u = whole.first;
       whole.first = v[u].next;
@@ -222,8 +227,8 @@ void Store<Int>::dissolve(int32_t x) {
     const int32_t held = v[x].top;
     for (c = region[held].cycle; c != held; c = region[region[c].cycle].cycle) {
       Region<Int>&p = region[c], &q = region[p.cycle];
-      p.mate_from = q.mate_to = p.cycle_from;
-      p.mate_to = q.mate_from = p.cycle_to;
+      p.mate = p.link;
+      q.mate = p.link.turned();
     }
   }
 }
