@@ -225,7 +225,7 @@ def test_no_time_at_all_still_gives_a_join(kind, rng):
         check_tjoin(n, edges, weights, odd, late, boundary=boundary)
 
 
-def test_a_search_gives_up_before_it_begins_or_leaves_a_join(rng):
+def test_a_search_gives_up_before_it_begins_or_after_its_end_or_leaves_a_join(rng):
     n, edges, weights, odd, outer = square_dual(9, rng)
     problem = n, np.asarray(edges, np.int32), weights, np.asarray(odd, np.int32), outer
     best = minimum_tjoin(n, edges, weights, odd, boundary=outer)
@@ -236,8 +236,8 @@ def test_a_search_gives_up_before_it_begins_or_leaves_a_join(rng):
             try:
                 found = kernel.minimum_tjoin(*problem, start=None, budget=budget, give_up=True)
             except TimeoutError:
-                assert found is None, "there was a join with less time"
-                gave_up += 1
+                assert found is None or found.exact, "there was a join with less time"
+                gave_up += found is None
                 continue
         check_tjoin(n, edges, weights, odd, found, boundary=outer)
         assert found.lower <= best.objective <= found.objective

@@ -36,8 +36,8 @@ class NewtonSystems:
         side = scale * gradient
         if isinstance(curve, np.ndarray) or curve.shape[0] <= DENSE_SIZE:
             dense = curve if isinstance(curve, np.ndarray) else curve.toarray()
-            return scale * _solve_dense(dense * scale * scale[:, None], side)
-        return scale * self._solve_sparse(curve.tocoo(), scale, side, budget)
+            return np.asarray(scale * _solve_dense(dense * scale * scale[:, None], side))
+        return np.asarray(scale * self._solve_sparse(curve.tocoo(), scale, side, budget))
 
     def _solve_sparse(
         self, curve: Any, scale: FloatArray, side: FloatArray, budget: Budget

@@ -34,6 +34,9 @@ LEAST_FALL = 1e-3
 ENTRIES_AT_ONCE = 2**16
 """Entries of pseudomarginals computed between two looks at the clock."""
 
+TREE_ENTRIES_AT_ONCE = 2**19
+"""Entries of tables of which trees are proved between two looks at the clock."""
+
 FLOOR = 40.0
 """Zeros become this much less than the least log potential of their table: a bound still."""
 
@@ -195,8 +198,10 @@ class LabelMixture:
         total, slack = 0.0, 0.0
         mean_nodes, share = np.zeros(len(beliefs)), np.zeros(len(self.edges))
         weights = self.weights / self.weights.sum()
-        for weight, tree in zip(weights.tolist(), self.trees, strict=True):
-            budget.check()
+        stride = max(TREE_ENTRIES_AT_ONCE // (len(self.edge_logs) + 1), 1)
+        for k, (weight, tree) in enumerate(zip(weights.tolist(), self.trees, strict=True)):
+            if k % stride == 0:
+                budget.check()
             inside = tree[self.edge_of_entry] > 0
             taken = np.bincount(self.entry[inside], self.messages[inside], len(beliefs))
             nodes = beliefs - taken

@@ -66,8 +66,8 @@ def interrupt(name: str, delay: float) -> float:
         sent[:] = time.monotonic(), time.process_time()
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Thread(target=send, daemon=True).start()
     try:
+        threading.Thread(target=send, daemon=True).start()  # inside: it may be quicker than we are
         while True:  # a quick machine works until the signal comes, too
             work(model)
     except KeyboardInterrupt:
