@@ -115,7 +115,8 @@ class FigureBars:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.bars.stop()
+        if not self.bars.disable:  # older versions of rich end a line even so
+            self.bars.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Move the bar of a figure."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -61,7 +62,8 @@ def selftest(
     found: list[Section] = []
     console, shown = Console(stderr=True), sys.stderr.isatty()
     for title, run in plan:
-        with Progress(console=console, disable=not shown, transient=True) as bar:
+        bar = Progress(console=console, disable=not shown, transient=True)
+        with bar if shown else nullcontext():  # older rich ends a line even so
             found.append(run(tell=partial(_advance, bar, bar.add_task(title, total=1.0))))
         _show(found[-1])
     if write is not None:
