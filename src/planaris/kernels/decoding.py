@@ -133,17 +133,6 @@ class LaneCosets:
         return self._core.worth_from
 
 
-@dataclass(frozen=True)
-class MechanismSums:
-    """What :meth:`ShotMatcher.sum_mechanisms` adds up over shots."""
-
-    direct: FloatArray
-    pairs: FloatArray
-    bridges: FloatArray
-    log_weight: float
-    failed: int
-
-
 class ShotMatcher:
     """Finds lightest errors on one decoding graph, shot by shot.
 
@@ -259,13 +248,11 @@ class ShotMatcher:
         counts: FloatArray,
         *,
         budget: Budget,
-    ) -> MechanismSums:
+    ) -> _core.MechanismSums:
         """Add up, over shots, what the expected number of errors of every edge follows from."""
         found = self._core.sum_mechanisms(inverse._core, place, shots, counts, *team(budget))
         _refuse_impossible(found.impossible_shot, found.impossible_vertex)
-        return MechanismSums(
-            found.direct, found.pairs, found.bridges, found.log_weight, found.failed
-        )
+        return found
 
     def probabilities(
         self, inverse: EdgeInverse, place: IntArray, shots: Array, *, budget: Budget

@@ -22,17 +22,6 @@ class FactorArrays(NamedTuple):
     table_offsets: LongArray
 
 
-class TreeSize(NamedTuple):
-    """What an elimination order costs."""
-
-    order: IntArray
-    width: int
-    largest_table: int
-    message_entries: int
-    stack_entries: int
-    total_entries: float
-
-
 def elimination_order(
     arrays: FactorArrays,
     *,
@@ -59,23 +48,15 @@ def elimination_tree(
     max_bits: float = 62.0,
     *,
     budget: Budget | None = None,
-) -> TreeSize:
+) -> _core.EliminationTree:
     """Return the order as it will be used (a postorder) and the sizes of its tables."""
-    tree = _core.elimination_tree(
+    return _core.elimination_tree(
         arrays.cardinalities,
         arrays.scopes,
         arrays.scope_offsets,
         order,
         max_bits,
         *control(budget),
-    )
-    return TreeSize(
-        order=tree.order,
-        width=tree.width,
-        largest_table=tree.largest_table,
-        message_entries=tree.message_entries,
-        stack_entries=tree.stack_entries,
-        total_entries=tree.total_entries,
     )
 
 

@@ -18,7 +18,7 @@ from helpers.trials import trials
 from planaris.errors import VerificationError
 from planaris.result import Bounds, CutTree, LabelTrees, LogPartition, MeanField, MiniBuckets
 from planaris.result.files import _decode, save_result
-from planaris.selftest.tampering.corruption import KINDS, _places, solve_kind
+from planaris.selftest.tampering.corruption import KINDS, number_places, solve_kind
 from planaris.verify import check_certificate, check_result
 from planaris.verify.proofs.energy.ground_state import require_lower
 from planaris.verify.proofs.log_partition.label_sums import label_trees_bound
@@ -78,7 +78,7 @@ HUGE = [1e8, 1e16, 1e30, 1e150, 1e300, 1.7e308]
 def forge(value: Any, rng: np.random.Generator) -> Any:
     """Return a proof with a few of its numbers replaced, mostly by huge ones."""
     body = copy.deepcopy(value)
-    places = _places(body)
+    places = number_places(body)
     pattern = rng.integers(3)
     field = places[rng.integers(len(places))][:-1]
     for place in [places[k] for k in rng.integers(0, len(places), rng.integers(1, 4))]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import tempfile
@@ -31,6 +30,7 @@ from planaris.result import (
     load_result,
 )
 from planaris.result.files import digest, save_result
+from planaris.selftest.tampering.forgery import places, read, written
 from planaris.selftest.tampering.window_ends import ends_by_windows
 from planaris.verify import check_result
 from planaris.verify.recompute.elimination import recompute
@@ -187,7 +187,7 @@ def corrupt_kind(kind: str, count: int, seed: int = 7) -> Iterator[str | None]:
             yield "the untouched result does not pass"
             return
         rng = np.random.default_rng(seed)
-        numbers = _places(whole["body"])
+        numbers = number_places(whole["body"])
         for where in rng.choice(len(numbers), count).tolist():
             body = _changed(whole["body"], numbers[where], rng)
             yield _fault(model, path, whole, body, numbers[where])
@@ -242,25 +242,16 @@ def _true_ends(model: IsingModel, body: dict[str, Any]) -> bool:
     return True
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def number_places(document: Any) -> list[tuple[Any, ...]]:
     """Return the way to every number of a document."""
-    if isinstance(value, dict):
-        return [p for key, entry in value.items() for p in _places(entry, (*path, key))]
-    if isinstance(value, list):
-        return [p for k, entry in enumerate(value) for p in _places(entry, (*path, k))]
-    return [path] if isinstance(value, int | float) and not isinstance(value, bool) else []
+    return [where for where in places(document) if type(read(document, where)) in (int, float)]
 
 
-def _changed(document: Any, path: tuple[Any, ...], rng: np.random.Generator) -> Any:
-    changed = copy.deepcopy(document)
-    at = changed
-    for key in path[:-1]:
-        at = at[key]
-    old = at[path[-1]]
+def _changed(document: Any, where: tuple[Any, ...], rng: np.random.Generator) -> Any:
+    old = read(document, where)
     new: float
     if isinstance(old, int):
         new = old + int(rng.choice([-2, -1, 1, 2, 1000]))
     else:
         new = float(rng.choice([-old, old + 1.0, old * 1.01 + 1e-3, old - 0.5, 1e300]))
-    at[path[-1]] = new if new != old else old + 1
-    return changed
+    return written(document, where, new if new != old else old + 1)

@@ -172,7 +172,7 @@ def forge(case: Forgeable, *, every: int = 1, seed: int = 0) -> Iterator[str | N
         for where, body in changed_bodies(whole["body"], partial(_chosen, every, seed)):
             fault = _fault(case, truth, path, body)
             at = ".".join(map(str, where))
-            yield None if fault is None else f"{case.name}: {at} = {_read(body, where)}: {fault}"
+            yield None if fault is None else f"{case.name}: {at} = {read(body, where)}: {fault}"
 
 
 def _chosen(every: int, seed: int, where: tuple[Any, ...], number: int) -> bool:
@@ -243,11 +243,11 @@ def changed_bodies(
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield the way to a leaf or list and the body with that changed, for every chosen change."""
     numbers = itertools.count()
-    for where in _places(body):
-        old = _read(body, where)
+    for where in places(body):
+        old = read(body, where)
         for new in _changes(old, where):
             if chosen(where, next(numbers)) and json.dumps(new) != json.dumps(old):
-                yield where, _written(body, where, new)
+                yield where, written(body, where, new)
     if chosen(("unknown",), next(numbers)):
         yield ("unknown",), {**body, "unknown": 1.0}
     for name in body:
@@ -255,7 +255,7 @@ def changed_bodies(
             yield (name,), {key: value for key, value in body.items() if key != name}
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the way to every leaf, list and object of a document."""
     if path:
         yield path
@@ -265,7 +265,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
     elif isinstance(value, list):
         items = enumerate(value)
     for key, entry in items:
-        yield from _places(entry, (*path, key))
+        yield from places(entry, (*path, key))
 
 
 def _changes(old: Any, where: tuple[Any, ...]) -> list[Any]:
@@ -295,16 +295,17 @@ def _changes(old: Any, where: tuple[Any, ...]) -> list[Any]:
     return [0, 0.0, 1.0, "inf", [], {}, True]
 
 
-def _read(body: Any, where: tuple[Any, ...]) -> Any:
+def read(body: Any, where: tuple[Any, ...]) -> Any:
+    """Return what is at one place of a document."""
     for key in where:
         body = body[key] if not isinstance(body, dict) or key in body else "nothing"
     return body
 
 
-def _written(body: Any, where: tuple[Any, ...], new: Any) -> Any:
+def written(body: Any, where: tuple[Any, ...], new: Any) -> Any:
     """Return a document with one place changed; the rest is shared with the old one."""
     if not where:
         return new
     changed = copy.copy(body)
-    changed[where[0]] = _written(body[where[0]], where[1:], new)
+    changed[where[0]] = written(body[where[0]], where[1:], new)
     return changed
