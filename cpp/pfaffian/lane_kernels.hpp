@@ -53,6 +53,9 @@ struct LaneRows {
   double* const* equal;
   LaneDraws draws;
   const std::function<void()>* look = nullptr;  // called every few milliseconds; it may throw
+  // log Z in the order of the tree: receive the pivots of every row, one per edge and chord, if not null.
+  // Where the first draw is not 0 they are read instead, and nothing is eliminated in doubles again.
+  double* const* pivots = nullptr;
 };
 
 // A weight that differs from that of the other rows.

@@ -168,7 +168,13 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
     DoubleVector total, size, mantissa, exponent, residual = DoubleVector{};
     Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
     in_lanes[half] = worth_lanes(p, live);
-    if (in_lanes[half]) {
+    if (rows.pivots != nullptr && rows.draws.first > 0) {
+      for (int32_t e = 0; e < m; ++e) {
+        for (int k = 0; k < kDoubles; ++k) {
+          g.pivots[half][e][k] = k < live ? rows.pivots[first + k][e] : 1.0;
+        }
+      }
+    } else if (in_lanes[half]) {
       using K = Kernel<double, true>;
       auto* factors = static_cast<DoubleVector*>(g.factors);
       K::up(p.tree, p.signs.data(), g.weight[half], p.program, g.scratch, g.pivots[half], factors,
@@ -197,6 +203,8 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
     for (int k = 0; k < live; ++k) {
       rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], residual[k], 0.0,
                                sound[k] != 0};
+      if (rows.pivots == nullptr || rows.draws.first > 0) continue;
+      for (int32_t e = 0; e < m; ++e) rows.pivots[first + k][e] = g.pivots[half][e][k];
     }
   }
   if (marginals) return;

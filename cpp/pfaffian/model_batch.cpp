@@ -89,6 +89,7 @@ class Batch {
     memory_.resize(team_.threads());
     finders_.resize(team_.threads());
     orders_.resize(team_.threads());
+    pivots_.resize(team_.threads());
     gauges_.resize(count);
     try {
       measure(count);
@@ -188,7 +189,8 @@ class Batch {
     // Relative to a ground state much cancels, at times alike in double and single precision: one
     // more elimination there, with weights moved by their last digit, shows it.
     const int first = route == Route::ground ? 2 : 1;
-    std::vector<LaneOutcome> found = run_groups(rows, route, {0, first});
+    std::vector<std::vector<double>> pivots(rows.size());
+    std::vector<LaneOutcome> found = run_groups(rows, route, {0, first}, pivots);
     if (options_.marginals) {
       for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], route);
       return;
@@ -198,15 +200,13 @@ class Batch {
     std::vector<int64_t> felt;
     std::vector<double> before;
     for (size_t k = 0; k < rows.size(); ++k) {
-      if (is_calm(found[k])) {
-        take(rows[k], found[k], route);
-      } else if (found[k].sound &&
-                 error_of(found[k]) <= most_error(log_sum_of(found[k]) + found[k].total)) {
-        felt.push_back(rows[k]);
-        before.push_back(found[k].deviation);
-      }
+      if (is_calm(found[k])) take(rows[k], found[k], route);
+      if (!is_felt(found[k])) continue;
+      std::swap(pivots[felt.size()], pivots[k]);
+      felt.push_back(rows[k]);
+      before.push_back(found[k].deviation);
     }
-    found = run_groups(felt, route, {first, kDraws});
+    found = run_groups(felt, route, {first, kDraws}, pivots);
     for (size_t k = 0; k < felt.size(); ++k) {
       if (found[k].deviation < before[k]) found[k].deviation = before[k];
       take(felt[k], found[k], route);
@@ -237,17 +237,28 @@ class Batch {
     return found;
   }
 
-  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route,
-                                      LaneDraws draws) {
+  // `pivots` receive those of rows that need more draws, from the first ones, and have them for the others.
+  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, LaneDraws draws,
+                                      std::vector<std::vector<double>>& pivots) {
     const LaneKernels& kernels = lane_kernels();
     const auto solve = [&](int worker, std::span<const int64_t> members, LaneRows group) {
-      std::vector<double*> equal;
+      std::vector<double*> equal, found;
+      const size_t first = members.data() - rows.data(), edges = plane_.signs.size();
+      group.draws = draws;
       if (options_.marginals) {
         for (const int64_t k : members) equal.push_back(result_.equal.data() + k * m_);
         group.equal = equal.data();
+        return kernels.run(lanes_, group, memory_[worker]);
       }
-      group.draws = draws;
+      pivots_[worker].resize(kernels.most * edges);
+      for (size_t k = 0; k < members.size(); ++k) {
+        found.push_back(draws.first > 0 ? pivots[first + k].data() : pivots_[worker].data() + k * edges);
+      }
+      group.pivots = found.data();
       kernels.run(lanes_, group, memory_[worker]);
+      for (size_t k = 0; draws.first == 0 && k < members.size(); ++k) {
+        if (is_felt(group.found[k])) pivots[first + k].assign(found[k], found[k] + edges);
+      }
     };
     return in_groups(rows, kernels.most, route == Route::ground, solve);
   }
@@ -262,6 +273,12 @@ class Batch {
 
   bool is_calm(const LaneOutcome& found) const {
     return kSingleToDouble * found.deviation <= kCalm * rounding();
+  }
+
+  // Whether rounding is felt, but not so much that the row is lost.
+  bool is_felt(const LaneOutcome& found) const {
+    return !is_calm(found) && found.sound &&
+           error_of(found) <= most_error(log_sum_of(found) + found.total);
   }
 
   // One rounding per pivot.
@@ -420,7 +437,8 @@ class Batch {
   ModelBatch result_;
   std::vector<LaneMemory> memory_;
   std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
-  std::vector<GroupOrder> orders_;  // by worker
+  std::vector<GroupOrder> orders_;            // by worker
+  std::vector<std::vector<double>> pivots_;   // of a group, by worker
   std::vector<GaugeState> gauges_;
   std::vector<RowSize> sizes_;
 };

@@ -411,8 +411,9 @@ class CertificateWriter {
     const auto& region = store_.region;
     const auto& vertex = store_.v;
     for (int32_t v = region[r].first;; v = vertex[v].next) {
-      place_[v] = int32_t(out_.order.size());
-      out_.order.push_back(original_[v]);
+      if (vertices_ == out_.order.size()) [[unlikely]] out_.order.resize(2 * vertices_ + 64);
+      place_[v] = int32_t(vertices_);
+      out_.order[vertices_++] = original_[v];
       if (v == region[r].last) break;
     }
     stack_.push_back({int32_t(r), -1, Int(0)});
@@ -437,6 +438,13 @@ class CertificateWriter {
     }
   }
 
+  // Cuts the lists to what was written.
+  void finish() {
+    out_.order.resize(vertices_);
+    for (auto* list : {&out_.start, &out_.stop, &out_.parent}) list->resize(sets_);
+    if constexpr (kPlain) out_.values.resize(sets_);
+  }
+
  private:
   struct Item {
     int32_t region, parent;
@@ -445,21 +453,26 @@ class CertificateWriter {
 
   void emit(const Int& value, int32_t start, int32_t stop, int32_t& parent) {
     if (value == 0) return;
-    out_.start.push_back(start);
-    out_.stop.push_back(stop);
-    out_.parent.push_back(parent);
+    if (sets_ == out_.start.size()) [[unlikely]] {
+      for (auto* list : {&out_.start, &out_.stop, &out_.parent}) list->resize(2 * sets_ + 64);
+      if constexpr (kPlain) out_.values.resize(2 * sets_ + 64);
+    }
+    out_.start[sets_] = start;
+    out_.stop[sets_] = stop;
+    out_.parent[sets_] = parent;
     if constexpr (kPlain) {
-      out_.values.push_back(value);
+      out_.values[sets_] = value;
     } else {
       append_digits(value, kBits<Int> / 32, out_.values);
     }
-    parent = int32_t(out_.start.size()) - 1;
+    parent = int32_t(sets_++);
   }
 
   const Store<Int>& store_;
   const std::vector<int32_t>& original_;
   std::vector<int32_t>& place_;
   TJoinSolution& out_;
+  size_t vertices_ = 0, sets_ = 0;  // that were written; the lists are longer
   std::vector<Item> stack_;
 };
 
@@ -474,6 +487,7 @@ void write_certificate(const Store<Int>& store, const std::vector<int32_t>& orig
     for (size_t r = low; r < high; ++r) {
       if (store.is_outermost(r)) writer.append(r);
     }
+    writer.finish();
   });
   if (found.size() == 1) {
     TJoinSolution& all = found[0];

@@ -164,11 +164,9 @@ class TypedSolver final : public TJoinSolver {
 
   void write_proof(TJoinSolution& out) {
     const Store<Int>& store = base_.store_;
-    for (auto* list : {&out.order, &out.start, &out.stop, &out.parent}) list->clear();
+    for (auto* list : {&out.order, &out.start, &out.stop, &out.parent}) list->resize(store.n);
     out.values.clear();
-    out.order.reserve(store.n);
-    for (auto* list : {&out.start, &out.stop, &out.parent}) list->reserve(store.region.size());
-    out.values.reserve(store.region.size());
+    if (CertificateWriter<Int>::kPlain) out.values.resize(store.n);
     out.exponent = exponent;
     out.num_digits = CertificateWriter<Int>::kPlain ? 0 : num_digits;
     place_.resize(store.n);
@@ -176,6 +174,7 @@ class TypedSolver final : public TJoinSolver {
     for (size_t r = 0; r < store.region.size(); ++r) {
       if (store.is_outermost(r)) writer.append(r);
     }
+    writer.finish();
   }
 
   void clear() {
