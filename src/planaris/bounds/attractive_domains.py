@@ -8,28 +8,26 @@ be down but for a small probability (walls) are held down at the price of that p
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import NamedTuple
 
 import numpy as np
 
 from planaris import treewidth
+from planaris.bounds.attractive_sides import (
+    UNIT,
+    Domain,
+    Side,
+    Trace,
+    fits,
+    narrow_both_sides,
+    solve,
+)
 from planaris.budget import Budget
-from planaris.errors import TimeLimitError
-from planaris.kernels.frontier import Ends, WindowTrace
+from planaris.kernels.frontier import Ends
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
-from planaris.treewidth import EliminationPlan
 from planaris.typing import Array, FloatArray
-
-UNIT = float(np.finfo(np.float64).eps)
-
-BLURRED = 1e-3
-"""Rounding errors above are not worth taking."""
 
 SMALL = 100
 """Domains of at most as many spins are eliminated together."""
@@ -48,9 +46,6 @@ SEARCH_SECONDS = 0.2
 
 SPIN_SECONDS = 4e-5
 """for each spin of a domain, where that is longer."""
-
-PROVED_ENTRIES = 2**25
-"""Most entries of the tables of a domain where a proof is asked for, which is checked slower."""
 
 PERIOD = 64
 """Domains that are too wide are cut along every so many levels of a search through the graph."""
@@ -72,44 +67,6 @@ class Holding(NamedTuple):
     likely: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """A model seen from one side, and what is found there.
-
-    ``solved`` are the spins of domains, in the order in which they were eliminated, and their
-    walls; ``by`` says which of them the new ends of spins and of edges come from.
-    """
-
-    model: IsingModel
-    low: FloatArray
-    high: FloatArray
-    guess: FloatArray
-    new_high: FloatArray
-    both_up: FloatArray
-    both_down: FloatArray
-    solved: list[tuple[Array, Array]] = field(default_factory=list)
-    by: tuple[Array, Array, Array] = field(init=False)
-
-    def __post_init__(self) -> None:
-        counts = (len(self.new_high), len(self.both_up), len(self.both_down))
-        by = tuple(np.full(count, -1, dtype=np.int64) for count in counts)
-        object.__setattr__(self, "by", by)
-
-    @classmethod
-    def upper(cls, model: IsingModel, known: Ends, guess: FloatArray) -> _Side:
-        low, high = known.nodes_lower, known.nodes_upper
-        found = (high.copy(), known.up_upper.copy(), known.down_lower.copy())
-        return cls(model, low, high, guess, *found)
-
-    @classmethod
-    def lower(cls, model: IsingModel, known: Ends, guess: FloatArray) -> _Side:
-        """Return the model with all spins turned over."""
-        turned = IsingModel(model.edges, model.couplings, -model.fields)
-        low, high = 1 - known.nodes_upper, 1 - known.nodes_lower
-        found = (high.copy(), known.down_upper.copy(), known.up_lower.copy())
-        return cls(turned, low, high, 1 - guess, *found)
-
-
 def narrow_by_domains(
     model: IsingModel,
     known: Ends,
@@ -117,7 +74,7 @@ def narrow_by_domains(
     holding: Holding,
     budget: Budget,
     levels: Array | None = None,
-    trace: Callable[[WindowTrace], None] | None = None,
+    trace: Trace | None = None,
 ) -> Ends:
     """Return narrower ends of a model without negative couplings.
 
@@ -136,61 +93,11 @@ def narrow_by_domains(
     >>> bool(np.all((ends.nodes_lower <= exact) & (exact <= ends.nodes_upper)))
     True
     """
-    above, below = _Side.upper(model, known, guess), _Side.lower(model, known, guess)
-    stop = Event()
-    if budget.workers() < 2:
-        _narrow_in_time(above, holding, budget, levels, stop)
-        _narrow_in_time(below, holding, budget, levels, stop)
-    else:
-        quiet = replace(budget, progress=False)
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(_narrow_in_time, above, holding, quiet, levels, stop)
-            try:
-                _narrow_in_time(below, holding, budget, levels, stop)
-            except BaseException:
-                stop.set()
-                raise
-            other.result()
-    if trace is not None:
-        trace(_traced(above, below))
-    return Ends(
-        np.maximum(known.nodes_lower, 1 - below.new_high),
-        above.new_high,
-        below.both_down,
-        above.both_up,
-        above.both_down,
-        below.both_up,
-    )
 
-
-def _traced(above: _Side, below: _Side) -> WindowTrace:
-    """Return all domains that narrowed something as windows."""
-    first = len(above.solved)
-    solved = [*above.solved, *below.solved]
-    none = np.zeros(0, dtype=np.int64)
-    spins, walls = (list(some) for some in zip((none, none), *solved, strict=True))
-    upper, up_upper, down_lower = above.by
-    lower, down_upper, up_lower = (np.where(by < 0, -1, by + first) for by in below.by)
-    return WindowTrace(
-        np.repeat([1, -1], [first, len(below.solved)]),
-        np.cumsum([len(some) for some in spins]),
-        np.concatenate(spins),
-        np.cumsum([len(some) for some in walls]),
-        np.concatenate(walls),
-        lower,
-        upper,
-        up_lower,
-        up_upper,
-        down_lower,
-        down_upper,
-    )
-
-
-def _narrow_in_time(
-    side: _Side, holding: Holding, budget: Budget, levels: Array | None, stop: Event
-) -> None:
-    with suppress(TimeLimitError, TimeoutError):  # what was found until then holds
+    def narrow(side: Side, budget: Budget, stop: Event) -> None:
         _narrow(side, holding, budget, levels, stop)
+
+    return narrow_both_sides(model, known, guess, narrow, budget, trace)
 
 
 def search_levels(model: IsingModel) -> Array:
@@ -206,7 +113,7 @@ def search_levels(model: IsingModel) -> Array:
 
 
 def _narrow(
-    side: _Side, holding: Holding, budget: Budget, levels: Array | None, stop: Event
+    side: Side, holding: Holding, budget: Budget, levels: Array | None, stop: Event
 ) -> None:
     """Lower the upper ends of all spins that are not held."""
     state = np.zeros(side.model.num_spins, dtype=np.int8)
@@ -227,10 +134,8 @@ def _narrow(
                 search_seconds=max(SEARCH_SECONDS, SPIN_SECONDS * len(domain.spins)),
                 time_limit=budget,
             )
-            fits = plan.complete and plan.bytes <= budget.bytes() // 8
-            fits = fits and (plan.entries <= PROVED_ENTRIES or not budget.prove)
-            if fits and plan.seconds <= _patience(budget):
-                _solve(side, domain, plan, budget)
+            if fits(plan, _patience(budget), budget):
+                solve(side, domain, plan, budget)
             else:
                 wide.append(domain.spins)
         waiting = np.concatenate(wide) if wide else np.zeros(0, dtype=np.int64)
@@ -248,25 +153,10 @@ def _patience(budget: Budget) -> float:
     return max(SECONDS, min(SHARE * budget.remaining(), MOST_SECONDS))
 
 
-@dataclass(frozen=True, eq=False)
-class _Domain:
-    """Spins that are eliminated together; ``wrong`` bounds what is wrong around each of them.
-
-    ``walls`` are the spins around them that are held down.
-    """
-
-    spins: Array
-    walls: Array
-    edges: Array
-    model: IsingModel
-    wrong: FloatArray
-    slack: float
-
-
 class _Domains:
     """The connected parts of the spins that are not held."""
 
-    def __init__(self, side: _Side, state: Array, spins: Array) -> None:
+    def __init__(self, side: Side, state: Array, spins: Array) -> None:
         model = side.model
         self.side, self.spins = side, spins
         self.place = np.full(model.num_spins, -1, dtype=np.int64)
@@ -293,7 +183,7 @@ class _Domains:
         self.walls = pairs
         self.charge = np.bincount(pairs[:, 0], side.high[pairs[:, 1]], count) * (1 + 2.0**-30)
 
-    def each(self) -> list[_Domain]:
+    def each(self) -> list[Domain]:
         """Return all small domains as one, and every other by itself."""
         sizes = np.bincount(self.label)
         group = np.cumsum(sizes > SMALL) * (sizes > SMALL)  # 0: the small ones
@@ -308,7 +198,7 @@ class _Domains:
             self._domain(members, self.edges[names]) for members, names in parts if len(members)
         ]
 
-    def _domain(self, members: Array, edges: Array) -> _Domain:
+    def _domain(self, members: Array, edges: Array) -> Domain:
         model, spins = self.side.model, self.spins[members]
         place = np.full(len(self.spins), -1, dtype=np.int64)
         place[members] = np.arange(len(members))
@@ -318,36 +208,4 @@ class _Domains:
         own = self.label[members]
         wrong = np.minimum(1.0, self.charge[own])
         walls = np.unique(self.walls[np.isin(self.walls[:, 0], own), 1])
-        return _Domain(spins, walls, edges, part, wrong, float(self.slack[members].sum()))
-
-
-def _solve(side: _Side, domain: _Domain, plan: EliminationPlan, budget: Budget) -> None:
-    """Lower the ends of a domain.
-
-    Walls are wrong with a probability of at most c. A function with values in [0, 1] and the mean
-    g where they are right has a mean between g (1 - c) and g (1 - c) + c.
-    """
-    found = treewidth.marginals(domain.model, plan=plan, time_limit=budget)
-    if not found.proved or not found.error <= BLURRED:
-        return
-    off = 2 * (found.error + domain.slack) * (1 + 2.0**-30) + 64 * UNIT
-    up, equal = np.asarray(found.nodes), np.asarray(found.edges)
-    at, c = domain.spins, domain.wrong
-    number = len(side.solved)
-    side.solved.append((domain.spins[plan.order], domain.walls))
-    _improve(side.new_high, side.by[0], at, up + (1 - up) * c + off, number)
-    u, v = domain.model.edges.T
-    both_up = np.clip((up[u] + up[v] + equal - 1) / 2, 0.0, 1.0)
-    both_down = np.clip((1 - up[u] - up[v] + equal) / 2, 0.0, 1.0)
-    names, c = domain.edges, c[u]
-    most, least = both_up + (1 - both_up) * c + 2 * off, both_down * (1 - c) - 2 * off
-    _improve(side.both_up, side.by[1], names, most, number)
-    _improve(side.both_down, side.by[2], names, least, number, sign=-1)
-
-
-def _improve(
-    ends: FloatArray, by: Array, at: Array, found: FloatArray, number: int, sign: int = 1
-) -> None:
-    """Lower ends (raise them with ``sign`` -1) to what was found, and note by which domain."""
-    better = sign * found < sign * ends[at]
-    ends[at[better]], by[at[better]] = found[better], number
+        return Domain(spins, walls, edges, part, wrong, float(self.slack[members].sum()))

@@ -1,4 +1,4 @@
-"""Ends of marginals of ferromagnets, by windows that grow and whole domains, while time lasts."""
+"""Ends of marginals of ferromagnets, by windows that grow, open parts and whole domains."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from planaris.bounds.attractive_domains import STEP, Holding, narrow_by_domains, search_levels
+from planaris.bounds.attractive_parts import PartsSearch
 from planaris.bounds.window_record import WindowRecord
 from planaris.budget import Budget
 from planaris.kernels.cuts import minimum_cut
@@ -60,18 +61,18 @@ AGAIN = 0.8
 """Rounds that leave more of the mean width gain little: the largest windows are not tried again."""
 
 ELSEWHERE = 0.9
-"""Domains are tried again, cut elsewhere, unless they leave more than this share of it."""
+"""Parts and domains are tried again unless they leave more than this share of it."""
 
 SLOW = 0.25
-"""Domains are passed over once where they narrowed ends at less than this share of the pace of
-windows, as those of warm models do."""
+"""Parts and domains are passed over once where they narrowed ends at less than this share of the
+pace of windows, as those of warm models do."""
 
 SPENT = 0.95
 """Windows hold spins no more once they left more of the mean width."""
 
 FEW_OPEN = 0.18
-"""Mean width from which on domains are small enough to be eliminated whole; windows that hold spins
-add nothing to that."""
+"""Mean width from which on open parts and domains are small enough to be eliminated; windows that
+hold spins add nothing to that."""
 
 CLOSED = 1e-10
 """Ends that are this close are left alone."""
@@ -91,7 +92,7 @@ Enough = Callable[[float], bool]
 
 
 class AttractiveSearch:
-    """Rounds of windows and domains of a model without negative couplings.
+    """Rounds of windows, open parts and domains of a model without negative couplings.
 
     Parameters
     ----------
@@ -117,6 +118,7 @@ class AttractiveSearch:
         self._pace, self._pass_over = 0.0, False  # of windows; whether domains are
         self._levels = search_levels(model)
         self._sampled: FloatArray | None = None
+        self._parts = PartsSearch(model)
 
     @property
     def mean_width(self) -> float:
@@ -154,7 +156,7 @@ class AttractiveSearch:
         self._left[self._hold] = self.mean_width / max(mean, CLOSED)
         self._pace = _pace(mean, self.mean_width, budget.clock() - begun)
         if not self._pass_over:
-            self._through_domains(budget, enough)
+            self._through_open_spins(budget, enough)
         else:
             self._pass_over = False
         self._rounds += 1
@@ -167,28 +169,42 @@ class AttractiveSearch:
         may_hold = self._left[True] <= SPENT and self.mean_width >= FEW_OPEN
         self._hold = may_hold and not self._hold
 
-    def _through_domains(self, budget: Budget, enough: Enough) -> None:
-        """Narrow ends by whole domains, again while that helps."""
-        levels, mean = self._levels + STEP * self._rounds, self.mean_width
-        while CLOSED < mean < FEW_OPEN and not budget.expired() and not enough(mean):
-            begun = budget.clock()
-            levels = levels + STEP  # domains that are too wide are cut elsewhere in the next round
-            self.known = narrow_by_domains(
-                self.model,
-                self.known,
-                self._guess(),
-                _holding(mean),
-                budget,
-                levels,
-                self._trace,
-            )
+    def _through_open_spins(self, budget: Budget, enough: Enough) -> None:
+        """Narrow ends by open parts or whole domains, whichever was faster, while that helps."""
+        steps, pace = (self._by_parts, self._by_domains), [np.inf, np.inf]
+        mean, stalled = self.mean_width, 0
+        while CLOSED < mean < FEW_OPEN and stalled < len(steps):
+            if budget.expired() or enough(mean):
+                return
+            begun, k = budget.clock(), int(np.argmax(pace))
+            steps[k](budget)
             before, mean = mean, self.mean_width
-            if self._sampled is not None and AGAIN * before < mean < SAMPLED:
-                self._sampled = None
+            pace[k] = _pace(before, mean, budget.clock() - begun)
+            stalled = stalled + 1 if mean > ELSEWHERE * before else 0
+            if mean <= AGAIN * before:
                 continue
-            self._pass_over = _pace(before, mean, budget.clock() - begun) < SLOW * self._pace
-            if self._pass_over or mean > ELSEWHERE * before:
-                break
+            if self._sampled is not None and mean < SAMPLED:
+                self._sampled, pace, stalled = None, [np.inf, np.inf], 0
+                self._parts.forget()
+            elif k == 0:
+                self._parts.allow_more()
+        self._pass_over = max(pace) < SLOW * self._pace
+
+    def _by_parts(self, budget: Budget) -> None:
+        self.known = self._parts.narrow(self.known, self._guess(), budget, self._trace)
+
+    def _by_domains(self, budget: Budget) -> None:
+        # Domains that are too wide are cut elsewhere in the next round.
+        self._levels = self._levels + STEP
+        self.known = narrow_by_domains(
+            self.model,
+            self.known,
+            self._guess(),
+            _holding(self.mean_width),
+            budget,
+            self._levels,
+            self._trace,
+        )
 
     def _guess(self) -> FloatArray:
         """Return a guess of every P(s_v = +1), between its ends."""

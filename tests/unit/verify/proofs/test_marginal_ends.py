@@ -153,12 +153,15 @@ def _estimate(model: pl.IsingModel, ends: Any) -> Marginals:
     )
 
 
-def _proved(model: pl.IsingModel, bits: int = 6) -> Marginals:
-    """Return ends from tables of few spins."""
+def _proved(model: pl.IsingModel, bits: int = 6, part: int = 1000) -> Marginals:
+    """Return ends from tables of few spins, and of parts of few spins."""
     with pytest.MonkeyPatch.context() as patch:
         module = import_module("planaris.bounds.attractive_search")
         patch.setattr(module, "FIRST_BITS", 4)
         patch.setattr(module, "PROVED_BITS", bits)
+        module = import_module("planaris.bounds.attractive_parts")
+        patch.setattr(module, "PART", part)
+        patch.setattr(module, "AROUND", 4 * part)
         ends = marginal_ends(model, time_limit=Budget.of(1e9, prove=True))
     return _estimate(model, ends)
 
@@ -199,7 +202,7 @@ def test_labels_as_spins_are_proved_too() -> None:
 @pytest.fixture(scope="module")
 def honest() -> tuple[pl.IsingModel, Marginals]:
     model = _lattice(np.random.default_rng(2), 12, 1.5, 2.5)
-    claim = _proved(model)
+    claim = _proved(model, part=10)
     assert len(claim.certificate.sides) > 4
     assert len(claim.certificate.walls) > 4
     return model, claim
