@@ -329,6 +329,7 @@ void bind_pfaffian(nb::module_& m) {
       .def_rw("entries", &ProofWeights::entries)
       .def_rw("products", &ProofWeights::products)
       .def_rw("product", &ProofWeights::product)
+      .def_rw("high", &ProofWeights::high)
       .def_rw("inject", &ProofWeights::inject)
       .def_rw("inject_entries", &ProofWeights::inject_entries)
       .def_rw("inject_products", &ProofWeights::inject_products)

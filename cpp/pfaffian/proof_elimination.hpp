@@ -43,6 +43,7 @@ struct ProofWeights {
   double entries = 1.0;    // errors of exponentials
   double products = 1.0;   // roundings of products of two of them
   double product = 1.0;    // roundings of the product of all pivots
+  double high = 1.0;       // what high parts of pivots leave out, by sweep
   double worth_splitting = kWorthSplitting;  // multiplications of updates that are split
   double inject = 0.0;     // so many times the claimed errors are added to a front
   double inject_entries = 0.0;  // and to the exponentials
