@@ -118,7 +118,7 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   // Sizes of as many fronts as may be, then those of small ones, then none.
   SweepBound bound;
   constexpr int32_t kSmall = Bounding{}.coarse_rows;
-  for (int32_t rows = bounding.split ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
+  for (int32_t rows = bounding.wide ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
     bound = sweep_for_proof(tree, done.factors, bounding.wide, rows, weights, share, threads, control);
     const double others = found.entries + found.product + (bound.eta - bound.coarse);
     const double most = std::max(kCoarseShare * others, bounding.coarse_error);

@@ -24,8 +24,8 @@ struct ProofEntries {
 
 // How errors are bounded: by a sweep down the factors, or by radii that entries carry. Entries are
 // doubles, or pairs of doubles; of pairs without radii, large updates may be split, which is faster and
-// less exact. So is a sweep of sizes alone, where updates are split: of fronts of up to `coarse_rows` rows, unless
-// that adds more than `coarse_error` to the bound.
+// less exact. So is a sweep of sizes alone, of pairs: of fronts of up to `coarse_rows` rows, unless that adds more
+// than `coarse_error` to the bound, and than a small share of it.
 struct Bounding {
   bool radii = false, wide = false, split = false;
   int32_t coarse_rows = 64;
