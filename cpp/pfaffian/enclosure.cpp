@@ -42,8 +42,12 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
         r.sound = false;
       }
       const double error = (kCloseExpError + std::fabs(f.low)) * kErrorRoom;
-      r.leg[i] = r.sound ? close_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
       cut += error;
+      if (i > 2 * e && exact.scale[i] == exact.scale[i - 1]) {
+        r.leg[i] = r.leg[i - 1];
+        continue;
+      }
+      r.leg[i] = r.sound ? close_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
     }
     const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
     const double uncut = plain ? 0.0 : 2 * kCloseExpError * kErrorRoom + kUnit;
@@ -108,12 +112,13 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   found.largest_front = done.largest_front;
   found.entries = entries.error + product_error(tree, weights);
   found.product = weights.product * double(done.multiplications) * kUnit * kErrorRoom;
-  found.elimination = done.log_error * kErrorRoom;
+  const bool high_parts = bounding.wide && !bounding.radii;
+  found.elimination = (high_parts ? weights.high : 1.0) * done.log_error * kErrorRoom;
   if (!found.sound || bounding.radii) return found;
   // Sizes of as many fronts as may be, then those of small ones, then none.
   SweepBound bound;
   constexpr int32_t kSmall = Bounding{}.coarse_rows;
-  for (int32_t rows = bounding.split ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
+  for (int32_t rows = bounding.wide ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
     bound = sweep_for_proof(tree, done.factors, bounding.wide, rows, weights, share, threads, control);
     const double others = found.entries + found.product + (bound.eta - bound.coarse);
     const double most = std::max(kCoarseShare * others, bounding.coarse_error);

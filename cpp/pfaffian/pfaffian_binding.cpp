@@ -131,7 +131,7 @@ Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scal
   const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
   Control control = make_control(progress);
   nb::gil_scoped_release release;
-  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split, coarse_rows}, share, weights,
+  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split, split ? coarse_rows : 0}, share, weights,
                               threads, control);
 }
 
@@ -329,6 +329,7 @@ void bind_pfaffian(nb::module_& m) {
       .def_rw("entries", &ProofWeights::entries)
       .def_rw("products", &ProofWeights::products)
       .def_rw("product", &ProofWeights::product)
+      .def_rw("high", &ProofWeights::high)
       .def_rw("inject", &ProofWeights::inject)
       .def_rw("inject_entries", &ProofWeights::inject_entries)
       .def_rw("inject_products", &ProofWeights::inject_products)

@@ -20,6 +20,7 @@ namespace {
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm. Deeper or
 // smaller models are tried with radii in doubles first: those of others grow large.
 constexpr double kWarmDepth = 16.0, kColdDepth = 30.0;
+constexpr double kSizesDepth = 12.0;  // up to which sizes alone are swept down small fronts
 // Depths up to which updates in the order of moats may be split, and of models whose couplings have a mean size
 // of no more than this.
 constexpr double kSplitDepth = 7.0, kMildSplitDepth = 9.0, kMildMean = 2.5;
@@ -37,8 +38,8 @@ constexpr double kProofSlack = 0.1;  // sets of faces are not waited for while e
 constexpr double kMostCoupling = 345.0;  // larger ones have exponentials past the range of doubles
 constexpr double kProofShare = 0x1p-14;
 
-constexpr Bounding kSwept{.wide = true}, kSplit{.wide = true, .split = true}, kRadii{.radii = true},
-    kWideRadii{.radii = true, .wide = true};
+constexpr Bounding kSwept{.wide = true, .coarse_rows = 0}, kSplit{.wide = true, .split = true},
+    kRadii{.radii = true}, kWideRadii{.radii = true, .wide = true};
 
 // Entries of one row; see ExactEntries.
 struct RowEntries {
@@ -127,8 +128,9 @@ class ProofRows {
     const RowEntries entries = ordered(worker, k, threads, control);
     if (entries.deepest <= kWarmDepth) {
       const double deep = mean <= kMildMean ? kMildSplitDepth : kSplitDepth;
-      if (entries.deepest <= deep && is_narrow(entries, shallow())) return;
-      if (!is_narrow(entries, kSwept) && !narrow_per_spin(k)) is_narrow(entries, kWideRadii);
+      if (entries.deepest <= deep && is_narrow(entries, with_sizes(kSplit))) return;
+      const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes(kSwept) : kSwept;
+      if (!is_narrow(entries, swept) && !narrow_per_spin(k)) is_narrow(entries, kWideRadii);
       return;
     }
     const bool doubles = entries.deepest > kColdDepth || plane_.num_vertices() <= kFewSpins;
@@ -142,8 +144,8 @@ class ProofRows {
            width(k) <= kNarrowPerSpin * plane_.num_vertices();
   }
 
-  Bounding shallow() const {
-    Bounding way = kSplit;
+  Bounding with_sizes(Bounding way) const {
+    way.coarse_rows = Bounding{}.coarse_rows;
     if (plane_.num_vertices() >= kManySpins) {
       way.coarse_rows = kShallowRows;
       way.coarse_error = options_.narrow / 8;

@@ -24,8 +24,8 @@ struct ProofEntries {
 
 // How errors are bounded: by a sweep down the factors, or by radii that entries carry. Entries are
 // doubles, or pairs of doubles; of pairs without radii, large updates may be split, which is faster and
-// less exact. So is a sweep of sizes alone, where updates are split: of fronts of up to `coarse_rows` rows, unless
-// that adds more than `coarse_error` to the bound.
+// less exact. So is a sweep of sizes alone, of pairs: of fronts of up to `coarse_rows` rows, unless that adds more
+// than `coarse_error` to the bound, and than a small share of it.
 struct Bounding {
   bool radii = false, wide = false, split = false;
   int32_t coarse_rows = 64;
@@ -43,6 +43,7 @@ struct ProofWeights {
   double entries = 1.0;    // errors of exponentials
   double products = 1.0;   // roundings of products of two of them
   double product = 1.0;    // roundings of the product of all pivots
+  double high = 1.0;       // what high parts of pivots leave out, by sweep
   double worth_splitting = kWorthSplitting;  // multiplications of updates that are split
   double inject = 0.0;     // so many times the claimed errors are added to a front
   double inject_entries = 0.0;  // and to the exponentials

@@ -135,3 +135,39 @@ TEST_CASE("with H of the rows below, sizes are the square roots of its diagonal"
     CHECK(sizes[j] == doctest::Approx(std::sqrt(fine.bound(j, j))).epsilon(1e-9));
   }
 }
+
+// Errors of W as large as unit_p |L_Tp||N|: those of L_Tp, of the signs that enlarge a size most.
+TEST_CASE("sizes are enlarged by more than errors as large as claimed add to them") {
+  std::mt19937_64 rng(4);
+  std::vector<double> columns;
+  const FactorColumns f = random_factor(rng).unpack(columns);
+  std::vector<double> root(kRows + kWeightSlack, 0.0);
+  for (int i = kEliminated; i < kRows; ++i) root[i] = 0x1p20;  // the rows below count most
+  const std::vector<double> given = root;
+  SweepBuffers buffers;
+  const ParallelFor alone;
+  SweptFront front(f, nullptr, nullptr, root.data(), true, buffers, alone);
+  const double rounded = front.extend_sizes(0, kEliminated) - 0x1p-39;
+  const double unit = (3 * 64 + 4 + kEliminated / 64 + 12) * 0x1p-53;
+  double most = 0.0;
+  for (int j = 0; j < kEliminated; ++j) {
+    std::vector<DoubleDouble> x(kRows);
+    x[j] = 1.0;
+    for (int k = j; k < kEliminated; ++k) {
+      for (int i = (k | 1) + 1; i < kRows; ++i) x[i] += -DoubleDouble(f.column(k)[i]) * x[k];
+    }
+    DoubleDouble own, below;
+    for (int k = j; k < kEliminated; ++k) own += x[k] * x[k] / DoubleDouble(pivot_of(f, k));
+    for (int i = kEliminated; i < kRows; ++i) {
+      DoubleDouble moved = magnitude(x[i]);
+      for (int k = j; k < kEliminated; ++k) {
+        moved += DoubleDouble(unit) * magnitude(DoubleDouble(f.column(k)[i]) * x[k]);
+      }
+      below += DoubleDouble(given[i]) * moved;
+    }
+    const DoubleDouble bound = DoubleDouble(root[j]) * (DoubleDouble(1.0) + DoubleDouble(2 * rounded));
+    CHECK(to_double(bound * bound - (own + below * below)) > 0.0);
+    most = std::max(most, to_double((own + below * below) / (DoubleDouble(root[j]) * root[j])) - 1);
+  }
+  CHECK(most > rounded / 16);
+}

@@ -93,11 +93,11 @@ def bounds_of(plan, couplings):
     ways = [{"radii": radii, "wide": wide} for radii, wide in product((False, True), repeat=2)]
     fast = {"radii": False, "wide": True, "split": True}
     ways.append(fast)
-    # Updates of any size are split; then sizes alone are swept down, all fronts or small ones, or
-    # they never are.
+    # Updates of any size are split; then sizes alone are swept down, all fronts, small ones or the
+    # smallest, or they never are.
     ways += [
         fast | {"weights": changed({"worth_splitting": 0.0, "coarse": x}), "coarse_rows": rows}
-        for x, rows in ((0, 64), (np.inf, 64), (np.inf, 4000))
+        for x, rows in ((0, 64), (np.inf, 16), (np.inf, 64), (np.inf, 4000))
     ]
     states = [entries]
     if plan.evaluator.models is not None:
@@ -264,6 +264,8 @@ LARGE = {"inject": 1e13, "update": 1e13, "entry": 1e13}
 ENTRIES = {"inject_entries": 1e6, "entries": 1e6, "update": 0.01, "entry": 0.01}
 RADII = {"inject": 0.99, "update": 1e10}
 PIVOTS = {"inject_pivots": 1e6, "product": 1e6}
+# High parts of pivots are one more rounding of each, but none of what fronts are multiplied by.
+HIGH_PARTS = {"wide": True, "inject_pivots": 1.4e6, "product": 1e6, "high": 1e6}
 # In pairs of doubles, whose roundings are about 1e13 times smaller.
 WIDE = {"wide": True, "inject": 1e24, "update": 1e24, "entry": 1e24}
 WIDE_RADII = {"wide": True, "inject": 0.99, "update": 1e23}
@@ -285,6 +287,7 @@ SIZES = WIDE | COARSE | {"inject_sweep": 1e11, "inflation": 1e11}
         (True, ENTRIES),
         (False, PIVOTS),
         (True, PIVOTS),
+        (False, HIGH_PARTS),
         (False, WIDE),
         (False, SWEPT),
         (False, WIDE | COARSE),
@@ -309,6 +312,7 @@ def test_injected_errors_as_large_as_claimed_stay_inside(radii, factors):
         (True, ENTRIES, {"entries": 0.7e6}),
         (False, PIVOTS, {"product": 0.9e6}),
         (True, PIVOTS, {"product": 0.9e6}),
+        (False, HIGH_PARTS, {"high": 0.0}),
         (False, WIDE, {"update": 0.5e24}),
         (False, WIDE, {"entry": 0.0}),
         (False, SWEPT, {"inflation": 0.0}),
@@ -361,16 +365,17 @@ def medium_case():
     return plan, couplings, truth(plan, couplings)
 
 
-def test_sizes_of_panels_are_enlarged_by_more_than_their_errors():
+@pytest.mark.parametrize("rows", [12, 30, 64])
+def test_errors_stay_inside_where_sizes_of_panels_are_swept_down(rows):
+    # What panels are enlarged by is seen in cpp/pfaffian/swept_front_test.cpp.
     plan, couplings, ball = medium_case()
-    large = COARSE | {"wide": True, "inject": 1e10, "update": 1e10, "entry": 1e10}
-    large |= {"inject_sweep": 2e11, "inflation": 2e11}
-    for pattern in PATTERNS[:2]:
-        found = enclosed(plan, couplings, False, pattern=pattern, **large)
+    large = COARSE | {"wide": True, "coarse_rows": rows}
+    large |= {"inject": 1e11, "update": 1e11, "entry": 1e11, "split": 1e11}
+    for pattern, sweep in product(PATTERNS[:2], (0.0, 1e9)):
+        moved = large | {"inject_sweep": sweep, "inflation": max(sweep, 1.0)}
+        found = enclosed(plan, couplings, False, pattern=pattern, **moved)
         assert 24 < found.stats["largest_front"] <= 64
         assert contains(found, ball)
-        smaller = large | {"inject": 1e15, "update": 1e15, "entry": 1e15, "inflation": 0.0}
-        assert not contains(enclosed(plan, couplings, False, pattern=pattern, **smaller), ball)
 
 
 @cache
@@ -383,6 +388,14 @@ def wide_case():
     couplings = 0.3 * rng.normal(size=plan.num_edges)
     found = enclosed(plan, couplings, False, wide=True)
     return plan, couplings, arb(found.value, found.gap)
+
+
+def test_sizes_found_from_all_of_h_above_are_no_smaller_than_its_diagonal():
+    plan, couplings, _ = medium_case()
+    large = {"wide": True, "split_updates": True, "update": 1e15, "entry": 1e15, "split": 0.0}
+    rows = ((0.0, 64), (np.inf, 12), (np.inf, 64))
+    gaps = [enclosed(plan, couplings, False, coarse=x, coarse_rows=k, **large).gap for x, k in rows]
+    assert gaps == sorted(gaps)
 
 
 ALL_SIZES = COARSE | {"wide": True, "coarse_rows": 4000}

@@ -175,19 +175,41 @@ def test_a_missing_package_is_one_line_with_its_extra(call, extra):
     )
 
 
+def taken_by(package: str) -> dict[str, set[str]]:
+    """Return the names that a package imports from each other module of planaris."""
+    taken: dict[str, set[str]] = {}
+    for path in (Path(planaris.__file__).parent / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("planaris."):
+                taken.setdefault(node.module, set()).update(name.name for name in node.names)
+    return {
+        name.removeprefix("planaris."): names
+        for name, names in taken.items()
+        if not name.startswith(f"planaris.{package}")
+    }
+
+
 def test_verify_takes_models_but_none_of_their_conversions():
     """`lint-imports` sees which modules are imported, not which names."""
-    folder = Path(planaris.__file__).parent / "verify"
-    taken: dict[str, set[str]] = {}
-    for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                taken.setdefault(node.module, set()).update(name.name for name in node.names)
-    assert taken["planaris.models"] == {"IsingModel", "MarkovRandomField"}
-    others = {name for name in taken if name.startswith("planaris.")}
-    allowed = {"models", "result", "errors", "typing", "embed", "matching.tjoins"}
-    assert {name for name in others if not name.startswith("planaris.verify")} <= {
-        f"planaris.{name}" for name in allowed
+    taken = taken_by("verify")
+    assert taken["models"] == {"IsingModel", "MarkovRandomField"}
+    assert set(taken) <= {"models", "result", "errors", "typing", "embed", "matching.tjoins"}
+
+
+def test_reference_takes_models_results_and_embeddings_alone():
+    taken = taken_by("reference")
+    assert taken["budget"] == {"check_memory"}
+    assert taken["embed.homology"] == {"sign_structures"}
+    assert set(taken) <= {
+        "models",
+        "models.arrays",
+        "models.base",
+        "result",
+        "errors",
+        "typing",
+        "embed",
+        "embed.homology",
+        "budget",
     }
 
 
