@@ -6,6 +6,9 @@ struct Kernel {
   using V = typename VectorOf<S>::V;
   using E = typename ElementOf<S, Lanes>::E;
   static constexpr int W = SIMD_BYTES / static_cast<int>(sizeof(S));
+  // In double precision the two legs of an edge share a weight, in single precision each has its own:
+  // see narrow_weights.
+  static constexpr int kShared = sizeof(S) == sizeof(double) ? 1 : 0;
   static constexpr int kStep = Lanes ? 1 : W;  // elements of a column in one register
   static constexpr int kMaxI = SIMD_BYTES == 64 ? 4 : 3, kMaxJ = 4;
 
@@ -140,10 +143,10 @@ struct Kernel {
     for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
       const int64_t end = tree.face_begin[f + 1];
       for (int64_t i = tree.face_begin[f]; i < end; ++i) {
-        const E own = weight[legs[i] >> 1];
+        const E own = weight[legs[i] >> kShared];
         const int32_t row = rows[i];
         for (int64_t j = i + 1; j < end; ++j) {
-          const E value = own * weight[legs[j] >> 1];
+          const E value = own * weight[legs[j] >> kShared];
           if (row > rows[j]) {
             front.column(rows[j])[row] = value;
           } else {
@@ -199,10 +202,10 @@ struct Kernel {
     E* turned = scaled + f.n * f.own;
     const E* const sources[] = {&zero, children, front};
     for (const auto& [to, i, j] : program.products) {
-      front[to] = weight[legs[i] >> 1] * weight[legs[j] >> 1];
+      front[to] = weight[legs[i] >> kShared] * weight[legs[j] >> kShared];
     }
     for (const auto& [to, i, j] : program.negative) {
-      front[to] = -(weight[legs[i] >> 1] * weight[legs[j] >> 1]);
+      front[to] = -(weight[legs[i] >> kShared] * weight[legs[j] >> kShared]);
     }
     for (int64_t k = 0; k < f.own; k += 2) {
       const uint32_t start = program.pivots[k / 2];
@@ -391,13 +394,13 @@ struct Kernel {
         E sum = E{};
         const E* column = z + rows[i] * ld;
         for (int64_t j = begin; j < i; ++j) {
-          sum = fused(weight[legs[j] >> 1], -column[rows[j]], sum);
+          sum = fused(weight[legs[j] >> kShared], -column[rows[j]], sum);
         }
         for (int64_t j = i + 1; j < end; ++j) {
-          sum = fused(weight[legs[j] >> 1], column[rows[j]], sum);
+          sum = fused(weight[legs[j] >> kShared], column[rows[j]], sum);
         }
         const int32_t edge = legs[i] >> 1;
-        sum = fused(sum, weight[edge], uncut[edge] - constant(S(1)));
+        sum = fused(sum, weight[legs[i] >> kShared], uncut[edge] - constant(S(1)));
         sum = sum < E{} ? -sum : sum;
         residual = sum <= residual ? residual : sum;  // stays NaN, once it is
         residual = sum == sum ? residual : sum;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include "base/intrinsics.hpp"
 #include "base/splitmix64.hpp"
@@ -13,10 +14,12 @@ namespace {
 
 constexpr int kSweeps = 8, kSingleSweeps = 2;  // of spin flips, for a gauge state
 constexpr double kLeastPivot = 1.0 - 1e-6;
+// Errors in single precision from which on those in double precision cannot be told.
+constexpr double kLostPivot = 0.05, kLostProbability = 1e-3;
 
-// -1, 0 or 1, by chance.
-double last_digit(uint64_t edge, uint64_t draw) {
-  return static_cast<double>(mix64((edge * 8 + draw) * kGoldenGamma) % 3) - 1.0;
+// Between 1 and 2, by chance.
+double leg_scale(uint64_t edge, uint64_t draw) {
+  return 1.0 + static_cast<double>(mix64((edge * 8 + draw) * kGoldenGamma) >> 11) * 0x1p-53;
 }
 
 #define SIMD_FILE "pfaffian/lane_kernels.inl"

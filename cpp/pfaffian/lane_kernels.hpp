@@ -34,14 +34,15 @@ struct LaneOutcome {
   double mantissa, exponent;  // of the product of all pivots, mantissa * 2^exponent
   double total, size;         // Σ g and Σ |g|, g the couplings relative to the gauge state
   double residual;            // marginals: largest |(K K⁻¹)_ii - 1|
-  double deviation;           // log Z: Σ |pivot in single precision / pivot - 1|
+  double deviation;           // Σ |pivot in single precision / pivot - 1|
+  double change;              // marginals: largest |that in single precision - that in double|
   bool sound;                 // no pivot fell below its join
 };
 
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
-// Otherwise the model is eliminated in single precision as well, once for each draw: as it is for
-// draw 0, then with weights moved by their last digit. The largest deviation counts.
+// The same is done in single precision, once for each draw, with legs scaled by numbers that differ
+// from draw to draw. The largest deviation counts.
 struct LaneDraws {
   int first = 0, end = 1;
 };

@@ -20,10 +20,10 @@ struct ElementOf<S, true> {
 // Buffers of one group of rows.
 struct Group {
   using V = DoubleVector;
-  V *couplings, *spins, *field, *weight[2], *pivots[2], *uncut;
-  FloatVector *float_weight, *float_pivots;
+  V *couplings, *spins, *field, *weight[2], *pivots[2], *uncut[2];
+  FloatVector *float_weight, *float_pivots, *float_uncut;
   double *one_weight, *one_pivots, *one_uncut;
-  float *one_float_weight, *one_float_pivots;
+  float *one_float_weight, *one_float_pivots, *one_float_uncut;
   void *scratch, *factors;
 
   // In the order of the tree.
@@ -43,15 +43,17 @@ struct Group {
       for (int half = 0; half < 2; ++half) {
         weight[half] = cut.take<V>(m);
         pivots[half] = cut.take<V>(num_pivots);
+        uncut[half] = cut.take<V>(m);
       }
-      uncut = cut.take<V>(m);
-      float_weight = cut.take<FloatVector>(m);
+      float_weight = cut.take<FloatVector>(2 * m);
       float_pivots = cut.take<FloatVector>(num_pivots);
+      float_uncut = cut.take<FloatVector>(m);
       one_weight = cut.take<double>(m);
       one_pivots = cut.take<double>(num_pivots);
       one_uncut = cut.take<double>(m);
-      one_float_weight = cut.take<float>(m);
+      one_float_weight = cut.take<float>(2 * m);
       one_float_pivots = cut.take<float>(num_pivots);
+      one_float_uncut = cut.take<float>(m);
       scratch = cut.take<V>(scratch_numbers);
       factors = num_factors > 0 ? cut.take<V>(num_factors) : nullptr;
       if (pass == 0) memory.reserve(cut.used);
@@ -86,10 +88,11 @@ SIMD_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, in
   }
 }
 
-SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, int lane,
-                                     const Group& g, const double* one) {
+SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, const Group& g) {
+  const int lane = row % kDoubles;
+  const DoubleVector* uncut = g.uncut[row / kDoubles];
   for (int32_t e = 0; e < p.num_couplings; ++e) {
-    const double found = one != nullptr ? one[e] : g.uncut[e][lane];
+    const double found = uncut[e][lane];
     const double inside = found < 0.0 ? 0.0 : found > 1.0 ? 1.0 : found;
     const bool agree = g.spins[p.graph.edges[2 * e]][lane] == g.spins[p.graph.edges[2 * e + 1]][lane];
     rows.equal[row][e] = agree ? inside : 1.0 - inside;
@@ -103,37 +106,58 @@ SIMD_TARGET inline bool worth_lanes(const LaneProblem& p, int live) {
 }
 
 // Eliminates the rows of float_weight in single precision, to see what rounding does; adds up in
-// `apart` how far pivots move, by row.
+// `apart` how far pivots move, by row. `change`, if not null, receives how far marginals move, at most.
 SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, bool in_lanes,
-                                          LaneClock& clock, double* apart) {
+                                          LaneClock& clock, double* apart, double* change) {
+  const bool marginals = change != nullptr;
   const auto m = static_cast<int32_t>(p.signs.size());
   if (in_lanes) {
-    Kernel<float, true>::up(p.tree, p.signs.data(), g.float_weight, p.program, g.scratch,
-                            g.float_pivots, nullptr, clock);
+    using K = Kernel<float, true>;
+    auto* factors = marginals ? static_cast<FloatVector*>(g.factors) : nullptr;
+    K::up(p.tree, p.signs.data(), g.float_weight, p.program, g.scratch, g.float_pivots, factors, clock);
+    if (marginals) {
+      K::down(p.tree, p.signs.data(), g.float_weight, p.program.sizes, g.scratch, factors, g.float_uncut,
+              clock);
+    }
   } else {
-    for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = FloatVector{} + 1.0F;
+    using K = Kernel<float, false>;
+    auto* factors = marginals ? static_cast<float*>(g.factors) : nullptr;
+    for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = g.float_uncut[e] = FloatVector{} + 1.0F;
     for (int k = 0; k < count; ++k) {
-      for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][k];
-      Kernel<float, false>::up(p.tree, p.signs.data(), g.one_float_weight, p.program, g.scratch,
-                               g.one_float_pivots, nullptr, clock);
+      for (int32_t leg = 0; leg < 2 * m; ++leg) g.one_float_weight[leg] = g.float_weight[leg][k];
+      K::up(p.tree, p.signs.data(), g.one_float_weight, p.program, g.scratch, g.one_float_pivots, factors,
+            clock);
       for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
+      if (!marginals) continue;
+      K::down(p.tree, p.signs.data(), g.one_float_weight, p.program.sizes, g.scratch, factors,
+              g.one_float_uncut, clock);
+      for (int32_t e = 0; e < m; ++e) g.float_uncut[e][k] = g.one_float_uncut[e];
     }
   }
   for (int k = 0; k < count; k += kDoubles) {
-    const DoubleVector moved =
-        Rows::deviation(m, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
-    for (int lane = 0; lane < std::min(kDoubles, count - k); ++lane) apart[k + lane] = moved[lane];
+    const int half = k / kDoubles;
+    const int live = std::min(kDoubles, count - k);
+    const DoubleVector moved = Rows::deviation(m, g.pivots[half], g.float_pivots, half);
+    for (int lane = 0; lane < live; ++lane) apart[k + lane] = moved[lane];
+    if (!marginals) continue;
+    const DoubleVector most = Rows::largest_change(p.num_couplings, g.uncut[half], g.float_uncut, half);
+    for (int lane = 0; lane < live; ++lane) change[k + lane] = most[lane];
   }
 }
 
-// Weights in single precision; after the first draw moved by their last digit.
+// Weights in single precision, one per leg: one leg of an edge is scaled by a number of its own, the other
+// by its inverse. That changes no pivot, but all roundings: numbers that cancel exactly in double precision,
+// as those of equal couplings do, leave here what rounding leaves of them.
 SIMD_TARGET inline void narrow_weights(const LaneProblem& p, const LaneRows& rows, Group& g, int draw) {
   const auto m = static_cast<int32_t>(p.signs.size());
+  const DoubleVector* second = g.weight[rows.count <= kDoubles ? 0 : 1];
   for (int32_t e = 0; e < m; ++e) {
-    const double moved = draw == 0 ? 1.0 : 1.0 + last_digit(e, draw) * 0x1p-23;
-    auto* to = reinterpret_cast<float*>(g.float_weight + e);
-    narrow(g.weight[0][e] * moved, to);
-    narrow(g.weight[rows.count <= kDoubles ? 0 : 1][e] * moved, to + kDoubles);
+    const double scale = leg_scale(e, draw), factors[] = {scale, 1.0 / scale};
+    for (int side = 0; side < 2; ++side) {
+      auto* to = reinterpret_cast<float*>(g.float_weight + 2 * e + side);
+      narrow(g.weight[0][e] * factors[side], to);
+      narrow(second[e] * factors[side], to + kDoubles);
+    }
   }
 }
 
@@ -146,11 +170,15 @@ SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gro
   };
   LaneClock clock(rows.look == nullptr ? nullptr : &look);
   narrow_weights(p, rows, g, draw);
-  double apart[kFloats];
-  eliminate_singles(p, rows.count, g, in_lanes, clock, apart);
+  double apart[kFloats], change[kFloats];
+  const bool marginals = rows.equal != nullptr && draw == rows.draws.first;  // once will do
+  eliminate_singles(p, rows.count, g, in_lanes, clock, apart, marginals ? change : nullptr);
+  const auto raise = [](double& largest, double found) {
+    if (!(found <= largest)) largest = found;  // NaN counts, and stays
+  };
   for (int k = 0; k < rows.count; ++k) {
-    double& largest = rows.found[k].deviation;
-    if (!(apart[k] <= largest)) largest = apart[k];  // NaN counts, and stays
+    raise(rows.found[k].deviation, apart[k]);
+    if (marginals) raise(rows.found[k].change, change[k]);
   }
 }
 
@@ -181,8 +209,8 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
             clock);
       if (marginals) {
         residual = K::down(p.tree, p.signs.data(), g.weight[half], p.program.sizes, g.scratch, factors,
-                           g.uncut, clock);
-        for (int k = 0; k < live; ++k) write_uncut(p, rows, first + k, k, g, nullptr);
+                           g.uncut[half], clock);
+        for (int k = 0; k < live; ++k) write_uncut(p, rows, first + k, g);
       }
     } else {
       using K = Kernel<double, false>;
@@ -196,18 +224,18 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
         if (!marginals) continue;
         residual[k] = K::down(p.tree, p.signs.data(), g.one_weight, p.program.sizes, g.scratch, factors,
                               g.one_uncut, clock);
-        write_uncut(p, rows, first + k, k, g, g.one_uncut);
+        for (int32_t e = 0; e < m; ++e) g.uncut[half][e][k] = g.one_uncut[e];
+        write_uncut(p, rows, first + k, g);
       }
     }
     const auto sound = Rows::multiply(m, g.pivots[half], kLeastPivot, mantissa, exponent);
     for (int k = 0; k < live; ++k) {
-      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], residual[k], 0.0,
+      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], residual[k], 0.0, 0.0,
                                sound[k] != 0};
       if (rows.pivots == nullptr || rows.draws.first > 0) continue;
       for (int32_t e = 0; e < m; ++e) rows.pivots[first + k][e] = g.pivots[half][e][k];
     }
   }
-  if (marginals) return;
   [[maybe_unused]] const FlushToZero flush;
   for (int draw = rows.draws.first; draw < rows.draws.end; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
 }
@@ -219,12 +247,16 @@ SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMem
   const auto m = static_cast<int32_t>(p.signs.size());
   for (int32_t e = 0; e < m; ++e) {
     g.weight[0][e] = g.weight[1][e] = spread(shots.weight[e]);
-    g.float_weight[e] = FloatVector{} + static_cast<float>(shots.weight[e]);
+    const double scale = leg_scale(e, 0);
+    g.float_weight[2 * e] = FloatVector{} + static_cast<float>(shots.weight[e] * scale);
+    g.float_weight[2 * e + 1] = FloatVector{} + static_cast<float>(shots.weight[e] / scale);
   }
   for (int k = 0; k < shots.count; ++k) {
     for (const LaneChange& change : shots.changes[k]) {
       g.weight[k / kDoubles][change.edge][k % kDoubles] = change.weight;
-      g.float_weight[change.edge][k] = static_cast<float>(change.weight);
+      const double scale = leg_scale(change.edge, 0);
+      g.float_weight[2 * change.edge][k] = static_cast<float>(change.weight * scale);
+      g.float_weight[2 * change.edge + 1][k] = static_cast<float>(change.weight / scale);
     }
   }
   bool in_lanes[2] = {false, false};
@@ -258,7 +290,7 @@ SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMem
   };
   LaneClock single_clock(shots.look == nullptr ? nullptr : &look);
   double apart[kFloats];
-  eliminate_singles(p, shots.count, g, in_lanes[0], single_clock, apart);
+  eliminate_singles(p, shots.count, g, in_lanes[0], single_clock, apart, nullptr);
   for (int k = 0; k < shots.count; ++k) shots.found[k].deviation = apart[k];
 }
 

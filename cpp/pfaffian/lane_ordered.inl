@@ -10,7 +10,7 @@ struct OrderedKernel {
   const FrontTree& tree;
   const LaneProgram& program;
   const int8_t* signs;
-  const E* weight;  // by edge
+  const E* weight;  // by edge, or by leg: see Kernel::kShared
   const LaneOrder& order;
   int32_t first, live;  // models of the order in these lanes
   E* scratch;
@@ -150,7 +150,8 @@ struct OrderedKernel {
         for (int64_t i = tree.face_begin[f]; i < end; ++i) {
           for (int64_t j = i + 1; j < end; ++j) {
             put(row(tree.face_rows[i]), row(tree.face_rows[j]),
-                weight[tree.face_legs[i] >> 1] * weight[tree.face_legs[j] >> 1]);
+                weight[tree.face_legs[i] >> K::kShared] *
+                    weight[tree.face_legs[j] >> K::kShared]);
           }
         }
       }
@@ -220,8 +221,8 @@ struct OrderedKernel {
     each([&](int64_t i, int64_t j) {
       const auto row = [&](int64_t r) { return r < own ? 2 * place[r / 2] + (r & 1) : r + shift; };
       const int64_t a = row(tree.face_rows[i]), b = row(tree.face_rows[j]);
-      const S value = weights[(tree.face_legs[i] >> 1) * kModels] *
-                      weights[(tree.face_legs[j] >> 1) * kModels];
+      const S value = weights[(tree.face_legs[i] >> K::kShared) * kModels] *
+                      weights[(tree.face_legs[j] >> K::kShared) * kModels];
       *at(std::max(a, b), std::min(a, b)) = a > b ? value : -value;
     });
     for (int64_t pair = 0; pair < front.pairs; ++pair) {
@@ -298,7 +299,7 @@ SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const L
     }
     const auto sound = Rows::multiply(order.pivots, g.pivots[half], kLeastPivot, mantissa, exponent);
     for (int k = 0; k < live; ++k) {
-      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], 0.0, 0.0, sound[k] != 0};
+      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], 0.0, 0.0, 0.0, sound[k] != 0};
     }
   }
   [[maybe_unused]] const FlushToZero flush;
@@ -314,7 +315,7 @@ SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const L
                                  static_cast<FloatVector*>(g.scratch), g.float_pivots}
           .run(single_clock);
     } else {
-      for (int32_t e = 0; e < m; ++e) g.one_float_weight[e] = g.float_weight[e][0];
+      for (int32_t leg = 0; leg < 2 * m; ++leg) g.one_float_weight[leg] = g.float_weight[leg][0];
       OrderedKernel<float, false>{p.tree, p.program, p.signs.data(), g.one_float_weight, order, 0, 1,
                                   static_cast<float*>(g.scratch), g.one_float_pivots}
           .run(single_clock);

@@ -108,15 +108,30 @@ struct Rows {
     return sound;
   }
 
-  // Σ |single / pivot - 1|: what rounding did to the pivots in single precision.
+  // Σ |single / pivot - 1|: what rounding did to the pivots in single precision. One that has lost all its
+  // digits there tells nothing of what it has lost here.
   SIMD_TARGET static V deviation(int64_t count, const V* pivots, const FloatVector* singles,
                                   int half) {
+    const V unknown = V{} + std::numeric_limits<double>::infinity();
     V sum = V{};
     for (int64_t k = 0; k < count; ++k) {
       const V single = widened(reinterpret_cast<const float*>(singles + k) + half * kDoubles);
-      const V apart = (single - pivots[k]) / pivots[k];
-      sum += apart < V{} ? -apart : apart;
+      const V apart = (single - pivots[k]) / pivots[k], size = apart < V{} ? -apart : apart;
+      sum += size < kLostPivot ? size : unknown;
     }
     return sum;
+  }
+
+  // The largest |single - probability|; infinity where that is so large that it tells nothing.
+  SIMD_TARGET static V largest_change(int64_t count, const V* numbers, const FloatVector* singles,
+                                      int half) {
+    const V unknown = V{} + std::numeric_limits<double>::infinity();
+    V largest = V{};
+    for (int64_t k = 0; k < count; ++k) {
+      const V single = widened(reinterpret_cast<const float*>(singles + k) + half * kDoubles);
+      const V apart = single - numbers[k], size = apart < V{} ? -apart : apart;
+      largest = size < largest ? largest : size < kLostProbability ? size : unknown;
+    }
+    return largest;
   }
 };

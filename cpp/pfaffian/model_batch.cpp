@@ -22,11 +22,15 @@ constexpr double kEpsilon = 0x1p-52;
 constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
 constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
 constexpr int kDraws = 4;      // eliminations in single precision of what is not as calm
+// One elimination in single precision may be right by luck, about one in a hundred of those that should not
+// be. Weak couplings lose too little for that to matter: a few percent of the error that is stated.
+constexpr int kFirstDraws = 2;
+constexpr double kWeak = 1.5;
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
+constexpr double kMostUnsatisfied = 16.0;  // see Batch::has_large_entries
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
-constexpr double kMostTied = 4.0;       // larger couplings of one size: see Batch::is_tied
 constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
@@ -34,6 +38,7 @@ constexpr double kClusteredCap = 12.0;       // of values, where entries have ex
 constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
 constexpr double kMarginalError = 1e-9;
+constexpr double kChangeSafety = 4.0;  // errors of marginals are stated four times as large once more
 constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
 
 // Numbers in [-1, 1), the same for every row: rows of the matrix are scaled by their exponentials
@@ -82,7 +87,8 @@ class Batch {
   ModelBatch run(size_t count) {
     const double none = std::numeric_limits<double>::quiet_NaN();
     result_.route.assign(count, 0);
-    for (auto* numbers : {&result_.log_sum, &result_.constant, &result_.size, &result_.error}) {
+    for (auto* numbers : {&result_.log_sum, &result_.constant, &result_.size, &result_.error,
+                          &result_.equal_error}) {
       numbers->assign(count, none);
     }
     if (options_.marginals) result_.equal.assign(count * m_, none);
@@ -107,12 +113,9 @@ class Batch {
     team_.work((count + share - 1) / share, [&](int, int task) {
       for (size_t k = task * share; k < std::min(count, (task + 1) * share); ++k) {
         RowSize& size = sizes_[k];
-        double before = -1.0;
         for (const double x : row(k)) {
           size.largest = std::max(size.largest, std::fabs(x));
           size.mean += std::fabs(x);
-          size.ties += std::fabs(x) == before;
-          before = std::fabs(x);
         }
         size.mean /= static_cast<double>(m_);
       }
@@ -120,21 +123,24 @@ class Batch {
   }
 
   void climb(size_t count) {
-    std::vector<int64_t> rows;
+    std::vector<int64_t> rows, weak;
     for (size_t k = 0; k < count; ++k) {
-      if (largest(k) <= kMostFlipped && !needs_ground_state(k)) rows.push_back(static_cast<int64_t>(k));
+      if (largest(k) > kMostFlipped || needs_ground_state(k)) continue;
+      (largest(k) <= kWeak ? weak : rows).push_back(static_cast<int64_t>(k));
     }
-    run_lanes(rows, Route::flips);
+    run_lanes(weak, Route::flips, options_.marginals ? 0 : 1);
+    run_lanes(rows, Route::flips, kFirstDraws);
     rows = open([](double most) { return most <= kMostInLanes; });
     team_.work(rows.size(), [&](int worker, int task) {
       team_.check(worker, double(task) / double(rows.size()));
       finder(worker).find_gauge(row(rows[task]), gauges_[rows[task]]);
     });
+    std::erase_if(rows, [this](int64_t k) { return has_large_entries(k); });
     if (options_.marginals) {
-      run_lanes(rows, Route::ground);
+      run_lanes(rows, Route::ground, kFirstDraws);
     } else {
-      std::erase_if(rows, [this](int64_t k) { return is_cold(k) || is_tied(k); });
-      run_lanes(rows, Route::ground);
+      std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
+      run_lanes(rows, Route::ground, kFirstDraws);
       rows = open([](double most) { return most <= kMostInOrder; });
       std::erase_if(rows, [this](int64_t k) { return !has_range(k); });
       run_in_orders(rows);
@@ -171,9 +177,18 @@ class Batch {
     return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
   }
 
-  // Whether many couplings are of one size, and large: what cancels exactly does so in single precision
-  // as well, which tells nothing of what was lost then. The order of the packing loses nothing.
-  bool is_tied(int64_t k) const { return largest(k) > kMostTied && 16 * sizes_[k].ties > m_; }
+  // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so large that
+  // they may raise what single precision has lost: products below 1e-38. A deviation does not show that.
+  bool has_large_entries(int64_t k) const {
+    const auto& edges = plane_.graph.edges;
+    const auto& spins = gauges_[k].spins;
+    const std::span<const double> couplings = row(k);
+    for (int64_t e = 0; e < m_; ++e) {
+      const double g = spins[edges[2 * e]] == spins[edges[2 * e + 1]] ? couplings[e] : -couplings[e];
+      if (g < -kMostUnsatisfied) return true;
+    }
+    return false;
+  }
 
   // Rows without an answer so far.
   template <class Fits>
@@ -185,10 +200,7 @@ class Batch {
     return rows;
   }
 
-  void run_lanes(const std::vector<int64_t>& rows, Route route) {
-    // Relative to a ground state much cancels, at times alike in double and single precision: one
-    // more elimination there, with weights moved by their last digit, shows it.
-    const int first = route == Route::ground ? 2 : 1;
+  void run_lanes(const std::vector<int64_t>& rows, Route route, int first) {
     std::vector<std::vector<double>> pivots(rows.size());
     std::vector<LaneOutcome> found = run_groups(rows, route, {0, first}, pivots);
     if (options_.marginals) {
@@ -286,10 +298,9 @@ class Batch {
 
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
-    const double error = options_.marginals
-                             ? found.residual + kEpsilon * largest(k)  // of exponentiated numbers
-                             : error_of(found);
-    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error);
+    const double equal_error = found.residual + kChangeSafety * kSingleToDouble * found.change +
+                          kEpsilon * largest(k);  // of exponentiated numbers
+    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error_of(found), equal_error);
   }
 
   static double log_sum_of(const LaneOutcome& found) {
@@ -301,17 +312,21 @@ class Batch {
     return kSingleToDouble * found.deviation + rounding();
   }
 
-  // The largest error that an answer may have.
+  // The largest error that log Z may have.
   double most_error(double log_z) const {
-    return options_.marginals ? kMarginalError
-                              : 1e-13 * (std::fabs(log_z) + static_cast<double>(m_)) + 1e-12;
+    const double most = 1e-13 * (std::fabs(log_z) + static_cast<double>(m_)) + 1e-12;
+    return options_.marginals ? std::max(most, kMarginalError) : most;
   }
 
-  void accept(int64_t k, Route route, double log_sum, double constant, double size, double error) {
+  // `equal_error`: the largest error of a marginal.
+  void accept(int64_t k, Route route, double log_sum, double constant, double size, double error,
+              double equal_error) {
     const double edges = m_;
     // The gauge state itself has weight one, so the sum is at least one.
     const bool possible = std::isfinite(log_sum) && log_sum >= -error - 1e-9 * edges;
     if (!possible || !(error <= most_error(log_sum + constant))) return;
+    if (options_.marginals && !(equal_error <= kMarginalError)) return;
+    result_.equal_error[k] = equal_error;
     result_.route[k] = static_cast<int8_t>(route);
     result_.log_sum[k] = log_sum;
     result_.constant[k] = constant;
@@ -367,16 +382,14 @@ class Batch {
       size += std::fabs(order.scale[leg] - used[leg / 2]) / 2;
     }
     for (const double g : used) size += std::fabs(g);
-    double error = 0.0;
-    const LogPfaffian first = eliminate_in_order(k, used, order, clusters, false, error);
+    double residual = 0.0;
+    const LogPfaffian first = eliminate_in_order(k, used, order, clusters, false, residual);
     if (!is_sound(first)) return;
-    if (!options_.marginals) {
-      const LogPfaffian second = eliminate_in_order(k, used, order, clusters, true, error);
-      if (!is_sound(second) || second.sign != first.sign) return;
-      error = std::fabs(second.log_magnitude - first.log_magnitude) +
-              kEpsilon * static_cast<double>(used.size());
-    }
-    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + cap_error);
+    const LogPfaffian second = eliminate_in_order(k, used, order, clusters, true, residual);
+    if (!is_sound(second) || second.sign != first.sign) return;
+    const double error = std::fabs(second.log_magnitude - first.log_magnitude) +
+                         kEpsilon * static_cast<double>(used.size());
+    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + cap_error, residual);
   }
 
   static bool is_sound(const LogPfaffian& found) {
@@ -396,9 +409,10 @@ class Batch {
                                    order.earliest, order.rank, clusters};
     Control quiet;
     Factors<double> factors;
-    const LogPfaffian found = eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet,
-                                                options_.marginals ? &factors : nullptr);
-    if (!options_.marginals || !is_sound(found)) return found;
+    const bool marginals = options_.marginals && !shaken;
+    const LogPfaffian found =
+        eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet, marginals ? &factors : nullptr);
+    if (!marginals || !is_sound(found)) return found;
     const UncutProbabilities p = uncut_probabilities(plane_.tree, entries, factors, 1, quiet);
     double largest = 0.0;
     for (const auto* logarithms : {&face, &join}) {
@@ -422,7 +436,6 @@ class Batch {
   // Of the couplings of a row.
   struct RowSize {
     double largest = 0.0, mean = 0.0;
-    int64_t ties = 0;  // neighbours in the row of one size
   };
 
   const PlaneGraph& plane_;

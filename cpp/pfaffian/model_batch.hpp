@@ -41,7 +41,8 @@ struct ModelBatch {
   std::vector<double> log_sum;   // log of the sum over cuts relative to the gauge state
   std::vector<double> constant;  // log weight of the gauge state
   std::vector<double> size;      // of the numbers that were exponentiated: their sum
-  std::vector<double> error;     // log Z: of log_sum, estimated; marginals: the largest residual
+  std::vector<double> error;     // of log_sum, estimated
+  std::vector<double> equal_error;  // marginals: their largest error, estimated
   std::vector<double> equal;     // marginals: P(s_u = s_v), a row each
   bool complete = true;          // false: the deadline passed before all rows were tried
 };

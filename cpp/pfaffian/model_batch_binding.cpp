@@ -167,6 +167,7 @@ void bind_model_batch(nb::module_& m) {
       .def_prop_ro("constant", array_of(&ModelBatch::constant))
       .def_prop_ro("size", array_of(&ModelBatch::size))
       .def_prop_ro("error", array_of(&ModelBatch::error))
+      .def_prop_ro("equal_error", array_of(&ModelBatch::equal_error))
       .def_prop_ro("equal", rows_of(&ModelBatch::equal, &ModelBatch::log_sum));
   nb::class_<GroundStateBatch>(m, "GroundStateBatch")
       .def_prop_ro("energy", array_of(&GroundStateBatch::energy))

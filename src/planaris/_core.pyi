@@ -944,6 +944,9 @@ class ModelBatch:
     def error(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     @property
+    def equal_error(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
     def equal(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
 class GroundStateBatch:

@@ -27,7 +27,9 @@ class ModelRows:
     size : numpy.ndarray
         Sum of the sizes of all numbers that were exponentiated.
     error : numpy.ndarray
-        Estimated error of ``log_sum``; with marginals the largest residual of the inverse.
+        Estimated error of ``log_sum``.
+    equal_error : numpy.ndarray
+        Largest error of ``equal`` in a row, estimated; NaN without marginals.
     equal : numpy.ndarray
         P(s_u = s_v), one row per model; empty without marginals.
     complete : bool
@@ -39,22 +41,24 @@ class ModelRows:
     constant: FloatArray
     size: FloatArray
     error: FloatArray
+    equal_error: FloatArray
     equal: FloatArray
     complete: bool = True
 
     @classmethod
     def none(cls, rows: int, edges: int, marginals: bool) -> ModelRows:
         """Return rows of which nothing is known."""
-        log_sum, constant, size, error = np.full((4, rows), math.nan)
+        log_sum, constant, size, error, equal_error = np.full((5, rows), math.nan)
         equal = np.full((rows if marginals else 0, edges), math.nan)
-        return cls(np.zeros(rows, dtype=np.int8), log_sum, constant, size, error, equal)
+        route = np.zeros(rows, dtype=np.int8)
+        return cls(route, log_sum, constant, size, error, equal_error, equal)
 
     @classmethod
     def joined(cls, parts: list[ModelRows]) -> ModelRows:
         """Return the rows of all parts, in order."""
         if len(parts) == 1:
             return parts[0]
-        names = ("route", "log_sum", "constant", "size", "error", "equal")
+        names = ("route", "log_sum", "constant", "size", "error", "equal_error", "equal")
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in names
         }
@@ -171,6 +175,7 @@ class PlaneModels:
             found.constant,
             found.size,
             found.error,
+            found.equal_error,
             found.equal if marginals else np.zeros((0, couplings.shape[1])),
             found.complete,
         )

@@ -128,6 +128,12 @@ def log_partitions(
     return _as_log_partitions(evaluator, couplings, found, singles)
 
 
+def _errors(rows: ModelRows, values: FloatArray) -> FloatArray:
+    """Return the errors of log Z that are stated."""
+    errors: FloatArray = SAFETY * rows.error + EPSILON * (rows.size + 8.0 + np.abs(values))
+    return errors
+
+
 def _as_log_partitions(
     evaluator: PfaffianEvaluator,
     couplings: FloatArray,
@@ -136,7 +142,7 @@ def _as_log_partitions(
 ) -> LogPartitions:
     log_2 = evaluator.embedding.num_components * math.log(2.0)
     values = rows.log_sum + (rows.constant + log_2)
-    errors = SAFETY * rows.error + EPSILON * (rows.size + 8.0 + np.abs(values))
+    errors = _errors(rows, values)
 
     def make(k: int) -> LogPartition:
         if k in singles:
@@ -281,7 +287,7 @@ def _as_marginals(
 ) -> MarginalsBatch:
     log_2 = evaluator.embedding.num_components * math.log(2.0)
     log_z = rows.log_sum + (rows.constant + log_2)
-    doubts = SAFETY * rows.error + EPSILON * (8.0 + np.abs(log_z) + evaluator.num_edges)
+    doubts = _errors(rows, log_z)
 
     def make(k: int) -> Marginals:
         if k in singles:
@@ -289,7 +295,7 @@ def _as_marginals(
         return Marginals(
             nodes=np.full(evaluator.num_spins, 0.5),
             edges=rows.equal[k],
-            error=4 * float(rows.error[k]) + 4 * EPSILON,
+            error=4 * float(rows.equal_error[k]) + 4 * EPSILON,
             log_partition=evaluator.around(float(log_z[k]), float(doubts[k]), {}),
             method="planar",
             proved=False,
