@@ -82,7 +82,7 @@ class DeviceCosets:
         TooLargeError
             Not even a few do.
         """
-        each = IN_FLIGHT * 8 * 6 * self._schedule.num_edges
+        each = IN_FLIGHT * 8 * 9 * self._schedule.num_edges
         return self._schedule.fit(count, each, correlations=False, single=False)
 
     def weigh(
@@ -107,7 +107,7 @@ class DeviceCosets:
         edges, shots = (torch.as_tensor(x, device=self.device).long() for x in erased)
         columns[edges, shots] = 1.0
         pivots, _, _ = self._schedule.eliminate(columns, blocks)
-        deviation = self._schedule.deviation(columns, pivots, blocks)
+        deviation, _ = self._schedule.changes(columns, pivots, blocks, 0)
         last = pivots[-1]
         sound = (pivots.amin(0) > LEAST_PIVOT) & (last < 1e300)
         # As the core has it: what rounding to single precision changes, 2^29 times as much.

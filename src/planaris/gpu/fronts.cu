@@ -12,6 +12,8 @@
 #define WARPS (THREADS / LANES)
 #define PANEL 16
 
+// In double precision the two legs of an edge share a weight, in single precision each has its own.
+#define WEIGHT_OF(leg) ((leg) >> (sizeof(REAL) == sizeof(double) ? 1 : 0))
 #define AT(array, number) array[(long long)(number) * LANES + lane]
 
 // A FrontTree, and where every node keeps its numbers.
@@ -25,7 +27,7 @@ struct Tree {
   long long stack;       // numbers on it at most
 };
 struct Batch {
-  const REAL* weight;  // edges × models: exp(-g)
+  const REAL* weight;  // edges × models: exp(-g); in single precision legs × models
   REAL *pivots, *uncut, *residual;
   REAL* scratch;
   long long per_block, models;  // models: a multiple of LANES
@@ -139,9 +141,9 @@ DEVICE void assemble(const Tree& t, int node, const REAL* weight, long long mode
       for (int f = t.leaf_faces[node]; f < t.leaf_faces[node + 1]; ++f) {
         const int end = t.face_begin[f + 1];
         for (int i = t.face_begin[f] + warp; i < end; i += WARPS) {
-          const REAL own_weight = weight[(t.face_legs[i] >> 1) * models + lane];
+          const REAL own_weight = weight[WEIGHT_OF(t.face_legs[i]) * models + lane];
           for (int j = i + 1; j < end; ++j) {
-            const REAL value = own_weight * weight[(t.face_legs[j] >> 1) * models + lane];
+            const REAL value = own_weight * weight[WEIGHT_OF(t.face_legs[j]) * models + lane];
             const int x = t.face_rows[i], y = t.face_rows[j];
             if (x > y) {
               AT(a, y * n + x) += value;
@@ -256,12 +258,12 @@ DEVICE REAL check_faces(const Tree& t, int node, const Batch& b, long long first
     for (int i = begin + tid / LANES; i < end; i += WARPS) {
       REAL sum = REAL(0);
       for (int j = begin; j < end; ++j) {
-        const REAL term = weight[(t.face_legs[j] >> 1) * b.models] *
+        const REAL term = weight[WEIGHT_OF(t.face_legs[j]) * b.models] *
                           AT(z, t.face_rows[i] * n + t.face_rows[j]);
         if (j != i) sum += j < i ? -term : term;
       }
       const int edge = t.face_legs[i] >> 1;
-      sum = sum * weight[edge * b.models] + (uncut[edge * b.models] - REAL(1));
+      sum = sum * weight[WEIGHT_OF(t.face_legs[i]) * b.models] + (uncut[edge * b.models] - REAL(1));
       sum = sum < REAL(0) ? -sum : sum;
       if (!(sum <= residual)) residual = sum;  // NaN stays
     }

@@ -25,6 +25,9 @@ EPS = 2.0**-52
 SINGLE_TO_DOUBLE = 2.0**-29
 """Of the rounding of single and double precision."""
 
+LOST_PIVOT, LOST_PROBABILITY = 0.05, 1e-3
+"""Changes in single precision from which on those in double precision cannot be told."""
+
 
 class FrontKernels(Protocol):
     """The compiled kernels of fronts.cu."""
@@ -115,6 +118,8 @@ class FrontSchedule:
     ) -> tuple[Any, Any, Any]:
         """Eliminate columns of weights exp(-g), in their precision.
 
+        In double precision there is one for every edge, in single precision one for every leg.
+
         Returns
         -------
         pivots : Tensor
@@ -126,8 +131,8 @@ class FrontSchedule:
         """
         torch = import_torch()
         single, models = weight.dtype == torch.float32, weight.shape[1]
-        pivots = torch.empty_like(weight)
-        uncut = torch.empty_like(weight) if correlations else pivots
+        pivots = torch.empty((self.num_edges, models), dtype=weight.dtype, device=self.device)
+        uncut = torch.empty_like(pivots) if correlations else pivots
         residual = torch.zeros(models, dtype=weight.dtype, device=self.device)
         numbers = LANES * self._numbers(correlations)
         blocks = min(blocks, models // LANES)
@@ -138,10 +143,39 @@ class FrontSchedule:
         self._kernels.eliminate(blocks, self._tree, batch, single)
         return pivots, uncut, residual
 
-    def deviation(self, weight: Any, pivots: Any, blocks: int) -> Any:
-        """Return by how much pivots move in single precision, relative and added up."""
-        single, _, _ = self.eliminate(weight.float(), blocks)
-        return (single.double() - pivots).div_(pivots).abs_().sum(0)
+    def legs(self, weight: Any, draw: int | None = None) -> Any:
+        """Return weights in single precision, one for every leg.
+
+        With a draw one leg of every edge is scaled by a number between 1 and 2, the other by its
+        inverse. That changes no pivot, but all roundings: what cancels exactly in double precision,
+        as numbers of equal couplings do, leaves here what rounding leaves of it.
+        """
+        torch = import_torch()
+        shape = 2 * self.num_edges, weight.shape[1]
+        legs = torch.empty(shape, dtype=torch.float32, device=self.device)
+        scale = torch.ones((self.num_edges, 1), dtype=torch.float64)
+        if draw is not None:
+            scale += torch.rand(scale.shape, generator=torch.Generator().manual_seed(draw))
+        scale = scale.to(self.device)
+        legs[0::2], legs[1::2] = weight * scale, weight / scale
+        return legs
+
+    def changes(
+        self, weight: Any, pivots: Any, blocks: int, draw: int, uncut: Any = None
+    ) -> tuple[Any, Any]:
+        """Return how far pivots move in single precision, relative and added up.
+
+        Then the largest change of probabilities, if those in double precision are given.
+        """
+        torch = import_torch()
+        with_uncut = uncut is not None
+        single, again, _ = self.eliminate(self.legs(weight, draw), blocks, correlations=with_uncut)
+        moved = (single.double() - pivots).div_(pivots).abs_()
+        deviation = torch.where(moved < LOST_PIVOT, moved, torch.inf).sum(0)
+        if not with_uncut:
+            return deviation, None
+        apart = (again[: len(uncut)].double() - uncut).abs_()
+        return deviation, torch.where(apart < LOST_PROBABILITY, apart, torch.inf).amax(0)
 
 
 class _Places:

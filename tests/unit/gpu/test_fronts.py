@@ -97,6 +97,31 @@ def test_rows_that_lose_digits_are_recognised(kernels, rng):
     np.testing.assert_allclose(value[sound], expected.log_z[sound], rtol=1e-4)
 
 
+@needs_compiler
+@pytest.mark.parametrize("spread", [0.0, 1e-9])
+def test_couplings_of_one_size_hide_no_rounding(spread, kernels, rng):
+    """Weights of frustrated triangles cancel: single precision shows it where legs are scaled."""
+    triangles = [e for k in range(0, 12, 3) for e in ((k, k + 1), (k + 1, k + 2), (k, k + 2))]
+    edges = [*triangles, (1, 3), (2, 6), (8, 9)]
+    plan = pl.plan((12, edges))
+    couplings = -rng.uniform(2, 12, (128, 1)) * (
+        1 + spread * rng.standard_normal((128, len(edges)))
+    )
+    fronts = on_host(plan, kernels)
+    alone = fronts.evaluate(torch.tensor(couplings), correlations=False)
+    found = fronts.evaluate(torch.tensor(couplings), correlations=True)
+    assert alone.sound.sum() > 10
+    for k, row in enumerate(couplings):
+        truth = enumerate_states(pl.IsingModel(edges, row, num_spins=12))
+        size = 1e-15 * np.abs(row).sum()
+        if alone.sound[k]:
+            apart = abs(alone.log_partition[k].item() + np.log(2.0) - truth.log_partition)
+            assert apart <= 16 * alone.error[k].item() + size
+        if found.sound[k]:
+            apart = np.abs(found.correlations[k].numpy() - (2 * truth.edges - 1)).max()
+            assert apart <= 8 * found.error[k].item() + 1e-14
+
+
 def energies(plan, couplings, spins):
     u, v = np.asarray(plan.embedding.edges).T
     s = np.asarray(spins, dtype=float)
