@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import planaris as pl
 from helpers.claims import claimed_state
 from planaris.budget import Budget
+from planaris.errors import VerificationError
 from planaris.reductions.parts import join_ground_states, split_model
 from planaris.result import GroundState
+from planaris.result.proofs import PartProofs
+from planaris.verify.proofs.energy.ground_state import check_certificate
 
 
 def weak_beside_one_strong_field(seed: int) -> pl.IsingModel:
@@ -71,3 +76,22 @@ def test_the_gaps_of_parts_that_count_as_closed_stay_in_the_interval() -> None:
     assert -4.4 - 3e-10 < found.lower <= -4.4 - 0.9e-10
     whole = join(model.with_couplings([1.0, 2.0]))
     assert whole.lower == whole.energy == -4.0  # no energy but every second whole number
+
+
+def test_the_spacing_of_the_energies_of_a_part_closes_its_gap() -> None:
+    """The whole model has energies of any spacing: only its part has those of ±J couplings."""
+    edges = [(4, 9), (3, 4), (0, 7), (0, 2), (5, 7), (1, 8), (5, 8), (0, 9), (6, 9), (3, 6)]
+    edges += [(7, 9), (8, 9), (2, 4), (1, 7), (0, 8), (5, 6), (2, 9), (1, 5), (1, 4), (2, 8)]
+    fields = np.zeros(10)
+    fields[3] = -0.19643412273263422
+    model = pl.IsingModel(edges, np.full(20, -2.0), fields)
+    found = pl.ground_state(model, method="surface")
+    assert found.exact
+    check_certificate(model, found)
+    parts = found.certificate
+    assert isinstance(parts, PartProofs)
+    part = max(parts, key=lambda part: len(part.edges))
+    for more in (1e-3, 4.0):  # no energy of the part, or one that its proof does not reach
+        forged = PartProofs(replace(p, lower=p.lower + more) if p is part else p for p in parts)
+        with pytest.raises(VerificationError):
+            check_certificate(model, replace(found, certificate=forged))

@@ -162,14 +162,25 @@ def _part_bound(bare: BareModel, number: int, part: Any, allowed: float) -> Ener
         if found is not None:
             excess = math.fsum([part.lower, *(-term for term in found.terms)]) + found.slack
             quantum = energy_quantum(chosen)
-            level = quantum and math.fsum([part.lower, *chosen.couplings.tolist()]) % quantum == 0
             slip = found.units * math.ulp(part.lower)
-            proved = excess <= 4 * allowed + slip or (level and excess < quantum)
-            require(bool(proved), f"{part.lower} is proved, but there is a gap of {excess}")
+            if excess <= 4 * allowed + slip:
+                return found
+            level = quantum > 0 and _is_level(chosen, part.lower, quantum) and excess < quantum
+            require(level, f"{part.lower} is proved, but there is a gap of {excess}")
+            # Energies of the part differ from `lower` by multiples of the quantum; those of all
+            # parts together may lie closer.
+            return EnergyBound([part.lower], 0.0, found.tight, found.units)
         return found
     except VerificationError as error:
         msg = f"part {number}: {error}"
         raise VerificationError(msg, part=number) from error
+
+
+def _is_level(model: BareModel, energy: float, quantum: float) -> bool:
+    """Return True if an energy differs from that of all spins up by a multiple of a quantum."""
+    terms = [energy, *model.couplings.tolist()]
+    total = math.fsum(terms)
+    return math.fsum([*terms, -total]) == 0 and total % quantum == 0
 
 
 def energy_terms(model: IsingModel | MarkovRandomField, labels: Array) -> list[float]:
