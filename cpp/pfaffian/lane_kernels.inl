@@ -171,7 +171,7 @@ SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Gro
   LaneClock clock(rows.look == nullptr ? nullptr : &look);
   narrow_weights(p, rows, g, draw);
   double apart[kFloats], change[kFloats];
-  const bool marginals = rows.equal != nullptr && draw == rows.draws.first;  // once will do
+  const bool marginals = rows.equal != nullptr;
   eliminate_singles(p, rows.count, g, in_lanes, clock, apart, marginals ? change : nullptr);
   const auto raise = [](double& largest, double found) {
     if (!(found <= largest)) largest = found;  // NaN counts, and stays

@@ -26,6 +26,10 @@ constexpr int kDraws = 4;      // eliminations in single precision of what is no
 // be. Weak couplings lose too little for that to matter: a few percent of the error that is stated.
 constexpr int kFirstDraws = 2;
 constexpr double kWeak = 1.5;
+// Marginals lose more digits than log Z: with couplings up to here the most that was seen, exp(3 c) roundings, is
+// stated, and there is one draw; with larger ones all draws are made.
+constexpr double kStrong = 4.0, kMarginalGrowth = 3.5;
+constexpr double kNear = 1e-4;  // relative: sizes of couplings that count as one, see Batch::is_tied
 constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
 constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
@@ -113,9 +117,13 @@ class Batch {
     team_.work((count + share - 1) / share, [&](int, int task) {
       for (size_t k = task * share; k < std::min(count, (task + 1) * share); ++k) {
         RowSize& size = sizes_[k];
+        double before = -1.0;
         for (const double x : row(k)) {
-          size.largest = std::max(size.largest, std::fabs(x));
-          size.mean += std::fabs(x);
+          const double now = std::fabs(x);
+          size.largest = std::max(size.largest, now);
+          size.mean += now;
+          size.ties += std::fabs(now - before) <= kNear * now;
+          before = now;
         }
         size.mean /= static_cast<double>(m_);
       }
@@ -123,24 +131,27 @@ class Batch {
   }
 
   void climb(size_t count) {
-    std::vector<int64_t> rows, weak;
+    std::vector<int64_t> rows, weak, strong;
     for (size_t k = 0; k < count; ++k) {
-      if (largest(k) > kMostFlipped || needs_ground_state(k)) continue;
-      (largest(k) <= kWeak ? weak : rows).push_back(static_cast<int64_t>(k));
+      if (largest(k) > kMostFlipped || needs_ground_state(k) || is_tied(k)) continue;
+      auto& some = largest(k) <= kWeak ? weak : largest(k) <= kStrong ? rows : strong;
+      some.push_back(static_cast<int64_t>(k));
     }
+    const int draws = options_.marginals ? kDraws : kFirstDraws;
     run_lanes(weak, Route::flips, options_.marginals ? 0 : 1);
-    run_lanes(rows, Route::flips, kFirstDraws);
+    run_lanes(rows, Route::flips, options_.marginals ? 1 : kFirstDraws);
+    run_lanes(strong, Route::flips, draws);
     rows = open([](double most) { return most <= kMostInLanes; });
     team_.work(rows.size(), [&](int worker, int task) {
       team_.check(worker, double(task) / double(rows.size()));
       finder(worker).find_gauge(row(rows[task]), gauges_[rows[task]]);
     });
-    std::erase_if(rows, [this](int64_t k) { return has_large_entries(k); });
+    std::erase_if(rows, [this](int64_t k) { return is_tied(k) || has_large_entries(k); });
     if (options_.marginals) {
-      run_lanes(rows, Route::ground, kFirstDraws);
+      run_lanes(rows, Route::ground, draws);
     } else {
       std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
-      run_lanes(rows, Route::ground, kFirstDraws);
+      run_lanes(rows, Route::ground, draws);
       rows = open([](double most) { return most <= kMostInOrder; });
       std::erase_if(rows, [this](int64_t k) { return !has_range(k); });
       run_in_orders(rows);
@@ -176,6 +187,10 @@ class Batch {
   bool is_cold(int64_t k) const {
     return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
   }
+
+  // Whether many couplings are nearly of one size, and large. What cancels then, in few operations, often does so in
+  // single precision as well, whatever the scales. The order of the packing loses nothing.
+  bool is_tied(int64_t k) const { return largest(k) > kStrong && 16 * sizes_[k].ties > m_; }
 
   // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so large that
   // they may raise what single precision has lost: products below 1e-38. A deviation does not show that.
@@ -298,9 +313,11 @@ class Batch {
 
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
-    const double equal_error = found.residual + kChangeSafety * kSingleToDouble * found.change +
-                          kEpsilon * largest(k);  // of exponentiated numbers
-    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error_of(found), equal_error);
+    const double least =
+        options_.marginals ? kEpsilon * std::exp(kMarginalGrowth * std::min(largest(k), kStrong)) : 0.0;
+    const double equal_error = found.residual + kChangeSafety * kSingleToDouble * found.change + least +
+                               kEpsilon * largest(k);  // of exponentiated numbers
+    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error_of(found) + least, equal_error);
   }
 
   static double log_sum_of(const LaneOutcome& found) {
@@ -436,6 +453,7 @@ class Batch {
   // Of the couplings of a row.
   struct RowSize {
     double largest = 0.0, mean = 0.0;
+    int64_t ties = 0;  // neighbours in the row of nearly one size
   };
 
   const PlaneGraph& plane_;

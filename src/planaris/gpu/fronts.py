@@ -30,7 +30,11 @@ WEAK = 1.5
 MOST_UNSATISFIED = 16.0
 """Weights of couplings that a state leaves so unsatisfied may raise what single precision loses."""
 
-CHANGE_SAFETY = 4.0
+STRONG, NEAR = 4.0, 1e-4
+"""Models with many larger couplings of nearly one size are for the CPU: what cancels in few
+operations often does so in single precision as well."""
+
+CHANGE_SAFETY, MARGINAL_GROWTH = 4.0, 3.5
 LEAST_PIVOT = {"double": 1.0 - 1e-6, "single": 1.0 - 1e-3}
 MOST_FLIPPED, MOST_ANNEALED = 8.0, 300.0
 """Couplings up to which flips find a gauge, and better states do; exponentials of larger ones leave
@@ -196,8 +200,8 @@ class DeviceFronts:
         if single:
             error = torch.full_like(log_sum, 2.0**-23 * self.num_all)
         else:
-            weak = bool((most <= WEAK).all())
-            deviation, change = self._compare(weight, pivots, blocks, share, weak=weak)
+            sound &= ~self._tied(columns, most)
+            deviation, change = self._compare(weight, pivots, blocks, share, float(most.max()))
             error = deviation + EPS * self.num_all
             enough = 1e-13 * ((log_sum + constant).abs() + self.num_edges) + 1e-12
             sound &= error <= (
@@ -205,13 +209,20 @@ class DeviceFronts:
             )
         sound &= torch.isfinite(log_sum) & (log_sum >= -error - 1e-9 * self.num_edges)
         if share is not None:
-            error = residual.double() + CHANGE_SAFETY * change + EPS * most
+            least = EPS * torch.exp(MARGINAL_GROWTH * most.clamp(max=STRONG))
+            error = residual.double() + CHANGE_SAFETY * change + least + EPS * most
             sound &= error <= MARGINAL_ERROR[precision]
             found = ((2.0 * share.double().clamp(0.0, 1.0) - 1.0) * agree).T[:rows]
         return DeviceRows((log_sum + constant)[:rows], found, error[:rows], sound[:rows])
 
+    def _tied(self, columns: Any, most: Any) -> Any:
+        """Return which models have many large couplings of nearly one size."""
+        sizes = columns.abs()
+        near = (sizes[1:] - sizes[:-1]).abs() <= NEAR * sizes[1:]
+        return (most > STRONG) & (16 * near.sum(0) > self.num_edges)
+
     def _compare(
-        self, weight: Any, pivots: Any, blocks: int, uncut: Any, *, weak: bool
+        self, weight: Any, pivots: Any, blocks: int, uncut: Any, most: float
     ) -> tuple[Any, Any]:
         """Estimate what rounding did: in single precision numbers move 2^29 times as far.
 
@@ -220,10 +231,12 @@ class DeviceFronts:
         """
         torch = self._torch
         deviation, change = self._schedule.changes(weight, pivots, blocks, 0, uncut)
-        if not weak:
-            for draw in range(1, FIRST_DRAWS):
-                again, _ = self._schedule.changes(weight, pivots, blocks, draw)
-                deviation = torch.maximum(deviation, again)
+        few = most <= (WEAK if uncut is None else STRONG)
+        draws = 1 if few else FIRST_DRAWS if uncut is None else DRAWS
+        for draw in range(1, draws):
+            moved, apart = self._schedule.changes(weight, pivots, blocks, draw, uncut)
+            deviation = torch.maximum(deviation, moved)
+            change = None if change is None else torch.maximum(change, apart)
         change = None if change is None else SINGLE_TO_DOUBLE * change
         felt = SINGLE_TO_DOUBLE * deviation > EPS * self.num_all
         where = felt.nonzero().ravel()
@@ -231,7 +244,7 @@ class DeviceFronts:
             count = -(-len(where) // LANES) * LANES
             some = where[torch.arange(count, device=self.device) % len(where)]
             most = deviation[some]
-            for draw in range(FIRST_DRAWS, DRAWS):
+            for draw in range(draws, DRAWS):
                 again, _ = self._schedule.changes(weight[:, some], pivots[:, some], blocks, draw)
                 most = torch.maximum(most, again)
             deviation[some] = most
