@@ -7,6 +7,7 @@ import pytest
 import scipy
 
 from helpers.clocks import StepClock
+from planaris.bounds.entropy import newton_systems
 from planaris.bounds.entropy.newton_systems import NewtonSystems
 from planaris.budget import Budget, use_clock
 
@@ -20,7 +21,10 @@ def definite(rng: np.random.Generator, size: int, density: float) -> scipy.spars
 
 @pytest.mark.parametrize("size", [1, 119, 121, 400])
 @pytest.mark.parametrize("density", [0.0, 0.002, 0.05])
-def test_systems_are_solved(rng, size, density):
+@pytest.mark.parametrize("most", [0, 1000])
+def test_systems_are_solved(rng, size, density, most, monkeypatch):
+    monkeypatch.setattr(newton_systems, "MOST_PER_COLUMN", most)  # orders of either kind
+    monkeypatch.setattr(newton_systems, "MOST_ENTRIES", 0)
     systems = NewtonSystems()
     for matrix in (definite(rng, size, density), definite(rng, size, 2 * density)):
         for factor in (1.0, 0.1):  # the same pattern again
@@ -32,7 +36,9 @@ def test_systems_are_solved(rng, size, density):
             )
 
 
-def test_deadlines_and_memory_end_sparse_systems(rng):
+def test_deadlines_and_memory_end_sparse_systems(rng, monkeypatch):
+    monkeypatch.setattr(newton_systems, "MOST_PER_COLUMN", 0)
+    monkeypatch.setattr(newton_systems, "MOST_ENTRIES", 0)
     matrix, side = definite(rng, 200, 0.02), np.ones(200)
     with use_clock(StepClock(10**9)) as clock:
         NewtonSystems().solve(matrix, side, Budget(1.0))
