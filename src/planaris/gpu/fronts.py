@@ -201,7 +201,7 @@ class DeviceFronts:
             error = torch.full_like(log_sum, 2.0**-23 * self.num_all)
         else:
             sound &= ~self._tied(columns, most)
-            deviation, change = self._compare(weight, pivots, blocks, share, float(most.max()))
+            deviation, change = self._compare(weight, pivots, blocks, share, most)
             error = deviation + EPS * self.num_all
             enough = 1e-13 * ((log_sum + constant).abs() + self.num_edges) + 1e-12
             sound &= error <= (
@@ -222,30 +222,33 @@ class DeviceFronts:
         return (most > STRONG) & (16 * near.sum(0) > self.num_edges)
 
     def _compare(
-        self, weight: Any, pivots: Any, blocks: int, uncut: Any, most: float
+        self, weight: Any, pivots: Any, blocks: int, uncut: Any, most: Any
     ) -> tuple[Any, Any]:
         """Estimate what rounding did: in single precision numbers move 2^29 times as far.
 
-        One elimination in single precision may hide it by luck: the largest of several counts,
-        and of more where rounding is felt.
+        One elimination in single precision may hide it by luck: the largest of several counts
+        where couplings are not small, and of more where rounding is felt.
         """
         torch = self._torch
         deviation, change = self._schedule.changes(weight, pivots, blocks, 0, uncut)
-        few = most <= (WEAK if uncut is None else STRONG)
-        draws = 1 if few else FIRST_DRAWS if uncut is None else DRAWS
-        for draw in range(1, draws):
-            moved, apart = self._schedule.changes(weight, pivots, blocks, draw, uncut)
-            deviation = torch.maximum(deviation, moved)
-            change = None if change is None else torch.maximum(change, apart)
-        change = None if change is None else SINGLE_TO_DOUBLE * change
+
+        def draw_again(where: Any, draws: range, uncut: Any) -> None:
+            rows = where.nonzero().ravel()
+            count = -(-len(rows) // LANES) * LANES
+            some = rows[torch.arange(count, device=self.device) % max(len(rows), 1)]
+            probabilities = None if uncut is None else uncut[:, some]
+            for draw in draws if count else ():
+                moved, apart = self._schedule.changes(
+                    weight[:, some], pivots[:, some], blocks, draw, probabilities
+                )
+                deviation[some] = torch.maximum(deviation[some], moved)
+                if apart is not None:
+                    change[some] = torch.maximum(change[some], apart)
+
+        if uncut is None:
+            draw_again(most > WEAK, range(1, FIRST_DRAWS), None)
+        else:
+            draw_again(most > STRONG, range(1, DRAWS), uncut)
         felt = SINGLE_TO_DOUBLE * deviation > EPS * self.num_all
-        where = felt.nonzero().ravel()
-        if len(where):
-            count = -(-len(where) // LANES) * LANES
-            some = where[torch.arange(count, device=self.device) % len(where)]
-            most = deviation[some]
-            for draw in range(draws, DRAWS):
-                again, _ = self._schedule.changes(weight[:, some], pivots[:, some], blocks, draw)
-                most = torch.maximum(most, again)
-            deviation[some] = most
-        return SINGLE_TO_DOUBLE * deviation, change
+        draw_again(felt, range(FIRST_DRAWS, DRAWS), None)
+        return SINGLE_TO_DOUBLE * deviation, None if change is None else SINGLE_TO_DOUBLE * change
