@@ -54,13 +54,16 @@ def attempts(
     *,
     for_samples: bool = False,
     clustered: bool = False,
+    flips: bool = False,
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
     ground state tells how to scale and in which order to eliminate; where doubles have too narrow a
     range for its values, and for samples, these are capped; where no factors are kept, blocks of
-    entries have exponents instead (``clustered``). On other surfaces rows are
+    entries have exponents instead (``clustered``). With ``flips`` large models are tried first
+    relative to a state found by flips, in the order of the dissection: what log Z loses there is
+    seen, what an inverse loses is not. On other surfaces rows are
     scaled by an assignment and pivots are searched for. There are none for couplings past the
     range of double-double.
     """
@@ -78,7 +81,7 @@ def attempts(
     else:
         models = evaluator.models
         moderate = WEAK_COUPLING < largest <= MODERATE_COUPLING
-        if moderate and models is not None and not evaluator.in_batches:
+        if flips and moderate and models is not None and not evaluator.in_batches:
             # Large plane models: a low state will do, and no pivot is below its join.
             yield flipped_entries(evaluator, models, couplings, budget), False
         spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)

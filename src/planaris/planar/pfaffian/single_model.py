@@ -48,7 +48,7 @@ def log_partition_of(
 ) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     stats: Stats = {}
-    for entries, wide in attempts(evaluator, couplings, budget, clustered=True):
+    for entries, wide in attempts(evaluator, couplings, budget, clustered=True, flips=True):
         total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
         constant = log_constant(evaluator, entries)
