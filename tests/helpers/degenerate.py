@@ -15,6 +15,12 @@ from planaris import IsingModel
 K4 = [(0, 1), (0, 2), (0, 3), (1, 2), (2, 3), (3, 1)]
 K5 = [(u, v) for u in range(5) for v in range(u)]
 K33 = [(u, v) for u in range(3) for v in range(3, 6)]
+FOUR_TRIANGLES = [
+    *(e for k in range(0, 12, 3) for e in ((k, k + 1), (k + 1, k + 2), (k, k + 2))),
+    *((1, 3), (2, 6), (8, 9)),
+]
+"""Edges of 12 spins. With negative couplings of one size every triangle is frustrated, and what is
+left after its weights have cancelled decides log Z."""
 
 
 def path(num_spins: int, coupling: float = 1.0) -> IsingModel:

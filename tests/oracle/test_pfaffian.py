@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from helpers import glasses
-from helpers.degenerate import LARGE, SMALL
+from helpers.degenerate import FOUR_TRIANGLES, LARGE, SMALL
 from helpers.strategies import PlaneGraph, plane_models
 from helpers.trials import examples, trials
 from planaris import (
@@ -146,9 +146,7 @@ def test_cancellation_is_seen_whatever_the_couplings(spread: float) -> None:
     """Weights of frustrated triangles cancel, up to the product of one and its inverse, which
     single precision rounds to one: marginals were off by 3e-7, with a stated error of 1e-14."""
     rng = np.random.default_rng(5)
-    corners = range(0, 12, 3)
-    triangles = [e for k in corners for e in ((k, k + 1), (k + 1, k + 2), (k, k + 2))]
-    n, edges = 12, [*triangles, (1, 3), (2, 6), (8, 9)]
+    n, edges = 12, FOUR_TRIANGLES
     prepared = plan((n, edges))
     betas = rng.uniform(2, 12, trials(96, 2048))
     couplings = -betas[:, None] * (1 + spread * rng.standard_normal((len(betas), len(edges))))
@@ -167,8 +165,7 @@ def test_cancellation_is_seen_whatever_the_couplings(spread: float) -> None:
 def test_marginals_of_large_models_lose_nothing_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relative to a state found by flips they were off by 1e-5, with a stated error of 1e-14."""
     monkeypatch.setattr(PfaffianEvaluator, "in_batches", property(lambda _: False))  # as if large
-    triangles = [e for k in range(0, 12, 3) for e in ((k, k + 1), (k + 1, k + 2), (k, k + 2))]
-    edges = [*triangles, (1, 3), (2, 6), (8, 9)]
+    edges = FOUR_TRIANGLES
     prepared = plan((12, edges))
     for beta in np.linspace(3.1, 7.9, 12):
         couplings = np.full(len(edges), -beta)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import planaris as pl
+from helpers.degenerate import FOUR_TRIANGLES
 from helpers.host_kernels import HostFrontKernels, needs_compiler
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.generate import square_lattice, triangular_lattice
@@ -101,8 +102,7 @@ def test_rows_that_lose_digits_are_recognised(kernels, rng):
 @pytest.mark.parametrize("spread", [0.0, 1e-9])
 def test_couplings_of_one_size_hide_no_rounding(spread, kernels, rng):
     """Weights of frustrated triangles cancel: single precision shows it where legs are scaled."""
-    triangles = [e for k in range(0, 12, 3) for e in ((k, k + 1), (k + 1, k + 2), (k, k + 2))]
-    edges = [*triangles, (1, 3), (2, 6), (8, 9)]
+    edges = FOUR_TRIANGLES
     plan = pl.plan((12, edges))
     couplings = -rng.uniform(2, 12, (128, 1)) * (
         1 + spread * rng.standard_normal((128, len(edges)))
