@@ -245,10 +245,13 @@ class DeviceFronts:
                 if apart is not None:
                     change[some] = torch.maximum(change[some], apart)
 
+        strong = most > STRONG
         if uncut is None:
             draw_again(most > WEAK, range(1, FIRST_DRAWS), None)
         else:
-            draw_again(most > STRONG, range(1, DRAWS), uncut)
+            draw_again(strong, range(1, DRAWS), uncut)
         felt = SINGLE_TO_DOUBLE * deviation > EPS * self.num_all
+        if uncut is not None:
+            felt &= ~strong  # they had all draws
         draw_again(felt, range(FIRST_DRAWS, DRAWS), None)
         return SINGLE_TO_DOUBLE * deviation, None if change is None else SINGLE_TO_DOUBLE * change
