@@ -160,7 +160,7 @@ void Team::worker_loop(int worker, const Run& run) {
       Job& job = **open;
       ++job.helpers;
       lock.unlock();
-      help(job);
+      help(job, worker);
       lock.lock();
       if (--job.helpers == 0) helped_.notify_all();
       continue;
@@ -179,16 +179,16 @@ void Team::look() {
 }
 
 // A large front keeps a thread busy for long: between its parts it looks whether to stop.
-void Team::check_here() {
+void Team::check() {
   if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
   if (std::this_thread::get_id() == caller_) control_.poll_now();
 }
 
-void Team::help(Job& job) {
+void Team::help(Job& job, int worker) {
   try {
     for (int k = job.next++; k < job.count; k = job.next++) {
-      check_here();
-      (*job.body)(k);
+      check();
+      (*job.body)(worker, k);
     }
   } catch (...) {
     job.next = job.count;  // what is left is not done, and nobody will look at it
@@ -196,11 +196,11 @@ void Team::help(Job& job) {
   }
 }
 
-void Team::parallel_for(int count, const std::function<void(int)>& body) {
+void Team::parallel_for(int worker, int count, const Run& body) {
   if (threads_ == 1 || count < 2) {
     for (int k = 0; k < count; ++k) {
-      check_here();
-      body(k);
+      check();
+      body(worker, k);
     }
     return;
   }
@@ -213,7 +213,7 @@ void Team::parallel_for(int count, const std::function<void(int)>& body) {
   if (standby_ != nullptr && std::this_thread::get_id() == caller_) {
     call_others(*std::exchange(standby_, nullptr));
   }
-  help(job);
+  help(job, worker);
   std::unique_lock lock(mutex_);
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
   lock.unlock();

@@ -40,15 +40,19 @@ class Team {
     work(std::vector<std::vector<int32_t>>(count), std::vector<int32_t>(count, 0), run);
   }
 
-  // Inside a task: runs body(0 … count - 1) with the help of idle threads; throws when the work
-  // has to stop.
-  void parallel_for(int count, const std::function<void(int)>& body);
+  // Inside a task of `worker`: runs body(worker, 0 … count - 1) with the help of idle threads, and with their
+  // numbers; throws when the work has to stop.
+  void parallel_for(int worker, int count, const Run& body);
+  void parallel_for(int count, const std::function<void(int)>& body) {
+    parallel_for(0, count, [&body](int, int k) { body(k); });
+  }
 
   // Inside a task, from any thread: throws when the work has to stop.
   void check(int worker, double fraction = -1.0) {
     if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
     if (worker == 0) control_.poll_now(fraction);  // the clock is nothing beside a front
   }
+  void check();
 
   // Into how many parts to split a loop of about so many nanoseconds: one where waking others
   // would not pay. Threads do not count, so that partial sums are the same for any number.
@@ -79,7 +83,7 @@ class Team {
 
  private:
   struct Job {
-    const std::function<void(int)>* body;
+    const Run* body;
     int count;
     std::atomic<int> next{0}, helpers{0};  // the latter changes under mutex_
   };
@@ -92,8 +96,7 @@ class Team {
   void worker_loop(int worker, const Run& run);
   void announce();
   void wait_for_work(std::unique_lock<std::mutex>& lock, int worker);
-  void help(Job& job);
-  void check_here();
+  void help(Job& job, int worker);
   void look();
   void fail(std::exception_ptr error);
 

@@ -1,6 +1,7 @@
 #include "base/team.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <stdexcept>
 
@@ -59,6 +60,25 @@ TEST_CASE("a task alone is the caller's, and its loops are shared") {
       });
     };
     CHECK_THROWS_AS(team.work(1, bad), std::length_error);
+  }
+}
+
+TEST_CASE("parts of a loop know who runs them, and no two run by one at a time") {
+  for (const int threads : {1, 2, 5}) {
+    Control control;
+    Team team(threads, control);
+    std::vector<std::atomic<int>> busy(threads);
+    std::vector<int> parts(3 * 16, 0);
+    std::atomic<int> clashes{0};
+    team.work(3, [&](int worker, int task) {
+      team.parallel_for(worker, 16, [&](int by, int k) {
+        if (busy[by]++ > 0) ++clashes;
+        ++parts[16 * task + k];
+        --busy[by];
+      });
+    });
+    CHECK(clashes == 0);
+    CHECK(parts == std::vector<int>(3 * 16, 1));
   }
 }
 

@@ -39,10 +39,16 @@ struct LaneOutcome {
   bool sound;                 // no pivot fell below its join
 };
 
+class LaneMemory;
+
+// What a group of rows does in parts, with memory of its own for each that runs beside others.
+using LanePart = std::function<void(int part, LaneMemory& memory)>;
+
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
 // The same is done in single precision, once for each draw, with legs scaled by numbers that differ
 // from draw to draw. The largest deviation counts.
+constexpr int kMostDraws = 4;
 struct LaneDraws {
   int first = 0, end = 1;
 };
@@ -53,10 +59,13 @@ struct LaneRows {
   LaneOutcome* found;
   double* const* equal;
   LaneDraws draws;
-  const std::function<void()>* look = nullptr;  // called every few milliseconds; it may throw
+  // Called every few milliseconds, by any thread that does a part; it may throw.
+  const std::function<void()>* look = nullptr;
   // log Z in the order of the tree: receive the pivots of every row, one per edge and chord, if not null.
   // Where the first draw is not 0 they are read instead, and nothing is eliminated in doubles again.
   double* const* pivots = nullptr;
+  // Runs a number of parts, some of them by other threads; null: one after the other.
+  const std::function<void(int count, const LanePart& run)>* share = nullptr;
 };
 
 // A weight that differs from that of the other rows.

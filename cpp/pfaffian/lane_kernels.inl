@@ -17,43 +17,46 @@ struct ElementOf<S, true> {
 #include "pfaffian/lane_elimination.inl"
 #include "pfaffian/lane_rows.inl"
 
-// Buffers of one group of rows.
+// Buffers of one group of rows. Those of a thread that helps with a part of it are its own, but for what the
+// group keeps: weights, spins and what was found.
 struct Group {
   using V = DoubleVector;
-  V *couplings, *spins, *field, *weight[2], *pivots[2], *uncut[2];
-  FloatVector *float_weight, *float_pivots, *float_uncut;
+  V *couplings, *field, *spins[2], *weight[2], *pivots[2], *uncut[2];
+  FloatVector *float_weight, *float_pivots[kMostDraws], *float_uncut[kMostDraws];
   double *one_weight, *one_pivots, *one_uncut;
   float *one_float_weight, *one_float_pivots, *one_float_uncut;
   void *scratch, *factors;
 
   // In the order of the tree.
-  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, bool marginals)
-      : Group(p, memory, p.program.sizes.scratch(marginals), p.signs.size(),
+  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, int draws, bool marginals)
+      : Group(p, memory, draws, p.program.sizes.scratch(marginals), p.signs.size(),
               marginals ? p.program.sizes.factors : 0) {}
 
-  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, int64_t scratch_numbers,
+  SIMD_TARGET Group(const LaneProblem& p, LaneMemory& memory, int draws, int64_t scratch_numbers,
                     int64_t num_pivots, int64_t num_factors = 0) {
-    const int64_t m = p.signs.size();
+    const int64_t m = p.signs.size(), num_uncut = num_factors > 0 ? m : 0;
     Cut cut{memory, 0};
     for (int pass = 0; pass < 2; ++pass) {  // count, then hand out
       cut.used = 0;
       couplings = cut.take<V>(m);
-      spins = cut.take<V>(p.graph.num_vertices());
       field = cut.take<V>(p.graph.num_vertices());
       for (int half = 0; half < 2; ++half) {
+        spins[half] = cut.take<V>(p.graph.num_vertices());
         weight[half] = cut.take<V>(m);
         pivots[half] = cut.take<V>(num_pivots);
-        uncut[half] = cut.take<V>(m);
+        uncut[half] = cut.take<V>(num_uncut);
       }
       float_weight = cut.take<FloatVector>(2 * m);
-      float_pivots = cut.take<FloatVector>(num_pivots);
-      float_uncut = cut.take<FloatVector>(m);
+      for (int draw = 0; draw < draws; ++draw) {
+        float_pivots[draw] = cut.take<FloatVector>(num_pivots);
+        float_uncut[draw] = cut.take<FloatVector>(num_uncut);
+      }
       one_weight = cut.take<double>(m);
       one_pivots = cut.take<double>(num_pivots);
-      one_uncut = cut.take<double>(m);
+      one_uncut = cut.take<double>(num_uncut);
       one_float_weight = cut.take<float>(2 * m);
       one_float_pivots = cut.take<float>(num_pivots);
-      one_float_uncut = cut.take<float>(m);
+      one_float_uncut = cut.take<float>(num_uncut);
       scratch = cut.take<V>(scratch_numbers);
       factors = num_factors > 0 ? cut.take<V>(num_factors) : nullptr;
       if (pass == 0) memory.reserve(cut.used);
@@ -73,28 +76,43 @@ struct Group {
   };
 };
 
-SIMD_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, int first, int live,
-                                   Group& g) {
+SIMD_TARGET inline int live_rows(const LaneRows& rows, int half) {
+  return std::min(kDoubles, rows.count - half * kDoubles);
+}
+
+// Weights of one half of the rows, relative to gauge states. `own` are the buffers of this thread.
+SIMD_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, int half, Group& g,
+                                  const Group& own) {
   const auto m = static_cast<int32_t>(p.signs.size());
+  const int first = half * kDoubles, live = live_rows(rows, half);
+  DoubleVector* const spins = g.spins[half];
   for (int lane = 0; lane < kDoubles; ++lane) {
     const double* from = rows.couplings[first + (lane < live ? lane : 0)];
-    for (int32_t e = 0; e < p.num_couplings; ++e) g.couplings[e][lane] = from[e];
+    for (int32_t e = 0; e < p.num_couplings; ++e) own.couplings[e][lane] = from[e];
   }
-  for (int32_t e = p.num_couplings; e < m; ++e) g.couplings[e] = DoubleVector{};
-  if (rows.spins == nullptr) return Rows::descend(p.graph, p.num_couplings, g.couplings, g.spins, g.field);
-  for (int lane = 0; lane < kDoubles; ++lane) {
-    const int8_t* from = rows.spins[first + (lane < live ? lane : 0)];
-    for (int32_t v = 0; v < p.graph.num_vertices(); ++v) g.spins[v][lane] = from[v];
+  for (int32_t e = p.num_couplings; e < m; ++e) own.couplings[e] = DoubleVector{};
+  if (rows.spins == nullptr) {
+    Rows::descend(p.graph, p.num_couplings, own.couplings, spins, own.field);
+  } else {
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      const int8_t* from = rows.spins[first + (lane < live ? lane : 0)];
+      for (int32_t v = 0; v < p.graph.num_vertices(); ++v) spins[v][lane] = from[v];
+    }
+  }
+  DoubleVector total, size;
+  Rows::gauge(p.graph, m, own.couplings, spins, g.weight[half], total, size);
+  for (int k = 0; k < live; ++k) {
+    rows.found[first + k] = {1.0, 0.0, total[k], size[k], 0.0, 0.0, 0.0, false};
   }
 }
 
 SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, const Group& g) {
-  const int lane = row % kDoubles;
-  const DoubleVector* uncut = g.uncut[row / kDoubles];
+  const int half = row / kDoubles, lane = row % kDoubles;
+  const DoubleVector *uncut = g.uncut[half], *spins = g.spins[half];
   for (int32_t e = 0; e < p.num_couplings; ++e) {
     const double found = uncut[e][lane];
     const double inside = found < 0.0 ? 0.0 : found > 1.0 ? 1.0 : found;
-    const bool agree = g.spins[p.graph.edges[2 * e]][lane] == g.spins[p.graph.edges[2 * e + 1]][lane];
+    const bool agree = spins[p.graph.edges[2 * e]][lane] == spins[p.graph.edges[2 * e + 1]][lane];
     rows.equal[row][e] = agree ? inside : 1.0 - inside;
   }
 }
@@ -105,144 +123,173 @@ SIMD_TARGET inline bool worth_lanes(const LaneProblem& p, int live) {
   return 4 * live > kDoubles && 384 * live > p.program.sizes.rows * kDoubles;
 }
 
-// Eliminates the rows of float_weight in single precision, to see what rounding does; adds up in
-// `apart` how far pivots move, by row. `change`, if not null, receives how far marginals move, at most.
-SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, bool in_lanes,
-                                          LaneClock& clock, double* apart, double* change) {
-  const bool marginals = change != nullptr;
+// Looks as `rows.look` does, in the arithmetic that others expect.
+struct PlainLook {
+  explicit PlainLook(const std::function<void()>* look)
+      : plain([look] {
+          [[maybe_unused]] const PlainArithmetic others;
+          (*look)();
+        }),
+        clock(look == nullptr ? nullptr : &plain) {}
+
+  std::function<void()> plain;
+  LaneClock clock;
+};
+
+// Eliminates the rows of own.float_weight in single precision, to see what rounding does: pivots of a draw, and
+// with `marginals` these.
+SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, const Group& own, int draw,
+                                          bool in_lanes, LaneClock& clock, bool marginals) {
   const auto m = static_cast<int32_t>(p.signs.size());
+  FloatVector *const pivots = g.float_pivots[draw], *const uncut = g.float_uncut[draw];
   if (in_lanes) {
     using K = Kernel<float, true>;
-    auto* factors = marginals ? static_cast<FloatVector*>(g.factors) : nullptr;
-    K::up(p.tree, p.signs.data(), g.float_weight, p.program, g.scratch, g.float_pivots, factors, clock);
+    auto* factors = marginals ? static_cast<FloatVector*>(own.factors) : nullptr;
+    K::up(p.tree, p.signs.data(), own.float_weight, p.program, own.scratch, pivots, factors, clock);
     if (marginals) {
-      K::down(p.tree, p.signs.data(), g.float_weight, p.program.sizes, g.scratch, factors, g.float_uncut,
-              clock);
+      K::down(p.tree, p.signs.data(), own.float_weight, p.program.sizes, own.scratch, factors, uncut, clock);
     }
-  } else {
-    using K = Kernel<float, false>;
-    auto* factors = marginals ? static_cast<float*>(g.factors) : nullptr;
-    for (int32_t e = 0; e < m; ++e) g.float_pivots[e] = g.float_uncut[e] = FloatVector{} + 1.0F;
-    for (int k = 0; k < count; ++k) {
-      for (int32_t leg = 0; leg < 2 * m; ++leg) g.one_float_weight[leg] = g.float_weight[leg][k];
-      K::up(p.tree, p.signs.data(), g.one_float_weight, p.program, g.scratch, g.one_float_pivots, factors,
-            clock);
-      for (int32_t e = 0; e < m; ++e) g.float_pivots[e][k] = g.one_float_pivots[e];
-      if (!marginals) continue;
-      K::down(p.tree, p.signs.data(), g.one_float_weight, p.program.sizes, g.scratch, factors,
-              g.one_float_uncut, clock);
-      for (int32_t e = 0; e < m; ++e) g.float_uncut[e][k] = g.one_float_uncut[e];
-    }
+    return;
   }
-  for (int k = 0; k < count; k += kDoubles) {
-    const int half = k / kDoubles;
-    const int live = std::min(kDoubles, count - k);
-    const DoubleVector moved = Rows::deviation(m, g.pivots[half], g.float_pivots, half);
-    for (int lane = 0; lane < live; ++lane) apart[k + lane] = moved[lane];
+  using K = Kernel<float, false>;
+  auto* factors = marginals ? static_cast<float*>(own.factors) : nullptr;
+  for (int32_t e = 0; e < m; ++e) pivots[e] = FloatVector{} + 1.0F;
+  for (int32_t e = 0; marginals && e < m; ++e) uncut[e] = FloatVector{} + 1.0F;
+  for (int k = 0; k < count; ++k) {
+    for (int32_t leg = 0; leg < 2 * m; ++leg) own.one_float_weight[leg] = own.float_weight[leg][k];
+    K::up(p.tree, p.signs.data(), own.one_float_weight, p.program, own.scratch, own.one_float_pivots, factors,
+          clock);
+    for (int32_t e = 0; e < m; ++e) pivots[e][k] = own.one_float_pivots[e];
     if (!marginals) continue;
-    const DoubleVector most = Rows::largest_change(p.num_couplings, g.uncut[half], g.float_uncut, half);
-    for (int lane = 0; lane < live; ++lane) change[k + lane] = most[lane];
+    K::down(p.tree, p.signs.data(), own.one_float_weight, p.program.sizes, own.scratch, factors,
+            own.one_float_uncut, clock);
+    for (int32_t e = 0; e < m; ++e) uncut[e][k] = own.one_float_uncut[e];
   }
 }
 
 // Weights in single precision, one per leg: one leg of an edge is scaled by a number of its own, the other
 // by its inverse. That changes no pivot, but all roundings: numbers that cancel exactly in double precision,
 // as those of equal couplings do, leave here what rounding leaves of them.
-SIMD_TARGET inline void narrow_weights(const LaneProblem& p, const LaneRows& rows, Group& g, int draw) {
+SIMD_TARGET inline void narrow_weights(const LaneProblem& p, int count, const Group& g, int draw,
+                                       FloatVector* weight) {
   const auto m = static_cast<int32_t>(p.signs.size());
-  const DoubleVector* second = g.weight[rows.count <= kDoubles ? 0 : 1];
+  const DoubleVector* second = g.weight[count <= kDoubles ? 0 : 1];
   for (int32_t e = 0; e < m; ++e) {
     const double scale = leg_scale(e, draw), factors[] = {scale, 1.0 / scale};
     for (int side = 0; side < 2; ++side) {
-      auto* to = reinterpret_cast<float*>(g.float_weight + 2 * e + side);
+      auto* to = reinterpret_cast<float*>(weight + 2 * e + side);
       narrow(g.weight[0][e] * factors[side], to);
       narrow(second[e] * factors[side], to + kDoubles);
     }
   }
 }
 
-// The same elimination in single precision; the largest deviation counts.
-SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, Group& g,
-                                  bool in_lanes, int draw) {
-  const std::function<void()> look = [&rows] {
-    [[maybe_unused]] const PlainArithmetic others;
-    (*rows.look)();
-  };
-  LaneClock clock(rows.look == nullptr ? nullptr : &look);
-  narrow_weights(p, rows, g, draw);
-  double apart[kFloats], change[kFloats];
+// Eliminates one half of the rows in double precision.
+SIMD_TARGET inline void eliminate_half(const LaneProblem& p, const LaneRows& rows, int half, Group& g,
+                                       const Group& own) {
+  LaneClock clock(rows.look);
   const bool marginals = rows.equal != nullptr;
-  eliminate_singles(p, rows.count, g, in_lanes, clock, apart, marginals ? change : nullptr);
+  const auto m = static_cast<int32_t>(p.signs.size());
+  const int first = half * kDoubles, live = live_rows(rows, half);
+  DoubleVector* const pivots = g.pivots[half];
+  DoubleVector residual = DoubleVector{};
+  if (rows.pivots != nullptr && rows.draws.first > 0) {
+    for (int32_t e = 0; e < m; ++e) {
+      for (int k = 0; k < kDoubles; ++k) pivots[e][k] = k < live ? rows.pivots[first + k][e] : 1.0;
+    }
+  } else if (worth_lanes(p, live)) {
+    using K = Kernel<double, true>;
+    auto* factors = static_cast<DoubleVector*>(own.factors);
+    K::up(p.tree, p.signs.data(), g.weight[half], p.program, own.scratch, pivots, factors, clock);
+    if (marginals) {
+      residual = K::down(p.tree, p.signs.data(), g.weight[half], p.program.sizes, own.scratch, factors,
+                         g.uncut[half], clock);
+    }
+  } else {
+    using K = Kernel<double, false>;
+    auto* factors = static_cast<double*>(own.factors);
+    for (int32_t e = 0; e < m; ++e) pivots[e] = DoubleVector{} + 1.0;
+    for (int k = 0; k < live; ++k) {
+      for (int32_t e = 0; e < m; ++e) own.one_weight[e] = g.weight[half][e][k];
+      K::up(p.tree, p.signs.data(), own.one_weight, p.program, own.scratch, own.one_pivots, factors, clock);
+      for (int32_t e = 0; e < m; ++e) pivots[e][k] = own.one_pivots[e];
+      if (!marginals) continue;
+      residual[k] = K::down(p.tree, p.signs.data(), own.one_weight, p.program.sizes, own.scratch, factors,
+                            own.one_uncut, clock);
+      for (int32_t e = 0; e < m; ++e) g.uncut[half][e][k] = own.one_uncut[e];
+    }
+  }
+  for (int k = 0; k < live; ++k) {
+    rows.found[first + k].residual = residual[k];
+    if (marginals) write_uncut(p, rows, first + k, g);
+    if (rows.pivots == nullptr || rows.draws.first > 0) continue;
+    for (int32_t e = 0; e < m; ++e) rows.pivots[first + k][e] = pivots[e][k];
+  }
+}
+
+// The same elimination of all rows in single precision, for the k-th draw.
+SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, int k, Group& g, const Group& own) {
+  [[maybe_unused]] const FlushToZero flush;
+  PlainLook look(rows.look);
+  narrow_weights(p, rows.count, g, rows.draws.first + k, own.float_weight);
+  eliminate_singles(p, rows.count, g, own, k, worth_lanes(p, live_rows(rows, 0)), look.clock,
+                    rows.equal != nullptr);
+}
+
+// Products of pivots, and how far pivots and marginals move in single precision: the largest deviation counts.
+SIMD_TARGET inline void finish_rows(const LaneProblem& p, const LaneRows& rows, int64_t num_pivots, const Group& g) {
   const auto raise = [](double& largest, double found) {
     if (!(found <= largest)) largest = found;  // NaN counts, and stays
   };
-  for (int k = 0; k < rows.count; ++k) {
-    raise(rows.found[k].deviation, apart[k]);
-    if (marginals) raise(rows.found[k].change, change[k]);
+  for (int half = 0; half * kDoubles < rows.count; ++half) {
+    LaneOutcome* const found = rows.found + half * kDoubles;
+    const int live = live_rows(rows, half);
+    DoubleVector mantissa, exponent;
+    const auto sound = Rows::multiply(num_pivots, g.pivots[half], kLeastPivot, mantissa, exponent);
+    for (int k = 0; k < live; ++k) {
+      found[k].mantissa = mantissa[k];
+      found[k].exponent = exponent[k];
+      found[k].sound = sound[k] != 0;
+    }
+    for (int draw = 0; draw < rows.draws.end - rows.draws.first; ++draw) {
+      const DoubleVector moved = Rows::deviation(num_pivots, g.pivots[half], g.float_pivots[draw], half);
+      for (int k = 0; k < live; ++k) raise(found[k].deviation, moved[k]);
+      if (rows.equal == nullptr) continue;
+      const DoubleVector most =
+          Rows::largest_change(p.num_couplings, g.uncut[half], g.float_uncut[draw], half);
+      for (int k = 0; k < live; ++k) raise(found[k].change, most[k]);
+    }
   }
+}
+
+// Runs parts of a group, by other threads too if there are any.
+inline void run_parts(const LaneRows& rows, int count, LaneMemory& memory, const LanePart& run) {
+  if (rows.share != nullptr) return (*rows.share)(count, run);
+  for (int part = 0; part < count; ++part) run(part, memory);
 }
 
 // Eliminates up to kFloats rows. A few rows are eliminated one after the other.
 SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemory& memory) {
   const bool marginals = rows.equal != nullptr;
-  Group g(p, memory, marginals);
-  LaneClock clock(rows.look);
-  const auto m = static_cast<int32_t>(p.signs.size());
-  bool in_lanes[2] = {false, false};
-  for (int half = 0; half < 2; ++half) {
-    const int first = half * kDoubles, live = std::min(kDoubles, rows.count - first);
-    if (live <= 0) break;
-    load_half(p, rows, first, live, g);
-    DoubleVector total, size, mantissa, exponent, residual = DoubleVector{};
-    Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
-    in_lanes[half] = worth_lanes(p, live);
-    if (rows.pivots != nullptr && rows.draws.first > 0) {
-      for (int32_t e = 0; e < m; ++e) {
-        for (int k = 0; k < kDoubles; ++k) {
-          g.pivots[half][e][k] = k < live ? rows.pivots[first + k][e] : 1.0;
-        }
-      }
-    } else if (in_lanes[half]) {
-      using K = Kernel<double, true>;
-      auto* factors = static_cast<DoubleVector*>(g.factors);
-      K::up(p.tree, p.signs.data(), g.weight[half], p.program, g.scratch, g.pivots[half], factors,
-            clock);
-      if (marginals) {
-        residual = K::down(p.tree, p.signs.data(), g.weight[half], p.program.sizes, g.scratch, factors,
-                           g.uncut[half], clock);
-        for (int k = 0; k < live; ++k) write_uncut(p, rows, first + k, g);
-      }
+  const int draws = rows.draws.end - rows.draws.first, halves = rows.count > kDoubles ? 2 : 1;
+  Group g(p, memory, draws, marginals);
+  run_parts(rows, halves, memory, [&](int half, LaneMemory& of) {
+    load_half(p, rows, half, g, Group(p, of, draws, marginals));
+  });
+  run_parts(rows, halves + draws, memory, [&](int part, LaneMemory& of) {
+    const Group own(p, of, draws, marginals);
+    if (part < halves) {
+      eliminate_half(p, rows, part, g, own);
     } else {
-      using K = Kernel<double, false>;
-      auto* factors = static_cast<double*>(g.factors);
-      for (int32_t e = 0; e < m; ++e) g.pivots[half][e] = DoubleVector{} + 1.0;
-      for (int k = 0; k < live; ++k) {
-        for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][k];
-        K::up(p.tree, p.signs.data(), g.one_weight, p.program, g.scratch, g.one_pivots, factors,
-              clock);
-        for (int32_t e = 0; e < m; ++e) g.pivots[half][e][k] = g.one_pivots[e];
-        if (!marginals) continue;
-        residual[k] = K::down(p.tree, p.signs.data(), g.one_weight, p.program.sizes, g.scratch, factors,
-                              g.one_uncut, clock);
-        for (int32_t e = 0; e < m; ++e) g.uncut[half][e][k] = g.one_uncut[e];
-        write_uncut(p, rows, first + k, g);
-      }
+      run_twin(p, rows, part - halves, g, own);
     }
-    const auto sound = Rows::multiply(m, g.pivots[half], kLeastPivot, mantissa, exponent);
-    for (int k = 0; k < live; ++k) {
-      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], residual[k], 0.0, 0.0,
-                               sound[k] != 0};
-      if (rows.pivots == nullptr || rows.draws.first > 0) continue;
-      for (int32_t e = 0; e < m; ++e) rows.pivots[first + k][e] = g.pivots[half][e][k];
-    }
-  }
-  [[maybe_unused]] const FlushToZero flush;
-  for (int draw = rows.draws.first; draw < rows.draws.end; ++draw) run_twin(p, rows, g, in_lanes[0], draw);
+  });
+  finish_rows(p, rows, p.signs.size(), g);
 }
 
 // Eliminates up to kFloats shots, then the same shots in single precision.
 SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMemory& memory) {
-  Group g(p, memory, false);
+  Group g(p, memory, 1, false);
   LaneClock clock(shots.look);
   const auto m = static_cast<int32_t>(p.signs.size());
   for (int32_t e = 0; e < m; ++e) {
@@ -284,14 +331,15 @@ SIMD_TARGET void run_shots(const LaneProblem& p, const LaneShots& shots, LaneMem
     }
   }
   [[maybe_unused]] const FlushToZero flush;
-  const std::function<void()> look = [&shots] {
-    [[maybe_unused]] const PlainArithmetic others;
-    (*shots.look)();
-  };
-  LaneClock single_clock(shots.look == nullptr ? nullptr : &look);
-  double apart[kFloats];
-  eliminate_singles(p, shots.count, g, in_lanes[0], single_clock, apart, nullptr);
-  for (int k = 0; k < shots.count; ++k) shots.found[k].deviation = apart[k];
+  PlainLook look(shots.look);
+  eliminate_singles(p, shots.count, g, g, 0, in_lanes[0], look.clock, false);
+  for (int first = 0; first < shots.count; first += kDoubles) {
+    const int half = first / kDoubles;
+    const DoubleVector moved = Rows::deviation(m, g.pivots[half], g.float_pivots[0], half);
+    for (int k = 0; k < std::min(kDoubles, shots.count - first); ++k) {
+      shots.found[first + k].deviation = moved[k];
+    }
+  }
 }
 
 #include "pfaffian/lane_ordered.inl"

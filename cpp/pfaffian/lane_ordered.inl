@@ -273,63 +273,62 @@ struct OrderedKernel {
   }
 };
 
-// Eliminates up to kFloats rows in their orders, then the same in single precision. One row alone
-// fills registers with rows of the matrix.
-SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
-                             LaneMemory& memory) {
-  Group g(p, memory, order.scratch(), std::max<int64_t>(order.pivots, p.signs.size()));
+// Eliminates one half of the rows in their orders. One row alone fills registers with rows of the matrix.
+SIMD_TARGET inline void eliminate_half_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
+                                               int half, Group& g, const Group& own) {
   LaneClock clock(rows.look);
   const auto m = static_cast<int32_t>(p.signs.size());
-  const bool in_lanes = rows.count > 1;
-  for (int first = 0; first < rows.count; first += kDoubles) {
-    const int half = first / kDoubles, live = std::min(kDoubles, rows.count - first);
-    load_half(p, rows, first, live, g);
-    DoubleVector total, size, mantissa, exponent;
-    Rows::gauge(p.graph, m, g.couplings, g.spins, g.weight[half], total, size);
-    if (in_lanes) {
-      OrderedKernel<double, true>{p.tree, p.program, p.signs.data(), g.weight[half], order, first, live,
-                                  static_cast<DoubleVector*>(g.scratch), g.pivots[half]}
-          .run(clock);
-    } else {
-      for (int32_t e = 0; e < m; ++e) g.one_weight[e] = g.weight[half][e][0];
-      OrderedKernel<double, false>{p.tree, p.program, p.signs.data(), g.one_weight, order, 0, 1,
-                                   static_cast<double*>(g.scratch), g.one_pivots}
-          .run(clock);
-      for (int64_t k = 0; k < order.pivots; ++k) g.pivots[half][k] = spread(g.one_pivots[k]);
-    }
-    const auto sound = Rows::multiply(order.pivots, g.pivots[half], kLeastPivot, mantissa, exponent);
-    for (int k = 0; k < live; ++k) {
-      rows.found[first + k] = {mantissa[k], exponent[k], total[k], size[k], 0.0, 0.0, 0.0, sound[k] != 0};
-    }
+  if (rows.count > 1) {
+    OrderedKernel<double, true>{p.tree, p.program, p.signs.data(), g.weight[half], order, half * kDoubles,
+                                live_rows(rows, half), static_cast<DoubleVector*>(own.scratch), g.pivots[half]}
+        .run(clock);
+    return;
   }
+  for (int32_t e = 0; e < m; ++e) own.one_weight[e] = g.weight[half][e][0];
+  OrderedKernel<double, false>{p.tree, p.program, p.signs.data(), own.one_weight, order, 0, 1,
+                               static_cast<double*>(own.scratch), own.one_pivots}
+      .run(clock);
+  for (int64_t k = 0; k < order.pivots; ++k) g.pivots[half][k] = spread(own.one_pivots[k]);
+}
+
+// The same of all rows in single precision.
+SIMD_TARGET inline void run_twin_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
+                                         int draw, Group& g, const Group& own) {
   [[maybe_unused]] const FlushToZero flush;
-  const std::function<void()> look = [&rows] {
-    [[maybe_unused]] const PlainArithmetic others;
-    (*rows.look)();
-  };
-  LaneClock single_clock(rows.look == nullptr ? nullptr : &look);
-  for (int draw = rows.draws.first; draw < rows.draws.end; ++draw) {
-    narrow_weights(p, rows, g, draw);
-    if (in_lanes) {
-      OrderedKernel<float, true>{p.tree, p.program, p.signs.data(), g.float_weight, order, 0, rows.count,
-                                 static_cast<FloatVector*>(g.scratch), g.float_pivots}
-          .run(single_clock);
-    } else {
-      for (int32_t leg = 0; leg < 2 * m; ++leg) g.one_float_weight[leg] = g.float_weight[leg][0];
-      OrderedKernel<float, false>{p.tree, p.program, p.signs.data(), g.one_float_weight, order, 0, 1,
-                                  static_cast<float*>(g.scratch), g.one_float_pivots}
-          .run(single_clock);
-      for (int64_t k = 0; k < order.pivots; ++k) {
-        g.float_pivots[k] = FloatVector{} + g.one_float_pivots[k];
-      }
-    }
-    for (int k = 0; k < rows.count; k += kDoubles) {
-      const DoubleVector moved =
-          Rows::deviation(order.pivots, g.pivots[k / kDoubles], g.float_pivots, k / kDoubles);
-      for (int lane = 0; lane < std::min(kDoubles, rows.count - k); ++lane) {
-        double& largest = rows.found[k + lane].deviation;
-        if (!(moved[lane] <= largest)) largest = moved[lane];
-      }
-    }
+  PlainLook look(rows.look);
+  const auto m = static_cast<int32_t>(p.signs.size());
+  narrow_weights(p, rows.count, g, rows.draws.first + draw, own.float_weight);
+  if (rows.count > 1) {
+    OrderedKernel<float, true>{p.tree, p.program, p.signs.data(), own.float_weight, order, 0, rows.count,
+                               static_cast<FloatVector*>(own.scratch), g.float_pivots[draw]}
+        .run(look.clock);
+    return;
   }
+  for (int32_t leg = 0; leg < 2 * m; ++leg) own.one_float_weight[leg] = own.float_weight[leg][0];
+  OrderedKernel<float, false>{p.tree, p.program, p.signs.data(), own.one_float_weight, order, 0, 1,
+                              static_cast<float*>(own.scratch), own.one_float_pivots}
+      .run(look.clock);
+  for (int64_t k = 0; k < order.pivots; ++k) {
+    g.float_pivots[draw][k] = FloatVector{} + own.one_float_pivots[k];
+  }
+}
+
+// Eliminates up to kFloats rows in their orders, and the same in single precision.
+SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
+                             LaneMemory& memory) {
+  const int draws = rows.draws.end - rows.draws.first, halves = rows.count > kDoubles ? 2 : 1;
+  const int64_t num_pivots = std::max<int64_t>(order.pivots, p.signs.size());
+  Group g(p, memory, draws, order.scratch(), num_pivots);
+  run_parts(rows, halves, memory, [&](int half, LaneMemory& of) {
+    load_half(p, rows, half, g, Group(p, of, draws, order.scratch(), num_pivots));
+  });
+  run_parts(rows, halves + draws, memory, [&](int part, LaneMemory& of) {
+    const Group own(p, of, draws, order.scratch(), num_pivots);
+    if (part < halves) {
+      eliminate_half_ordered(p, rows, order, part, g, own);
+    } else {
+      run_twin_ordered(p, rows, order, part - halves, g, own);
+    }
+  });
+  finish_rows(p, rows, order.pivots, g);
 }

@@ -222,7 +222,7 @@ LaneSizes lane_sizes(const FrontTree& tree) {
 
 size_t lane_bytes(const LaneSizes& sizes, size_t edges, size_t vertices, bool marginals) {
   const int64_t numbers = sizes.scratch(marginals) + (marginals ? sizes.factors : 0);
-  return 64 * (size_t(numbers) + 15 * edges + 2 * vertices);
+  return 64 * (size_t(numbers) + (marginals ? 19 : 13) * edges + 3 * vertices);
 }
 
 LaneProgram::LaneProgram(const FrontTree& tree)

@@ -21,7 +21,7 @@ namespace {
 constexpr double kEpsilon = 0x1p-52;
 constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
 constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
-constexpr int kDraws = 4;      // eliminations in single precision of what is not as calm
+constexpr int kDraws = kMostDraws;  // eliminations in single precision of what is not as calm
 // One elimination in single precision may be right by luck, about one in a hundred of those that should not
 // be. Weak couplings lose too little for that to matter: a few percent of the error that is stated.
 constexpr int kFirstDraws = 2;
@@ -61,21 +61,12 @@ double exact_sum(std::span<const double> terms) {
   return sum + lost;
 }
 
-// Groups of rows in equal shares: no thread waits for another that has a full group.
-struct Shares {
-  Shares(size_t rows, size_t threads, size_t most_rows) : rows(rows) {
-    const auto round_up = [](size_t a, size_t b) { return (a + b - 1) / b; };
-    const size_t rounds = std::max<size_t>(round_up(rows, threads * most_rows), 1);
-    most = std::max<size_t>(1, round_up(rows, threads * rounds));
-    groups = round_up(rows, most);
-  }
-  // The first row of a group, and how many there are.
-  std::pair<size_t, size_t> group(size_t k) const {
-    return {k * most, std::min(most, rows - k * most)};
-  }
-
-  size_t rows, most, groups;
-};
+// Rows of a group, at most, so that no thread waits for another that has a full one.
+size_t equal_share(size_t rows, size_t threads, size_t most) {
+  const auto round_up = [](size_t a, size_t b) { return (a + b - 1) / b; };
+  const size_t rounds = std::max<size_t>(round_up(rows, threads * most), 1);
+  return std::max<size_t>(1, round_up(rows, threads * rounds));
+}
 
 class Batch {
  public:
@@ -131,16 +122,12 @@ class Batch {
   }
 
   void climb(size_t count) {
-    std::vector<int64_t> rows, weak, strong;
+    std::vector<int64_t> rows;
     for (size_t k = 0; k < count; ++k) {
       if (largest(k) > kMostFlipped || needs_ground_state(k) || is_tied(k)) continue;
-      auto& some = largest(k) <= kWeak ? weak : largest(k) <= kStrong ? rows : strong;
-      some.push_back(static_cast<int64_t>(k));
+      rows.push_back(static_cast<int64_t>(k));
     }
-    const int draws = options_.marginals ? kDraws : kFirstDraws;
-    run_lanes(weak, Route::flips, options_.marginals ? 0 : 1);
-    run_lanes(rows, Route::flips, options_.marginals ? 1 : kFirstDraws);
-    run_lanes(strong, Route::flips, draws);
+    run_lanes(rows, Route::flips);
     rows = open([](double most) { return most <= kMostInLanes; });
     team_.work(rows.size(), [&](int worker, int task) {
       team_.check(worker, double(task) / double(rows.size()));
@@ -148,10 +135,10 @@ class Batch {
     });
     std::erase_if(rows, [this](int64_t k) { return is_tied(k) || has_large_entries(k); });
     if (options_.marginals) {
-      run_lanes(rows, Route::ground, draws);
+      run_lanes(rows, Route::ground);
     } else {
       std::erase_if(rows, [this](int64_t k) { return is_cold(k); });
-      run_lanes(rows, Route::ground, draws);
+      run_lanes(rows, Route::ground);
       rows = open([](double most) { return most <= kMostInOrder; });
       std::erase_if(rows, [this](int64_t k) { return !has_range(k); });
       run_in_orders(rows);
@@ -215,9 +202,23 @@ class Batch {
     return rows;
   }
 
-  void run_lanes(const std::vector<int64_t>& rows, Route route, int first) {
+  // How often a row is eliminated in single precision, whatever that shows.
+  int first_draws(int64_t k, Route route) const {
+    const bool weak = route == Route::flips && largest(k) <= kWeak;
+    const bool strong = route == Route::ground || largest(k) > kStrong;
+    if (options_.marginals) return strong ? kDraws : weak ? 0 : 1;
+    return weak ? 1 : kFirstDraws;
+  }
+
+  void run_lanes(std::vector<int64_t>& rows, Route route) {
+    // Those that take longest come first.
+    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
+      return first_draws(a, route) > first_draws(b, route);
+    });
+    std::vector<LaneDraws> draws;
+    for (const int64_t k : rows) draws.push_back({0, first_draws(k, route)});
     std::vector<std::vector<double>> pivots(rows.size());
-    std::vector<LaneOutcome> found = run_groups(rows, route, {0, first}, pivots);
+    std::vector<LaneOutcome> found = run_groups(rows, route, draws, pivots);
     if (options_.marginals) {
       for (size_t k = 0; k < rows.size(); ++k) take(rows[k], found[k], route);
       return;
@@ -230,27 +231,33 @@ class Batch {
       if (is_calm(found[k])) take(rows[k], found[k], route);
       if (!is_felt(found[k])) continue;
       std::swap(pivots[felt.size()], pivots[k]);
+      draws[felt.size()] = {draws[k].end, kDraws};
       felt.push_back(rows[k]);
       before.push_back(found[k].deviation);
     }
-    found = run_groups(felt, route, {first, kDraws}, pivots);
+    found = run_groups(felt, route, draws, pivots);
     for (size_t k = 0; k < felt.size(); ++k) {
       if (found[k].deviation < before[k]) found[k].deviation = before[k];
       take(felt[k], found[k], route);
     }
   }
 
-  // Solves rows in groups, one task each; `solve` takes the worker, the rows of a group, and their arrays.
+  // Solves rows in groups, one task each, that have draws in common; `solve` takes the worker, the rows of a group,
+  // and their arrays. Idle threads take over parts of a group.
   template <class Solve>
   std::vector<LaneOutcome> in_groups(const std::vector<int64_t>& rows, size_t most, bool gauged,
-                                     Solve solve) {
-    const Shares shares(rows.size(), team_.threads(), most);
+                                     const std::vector<LaneDraws>& draws, Solve solve) {
+    const std::vector<size_t> begin = group_rows(rows.size(), most, draws);
+    const size_t groups = begin.size() - 1;
     std::vector<LaneOutcome> found(rows.size());
-    team_.work(shares.groups, [&](int worker, int task) {
-      team_.check(worker, double(task) / double(shares.groups));
-      const auto [first, count] = shares.group(task);
+    const std::function<void()> look = [this] { team_.check(); };
+    team_.work(groups, [&](int worker, int task) {
+      team_.check(worker, double(task) / double(groups));
+      const size_t first = begin[task], count = begin[task + 1] - first;
       const std::span<const int64_t> members(rows.data() + first, count);
-      const std::function<void()> look = [this, worker] { team_.check(worker); };
+      const std::function<void(int, const LanePart&)> share = [this, worker](int parts, const LanePart& run) {
+        team_.parallel_for(worker, parts, [&](int by, int part) { run(part, memory_[by]); });
+      };
       std::vector<const double*> couplings;
       std::vector<const int8_t*> spins;
       for (const int64_t k : members) {
@@ -259,19 +266,32 @@ class Batch {
       }
       solve(worker, members,
             LaneRows{static_cast<int>(count), couplings.data(), gauged ? spins.data() : nullptr,
-                     found.data() + first, nullptr, {}, &look});
+                     found.data() + first, nullptr, draws[first], &look, nullptr, &share});
     });
     return found;
   }
 
+  // Where groups of rows begin, and the end: rows of equal draws, in equal shares.
+  std::vector<size_t> group_rows(size_t rows, size_t most, const std::vector<LaneDraws>& draws) const {
+    const size_t share = equal_share(rows, team_.threads(), most);
+    std::vector<size_t> begin{0};
+    for (size_t k = 1; k < rows; ++k) {
+      const bool same = draws[k].first == draws[k - 1].first && draws[k].end == draws[k - 1].end;
+      if (!same || k - begin.back() == share) begin.push_back(k);
+    }
+    if (rows > 0) begin.push_back(rows);
+    return begin;
+  }
+
   // `pivots` receive those of rows that need more draws, from the first ones, and have them for the others.
-  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route, LaneDraws draws,
+  std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route,
+                                      const std::vector<LaneDraws>& draws,
                                       std::vector<std::vector<double>>& pivots) {
     const LaneKernels& kernels = lane_kernels();
     const auto solve = [&](int worker, std::span<const int64_t> members, LaneRows group) {
       std::vector<double*> equal, found;
       const size_t first = members.data() - rows.data(), edges = plane_.signs.size();
-      group.draws = draws;
+      const bool anew = group.draws.first == 0;
       if (options_.marginals) {
         for (const int64_t k : members) equal.push_back(result_.equal.data() + k * m_);
         group.equal = equal.data();
@@ -279,15 +299,15 @@ class Batch {
       }
       pivots_[worker].resize(kernels.most * edges);
       for (size_t k = 0; k < members.size(); ++k) {
-        found.push_back(draws.first > 0 ? pivots[first + k].data() : pivots_[worker].data() + k * edges);
+        found.push_back(anew ? pivots_[worker].data() + k * edges : pivots[first + k].data());
       }
       group.pivots = found.data();
       kernels.run(lanes_, group, memory_[worker]);
-      for (size_t k = 0; draws.first == 0 && k < members.size(); ++k) {
+      for (size_t k = 0; anew && k < members.size(); ++k) {
         if (is_felt(group.found[k])) pivots[first + k].assign(found[k], found[k] + edges);
       }
     };
-    return in_groups(rows, kernels.most, route == Route::ground, solve);
+    return in_groups(rows, kernels.most, route == Route::ground, draws, solve);
   }
 
   // Rows of a group in orders of their own: one, where that is faster than a few in lanes.
@@ -364,7 +384,8 @@ class Batch {
       order.assign(plane_.tree, views);
       lane_kernels().run_ordered(lanes_, group, order, memory_[worker]);
     };
-    const std::vector<LaneOutcome> found = in_groups(rows, most_in_order(rows.size()), true, solve);
+    const std::vector<LaneOutcome> found = in_groups(rows, most_in_order(rows.size()), true,
+                                                     std::vector<LaneDraws>(rows.size()), solve);
     for (size_t k = 0; k < rows.size(); ++k) {
       if (is_calm(found[k])) take(rows[k], found[k], Route::moats);
     }

@@ -231,6 +231,29 @@ TEST_CASE("kernels of all instruction sets agree") {
       kernels.run(problem, {count, couplings.data() + first, nullptr, found.data(), where.data() + first},
                   memory);
       for (int k = 0; k < count; ++k) CHECK(found[k].residual < 1e-11);
+      // In parts, the last one first, each in memory of its own.
+      const std::function<void(int, const LanePart&)> share = [](int parts, const LanePart& run) {
+        for (int part = parts; part-- > 0;) {
+          LaneMemory other;
+          run(part, other);
+        }
+      };
+      for (double* const* to : {static_cast<double**>(nullptr), where.data() + first}) {
+        std::vector<LaneOutcome> whole(count), shared(count);
+        LaneRows group{count, couplings.data() + first, nullptr, whole.data(), to, {0, 3}};
+        kernels.run(problem, group, memory);
+        const std::vector<std::vector<double>> before = equal;
+        group.found = shared.data();
+        group.share = &share;
+        kernels.run(problem, group, memory);
+        CHECK(equal == before);
+        for (int k = 0; k < count; ++k) {
+          CHECK(shared[k].mantissa == whole[k].mantissa);
+          CHECK(shared[k].deviation == whole[k].deviation);
+          CHECK(shared[k].deviation > 0.0);
+          CHECK(shared[k].change == whole[k].change);
+        }
+      }
     }
   }
 }
