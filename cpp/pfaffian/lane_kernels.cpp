@@ -7,6 +7,7 @@
 
 #include "base/intrinsics.hpp"
 #include "base/splitmix64.hpp"
+#include "pfaffian/batch_limits.hpp"
 
 namespace planaris {
 
@@ -14,8 +15,6 @@ namespace {
 
 constexpr int kSweeps = 8, kSingleSweeps = 2;  // of spin flips, for a gauge state
 constexpr double kLeastPivot = 1.0 - 1e-6;
-// Errors in single precision from which on those in double precision cannot be told.
-constexpr double kLostPivot = 0.05, kLostProbability = 1e-3;
 
 // Between 1 and 2, by chance.
 double leg_scale(uint64_t edge, uint64_t draw) {

@@ -117,7 +117,7 @@ struct Rows {
     for (int64_t k = 0; k < count; ++k) {
       const V single = widened(reinterpret_cast<const float*>(singles + k) + half * kDoubles);
       const V apart = (single - pivots[k]) / pivots[k], size = apart < V{} ? -apart : apart;
-      sum += size < kLostPivot ? size : unknown;
+      sum += size < kLimits.lost_pivot ? size : unknown;
     }
     return sum;
   }
@@ -130,7 +130,7 @@ struct Rows {
     for (int64_t k = 0; k < count; ++k) {
       const V single = widened(reinterpret_cast<const float*>(singles + k) + half * kDoubles);
       const V apart = single - numbers[k], size = apart < V{} ? -apart : apart;
-      largest = size < largest ? largest : size < kLostProbability ? size : unknown;
+      largest = size < largest ? largest : size < kLimits.lost_probability ? size : unknown;
     }
     return largest;
   }

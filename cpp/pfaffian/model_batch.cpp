@@ -10,6 +10,7 @@
 #include "base/scaled.hpp"
 #include "base/splitmix64.hpp"
 #include "base/team.hpp"
+#include "pfaffian/batch_limits.hpp"
 #include "pfaffian/moat_gauge.hpp"
 #include "pfaffian/pfaffian.hpp"
 #include "pfaffian/sweep.hpp"
@@ -19,21 +20,10 @@ namespace planaris {
 namespace {
 
 constexpr double kEpsilon = 0x1p-52;
+static_assert(kLimits.draws <= kMostDraws);
 constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
 constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
-constexpr int kDraws = kMostDraws;  // eliminations in single precision of what is not as calm
-// One elimination in single precision may be right by luck, about one in a hundred of those that should not
-// be. Weak couplings lose too little for that to matter: a few percent of the error that is stated.
-constexpr int kFirstDraws = 2;
-constexpr double kWeak = 1.5;
-// Marginals lose more digits than log Z: with couplings up to here the most that was seen, exp(3 c) roundings, is
-// stated, and there is one draw; with larger ones all draws are made.
-constexpr double kStrong = 4.0, kMarginalGrowth = 3.5;
-constexpr double kNear = 1e-4;  // relative: sizes of couplings that count as one, see Batch::is_tied
-constexpr double kMostFlipped = 8.0;    // larger couplings need a ground state for a gauge
 constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
-constexpr double kMostInLanes = 300.0;  // exponentials of larger couplings leave the range
-constexpr double kMostUnsatisfied = 16.0;  // see Batch::has_large_entries
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
 constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
@@ -41,8 +31,6 @@ constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, i
 constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents: exact to rounding
 constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
-constexpr double kMarginalError = 1e-9;
-constexpr double kChangeSafety = 4.0;  // errors of marginals are stated four times as large once more
 constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
 
 // Numbers in [-1, 1), the same for every row: rows of the matrix are scaled by their exponentials
@@ -107,16 +95,7 @@ class Batch {
     sizes_.resize(count);
     team_.work((count + share - 1) / share, [&](int, int task) {
       for (size_t k = task * share; k < std::min(count, (task + 1) * share); ++k) {
-        RowSize& size = sizes_[k];
-        double before = -1.0;
-        for (const double x : row(k)) {
-          const double now = std::fabs(x);
-          size.largest = std::max(size.largest, now);
-          size.mean += now;
-          size.ties += std::fabs(now - before) <= kNear * now;
-          before = now;
-        }
-        size.mean /= static_cast<double>(m_);
+        sizes_[k] = RowSize(row(k));
       }
     });
   }
@@ -124,11 +103,11 @@ class Batch {
   void climb(size_t count) {
     std::vector<int64_t> rows;
     for (size_t k = 0; k < count; ++k) {
-      if (largest(k) > kMostFlipped || needs_ground_state(k) || is_tied(k)) continue;
+      if (largest(k) > kLimits.most_flipped || needs_ground_state(k) || is_tied(k)) continue;
       rows.push_back(static_cast<int64_t>(k));
     }
     run_lanes(rows, Route::flips);
-    rows = open([](double most) { return most <= kMostInLanes; });
+    rows = open([](double most) { return most <= kLimits.most_in_lanes; });
     team_.work(rows.size(), [&](int worker, int task) {
       team_.check(worker, double(task) / double(rows.size()));
       finder(worker).find_gauge(row(rows[task]), gauges_[rows[task]]);
@@ -175,9 +154,7 @@ class Batch {
     return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
   }
 
-  // Whether many couplings are nearly of one size, and large. What cancels then, in few operations, often does so in
-  // single precision as well, whatever the scales. The order of the packing loses nothing.
-  bool is_tied(int64_t k) const { return largest(k) > kStrong && 16 * sizes_[k].ties > m_; }
+  bool is_tied(int64_t k) const { return sizes_[k].is_tied(); }
 
   // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so large that
   // they may raise what single precision has lost: products below 1e-38. A deviation does not show that.
@@ -187,7 +164,7 @@ class Batch {
     const std::span<const double> couplings = row(k);
     for (int64_t e = 0; e < m_; ++e) {
       const double g = spins[edges[2 * e]] == spins[edges[2 * e + 1]] ? couplings[e] : -couplings[e];
-      if (g < -kMostUnsatisfied) return true;
+      if (g < -kLimits.most_unsatisfied) return true;
     }
     return false;
   }
@@ -204,10 +181,10 @@ class Batch {
 
   // How often a row is eliminated in single precision, whatever that shows.
   int first_draws(int64_t k, Route route) const {
-    const bool weak = route == Route::flips && largest(k) <= kWeak;
-    const bool strong = route == Route::ground || largest(k) > kStrong;
-    if (options_.marginals) return strong ? kDraws : weak ? 0 : 1;
-    return weak ? 1 : kFirstDraws;
+    const bool weak = route == Route::flips && largest(k) <= kLimits.weak;
+    const bool strong = route == Route::ground || largest(k) > kLimits.strong;
+    if (options_.marginals) return strong ? kLimits.draws : weak ? 0 : 1;
+    return weak ? 1 : kLimits.first_draws;
   }
 
   void run_lanes(std::vector<int64_t>& rows, Route route) {
@@ -231,7 +208,7 @@ class Batch {
       if (is_calm(found[k])) take(rows[k], found[k], route);
       if (!is_felt(found[k])) continue;
       std::swap(pivots[felt.size()], pivots[k]);
-      draws[felt.size()] = {draws[k].end, kDraws};
+      draws[felt.size()] = {draws[k].end, kLimits.draws};
       felt.push_back(rows[k]);
       before.push_back(found[k].deviation);
     }
@@ -334,8 +311,8 @@ class Batch {
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
     const double least =
-        options_.marginals ? kEpsilon * std::exp(kMarginalGrowth * std::min(largest(k), kStrong)) : 0.0;
-    const double equal_error = found.residual + kChangeSafety * kSingleToDouble * found.change + least +
+        options_.marginals ? kEpsilon * std::exp(kLimits.marginal_growth * std::min(largest(k), kLimits.strong)) : 0.0;
+    const double equal_error = found.residual + kLimits.change_safety * kSingleToDouble * found.change + least +
                                kEpsilon * largest(k);  // of exponentiated numbers
     accept(k, route, log_sum_of(found), found.total, 2 * found.size, error_of(found) + least, equal_error);
   }
@@ -352,7 +329,7 @@ class Batch {
   // The largest error that log Z may have.
   double most_error(double log_z) const {
     const double most = 1e-13 * (std::fabs(log_z) + static_cast<double>(m_)) + 1e-12;
-    return options_.marginals ? std::max(most, kMarginalError) : most;
+    return options_.marginals ? std::max(most, kLimits.marginal_error) : most;
   }
 
   // `equal_error`: the largest error of a marginal.
@@ -362,7 +339,7 @@ class Batch {
     // The gauge state itself has weight one, so the sum is at least one.
     const bool possible = std::isfinite(log_sum) && log_sum >= -error - 1e-9 * edges;
     if (!possible || !(error <= most_error(log_sum + constant))) return;
-    if (options_.marginals && !(equal_error <= kMarginalError)) return;
+    if (options_.marginals && !(equal_error <= kLimits.marginal_error)) return;
     result_.equal_error[k] = equal_error;
     result_.route[k] = static_cast<int8_t>(route);
     result_.log_sum[k] = log_sum;
@@ -470,11 +447,6 @@ class Batch {
   struct GroupOrder {
     std::vector<MoatWaits> waits;
     LaneOrder order;
-  };
-  // Of the couplings of a row.
-  struct RowSize {
-    double largest = 0.0, mean = 0.0;
-    int64_t ties = 0;  // neighbours in the row of nearly one size
   };
 
   const PlaneGraph& plane_;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/arrays.hpp"
+#include "pfaffian/batch_limits.hpp"
 #include "pfaffian/coupling_rows.hpp"
 #include "pfaffian/model_batch.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
@@ -155,9 +156,34 @@ Out1<double> totals_of(In2<double> couplings, std::optional<Copy2> copy, int thr
   return to_numpy(std::move(totals));
 }
 
+Out1<uint8_t> tied_rows(In2<double> couplings) {
+  std::vector<uint8_t> tied;
+  const size_t edges = couplings.shape(1);
+  for (size_t k = 0; k < couplings.shape(0); ++k) {
+    tied.push_back(RowSize(flat(couplings).subspan(k * edges, edges)).is_tied());
+  }
+  return to_numpy(std::move(tied));
+}
+
 }  // namespace
 
 void bind_model_batch(nb::module_& m) {
+  nb::class_<BatchLimits>(m, "BatchLimits")
+      .def(nb::init<>())
+      .def_ro("first_draws", &BatchLimits::first_draws)
+      .def_ro("draws", &BatchLimits::draws)
+      .def_ro("weak", &BatchLimits::weak)
+      .def_ro("strong", &BatchLimits::strong)
+      .def_ro("marginal_growth", &BatchLimits::marginal_growth)
+      .def_ro("change_safety", &BatchLimits::change_safety)
+      .def_ro("near", &BatchLimits::near)
+      .def_ro("most_flipped", &BatchLimits::most_flipped)
+      .def_ro("most_in_lanes", &BatchLimits::most_in_lanes)
+      .def_ro("most_unsatisfied", &BatchLimits::most_unsatisfied)
+      .def_ro("marginal_error", &BatchLimits::marginal_error)
+      .def_ro("lost_pivot", &BatchLimits::lost_pivot)
+      .def_ro("lost_probability", &BatchLimits::lost_probability);
+  m.def("tied_rows", &tied_rows, nb::arg("couplings").noconvert());
   m.def("row_totals", &totals_of, nb::arg("couplings").noconvert(),
         nb::arg("copy").noconvert().none(), nb::arg("threads"), nb::arg("progress") = nb::none());
   nb::class_<ModelBatch>(m, "ModelBatch")

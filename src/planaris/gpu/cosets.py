@@ -107,7 +107,7 @@ class DeviceCosets:
         edges, shots = (torch.as_tensor(x, device=self.device).long() for x in erased)
         columns[edges, shots] = 1.0
         pivots, _, _ = self._schedule.eliminate(columns, blocks)
-        deviation, _ = self._schedule.changes(columns, pivots, blocks, 0)
+        ((deviation, _),) = self._schedule.changes(columns, pivots, blocks, [(0, None)])
         last = pivots[-1]
         sound = (pivots.amin(0) > LEAST_PIVOT) & (last < 1e300)
         # As the core has it: what rounding to single precision changes, 2^29 times as much.

@@ -14,33 +14,16 @@ from planaris.gpu.schedule import (
     LANES,
     SINGLE_TO_DOUBLE,
     CudaFrontKernels,
+    Draw,
     FrontKernels,
     FrontSchedule,
 )
 from planaris.kernels.pfaffian import Elimination
+from planaris.kernels.plane_models import BATCH_LIMITS as LIMITS
 from planaris.typing import IntArray
 
-FIRST_DRAWS, DRAWS = 2, 4
-"""Eliminations in single precision, and those of models in which rounding is felt; see
-docs/theory/pfaffian.md."""
-
-WEAK = 1.5
-"""Models without larger couplings lose too little for a second elimination to matter."""
-
-MOST_UNSATISFIED = 16.0
-"""Weights of couplings that a state leaves so unsatisfied may raise what single precision loses."""
-
-STRONG, NEAR = 4.0, 1e-4
-"""Models with many larger couplings of nearly one size are for the CPU: what cancels in few
-operations often does so in single precision as well."""
-
-CHANGE_SAFETY, MARGINAL_GROWTH = 4.0, 3.5
 LEAST_PIVOT = {"double": 1.0 - 1e-6, "single": 1.0 - 1e-3}
-MOST_FLIPPED, MOST_ANNEALED = 8.0, 300.0
-"""Couplings up to which flips find a gauge, and better states do; exponentials of larger ones leave
-the range, and the CPU has to find another order."""
-
-MARGINAL_ERROR = {"double": 1e-9, "single": 1e-3}
+MARGINAL_ERROR = {"double": LIMITS.marginal_error, "single": 1e-3}
 
 
 class Kernels(FrontKernels, GaugeKernels, Protocol):
@@ -138,7 +121,7 @@ class DeviceFronts:
         values = couplings.to(torch.float64)
         size = self._schedule.fit(
             len(values),
-            8 * (15 * self.num_all + 2 * self.num_vertices),
+            8 * (20 * self.num_all + 2 * self.num_vertices),
             correlations=correlations,
             single=precision == "single",
         )
@@ -150,7 +133,9 @@ class DeviceFronts:
                 if spins is None:
                     parts.append(self._part(values[rows], task))
                 else:
-                    parts.append(self._attempt(values[rows], task, spins[rows], MOST_ANNEALED))
+                    parts.append(
+                        self._attempt(values[rows], task, spins[rows], LIMITS.most_in_lanes)
+                    )
         if len(parts) == 1:
             return parts[0]
 
@@ -162,12 +147,13 @@ class DeviceFronts:
 
     def _part(self, values: Any, task: _Task) -> DeviceRows:
         """Evaluate rows relative to states that flips find; what fails, to better states."""
-        found = self._attempt(values, task, self._gauges.by_flips(values), MOST_FLIPPED)
+        found = self._attempt(values, task, self._gauges.by_flips(values), LIMITS.most_flipped)
         again = (~found.sound).nonzero().ravel()
         if len(again):
             some = values[again]
             found.put(
-                again, self._attempt(some, task, self._gauges.by_annealing(some), MOST_ANNEALED)
+                again,
+                self._attempt(some, task, self._gauges.by_annealing(some), LIMITS.most_in_lanes),
             )
         return found
 
@@ -194,13 +180,13 @@ class DeviceFronts:
             real, blocks, correlations=task.correlations
         )
         sound = (pivots.amin(0) > LEAST_PIVOT[precision]) & (pivots.amax(0) < 1e30)
-        sound &= (most <= most_allowed) & (gauged.amin(0) >= -MOST_UNSATISFIED)
+        sound &= (most <= most_allowed) & (gauged.amin(0) >= -LIMITS.most_unsatisfied)
         log_sum = pivots.double().log().sum(0)
         found, share, change = None, uncut[: self.num_edges] if task.correlations else None, 0.0
         if single:
             error = torch.full_like(log_sum, 2.0**-23 * self.num_all)
         else:
-            sound &= ~self._tied(columns, most)
+            sound &= ~self.tied(columns, most)
             deviation, change = self._compare(weight, pivots, blocks, share, most)
             error = deviation + EPS * self.num_all
             enough = 1e-13 * ((log_sum + constant).abs() + self.num_edges) + 1e-12
@@ -209,17 +195,17 @@ class DeviceFronts:
             )
         sound &= torch.isfinite(log_sum) & (log_sum >= -error - 1e-9 * self.num_edges)
         if share is not None:
-            least = EPS * torch.exp(MARGINAL_GROWTH * most.clamp(max=STRONG))
-            error = residual.double() + CHANGE_SAFETY * change + least + EPS * most
+            least = EPS * torch.exp(LIMITS.marginal_growth * most.clamp(max=LIMITS.strong))
+            error = residual.double() + LIMITS.change_safety * change + least + EPS * most
             sound &= error <= MARGINAL_ERROR[precision]
             found = ((2.0 * share.double().clamp(0.0, 1.0) - 1.0) * agree).T[:rows]
         return DeviceRows((log_sum + constant)[:rows], found, error[:rows], sound[:rows])
 
-    def _tied(self, columns: Any, most: Any) -> Any:
-        """Return which models have many large couplings of nearly one size."""
+    def tied(self, columns: Any, most: Any) -> Any:
+        """Return which models have many large couplings of nearly one size: ``tied_rows``."""
         sizes = columns.abs()
-        near = (sizes[1:] - sizes[:-1]).abs() <= NEAR * sizes[1:]
-        return (most > STRONG) & (16 * near.sum(0) > self.num_edges)
+        near = (sizes[1:] - sizes[:-1]).abs() <= LIMITS.near * sizes[1:]
+        return (most > LIMITS.strong) & (16 * near.sum(0) > self.num_edges)
 
     def _compare(
         self, weight: Any, pivots: Any, blocks: int, uncut: Any, most: Any
@@ -229,29 +215,40 @@ class DeviceFronts:
         One elimination in single precision may hide it by luck: the largest of several counts
         where couplings are not small, and of more where rounding is felt.
         """
-        torch = self._torch
-        deviation, change = self._schedule.changes(weight, pivots, blocks, 0, uncut)
-
-        def draw_again(where: Any, draws: range, uncut: Any) -> None:
-            rows = where.nonzero().ravel()
-            count = -(-len(rows) // LANES) * LANES
-            some = rows[torch.arange(count, device=self.device) % max(len(rows), 1)]
-            probabilities = None if uncut is None else uncut[:, some]
-            for draw in draws if count else ():
-                moved, apart = self._schedule.changes(
-                    weight[:, some], pivots[:, some], blocks, draw, probabilities
-                )
-                deviation[some] = torch.maximum(deviation[some], moved)
-                if apart is not None:
-                    change[some] = torch.maximum(change[some], apart)
-
-        strong = most > STRONG
+        strong = most > LIMITS.strong
+        draws: list[Draw] = [(0, None)]
         if uncut is None:
-            draw_again(most > WEAK, range(1, FIRST_DRAWS), None)
+            draws += self._drawn(most > LIMITS.weak, range(1, LIMITS.first_draws))
         else:
-            draw_again(strong, range(1, DRAWS), uncut)
+            draws += self._drawn(strong, range(1, LIMITS.draws))
+        first, *others = self._schedule.changes(weight, pivots, blocks, draws, uncut)
+        deviation, change = first
+        self._raise(first, draws[1:], others)
         felt = SINGLE_TO_DOUBLE * deviation > EPS * self.num_all
         if uncut is not None:
             felt &= ~strong  # they had all draws
-        draw_again(felt, range(FIRST_DRAWS, DRAWS), None)
+        draws = self._drawn(felt, range(LIMITS.first_draws, LIMITS.draws))
+        if draws:
+            self._raise(
+                (deviation, None), draws, self._schedule.changes(weight, pivots, blocks, draws)
+            )
         return SINGLE_TO_DOUBLE * deviation, None if change is None else SINGLE_TO_DOUBLE * change
+
+    def _drawn(self, where: Any, draws: range) -> list[Draw]:
+        """Return draws for some models, the last group of which is filled up with any of them."""
+        rows = where.nonzero().ravel()
+        if len(rows) == len(where):
+            return [(draw, None) for draw in draws]
+        count = -(-len(rows) // LANES) * LANES
+        some = rows[self._torch.arange(count, device=self.device) % max(len(rows), 1)]
+        return [(draw, some) for draw in draws] if count else []
+
+    def _raise(
+        self, largest: tuple[Any, Any], draws: list[Draw], found: list[tuple[Any, Any]]
+    ) -> None:
+        """Raise changes, in place, to those of further draws."""
+        for (_, rows), moved in zip(draws, found, strict=True):
+            at = slice(None) if rows is None else rows
+            for one, other in zip(largest, moved, strict=True):
+                if one is not None and other is not None:
+                    one[at] = self._torch.maximum(one[at], other)

@@ -12,6 +12,7 @@ from planaris.budget import readable
 from planaris.errors import TooLargeError
 from planaris.gpu.compiler import compile_module, find_kernel
 from planaris.gpu.device import free_bytes, import_torch
+from planaris.kernels.plane_models import BATCH_LIMITS as LIMITS
 from planaris.typing import Array, Int8Array
 
 LANES, PANEL, THREADS = 32, 16, 256
@@ -24,9 +25,6 @@ SHARE = 0.8
 EPS = 2.0**-52
 SINGLE_TO_DOUBLE = 2.0**-29
 """Of the rounding of single and double precision."""
-
-LOST_PIVOT, LOST_PROBABILITY = 0.05, 1e-3
-"""Changes in single precision from which on those in double precision cannot be told."""
 
 
 class FrontKernels(Protocol):
@@ -58,6 +56,10 @@ class BatchSize:
     blocks: int
 
 
+Draw = tuple[int, Any]
+"""The number of a draw, and the models that it is made for (a multiple of LANES), or None: all."""
+
+
 class FrontSchedule:
     """The fronts of a dissection on a device: no search for pivots, the same order for all.
 
@@ -77,6 +79,7 @@ class FrontSchedule:
         torch = import_torch()
         self.device, self._kernels = device, kernels
         self.num_edges = len(signs)
+        self._scales: dict[int, Any] = {}  # by draw
         places = _Places(tree)
         self.rows, self.stack, self.factors = places.rows, places.stack, places.factors
         named = [
@@ -143,39 +146,55 @@ class FrontSchedule:
         self._kernels.eliminate(blocks, self._tree, batch, single)
         return pivots, uncut, residual
 
-    def legs(self, weight: Any, draw: int | None = None) -> Any:
-        """Return weights in single precision, one for every leg.
+    def legs(self, weight: Any) -> Any:
+        """Return weights in single precision, one for every leg."""
+        return weight.float().repeat_interleave(2, dim=0)
 
-        With a draw one leg of every edge is scaled by a number between 1 and 2, the other by its
-        inverse. That changes no pivot, but all roundings: what cancels exactly in double precision,
-        as numbers of equal couplings do, leaves here what rounding leaves of it.
-        """
+    def _scale(self, draw: int) -> Any:
+        """Return a number between 1 and 2 for every edge, the same whenever a draw is made."""
         torch = import_torch()
-        shape = 2 * self.num_edges, weight.shape[1]
-        legs = torch.empty(shape, dtype=torch.float32, device=self.device)
-        scale = torch.ones((self.num_edges, 1), dtype=torch.float64)
-        if draw is not None:
-            scale += torch.rand(scale.shape, generator=torch.Generator().manual_seed(draw))
-        scale = scale.to(self.device)
-        legs[0::2], legs[1::2] = weight * scale, weight / scale
-        return legs
+        if draw not in self._scales:
+            random = torch.Generator().manual_seed(draw)
+            scale = torch.ones((self.num_edges, 1), dtype=torch.float64)
+            scale += torch.rand(scale.shape, generator=random)
+            self._scales[draw] = scale.to(self.device)
+        return self._scales[draw]
 
     def changes(
-        self, weight: Any, pivots: Any, blocks: int, draw: int, uncut: Any = None
-    ) -> tuple[Any, Any]:
-        """Return how far pivots move in single precision, relative and added up.
+        self, weight: Any, pivots: Any, blocks: int, draws: list[Draw], uncut: Any = None
+    ) -> list[tuple[Any, Any]]:
+        """Return how far pivots move in single precision, relative and added up, for every draw.
 
-        Then the largest change of probabilities, if those in double precision are given.
+        Then the largest change of probabilities, if those in double precision are given. In single
+        precision one leg of every edge is scaled by a number between 1 and 2, the other by its
+        inverse. That changes no pivot, but all roundings: what cancels exactly in double precision,
+        as numbers of equal couplings do, leaves here what rounding leaves of it. All draws are one
+        launch: a few models keep a device busy for as long as thousands do.
         """
         torch = import_torch()
+        counts = [weight.shape[1] if rows is None else len(rows) for _, rows in draws]
+        shape = 2 * self.num_edges, sum(counts)
+        legs = torch.empty(shape, dtype=torch.float32, device=self.device)
+        for part, (draw, rows) in zip(legs.split(counts, dim=1), draws, strict=True):
+            some, scale = weight if rows is None else weight[:, rows], self._scale(draw)
+            torch.mul(some, scale, out=part[0::2])
+            torch.div(some, scale, out=part[1::2])
         with_uncut = uncut is not None
-        single, again, _ = self.eliminate(self.legs(weight, draw), blocks, correlations=with_uncut)
-        moved = (single.double() - pivots).div_(pivots).abs_()
-        deviation = torch.where(moved < LOST_PIVOT, moved, torch.inf).sum(0)
-        if not with_uncut:
-            return deviation, None
-        apart = (again[: len(uncut)].double() - uncut).abs_()
-        return deviation, torch.where(apart < LOST_PROBABILITY, apart, torch.inf).amax(0)
+        single, again, _ = self.eliminate(legs, blocks, correlations=with_uncut)
+        del legs
+        found = []
+        parts = zip(single.split(counts, dim=1), again.split(counts, dim=1), draws, strict=True)
+        for narrow, probabilities, (_, rows) in parts:
+            exact = pivots if rows is None else pivots[:, rows]
+            moved = (narrow - exact).div_(exact).abs_()
+            deviation = torch.where(moved < LIMITS.lost_pivot, moved, torch.inf).sum(0)
+            change = None
+            if with_uncut:
+                exact = uncut if rows is None else uncut[:, rows]
+                apart = (probabilities[: len(uncut)] - exact).abs_()
+                change = torch.where(apart < LIMITS.lost_probability, apart, torch.inf).amax(0)
+            found.append((deviation, change))
+        return found
 
 
 class _Places:

@@ -13,6 +13,19 @@ from planaris.budget import Budget
 from planaris.kernels.pfaffian import Elimination
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
+BATCH_LIMITS = _core.BatchLimits()
+"""What decides how rows of a batch are eliminated, and how often in single precision."""
+
+
+def tied_rows(couplings: FloatArray) -> BoolArray:
+    """Return which rows have many large couplings of nearly one size.
+
+    >>> tied_rows(np.array([[5.0, 5.0, -5.0], [1.0, 1.0, 1.0], [5.0, 6.0, 7.0]])).tolist()
+    [True, False, False]
+    """
+    found: BoolArray = _core.tied_rows(np.ascontiguousarray(couplings)).astype(bool)
+    return found
+
 
 @dataclass(frozen=True)
 class ModelRows:

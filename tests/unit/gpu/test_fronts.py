@@ -15,6 +15,7 @@ from planaris.gpu.fronts import DeviceFronts
 from planaris.gpu.gauge import colours
 from planaris.gpu.schedule import SHARE
 from planaris.interop.torch import evaluate, log_partition
+from planaris.kernels.plane_models import tied_rows
 from planaris.learn import PlanarCRF
 from planaris.planar.pfaffian.on_device import evaluate_on_device
 from planaris.reference import enumerate_states
@@ -120,6 +121,35 @@ def test_couplings_of_one_size_hide_no_rounding(spread, kernels, rng):
         if found.sound[k]:
             apart = np.abs(found.correlations[k].numpy() - (2 * truth.edges - 1)).max()
             assert apart <= 8 * found.error[k].item() + 1e-14
+
+
+@needs_compiler
+def test_couplings_of_nearly_one_size_are_those_of_the_core(kernels, rng):
+    """The rule stands twice, for tensors and in the core: both refuse the same rows."""
+    plan = plan_of(square_lattice(5))
+    shape = (400, plan.num_edges)
+    spread = 10.0 ** rng.uniform(-6, -1, (400, 1))
+    rows = rng.uniform(2, 8, (400, 1)) * (1 + spread * rng.standard_normal(shape))
+    rows *= np.where(rng.random(shape) < rng.random((400, 1)), rng.uniform(0.1, 1, shape), 1.0)
+    expected = tied_rows(rows)
+    assert 40 < expected.sum() < 360
+    columns = torch.tensor(rows.T)
+    found = on_host(plan, kernels).tied(columns, columns.abs().amax(0))
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@needs_compiler
+def test_errors_do_not_depend_on_the_batch(kernels, rng):
+    """Models that need more draws are gathered, and their changes put back in place."""
+    plan = plan_of(square_lattice(6))
+    rows = rng.uniform(0.2, 3.5, (70, 1)) * rng.standard_normal((70, plan.num_edges))
+    fronts = on_host(plan, kernels)
+    for correlations in (False, True):
+        together = fronts.evaluate(torch.tensor(rows), correlations=correlations)
+        for k in range(0, 70, 3):
+            alone = fronts.evaluate(torch.tensor(rows[k : k + 1]), correlations=correlations)
+            assert alone.error.item() == together.error[k].item()
+            assert alone.sound.item() == together.sound[k].item()
 
 
 def energies(plan, couplings, spins):
