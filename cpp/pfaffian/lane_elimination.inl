@@ -35,15 +35,15 @@ struct Kernel {
     }
   }
 
-  // C(i, j) += Σ_t x(i, t) y(t, j): MI registers by MJ columns.
-  template <int MI, int MJ>
+  // C(i, j) += Σ_t x(i, t) y(t, j): MI registers by MJ columns. Fresh: C is zero before.
+  template <int MI, int MJ, bool Fresh>
   SIMD_TARGET static void tile(int64_t depth, const E* x, int64_t xt, const E* y, int64_t yt,
                                 int64_t yj, E* c, int64_t cj) {
     V sum[MJ][MI];
 #pragma GCC unroll 4
     for (int j = 0; j < MJ; ++j) {
 #pragma GCC unroll 4
-      for (int i = 0; i < MI; ++i) sum[j][i] = load(c + j * cj + i * kStep);
+      for (int i = 0; i < MI; ++i) sum[j][i] = Fresh ? V{} : load(c + j * cj + i * kStep);
     }
     for (int64_t t = 0; t < depth; ++t, x += xt, y += yt) {
       V xs[MI];
@@ -63,33 +63,34 @@ struct Kernel {
     }
   }
 
-  template <int MJ>
+  template <int MJ, bool Fresh>
   SIMD_TARGET static void strip(int64_t rows, int64_t depth, const E* x, int64_t xt, const E* y,
                                  int64_t yt, int64_t yj, E* c, int64_t cj) {
     constexpr int kFull = kMaxI * kStep;
     for (; rows > (kMaxI - 1) * kStep; rows -= kFull, x += kFull, c += kFull) {
-      tile<kMaxI, MJ>(depth, x, xt, y, yt, yj, c, cj);
+      tile<kMaxI, MJ, Fresh>(depth, x, xt, y, yt, yj, c, cj);
     }
     if (rows > 2 * kStep) {
-      tile<3, MJ>(depth, x, xt, y, yt, yj, c, cj);
+      tile<3, MJ, Fresh>(depth, x, xt, y, yt, yj, c, cj);
     } else if (rows > kStep) {
-      tile<2, MJ>(depth, x, xt, y, yt, yj, c, cj);
+      tile<2, MJ, Fresh>(depth, x, xt, y, yt, yj, c, cj);
     } else if (rows > 0) {
-      tile<1, MJ>(depth, x, xt, y, yt, yj, c, cj);
+      tile<1, MJ, Fresh>(depth, x, xt, y, yt, yj, c, cj);
     }
   }
 
+  template <bool Fresh = false>
   SIMD_TARGET static void product(int64_t rows, int columns, int64_t depth, const E* x, int64_t xt,
                                    const E* y, int64_t yt, int64_t yj, E* c, int64_t cj) {
     for (; columns >= 4; columns -= 4, y += 4 * yj, c += 4 * cj) {
-      strip<4>(rows, depth, x, xt, y, yt, yj, c, cj);
+      strip<4, Fresh>(rows, depth, x, xt, y, yt, yj, c, cj);
     }
     if (columns == 3) {
-      strip<3>(rows, depth, x, xt, y, yt, yj, c, cj);
+      strip<3, Fresh>(rows, depth, x, xt, y, yt, yj, c, cj);
     } else if (columns == 2) {
-      strip<2>(rows, depth, x, xt, y, yt, yj, c, cj);
+      strip<2, Fresh>(rows, depth, x, xt, y, yt, yj, c, cj);
     } else if (columns == 1) {
-      strip<1>(rows, depth, x, xt, y, yt, yj, c, cj);
+      strip<1, Fresh>(rows, depth, x, xt, y, yt, yj, c, cj);
     }
   }
 
@@ -348,10 +349,7 @@ struct Kernel {
     constexpr int64_t kPanel = 8;
     for (int64_t k1 = own; k1 > 0;) {
       const int64_t k0 = std::max<int64_t>(0, k1 - kPanel), rest = n - k1;
-      for (int64_t j = k0; j < k1; ++j) {
-        for (int64_t i = k1; i < n; ++i) z[j * ld + i] = E{};
-      }
-      product(rest, static_cast<int>(k1 - k0), rest, z + k1 * ld + k1, ld, l + k0 * n + k1, 1, n,
+      product<true>(rest, static_cast<int>(k1 - k0), rest, z + k1 * ld + k1, ld, l + k0 * n + k1, 1, n,
               z + k0 * ld + k1, ld);
       for (int64_t q = k1 - 2; q >= k0; q -= 2) {
         E *u = z + q * ld, *v = u + ld;
@@ -365,8 +363,7 @@ struct Kernel {
         }
         if (inside > 0) {
           E* block = z + n * ld;  // two columns of room: a register may write past the panel
-          for (int64_t i = 0; i < inside; ++i) block[i] = block[ld + i] = E{};
-          product(inside, 2, n - q - 2, z + (q + 2) * ld + q + 2, ld, l_u + q + 2, 1, n, block, ld);
+          product<true>(inside, 2, n - q - 2, z + (q + 2) * ld + q + 2, ld, l_u + q + 2, 1, n, block, ld);
           for (int64_t i = 0; i < inside; ++i) {
             const int64_t row = q + 2 + i;
             u[row] = block[i];
@@ -421,7 +418,8 @@ struct Kernel {
 
   // Down the tree again: `uncut` receives K_ij (K⁻¹)_ji of the join of every edge. A right child
   // comes right after its parent and reads its inverse, in the other of two buffers; what the left
-  // child needs waits on a stack.
+  // child needs waits on a stack. Returns the residual, if it is to be checked.
+  template <bool Check>
   SIMD_TARGET static E down(const FrontTree& tree, const int8_t* signs, const E* weight,
                              const LaneSizes& sizes, void* scratch, const E* factors, E* uncut,
                              LaneClock& clock) {
@@ -450,7 +448,7 @@ struct Kernel {
         uncut[edges[k / 2]] = z[k * ld + k + 1] * constant(S(signs[edges[k / 2]]));
       }
       if (tree.is_leaf(node)) {
-        check_faces(tree, node, weight, uncut, z, ld, residual);
+        if constexpr (Check) check_faces(tree, node, weight, uncut, z, ld, residual);
         continue;
       }
       const int64_t left_rows = tree.boundary_rows(tree.left[node]);

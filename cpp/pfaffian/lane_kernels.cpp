@@ -30,7 +30,7 @@ double leg_scale(uint64_t edge, uint64_t draw) {
 #define PLANARIS_LANE_KERNELS(set)                                                             \
   LaneKernels {                                                                                \
     #set, set::kFloats, &set::run_group, &set::run_shots, &set::run_ordered,                   \
-        &set::Kernel<double, false>::product                                                   \
+        &set::Kernel<double, false>::product<false>                                                   \
   }
 
 std::vector<LaneKernels> all_lane_kernels() {

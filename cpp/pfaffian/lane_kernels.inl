@@ -106,14 +106,26 @@ SIMD_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, in
   }
 }
 
-SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int row, const Group& g) {
-  const int half = row / kDoubles, lane = row % kDoubles;
-  const DoubleVector *uncut = g.uncut[half], *spins = g.spins[half];
-  for (int32_t e = 0; e < p.num_couplings; ++e) {
-    const double found = uncut[e][lane];
-    const double inside = found < 0.0 ? 0.0 : found > 1.0 ? 1.0 : found;
-    const bool agree = spins[p.graph.edges[2 * e]][lane] == spins[p.graph.edges[2 * e + 1]][lane];
-    rows.equal[row][e] = agree ? inside : 1.0 - inside;
+// Marginals of one half of the rows.
+SIMD_TARGET inline void write_uncut(const LaneProblem& p, const LaneRows& rows, int half, const Group& g) {
+  using V = DoubleVector;
+  const V *uncut = g.uncut[half], *spins = g.spins[half];
+  const int live = live_rows(rows, half);
+  constexpr int32_t kBlock = 8;
+  for (int32_t first = 0; first < p.num_couplings; first += kBlock) {
+    const int32_t count = std::min(kBlock, p.num_couplings - first);
+    V block[kBlock];
+    for (int32_t k = 0; k < count; ++k) {
+      const int32_t e = first + k;
+      const V found = uncut[e], low = found < V{} ? V{} : found, inside = low > V{} + 1.0 ? V{} + 1.0 : low;
+      const V agree = spins[p.graph.edges[2 * e]] * spins[p.graph.edges[2 * e + 1]];
+      block[k] = agree > V{} ? inside : 1.0 - inside;
+    }
+    for (int lane = 0; lane < live; ++lane) {
+      double* to = rows.equal[half * kDoubles + lane] + first;
+      const double* from = reinterpret_cast<const double*>(block) + lane;
+      for (int32_t k = 0; k < count; ++k) to[k] = from[k * kDoubles];
+    }
   }
 }
 
@@ -136,18 +148,33 @@ struct PlainLook {
   LaneClock clock;
 };
 
-// Eliminates the rows of own.float_weight in single precision, to see what rounding does: pivots of a draw, and
+// Draws in single precision. Two of them are made together where rows fill half the lanes, or less.
+struct Draws {
+  int count, first, end, together;
+
+  SIMD_TARGET Draws(const LaneRows& rows, bool in_pairs)
+      : count(rows.count), first(rows.draws.first), end(rows.draws.end),
+        together(in_pairs && count <= kDoubles ? 2 : 1) {}
+  SIMD_TARGET int passes() const { return (end - first + together - 1) / together; }
+  // The number of the draw in one half of a pass; the last one may be made twice.
+  SIMD_TARGET int at(int pass, int half) const {
+    return std::min(first + pass * together + (together > 1 ? half : 0), end - 1);
+  }
+};
+
+// Eliminates the rows of own.float_weight in single precision, to see what rounding does: pivots of a pass, and
 // with `marginals` these.
-SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, const Group& own, int draw,
+SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group& g, const Group& own, int pass,
                                           bool in_lanes, LaneClock& clock, bool marginals) {
   const auto m = static_cast<int32_t>(p.signs.size());
-  FloatVector *const pivots = g.float_pivots[draw], *const uncut = g.float_uncut[draw];
+  FloatVector *const pivots = g.float_pivots[pass], *const uncut = g.float_uncut[pass];
   if (in_lanes) {
     using K = Kernel<float, true>;
     auto* factors = marginals ? static_cast<FloatVector*>(own.factors) : nullptr;
     K::up(p.tree, p.signs.data(), own.float_weight, p.program, own.scratch, pivots, factors, clock);
     if (marginals) {
-      K::down(p.tree, p.signs.data(), own.float_weight, p.program.sizes, own.scratch, factors, uncut, clock);
+      K::template down<false>(p.tree, p.signs.data(), own.float_weight, p.program.sizes, own.scratch, factors,
+                              uncut, clock);
     }
     return;
   }
@@ -161,8 +188,8 @@ SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group
           clock);
     for (int32_t e = 0; e < m; ++e) pivots[e][k] = own.one_float_pivots[e];
     if (!marginals) continue;
-    K::down(p.tree, p.signs.data(), own.one_float_weight, p.program.sizes, own.scratch, factors,
-            own.one_float_uncut, clock);
+    K::template down<false>(p.tree, p.signs.data(), own.one_float_weight, p.program.sizes, own.scratch, factors,
+                            own.one_float_uncut, clock);
     for (int32_t e = 0; e < m; ++e) uncut[e][k] = own.one_float_uncut[e];
   }
 }
@@ -170,16 +197,17 @@ SIMD_TARGET inline void eliminate_singles(const LaneProblem& p, int count, Group
 // Weights in single precision, one per leg: one leg of an edge is scaled by a number of its own, the other
 // by its inverse. That changes no pivot, but all roundings: numbers that cancel exactly in double precision,
 // as those of equal couplings do, leave here what rounding leaves of them.
-SIMD_TARGET inline void narrow_weights(const LaneProblem& p, int count, const Group& g, int draw,
+SIMD_TARGET inline void narrow_weights(const LaneProblem& p, const Draws& draws, int pass, const Group& g,
                                        FloatVector* weight) {
   const auto m = static_cast<int32_t>(p.signs.size());
-  const DoubleVector* second = g.weight[count <= kDoubles ? 0 : 1];
-  for (int32_t e = 0; e < m; ++e) {
-    const double scale = leg_scale(e, draw), factors[] = {scale, 1.0 / scale};
-    for (int side = 0; side < 2; ++side) {
-      auto* to = reinterpret_cast<float*>(weight + 2 * e + side);
-      narrow(g.weight[0][e] * factors[side], to);
-      narrow(second[e] * factors[side], to + kDoubles);
+  for (int half = 0; half < 2; ++half) {
+    const DoubleVector* from = g.weight[draws.count <= kDoubles ? 0 : half];
+    const int draw = draws.at(pass, half);
+    for (int32_t e = 0; e < m; ++e) {
+      const double scale = leg_scale(e, draw);
+      auto* to = reinterpret_cast<float*>(weight + 2 * e) + half * kDoubles;
+      narrow(from[e] * scale, to);
+      narrow(from[e] * (1.0 / scale), to + kFloats);
     }
   }
 }
@@ -202,7 +230,7 @@ SIMD_TARGET inline void eliminate_half(const LaneProblem& p, const LaneRows& row
     auto* factors = static_cast<DoubleVector*>(own.factors);
     K::up(p.tree, p.signs.data(), g.weight[half], p.program, own.scratch, pivots, factors, clock);
     if (marginals) {
-      residual = K::down(p.tree, p.signs.data(), g.weight[half], p.program.sizes, own.scratch, factors,
+      residual = K::template down<true>(p.tree, p.signs.data(), g.weight[half], p.program.sizes, own.scratch, factors,
                          g.uncut[half], clock);
     }
   } else {
@@ -214,30 +242,31 @@ SIMD_TARGET inline void eliminate_half(const LaneProblem& p, const LaneRows& row
       K::up(p.tree, p.signs.data(), own.one_weight, p.program, own.scratch, own.one_pivots, factors, clock);
       for (int32_t e = 0; e < m; ++e) pivots[e][k] = own.one_pivots[e];
       if (!marginals) continue;
-      residual[k] = K::down(p.tree, p.signs.data(), own.one_weight, p.program.sizes, own.scratch, factors,
+      residual[k] = K::template down<true>(p.tree, p.signs.data(), own.one_weight, p.program.sizes, own.scratch, factors,
                             own.one_uncut, clock);
       for (int32_t e = 0; e < m; ++e) g.uncut[half][e][k] = own.one_uncut[e];
     }
   }
+  if (marginals) write_uncut(p, rows, half, g);
   for (int k = 0; k < live; ++k) {
     rows.found[first + k].residual = residual[k];
-    if (marginals) write_uncut(p, rows, first + k, g);
     if (rows.pivots == nullptr || rows.draws.first > 0) continue;
     for (int32_t e = 0; e < m; ++e) rows.pivots[first + k][e] = pivots[e][k];
   }
 }
 
-// The same elimination of all rows in single precision, for the k-th draw.
-SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, int k, Group& g, const Group& own) {
+// The same elimination of all rows in single precision.
+SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, int pass, Group& g, const Group& own) {
   [[maybe_unused]] const FlushToZero flush;
   PlainLook look(rows.look);
-  narrow_weights(p, rows.count, g, rows.draws.first + k, own.float_weight);
-  eliminate_singles(p, rows.count, g, own, k, worth_lanes(p, live_rows(rows, 0)), look.clock,
-                    rows.equal != nullptr);
+  const bool in_lanes = worth_lanes(p, live_rows(rows, 0));
+  narrow_weights(p, Draws(rows, in_lanes), pass, g, own.float_weight);
+  eliminate_singles(p, rows.count, g, own, pass, in_lanes, look.clock, rows.equal != nullptr);
 }
 
 // Products of pivots, and how far pivots and marginals move in single precision: the largest deviation counts.
-SIMD_TARGET inline void finish_rows(const LaneProblem& p, const LaneRows& rows, int64_t num_pivots, const Group& g) {
+SIMD_TARGET inline void finish_rows(const LaneProblem& p, const LaneRows& rows, const Draws& draws,
+                                    int64_t num_pivots, const Group& g) {
   const auto raise = [](double& largest, double found) {
     if (!(found <= largest)) largest = found;  // NaN counts, and stays
   };
@@ -251,12 +280,12 @@ SIMD_TARGET inline void finish_rows(const LaneProblem& p, const LaneRows& rows, 
       found[k].exponent = exponent[k];
       found[k].sound = sound[k] != 0;
     }
-    for (int draw = 0; draw < rows.draws.end - rows.draws.first; ++draw) {
-      const DoubleVector moved = Rows::deviation(num_pivots, g.pivots[half], g.float_pivots[draw], half);
+    for (int draw = 0; draw < draws.end - draws.first; ++draw) {
+      const int pass = draw / draws.together, at = half + draw % draws.together;
+      const DoubleVector moved = Rows::deviation(num_pivots, g.pivots[half], g.float_pivots[pass], at);
       for (int k = 0; k < live; ++k) raise(found[k].deviation, moved[k]);
       if (rows.equal == nullptr) continue;
-      const DoubleVector most =
-          Rows::largest_change(p.num_couplings, g.uncut[half], g.float_uncut[draw], half);
+      const DoubleVector most = Rows::largest_change(p.num_couplings, g.uncut[half], g.float_uncut[pass], at);
       for (int k = 0; k < live; ++k) raise(found[k].change, most[k]);
     }
   }
@@ -271,20 +300,21 @@ inline void run_parts(const LaneRows& rows, int count, LaneMemory& memory, const
 // Eliminates up to kFloats rows. A few rows are eliminated one after the other.
 SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemory& memory) {
   const bool marginals = rows.equal != nullptr;
-  const int draws = rows.draws.end - rows.draws.first, halves = rows.count > kDoubles ? 2 : 1;
-  Group g(p, memory, draws, marginals);
+  const Draws draws(rows, worth_lanes(p, live_rows(rows, 0)));
+  const int passes = draws.passes(), halves = rows.count > kDoubles ? 2 : 1;
+  Group g(p, memory, passes, marginals);
   run_parts(rows, halves, memory, [&](int half, LaneMemory& of) {
-    load_half(p, rows, half, g, Group(p, of, draws, marginals));
+    load_half(p, rows, half, g, Group(p, of, passes, marginals));
   });
-  run_parts(rows, halves + draws, memory, [&](int part, LaneMemory& of) {
-    const Group own(p, of, draws, marginals);
+  run_parts(rows, halves + passes, memory, [&](int part, LaneMemory& of) {
+    const Group own(p, of, passes, marginals);
     if (part < halves) {
       eliminate_half(p, rows, part, g, own);
     } else {
       run_twin(p, rows, part - halves, g, own);
     }
   });
-  finish_rows(p, rows, p.signs.size(), g);
+  finish_rows(p, rows, draws, p.signs.size(), g);
 }
 
 // Eliminates up to kFloats shots, then the same shots in single precision.

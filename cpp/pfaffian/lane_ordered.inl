@@ -293,14 +293,14 @@ SIMD_TARGET inline void eliminate_half_ordered(const LaneProblem& p, const LaneR
 
 // The same of all rows in single precision.
 SIMD_TARGET inline void run_twin_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
-                                         int draw, Group& g, const Group& own) {
+                                         int pass, Group& g, const Group& own) {
   [[maybe_unused]] const FlushToZero flush;
   PlainLook look(rows.look);
   const auto m = static_cast<int32_t>(p.signs.size());
-  narrow_weights(p, rows.count, g, rows.draws.first + draw, own.float_weight);
+  narrow_weights(p, Draws(rows, false), pass, g, own.float_weight);
   if (rows.count > 1) {
     OrderedKernel<float, true>{p.tree, p.program, p.signs.data(), own.float_weight, order, 0, rows.count,
-                               static_cast<FloatVector*>(own.scratch), g.float_pivots[draw]}
+                               static_cast<FloatVector*>(own.scratch), g.float_pivots[pass]}
         .run(look.clock);
     return;
   }
@@ -309,26 +309,27 @@ SIMD_TARGET inline void run_twin_ordered(const LaneProblem& p, const LaneRows& r
                               static_cast<float*>(own.scratch), own.one_float_pivots}
       .run(look.clock);
   for (int64_t k = 0; k < order.pivots; ++k) {
-    g.float_pivots[draw][k] = FloatVector{} + own.one_float_pivots[k];
+    g.float_pivots[pass][k] = FloatVector{} + own.one_float_pivots[k];
   }
 }
 
 // Eliminates up to kFloats rows in their orders, and the same in single precision.
 SIMD_TARGET void run_ordered(const LaneProblem& p, const LaneRows& rows, const LaneOrder& order,
                              LaneMemory& memory) {
-  const int draws = rows.draws.end - rows.draws.first, halves = rows.count > kDoubles ? 2 : 1;
+  const Draws draws(rows, false);
+  const int passes = draws.passes(), halves = rows.count > kDoubles ? 2 : 1;
   const int64_t num_pivots = std::max<int64_t>(order.pivots, p.signs.size());
-  Group g(p, memory, draws, order.scratch(), num_pivots);
+  Group g(p, memory, passes, order.scratch(), num_pivots);
   run_parts(rows, halves, memory, [&](int half, LaneMemory& of) {
-    load_half(p, rows, half, g, Group(p, of, draws, order.scratch(), num_pivots));
+    load_half(p, rows, half, g, Group(p, of, passes, order.scratch(), num_pivots));
   });
-  run_parts(rows, halves + draws, memory, [&](int part, LaneMemory& of) {
-    const Group own(p, of, draws, order.scratch(), num_pivots);
+  run_parts(rows, halves + passes, memory, [&](int part, LaneMemory& of) {
+    const Group own(p, of, passes, order.scratch(), num_pivots);
     if (part < halves) {
       eliminate_half_ordered(p, rows, order, part, g, own);
     } else {
       run_twin_ordered(p, rows, order, part - halves, g, own);
     }
   });
-  finish_rows(p, rows, order.pivots, g);
+  finish_rows(p, rows, draws, order.pivots, g);
 }
