@@ -331,7 +331,7 @@ class IsingModel(ScaledModel):
             raise ModelError(msg)
         return self._exact_sum(s.astype(np.int8, copy=False))
 
-    def _exact_sum(self, s: Int8Array, more: Sequence[float] = ()) -> FloatArray:
+    def _exact_sum(self, s: Int8Array, more: Sequence[float] | FloatArray = ()) -> FloatArray:
         """Return the log weights of states plus the sum of more numbers, rounded once."""
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         fields = self.fields if self.has_fields else self.fields[:0]
@@ -348,13 +348,24 @@ class IsingModel(ScaledModel):
         """Return minus the log weight of one state or of each row of a batch, rounded once."""
         return 0.0 - self.log_weight(states)  # 0.0 - x: never minus zero
 
-    def energy_above(self, state: Int8Array, level: Sequence[float]) -> float:
+    def energy_above(self, state: Int8Array, level: Sequence[float] | FloatArray) -> float:
         """Return the energy of a state less the sum of some numbers, rounded once.
 
         >>> IsingModel([(0, 1), (1, 2)], [1e17, 0.25]).energy_above(np.ones(3, np.int8), [-1e17])
         -0.25
         """
         return 0.0 - float(self._exact_sum(np.asarray(state, dtype=np.int8), level))
+
+    def energy_terms(self, state: Int8Array) -> FloatArray:
+        """Return the numbers whose sum is the energy of a state, as :meth:`energy_above` takes.
+
+        >>> IsingModel([(0, 1)], [2.0], [0.5, 0.0]).energy_terms(np.array([1, -1])).tolist()
+        [2.0, -0.5, 0.0, 0.0]
+        """
+        s = np.asarray(state, dtype=np.int8)
+        agree = s[self.edges[:, 0]] * s[self.edges[:, 1]]
+        terms = (self.couplings * agree, self.fields * s, [self.offset])
+        return np.asarray(0.0 - np.concatenate(terms))
 
     @property
     def energy_tolerance(self) -> float:
