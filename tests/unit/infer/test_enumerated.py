@@ -108,3 +108,9 @@ def test_log_z_comes_with_marginals_of_parts() -> None:
     beside = marginals_by_parts(split, Budget()).log_partition
     assert beside is not None
     assert beside.value == pytest.approx(pl.log_partition(model, "brute-force").value, abs=1e-12)
+
+
+def test_a_large_constant_does_not_blur_samples_of_labels() -> None:
+    factors = [((), 1e245), ((0,), [0.0, 500.0, 900.0])]
+    mrf = pl.MarkovRandomField([3], factors, log=True)
+    assert pl.sample(mrf, 50, 1, "brute-force").ravel().tolist() == [2] * 50
