@@ -10,6 +10,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate.lattices import Lattice, square_lattice
 from planaris.models import IsingModel
+from planaris.models.arrays import as_rng
 from planaris.typing import ArrayLike, FloatArray, Rng
 
 
@@ -45,7 +46,7 @@ def spin_glass(
     >>> spin_glass((20, 30), 1)
     IsingModel(600 spins, 1150 edges, no fields)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     drawing: Any = _drawing(lattice)
     if not (hasattr(drawing, "edges") and hasattr(drawing, "num_vertices")):
         msg = (
@@ -85,7 +86,7 @@ def noisy_image(
     >>> clean.shape, bool(0.1 < (clean != noisy).mean() < 0.3)
     ((32, 48), True)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     from scipy.ndimage import gaussian_filter
 
     field = gaussian_filter(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planaris.errors import ModelError, TooLargeError
+from planaris.models.arrays import as_rng
 from planaris.show import one_line
 from planaris.typing import FloatArray, IntArray, Rng
 
@@ -137,7 +138,7 @@ def random_triangulation(num_vertices: int, rng: Rng) -> Lattice:
     >>> lattice.num_vertices, len(lattice.edges) <= 3 * 50 - 6
     (50, True)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     from scipy.spatial import Delaunay
 
     points = rng.random((num_vertices, 2))
@@ -157,7 +158,7 @@ def random_planar_graph(num_vertices: int, num_edges: int, rng: Rng) -> Lattice:
     >>> len(random_planar_graph(20, 25, np.random.default_rng(0)).edges)
     25
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     full = random_triangulation(num_vertices, rng)
     if not 0 <= num_edges <= len(full.edges):
         msg = f"`num_edges` must lie between 0 and {len(full.edges)} here, got {num_edges}"

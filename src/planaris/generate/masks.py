@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import ModelError
+from planaris.models.arrays import as_rng
 from planaris.typing import BoolArray, FloatArray, Rng
 
 SHAPES = ("disc", "star", "blob", "wave", "wedge", "letter")
@@ -48,7 +49,7 @@ def shape_mask(
     >>> mask.shape, bool(mask[0, 0]), bool(mask[-1, -1])
     ((40, 60), False, True)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     if min(shape) < 1:
         msg = f"`shape` must have at least one row and one column, got {shape}"
         raise ModelError(msg)
@@ -78,7 +79,7 @@ def pink_noise(shape: tuple[int, int], rng: Rng, *, radius: float = 1.0) -> Floa
     >>> round(float(pink_noise((200, 200), np.random.default_rng(0)).std()), 2)
     0.08
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     from scipy.ndimage import gaussian_filter
 
     white = rng.random(shape) - 0.5
@@ -95,7 +96,7 @@ def noisy_mask(mask: Any, noise_to_signal: float, rng: Rng, *, radius: float = 1
     >>> bool(0.5 < image.std() < 0.8)
     True
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     signal = np.asarray(mask, dtype=np.float64)
     return signal + noise_to_signal * pink_noise(signal.shape, rng, radius=radius)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate.lattices import Lattice, random_triangulation
+from planaris.models.arrays import as_rng
 from planaris.typing import IntArray, Rng
 
 
@@ -19,7 +20,7 @@ def road_network(num_vertices: int, rng: Rng) -> Lattice:
     >>> roads.num_vertices, 199 <= len(roads.edges) <= 300
     (200, True)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     from scipy.spatial import cKDTree
 
     full = random_triangulation(num_vertices, rng)
@@ -51,7 +52,7 @@ def random_regular_graph(degree: int, num_vertices: int, rng: Rng) -> tuple[int,
     >>> count, np.bincount(edges.ravel()).tolist()
     (10, [3, 3, 3, 3, 3, 3, 3, 3, 3, 3])
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     import networkx as nx
 
     if not 0 <= degree < max(num_vertices, 1) or degree * num_vertices % 2:

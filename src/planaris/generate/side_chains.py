@@ -6,6 +6,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.models import MarkovRandomField
+from planaris.models.arrays import as_rng
 from planaris.typing import FloatArray, IntArray, Rng
 
 ROTAMERS = (3, 3, 3, 3, 4, 6, 6, 9, 9, 12, 18, 18, 27, 36, 45)
@@ -42,7 +43,7 @@ def side_chain_model(num_residues: int, rng: Rng, *, density: float = 1.0) -> Ma
     >>> model.num_variables, int(model.cardinalities.max()) <= 45
     (30, True)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     if num_residues < 0 or not density > 0:
         msg = (
             "`num_residues` must not be negative and `density` must be positive, "
@@ -95,7 +96,7 @@ def contact_graph(num_residues: int, rng: Rng, *, cutoff: float = 5.0) -> tuple[
         raise ModelError(msg, num_residues=num_residues, cutoff=cutoff)
     from scipy.spatial import cKDTree
 
-    places = _compact_walk(num_residues, np.random.default_rng(rng), 1.0)
+    places = _compact_walk(num_residues, as_rng(rng), 1.0)
     found = cKDTree(places).query_pairs(cutoff, output_type="ndarray").reshape(-1, 2)
     chain = np.arange(max(num_residues - 1, 0))[:, None] + [0, 1]
     edges = np.unique(np.concatenate([chain, np.sort(found, axis=1)]), axis=0)

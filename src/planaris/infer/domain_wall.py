@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -100,24 +101,37 @@ def domain_wall(
     turned = model.couplings.copy()
     turned[chosen] *= -1.0
     budget = verb_budget(time_limit, None, threads, None)
+    changed = model.with_couplings(turned)
     before = ground_state(model, method, time_limit=budget.share(0.5))
-    after = ground_state(model.with_couplings(turned), method, time_limit=budget)
-    spins = np.where(before.spins[0] == after.spins[0], after.spins, -after.spins)
-    spins = spins if not model.has_fields else after.spins
+    after = ground_state(changed, method, time_limit=budget)
+    # One sum of both energies: their difference is lost where each of them is rounded.
+    energy = changed.energy_above(after.spins, model.energy_terms(before.spins))
+    spins = after.spins
+    if not model.has_fields and not np.array_equal(before.spins[:1], spins[:1]):
+        spins = -spins
     u, v = model.edges.T
     flips = np.ones(model.num_edges)
     flips[chosen] = -1.0
     crossed = before.spins[u] * before.spins[v] != flips * spins[u] * spins[v]
     return DomainWall(
-        after.energy - before.energy,
-        after.lower - before.upper,
-        after.upper - before.lower,
+        energy,
+        math.nextafter(energy - most_above(after), -math.inf),
+        math.nextafter(energy + most_above(before), math.inf),
         before.exact and after.exact,
         (before.spins * spins).astype(np.int8),
         crossed & (model.couplings != 0),
         before,
         after,
     )
+
+
+def most_above(found: GroundState) -> float:
+    """Return by how much the energy of a state may exceed the minimum.
+
+    The ends of a ground state are rounded energies; both may be off by half a unit.
+    """
+    most = found.gap + math.ulp(found.energy)
+    return min(most, found.tolerance) if found.exact else most
 
 
 def _seam_edges(model: IsingModel, seam: Any) -> LongArray:

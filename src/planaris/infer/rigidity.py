@@ -5,7 +5,8 @@ of the other relative sign. For any state s that turns k of the U edges in quest
 
     E(s) - 2 ε k = E'(s) - ε U >= L' - ε U
 
-with L' a lower bound on the changed energies. A minimum that turns edges at no cost shows that
+with L' a lower bound on the changed energies (where a change is rounded, ε is the least of all
+changes). A minimum that turns edges at no cost shows that
 they are loose. Where nothing is turned, all edges in question are rigid.
 """
 
@@ -20,6 +21,7 @@ import numpy as np
 from planaris.budget import Budget, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import ModelError
+from planaris.infer.domain_wall import most_above
 from planaris.infer.verbs import ground_state, verb_budget
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
@@ -116,6 +118,7 @@ def rigid_edges(
         msg = f"`model` must be an IsingModel, got {type(model).__name__}"
         raise ModelError(msg)
     budget = verb_budget(time_limit, None, threads, None)
+    model = model.without_offset()  # it would only cost digits
     first = ground_state(model, method, embedding=embedding, time_limit=budget)
     search = _Search(model, first, method, embedding)
     while first.exact and search.unknown.any() and not budget.expired():
@@ -164,12 +167,15 @@ class _Search:
         found = ground_state(changed, self.method, embedding=self.embedding, time_limit=budget)
         self.rounds += 1
         slack = unit * changed.energy_tolerance + model.energy_tolerance
-        before = float(changed.energy(self.first.spins))
-        if unit * (before - found.lower) + slack < 2 * change:  # nothing can be turned
+        # Beside a large coupling the change is rounded; what was not changed is not decided.
+        done = np.concatenate([couplings - model.couplings, (fields - model.fields)[self.at_field]])
+        least = float((-self.signs * done)[self.unknown].min()) * (1 - 1e-12)
+        gained = changed.energy_above(self.first.spins, changed.energy_terms(found.spins))
+        if unit * (gained + most_above(found)) + slack < 2 * least:  # nothing can be turned
             self.rigid |= self.unknown
             self.unknown[:] = False
             return True
-        excess = float(model.energy(found.spins)) - self.first.energy
+        excess = model.energy_above(found.spins, model.energy_terms(self.first.spins))
         told = self.unknown & (self.relative(found.spins) != self.signs)
         if excess <= model.energy_tolerance and told.any():
             self.loose |= told

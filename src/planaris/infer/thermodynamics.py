@@ -34,6 +34,9 @@ STEP = 2.0**-8
 NARROW = 1e-3
 """Width of log Z per spin whose slopes say more than an estimate does."""
 
+ROUNDED = 2.0**-50
+"""Relative error of a few operations, and of couplings that were multiplied by β."""
+
 EXACT_ENERGY = 1e-6
 """Error of the energy, of all that it can be, below which it counts as exact."""
 
@@ -246,7 +249,7 @@ class _Estimates:
             if self.asked_for:
                 raise
             return None
-        error = 2.0 * found.marginals.error * _range(self.model)
+        error = _energy_error(self.model, found.marginals.error)
         energy = _mean_energy(self.model, found.marginals)
         heat = (found.specific_heat, found.specific_heat_error)
         return _Point(found.log_partition, energy, error, False, NAME, heat, estimated=True)
@@ -280,7 +283,7 @@ def _at(
     if found is None or not found.exact:
         energy = math.nan if found is None else _mean_energy(model, found)
         return _Point(log_z, energy, math.inf, False, log_z.method)
-    error = 2.0 * found.error * _range(model)
+    error = _energy_error(model, found.error)
     heat = _specific_heat(model, b, budget, options) if log_z.exact else (math.nan, math.nan)
     return _Point(log_z, _mean_energy(model, found), error, log_z.exact, found.method, heat)
 
@@ -303,8 +306,9 @@ def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
     most = max(found.upper - found.lower for found in (colder, here, warmer))
     if most > NARROW * model.num_spins:
         return None
-    least_energy = (here.lower - colder.upper) / step
-    most_energy = (warmer.upper - here.lower) / step
+    rounding = ROUNDED * b * _range(model)
+    least_energy = (here.lower - colder.upper - rounding) / step
+    most_energy = (warmer.upper - here.lower + rounding) / step
     heat = b * b * (colder.value - 2 * here.value + warmer.value) / step**2
     energy, error = (least_energy + most_energy) / 2, (most_energy - least_energy) / 2
     exact = here.exact and error <= EXACT_ENERGY * _range(model)
@@ -330,25 +334,31 @@ def _range(model: Model) -> float:
     """Return a bound on the size of any energy."""
     if isinstance(model, IsingModel):
         numbers = np.concatenate([model.couplings, model.fields, [model.offset]])
-        return float(np.abs(numbers).sum())
-    return float(np.abs(model.log_values[np.isfinite(model.log_values)]).sum())
+    else:
+        numbers = model.log_values[np.isfinite(model.log_values)]
+    return math.fsum(np.abs(numbers).tolist()) * (1.0 + ROUNDED)
+
+
+def _energy_error(model: Model, error: float) -> float:
+    """Return how far the mean energy is off if probabilities are, rounding included."""
+    return (2.0 * error + ROUNDED) * _range(model)
 
 
 def _specific_heat(
     model: Model, b: float, budget: Budget, options: dict[str, Any]
 ) -> tuple[float, float]:
     """Return the specific heat and an estimate of its error, from steps of two widths."""
-    slopes = []
-    for step in (STEP * b, 2 * STEP * b):
-        if step > 0:
+    slopes = []  # times β: neither its square nor a slope may leave the range of floats
+    for step in (STEP, 2 * STEP):
+        if step * b > 0:
             ends = []
-            for side in (b + step, b - step):
+            for side in (b + step * b, b - step * b):
                 found = marginals(share_structure(model, side), time_limit=budget, **options)
                 ends.append(_mean_energy(model, found))
             slopes.append((ends[0] - ends[1]) / (2 * step))
     if not slopes:
         return 0.0, 0.0
-    return -b * b * (4 * slopes[0] - slopes[1]) / 3, b * b * abs(slopes[0] - slopes[1]) / 3
+    return -b * (4 * slopes[0] - slopes[1]) / 3, b * abs(slopes[0] - slopes[1]) / 3
 
 
 def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynamics:
@@ -362,7 +372,8 @@ def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynam
     energy = np.array([point.energy for point in points])
     error = np.array([point.error for point in points])
     exact = np.array([point.exact for point in points], dtype=bool)
-    least, most = np.maximum(least, energy - error), np.minimum(most, energy + error)
+    # Where there are no marginals the energy is not a number, but still enclosed.
+    least, most = np.fmax(least, energy - error), np.fmin(most, energy + error)
     least = np.where(exact | guessed, energy - error, least)
     most = np.where(exact | guessed, energy + error, most)
     inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
@@ -389,7 +400,9 @@ def _enclosed_energy(
     model: Model, beta: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Enclose ⟨E⟩ = -d log Z / dβ by slopes between intervals: log Z is convex in β."""
-    count = len(beta)
+    count, most = len(beta), _range(model)
+    # What log Z of couplings that were multiplied by β, and rounded, says of those that were not.
+    lower, upper = lower - ROUNDED * beta * most, upper + ROUNDED * beta * most
     if isinstance(model, IsingModel) or not model.has_zeros:  # all states are known at β = 0
         labels = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities
         at_zero = float(np.log(labels).sum())
@@ -402,4 +415,5 @@ def _enclosed_energy(
     # The derivative is at most any slope to a larger β, and at least any slope to a smaller one.
     steepest = np.where(apart > 0, slope, np.inf).min(axis=1, initial=np.inf)[:count]
     flattest = np.where(apart < 0, slope, -np.inf).max(axis=1, initial=-np.inf)[:count]
-    return np.maximum(-steepest, -_range(model)), np.minimum(-flattest, _range(model))
+    rounding = ROUNDED * most
+    return np.maximum(-steepest - rounding, -most), np.minimum(-flattest + rounding, most)

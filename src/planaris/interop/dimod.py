@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from numbers import Real
 from time import perf_counter
@@ -12,6 +13,7 @@ import numpy as np
 from planaris.errors import MethodError, ModelError, NotPlanarError, TooLargeError, missing_extra
 from planaris.infer import ground_state, log_partition, marginals, sample
 from planaris.models import IsingModel
+from planaris.models.base import energy_tolerance
 from planaris.reductions.parts import split_model
 from planaris.typing import Array, FloatArray, Int8Array
 
@@ -25,6 +27,9 @@ __all__ = ["AutoSampler", "PlanarSampler"]
 Positions = Mapping[Hashable, tuple[float, float]]
 
 EPSILON = float(np.finfo(np.float64).eps)
+
+NEGLIGIBLE = 1e-9
+"""How far log weights may be off in a distribution whose samples count as exact."""
 
 
 class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
@@ -47,22 +52,24 @@ class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
         if with_marginals and beta is None:
             msg = "`marginals` are those of samples at an inverse temperature: give `beta` too"
             raise ModelError(msg)
-        model, dropped = _as_model(bqm, pos, _as_beta(beta))
+        model, lost = _as_model(bqm, pos, _as_beta(beta))
         if beta is None:
             found = ground_state(model, self.method, **limits)
             states = _turned(bqm, model, found.spins)[None]
             counts = [reads]
-            info = {"exact": found.exact, "method": found.method}
+            exact = found.exact and (lost == 0 or found.gap + 2.0 * lost <= _tolerance(bqm))
+            info = {"exact": exact, "method": found.method}
         else:
             states = sample(model, reads, np.random.default_rng(seed), self.method, **limits)
             counts = None
-            info = {"exact": True, "method": self.method, "beta": float(beta)}
+            exact = lost <= NEGLIGIBLE
+            info = {"exact": exact, "method": self.method, "beta": float(beta)}
             if with_marginals:
                 info |= _marginals(bqm, model, self.method, limits)
         result = _sample_set(bqm, model, states, counts)
         if beta is None:  # dimod adds up in another order than the model does
             energy = float(result.record.energy[0])
-            info["lower_bound"] = min(found.lower, energy - (found.upper - found.lower)) - dropped
+            info["lower_bound"] = min(found.lower, energy - (found.upper - found.lower)) - lost
         result.info.update(info, seconds=perf_counter() - started)
         return result
 
@@ -240,7 +247,7 @@ def _as_beta(beta: Any) -> float:
 
 
 def _as_model(bqm: Any, pos: Positions | None, beta: float) -> tuple[IsingModel, float]:
-    """Return the model, and the size of the fields that were rounding and are left out.
+    """Return the model, and by how much its energies may differ from those of the BQM.
 
     A model of 0/1 variables that was made from one without fields has linear biases that cancel
     against the quadratic ones, but for rounding. What is left says nothing, and would cost the
@@ -256,14 +263,33 @@ def _as_model(bqm: Any, pos: Positions | None, beta: float) -> tuple[IsingModel,
         offset=given.offset,
         labels=given.labels,
     )
-    dropped = 0.0
-    if bqm.vartype is dimod.BINARY and model.has_fields:
+    lost = 0.0
+    if bqm.vartype is dimod.BINARY:
         noise = np.abs(model.fields) <= 4 * EPSILON * _field_terms(bqm, model, beta)
-        dropped = float(np.abs(model.fields[noise]).sum())
         model = model.with_couplings(model.couplings, np.where(noise, 0.0, model.fields))
+        lost = _lost(bqm, model, beta)
     if pos is not None:
         model = model.with_positions(_as_positions(pos, model.labels))
-    return model, dropped
+    return model, lost
+
+
+def _lost(bqm: Any, model: IsingModel, beta: float) -> float:
+    """Return by how much fields and offset of a model of 0/1 variables are off, added up.
+
+    They are sums of biases, rounded: beside penalties of 1e17 a bias of one is lost.
+    """
+    place = {name: k for k, name in enumerate(model.labels)}
+    fields = [[h] for h in model.fields.tolist()]
+    constants = [model.offset, beta * float(bqm.offset)]
+    for name, bias in bqm.iter_linear():
+        fields[place[name]].append(beta * float(bias) / 2)
+        constants.append(beta * float(bias) / 2)
+    for a, b, bias in bqm.iter_quadratic():
+        share = beta * float(bias) / 4
+        fields[place[a]].append(share)
+        fields[place[b]].append(share)
+        constants.append(share)
+    return math.fsum([*(abs(math.fsum(terms)) for terms in fields), abs(math.fsum(constants))])
 
 
 def _field_terms(bqm: Any, model: IsingModel, beta: float) -> FloatArray:
@@ -271,6 +297,13 @@ def _field_terms(bqm: Any, model: IsingModel, beta: float) -> FloatArray:
     linear = beta * np.abs([float(bqm.get_linear(v)) for v in model.labels]) / 2
     both = np.repeat(np.abs(model.couplings), 2)
     return linear + np.bincount(model.edges.ravel(), both, model.num_spins)
+
+
+def _tolerance(bqm: Any) -> float:
+    """Return the widest interval that counts as exact, by the biases as they were given."""
+    biases = [bias for _, bias in bqm.iter_linear()]
+    biases += [bias for _, _, bias in bqm.iter_quadratic()]
+    return energy_tolerance(np.abs(np.array(biases, dtype=np.float64)))
 
 
 def _as_positions(pos: Positions, labels: Any) -> Array:

@@ -60,8 +60,8 @@ def write_maxcut(model: IsingModel, target: Source, *, keep_offset: bool = True)
     if model.has_fields:
         msg = "a max-cut file has no fields; write the first model of `fields2bias(model)`"
         raise MethodError(msg)
-    cut_offset = -math.fsum(model.couplings.tolist())
-    if keep_offset and not math.isclose(model.offset, cut_offset, rel_tol=1e-12, abs_tol=1e-12):
+    if keep_offset and not _has_cut_offset(model):
+        cut_offset = -math.fsum(model.couplings.tolist())
         msg = (
             f"a max-cut file keeps no offset: energies are minus a cut weight only with offset "
             f"{cut_offset}, got {model.offset}; "
@@ -81,9 +81,13 @@ def counts_cuts(model: IsingModel) -> bool:
     >>> counts_cuts(IsingModel([(0, 1)], [-0.5], offset=0.5)), counts_cuts(IsingModel([], []))
     (True, False)
     """
-    cut_offset = -math.fsum(model.couplings.tolist())
-    same = math.isclose(model.offset, cut_offset, rel_tol=1e-12, abs_tol=1e-12)
-    return same and model.num_edges > 0 and not model.has_fields
+    return _has_cut_offset(model) and model.num_edges > 0 and not model.has_fields
+
+
+def _has_cut_offset(model: IsingModel) -> bool:
+    """Return True if the state of equal spins has energy zero, up to rounding of the couplings."""
+    numbers = [*model.couplings.tolist(), model.offset]
+    return abs(math.fsum(numbers)) <= 1e-12 * math.fsum(map(abs, numbers))
 
 
 def plain(value: float) -> str:

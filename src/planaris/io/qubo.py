@@ -5,6 +5,7 @@ All three hold energies to be minimised; x = (1 + s) / 2.
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -24,6 +25,7 @@ from planaris.io.rows import (
     read_table,
 )
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.typing import FloatArray, LongArray
 
 FORMATS = ("coo", "qubo", "bq")
@@ -149,7 +151,7 @@ def _from_bits(pairs: LongArray, q: FloatArray, n: int, offset: float) -> IsingM
     quarter, half = q[~linear] / 4, q[linear] / 2
     fields = _sum_at(pairs[linear, 0], -half, n)
     fields += _sum_at(np.concatenate([u, v]), -np.concatenate([quarter, quarter]), n)
-    constant = offset + float(half.sum() + quarter.sum())
+    constant = exact_sum(np.concatenate([[offset], half, quarter]))
     return IsingModel(pairs[~linear], -quarter, fields, num_spins=n, offset=-constant)
 
 
@@ -197,9 +199,17 @@ def write_qubo(model: IsingModel, target: Source, *, format: str | None = None) 
     both = np.concatenate([model.couplings, model.couplings])
     diagonal = 2 * _sum_at(np.concatenate([u, v]).astype(np.int64), both, model.num_spins)
     diagonal = diagonal - 2 * model.fields
-    offset = float(model.fields.sum() - model.couplings.sum()) - model.offset
+    constants = [*model.fields.tolist(), *(0.0 - model.couplings).tolist(), 0.0 - model.offset]
+    offset = math.fsum(constants)
     if not (np.all(np.isfinite(diagonal)) and np.isfinite(offset)):
         msg = "`model` has couplings too large for a QUBO; write a .coo file instead"
+        raise MethodError(msg)
+    lost = _lost_by_sums(model, diagonal) + abs(math.fsum([*constants, -offset]))
+    if lost > model.energy_tolerance:
+        msg = (
+            f"`model` has numbers of too different sizes for a QUBO, whose sums of them would "
+            f"change energies by {lost:.3g}; write a .coo file instead"
+        )
         raise MethodError(msg)
     shift, share = (0, 4) if kind == "qubo" else (1, 2)
     nonzero = np.flatnonzero(diagonal).tolist()
@@ -213,6 +223,17 @@ def write_qubo(model: IsingModel, target: Source, *, format: str | None = None) 
     else:
         lines = [f"# {note}", f"{model.num_spins} {len(entries)}", *entries]
     write_text(target, "\n".join(lines) + "\n")
+
+
+def _lost_by_sums(model: IsingModel, diagonal: FloatArray) -> float:
+    """Return by how much the rounding of diagonal entries can change an energy."""
+    terms: list[list[float]] = [
+        [q, 2.0 * h] for q, h in zip(diagonal.tolist(), model.fields.tolist(), strict=True)
+    ]
+    for (u, v), coupling in zip(model.edges.tolist(), model.couplings.tolist(), strict=True):
+        terms[u].append(-2.0 * coupling)
+        terms[v].append(-2.0 * coupling)
+    return math.fsum(abs(math.fsum(numbers)) for numbers in terms)
 
 
 def _format(source: Source, format: str | None) -> str:

@@ -21,6 +21,7 @@ from planaris.learn.optimize import (
 from planaris.learn.parameters import Parameters
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
+from planaris.models.arrays import as_number
 from planaris.typing import Array, FloatArray, Int8Array
 
 LOSSES = {"likelihood": likelihood, "margin": margin}
@@ -214,7 +215,7 @@ class PlanarCRF(Parameters):
             raise ModelError(msg)
         for name in ("regularization", "max_iter", "num_samples"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
+            if not as_number(name, value) > 0:
                 msg = f"`{name}` must be above zero and finite, got {value}"
                 raise ModelError(msg)
 
@@ -378,7 +379,11 @@ def _standard(states: Int8Array, instance: Instance) -> Int8Array:
 
 
 def _two_classes(y: Sequence[Any]) -> Array:
-    found = np.unique(np.concatenate([np.unique(np.asarray(labels)) for labels in y]))
+    try:
+        found = np.unique(np.concatenate([np.unique(np.asarray(labels)) for labels in y]))
+    except TypeError as error:  # labels that have no order, such as None
+        msg = f"`y` must hold two labels that can be compared: {error}"
+        raise ModelError(msg) from None
     if len(found) > 2:
         msg = f"`y` must hold two labels, got {len(found)}: {found[:5].tolist()}"
         raise ModelError(msg)

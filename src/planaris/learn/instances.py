@@ -10,9 +10,10 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
-from planaris.learn.tied import TiedGraph
+from planaris.learn.tied import TiedGraph, repeated
 from planaris.models import IsingModel
-from planaris.models.arrays import as_edges, as_real
+from planaris.models.arrays import as_count, as_edges, as_real
+from planaris.models.tables import as_integers
 from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
@@ -97,7 +98,7 @@ class Instance:
     def key(self) -> tuple[Any, ...]:
         """Return what tells graphs apart: equal keys may share a plan."""
         arrays = (self.edges, self.ties, self.opposite, self.field_spins)
-        return (self.num_spins, *(b"" if a is None else a.tobytes() for a in arrays))
+        return (self.num_spins, *(None if a is None else a.tobytes() for a in arrays))
 
 
 def graph_instance(
@@ -134,17 +135,23 @@ def graph_instance(
         msg = f"`features` must be finite, one row per edge: ({len(edges)}, k), got {rows.shape}"
         raise ModelError(msg)
     tied = as_edges(ties, n, name="ties")
-    flips = np.broadcast_to(np.asarray(opposite, dtype=bool), len(tied)).copy()
+    flips = repeated("opposite", np.asarray(opposite, dtype=bool), len(tied))
     spins = fields = None
     if field_spins is not None:
-        spins = np.asarray(field_spins, dtype=np.int32)
+        spins = as_integers("field_spins", field_spins).astype(np.int32)
+        if spins.size and not 0 <= spins.min() <= spins.max() < n:
+            msg = f"`field_spins` must name spins 0 to {n - 1}, got {spins.tolist()[:6]}"
+            raise ModelError(msg)
         fields = as_real("field_features", 1.0 if field_features is None else field_features)
         fields = np.ones((len(spins), 1)) if fields.ndim == 0 else fields
-        if spins.ndim != 1 or fields.ndim != 2 or len(fields) != len(spins):
-            msg = f"`field_features` must have one row per spin in a field, got {fields.shape}"
+        if fields.ndim != 2 or len(fields) != len(spins) or not np.isfinite(fields).all():
+            msg = (
+                "`field_features` must be finite, one row per spin in a field: "
+                f"({len(spins)}, k), got {fields.shape}"
+            )
             raise ModelError(msg)
     total = len(edges) + (0 if spins is None else len(spins))
-    v = None if margin is None else np.broadcast_to(as_real("margin", margin), total).copy()
+    v = None if margin is None else repeated("margin", as_real("margin", margin), total)
     return Instance(n, edges, rows, positions, tied, flips, spins, fields, v, (n,))
 
 
@@ -234,7 +241,8 @@ def _as_graph(graph: Any) -> tuple[int, IntArray, FloatArray | None]:
         return len(place), as_edges(pairs, len(place)), None
     if isinstance(graph, tuple) and len(graph) == 2:
         n, pairs = graph
-        return int(n), as_edges(pairs, int(n)), None
+        count = as_count("num_spins", n)
+        return count, as_edges(pairs, count), None
     msg = (
         "a graph must be an IsingModel, a lattice, a networkx graph or a pair "
         f"(num_spins, edges), got {type(graph).__name__}"
@@ -350,7 +358,7 @@ def group_features(features: ArrayLike, groups: ArrayLike, num_groups: int) -> F
         raise ModelError(msg)
     spread = np.zeros((len(x), num_groups, x.shape[1]))
     spread[np.arange(len(x)), group] = x
-    return spread.reshape(len(x), -1)
+    return spread.reshape(len(x), num_groups * x.shape[1])
 
 
 def as_image(name: str, image: ArrayLike) -> FloatArray:

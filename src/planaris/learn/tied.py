@@ -22,7 +22,7 @@ from planaris.planar.ground_state import ground_state
 from planaris.planar.margin import MarginViolator, margin_violator
 from planaris.planar.pfaffian.on_device import evaluate_on_device
 from planaris.planar.plan import Plan
-from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
+from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray
 
 
 class TiedGraph:
@@ -75,7 +75,7 @@ class TiedGraph:
         self.device = device
         self.edges = as_edges(edges, num_spins)
         self.ties = as_edges(ties, num_spins, name="ties")
-        self.opposite = np.broadcast_to(np.asarray(opposite, dtype=bool), len(self.ties)).copy()
+        self.opposite = repeated("opposite", np.asarray(opposite, dtype=bool), len(self.ties))
         self._contract(positions)
 
     def _contract(self, positions: ArrayLike | None) -> None:
@@ -253,3 +253,11 @@ class TiedGraph:
         model = self._model.with_couplings(reduced)
         worst = margin_violator(model, self._reduce(reference), v, solve=solve)
         return self._expand(worst.spins), worst
+
+
+def repeated(name: str, values: Array, count: int) -> Array:
+    """Return one value for all, or one for each."""
+    if values.shape not in ((), (1,), (count,)):
+        msg = f"`{name}` must be one value or {count}, got shape {values.shape}"
+        raise ModelError(msg)
+    return np.broadcast_to(values, count).copy()

@@ -89,11 +89,11 @@ def draw_states(asked: Question) -> Array:
         return all_states(model.num_spins)[rng.choice(len(probabilities), size, p=probabilities)]
     found = enumerate_assignments(model)
     _require_weight(found.map_log_weight)
-    weights = np.exp(found.log_weights - found.map_log_weight).ravel()
+    weights = found.probabilities.ravel()
     chosen = rng.choice(len(weights), size, p=weights / weights.sum())
     if not model.num_variables:
         return np.zeros((size, 0), dtype=np.int32)
-    return np.stack(np.unravel_index(chosen, found.log_weights.shape), axis=1).astype(np.int32)
+    return np.stack(np.unravel_index(chosen, found.probabilities.shape), axis=1).astype(np.int32)
 
 
 def _require_weight(best: float) -> None:

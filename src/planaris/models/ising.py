@@ -211,10 +211,12 @@ class IsingModel(ScaledModel):
 
         Edge attribute ``weight`` is the coupling (default 1), node attribute ``bias`` the
         field (default 0); ``pos`` is a node attribute or a dict of coordinates, used when
-        every node has one. Parallel edges, and the two directions of a directed graph, add.
+        every node has one. Parallel edges, and the two directions of a directed graph, add. The
+        attribute ``offset`` of the graph, which :meth:`to_networkx` writes, is the offset.
         """
         edges, couplings, fields, positions, names = graph_arrays(graph, weight, bias, pos)
-        return cls(edges, couplings, fields, positions=positions, labels=names)
+        offset = as_number("offset", graph.graph.get("offset", 0.0))
+        return cls(edges, couplings, fields, positions=positions, labels=names, offset=offset)
 
     @classmethod
     def from_matrix(cls, matrix: Any, fields: ArrayLike | None = None) -> IsingModel:
@@ -252,7 +254,7 @@ class IsingModel(ScaledModel):
             np.subtract.at(fields, pairs[linear, 0], beta * q[linear] / 2)
             for end in (u, v):
                 np.subtract.at(fields, end, beta * q[~linear] / 4)
-            constant = offset + q[linear].sum() / 2 + q[~linear].sum() / 4
+            constant = exact_sum(np.concatenate([[offset], q[linear] / 2, q[~linear] / 4]))
             couplings = 0.0 - beta * q[~linear] / 4
         return cls(pairs[~linear], couplings, fields, offset=0.0 - beta * constant, labels=labels)
 
@@ -263,16 +265,17 @@ class IsingModel(ScaledModel):
             msg = f"`bqm` must be a dimod.BinaryQuadraticModel, got {type(bqm).__name__}"
             raise ModelError(msg)
         beta = as_number("beta", beta)
-        spin = bqm.spin if bqm.vartype.name != "SPIN" else bqm
-        names = list(spin.variables)
-        linear, (u, v, quadratic), offset = spin.to_numpy_vectors(variable_order=names)
-        return cls(
-            np.column_stack([u, v]),
-            0.0 - beta * quadratic.astype(np.float64),
-            0.0 - beta * linear.astype(np.float64),
-            offset=0.0 - beta * float(offset),
-            labels=names,
-        )
+        names = list(bqm.variables)
+        linear, (u, v, quadratic), offset = bqm.to_numpy_vectors(variable_order=names)
+        # Biases may be floats of 32 bits: x = (1 + s) / 2 is put in after they are doubles.
+        h, j, offset = linear.astype(np.float64), quadratic.astype(np.float64), float(offset)
+        if bqm.vartype.name != "SPIN":
+            h, j = h / 2, j / 4
+            with np.errstate(over="ignore", invalid="ignore"):
+                offset = exact_sum(np.concatenate([[offset], h, j]))
+                h += np.bincount(np.concatenate([u, v]), np.concatenate([j, j]), len(names))
+        edges = np.column_stack([u, v])
+        return cls(edges, 0.0 - beta * j, 0.0 - beta * h, offset=0.0 - beta * offset, labels=names)
 
     @classmethod
     def from_image(cls, fields: ArrayLike, right: ArrayLike, down: ArrayLike) -> IsingModel:
@@ -331,7 +334,7 @@ class IsingModel(ScaledModel):
             raise ModelError(msg)
         return self._exact_sum(s.astype(np.int8, copy=False))
 
-    def _exact_sum(self, s: Int8Array, more: Sequence[float] = ()) -> FloatArray:
+    def _exact_sum(self, s: Int8Array, more: Sequence[float] | FloatArray = ()) -> FloatArray:
         """Return the log weights of states plus the sum of more numbers, rounded once."""
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         fields = self.fields if self.has_fields else self.fields[:0]
@@ -348,13 +351,24 @@ class IsingModel(ScaledModel):
         """Return minus the log weight of one state or of each row of a batch, rounded once."""
         return 0.0 - self.log_weight(states)  # 0.0 - x: never minus zero
 
-    def energy_above(self, state: Int8Array, level: Sequence[float]) -> float:
+    def energy_above(self, state: Int8Array, level: Sequence[float] | FloatArray) -> float:
         """Return the energy of a state less the sum of some numbers, rounded once.
 
         >>> IsingModel([(0, 1), (1, 2)], [1e17, 0.25]).energy_above(np.ones(3, np.int8), [-1e17])
         -0.25
         """
         return 0.0 - float(self._exact_sum(np.asarray(state, dtype=np.int8), level))
+
+    def energy_terms(self, state: Int8Array) -> FloatArray:
+        """Return the numbers whose sum is the energy of a state, as :meth:`energy_above` takes.
+
+        >>> IsingModel([(0, 1)], [2.0], [0.5, 0.0]).energy_terms(np.array([1, -1])).tolist()
+        [2.0, -0.5, 0.0, 0.0]
+        """
+        s = np.asarray(state, dtype=np.int8)
+        agree = s[self.edges[:, 0]] * s[self.edges[:, 1]]
+        terms = (self.couplings * agree, self.fields * s, [self.offset])
+        return np.asarray(0.0 - np.concatenate(terms))
 
     @property
     def energy_tolerance(self) -> float:
@@ -417,10 +431,13 @@ class IsingModel(ScaledModel):
         return (*numbers, self.offset, self.num_spins, names)
 
     def to_networkx(self) -> Any:
-        """Return a networkx graph with attributes ``weight``, ``bias`` and ``pos``."""
+        """Return a networkx graph with attributes ``weight``, ``bias`` and ``pos``.
+
+        An offset that is not zero is the attribute ``offset`` of the graph.
+        """
         import networkx as nx
 
-        graph = nx.Graph()
+        graph = nx.Graph(**({"offset": self.offset} if self.offset else {}))
         for k, label in enumerate(self.labels):
             graph.add_node(label, bias=float(self.fields[k]))
             if self.positions is not None:

@@ -139,7 +139,7 @@ def find_domain_wall(scene: Scene) -> Answer:
         "energy": energy,
         "lower": energy if turned.exact else None,
         "upper": energy,
-        "wall_energy": energy - ground.energy,
+        "wall_energy": model.energy_above(spins, model.energy_terms(ground.spins)),
         "exact": turned.exact and ground.exact,
         "temperature": 0.0,
     }

@@ -11,6 +11,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
+from planaris.models.arrays import as_number
 from planaris.notebook import fields_html
 from planaris.show import one_line
 
@@ -72,12 +73,12 @@ def two_clusters(
         raise ModelError(msg)
     nodes = list(graph.nodes)
     place = {node: k for k, node in enumerate(nodes)}
-    data = [
-        (place[u], place[v], float(w))
-        for u, v, w in graph.edges(data=weight, default=1.0)
-        if u != v  # a node agrees with itself whatever the split
-    ]
-    loops = sum(-float(w) for u, v, w in graph.edges(data=weight, default=1.0) if u == v and w < 0)
+    given = list(graph.edges(data=weight, default=1.0))
+    numbers = [as_number(f"{weight}` of the edge `{(u, v)}", w) for u, v, w in given]
+    ends = [(place[u], place[v]) for u, v, _ in given]
+    data = [(u, v, w) for (u, v), w in zip(ends, numbers, strict=True) if u != v]
+    # A node agrees with itself whatever the split.
+    loops = -sum(w for (u, v), w in zip(ends, numbers, strict=True) if u == v and w < 0)
     pairs = np.array([(u, v) for u, v, _ in data], dtype=np.int32).reshape(-1, 2)
     weights = np.array([w for *_, w in data], dtype=np.float64)
     model = IsingModel(pairs, weights / 2, num_spins=len(nodes))

@@ -14,9 +14,10 @@ from planaris.infer import ground_state, marginals
 from planaris.infer.point_marginals import point_marginals
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel
+from planaris.models.arrays import as_rng
 from planaris.notebook import fields_html
 from planaris.recover.noise_levels.maximum_likelihood import NoiseEstimate, estimate_noise
-from planaris.recover.observe import Observations, as_labels, as_noises
+from planaris.recover.observe import Observations, as_labels, as_noises, require_observations
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.ties import sample_ground_states
 from planaris.recover.weights import posterior_model, relative_weights
@@ -120,8 +121,9 @@ class Estimator(ABC):
         rng : numpy.random.Generator, int or None
             Source of random tie-breaks, or its seed.
         """
+        require_observations(observations)
         started = perf_counter()
-        found = self._recover(observations, np.random.default_rng(rng))
+        found = self._recover(observations, as_rng(rng))
         return replace(found, seconds=perf_counter() - started)
 
     @abstractmethod
@@ -395,6 +397,10 @@ def _believe(beliefs: FloatArray, exact: bool, method: str, **stats: Any) -> Rec
 
 def _relaxed(found: GroundState, beliefs: FloatArray) -> Recovery:
     clipped = np.clip(beliefs, 0.0, 1.0)
+    if found.exact:  # the state is proved, what a program rounds to is not
+        proved = (found.spins > 0).astype(np.float64)
+        clipped = np.where(np.abs(clipped - proved) > 0.5 + TIE, proved, clipped)
     guess = found.pseudomarginals
     stats = {"integrality": 1.0 if guess is None else guess.integrality, "status": found.status}
-    return _believe(clipped, found.exact, found.method, lower=found.lower, **stats)
+    told = _believe(clipped, found.exact, found.method, lower=found.lower, **stats)
+    return replace(told, labels=found.spins) if found.exact else told

@@ -11,10 +11,19 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate import Lattice
 from planaris.models import IsingModel
-from planaris.models.arrays import as_edges, as_positions, checked_count
+from planaris.models.arrays import as_edges, as_positions, as_real, as_rng, checked_count
 from planaris.notebook import fields_html
 from planaris.show import one_line
-from planaris.typing import Array, ArrayLike, BoolArray, FloatArray, Int8Array, IntArray, Rng
+from planaris.typing import (
+    Array,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    Int8Array,
+    IntArray,
+    LongArray,
+    Rng,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +61,15 @@ class Graph:
         shape = (self.num_nodes, self.num_nodes)
         count, label = connected_components(coo_array((np.ones(len(u)), (u, v)), shape=shape))
         return int(count), np.asarray(label, dtype=np.int32)
+
+    @cached_property
+    def merged(self) -> LongArray:
+        """Place of every edge among those of a model, which merges parallel ones."""
+        pairs = np.sort(self.edges, axis=1)
+        _, first, same = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[same.ravel()]
 
     @cached_property
     def neighbours(self) -> tuple[IntArray, IntArray]:
@@ -128,12 +146,18 @@ class Observations:
     _repr_html_ = fields_html
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", as_graph(self.graph))
         for name, length in (("edges", len(self.graph.edges)), ("nodes", self.graph.num_nodes)):
             object.__setattr__(self, name, as_signs(name, getattr(self, name), length))
 
     def edge_model(self, weight: float | FloatArray = 1.0) -> IsingModel:
         """Return the model of the edge observations alone, in a zero field."""
         return self._model(weight, None)
+
+    def couplings(self, weight: float | FloatArray) -> FloatArray:
+        """Return the couplings of :meth:`edge_model`: parallel edges add up."""
+        place = self.graph.merged
+        return np.bincount(place, weight * self.edges.astype(np.float64)).astype(np.float64)
 
     def model(self, edge_weight: float | FloatArray, node_weight: float | FloatArray) -> IsingModel:
         """Return the model with couplings and fields of these sizes, signed as observed."""
@@ -182,7 +206,7 @@ def observe(graph: Any, labels: ArrayLike, p: ArrayLike, q: ArrayLike, rng: Rng)
     >>> bool((seen.edges == 1).all()), bool((seen.nodes == -1).all())
     (True, True)
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     frame = as_graph(graph)
     p = as_noises("p", p, len(frame.edges))
     q = as_noises("q", q, frame.num_nodes)
@@ -246,7 +270,7 @@ def as_noises(name: str, value: Any, length: int) -> float | FloatArray:
     """
     if np.ndim(value) == 0:
         return as_noise(name, value)
-    noise = np.asarray(value, dtype=np.float64)
+    noise = as_real(name, value)
     if noise.shape != (length,):
         msg = f"`{name}` must be a number or have shape ({length},), got {noise.shape}"
         raise ModelError(msg)
@@ -276,3 +300,15 @@ def as_signs(name: str, values: Any, length: int) -> Int8Array:
         msg = f"`{name}` must hold -1, 0 or +1, got {given[at]!r} at {at}"
         raise ModelError(msg)
     return given.astype(np.int8)
+
+
+def require_observations(observations: object) -> None:
+    """Refuse anything but observations of two labels.
+
+    >>> require_observations(None)
+    Traceback (most recent call last):
+    planaris.errors.ModelError: `observations` must be Observations, got NoneType
+    """
+    if not isinstance(observations, Observations):
+        msg = f"`observations` must be Observations, got {type(observations).__name__}"
+        raise ModelError(msg)

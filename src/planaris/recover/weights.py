@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from planaris.errors import ModelError
 from planaris.models import IsingModel
 from planaris.recover.observe import Observations, as_noise, as_noises
 from planaris.typing import BoolArray, FloatArray
@@ -30,6 +31,9 @@ def noise_of(weight: float) -> float:
     >>> round(noise_of(log_odds(0.1)), 9), noise_of(math.inf)
     (0.1, 0.0)
     """
+    if math.isnan(weight):
+        msg = "`weight` must be a number, got nan"
+        raise ModelError(msg)
     return float(1.0 / (1.0 + np.exp(min(2.0 * weight, 700.0)))) if weight < math.inf else 0.0
 
 

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from planaris.errors import PrecisionError
 from planaris.models import (
     Inverse,
     IsingModel,
@@ -17,6 +18,7 @@ from planaris.models import (
     mrf2ising,
 )
 from planaris.result import AsIsing, GroundState, LogPartition, Marginals
+from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.typing import Array, Int8Array
 
 Found = GroundState | LogPartition | Marginals
@@ -93,7 +95,18 @@ class IsingForm:
         return replace(self._lift_marginals(found), certificate=proof)
 
     def lift_states(self, states: Int8Array) -> Array:
-        """Return labels for spins, one state per row."""
+        """Return labels for samples of spins, one per row; refuse them where couplings lost digits.
+
+        No probability is off by more than the factor by which the rounding of couplings changes
+        weights.
+        """
+        if not math.expm1(min(2 * self.inverse.error, 1.0)) <= MARGINAL_TOLERANCE:
+            msg = (
+                "samples of this Markov random field would depend on rounding errors, because its "
+                f"log potentials become couplings that are off by {self.inverse.error:.2g}; use "
+                "`method='treewidth'` or scale the model down"
+            )
+            raise PrecisionError(msg)
         return np.asarray(self.inverse.lift_states(states)).astype(np.int32)
 
     def _lift_marginals(self, found: Marginals) -> Marginals:

@@ -23,6 +23,9 @@ class MrfEnumeration:
     ----------
     log_weights : numpy.ndarray
         Of all assignments, with one axis per variable.
+    probabilities : numpy.ndarray
+        Of all assignments, from differences of log weights: no constant costs them digits. NaN if
+        all weights are zero.
     log_partition : float
         Natural logarithm of the partition function, ``-inf`` if all weights are zero.
     map_log_weight : float
@@ -36,6 +39,7 @@ class MrfEnumeration:
     """
 
     log_weights: FloatArray
+    probabilities: FloatArray
     log_partition: float
     map_log_weight: float
     map_assignments: LongArray
@@ -82,11 +86,13 @@ def enumerate_assignments(mrf: MarkovRandomField) -> MrfEnumeration:
         nodes = [np.full(n, np.nan) for n in shape]
         factors = [np.full(mrf.table_shape(k), np.nan) for k in range(mrf.num_factors)]
         none = np.zeros((0, len(shape)), dtype=np.int64)
-        return MrfEnumeration(nothing, -np.inf, -np.inf, none, nodes, factors, 0.0, 0.0)
+        unknown = np.full(shape, np.nan)
+        return MrfEnumeration(nothing, unknown, -np.inf, -np.inf, none, nodes, factors, 0.0, 0.0)
     probability = found.probabilities.reshape(shape)
     best = np.unravel_index(found.at_best, shape) if shape else ()
     return MrfEnumeration(
         log_weights=(found.relative + found.best).reshape(shape),
+        probabilities=probability,
         log_partition=found.log_partition,
         map_log_weight=found.best,
         map_assignments=np.stack(best, axis=1) if shape else np.zeros((1, 0), dtype=np.int64),

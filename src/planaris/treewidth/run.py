@@ -11,7 +11,7 @@ import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
 from planaris.kernels import elimination, frontier
-from planaris.kernels.elimination import FactorArrays
+from planaris.kernels.elimination import LARGEST_LOG, FactorArrays
 from planaris.models import IsingModel
 from planaris.result import GroundState, LogPartition, Stats
 from planaris.treewidth.flatten import Model, factor_marginals, num_variables
@@ -135,7 +135,11 @@ class Run:
         """Return labels of samples, flat; too few when there are none."""
         plan, form = self.plan, self.plan.pairwise
         if form is None:
-            return elimination.eliminate_sample(plan.arrays, plan.order, count, seed, budget=budget)
+            arrays = plan.arrays
+            if self.model.log_weight_size > LARGEST_LOG / 4:  # products may exceed all exponents
+                total, _, _ = self._sum_clusters(arrays, budget, marginals=False)
+                arrays = arrays if total.error < math.inf else bracket(arrays)[1]
+            return elimination.eliminate_sample(arrays, plan.order, count, seed, budget=budget)
         return frontier.frontier_sample(
             form.arrays,
             plan.order,

@@ -9,7 +9,7 @@ import pytest
 
 import planaris as pl
 from planaris.budget import Budget
-from planaris.errors import InfeasibleError
+from planaris.errors import InfeasibleError, PrecisionError
 from planaris.methods.auto import marginals_by_parts
 from planaris.reductions.parts import split_model
 
@@ -108,3 +108,30 @@ def test_log_z_comes_with_marginals_of_parts() -> None:
     beside = marginals_by_parts(split, Budget()).log_partition
     assert beside is not None
     assert beside.value == pytest.approx(pl.log_partition(model, "brute-force").value, abs=1e-12)
+
+
+def test_a_large_constant_does_not_blur_samples_of_labels() -> None:
+    factors = [((), 1e245), ((0,), [0.0, 500.0, 900.0])]
+    mrf = pl.MarkovRandomField([3], factors, log=True)
+    assert pl.sample(mrf, 50, 1, "brute-force").ravel().tolist() == [2] * 50
+
+
+@pytest.mark.parametrize("size", [1e20, 1e88, 1e299])
+def test_samples_of_labels_survive_log_potentials_beyond_all_exponents(size: float) -> None:
+    factors = [((0,), size * np.array([0.1, 1.0, 0.8])), ((1, 0), np.zeros((3, 3)))]
+    mrf = pl.MarkovRandomField([3, 3, 2], factors, log=True)
+    for method in ("treewidth", "auto"):
+        states = pl.sample(mrf, 60, 1, method)
+        assert states[:, 0].tolist() == [1] * 60
+        assert len(np.unique(states[:, 1])) == 3
+
+
+def test_samples_are_refused_where_couplings_lose_the_potentials() -> None:
+    penalty = 1e17
+    pairs = [np.array([[0.0, penalty], [penalty, 0.0]]), np.array([[penalty, 1.0], [0.0, penalty]])]
+    factors = [((0, 1), pairs[0]), ((0, 1), pairs[1]), ((0,), np.array([0.0, 1.0]))]
+    mrf = pl.MarkovRandomField([2, 2], factors, log=True)
+    with pytest.raises(PrecisionError, match="rounding errors"):
+        pl.sample(mrf, 5, 1, "planar")
+    exact = pl.marginals(mrf, "brute-force").nodes[0][1]
+    assert pl.sample(mrf, 2000, 1)[:, 0].mean() == pytest.approx(exact, abs=0.05)

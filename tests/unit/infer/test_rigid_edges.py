@@ -117,3 +117,17 @@ def test_what_time_does_not_decide_is_said() -> None:
 def test_other_models_are_refused() -> None:
     with pytest.raises(ModelError, match="IsingModel"):
         pl.rigid_edges(pl.MarkovRandomField([2], []))  # type: ignore[arg-type]
+
+
+def test_large_numbers_hide_no_loose_edges() -> None:
+    edges = [(0, 1), (1, 2), (2, 0)]
+    loose = pl.rigid_edges(pl.IsingModel(edges, [0.0, 0.0, 0.0], offset=1e17))
+    assert not loose.rigid.any()
+    found = check(pl.IsingModel([*edges, (2, 3)], [1.0, 1.0, -1.0, 8.0], offset=1e17))
+    assert found.rigid.tolist() == [False, False, False, True]
+
+
+def test_states_that_large_couplings_make_look_alike_are_not_ground_states() -> None:
+    model = pl.IsingModel([(4, 0), (2, 1), (3, 2), (6, 5)], [5.6e16, 120.0, -1.3e8, 8.3e-8])
+    found = pl.rigid_edges(model)
+    assert not found.loose.any()

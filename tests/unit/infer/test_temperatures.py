@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -262,3 +264,62 @@ def test_ground_states_are_counted_at_either_pair_of_temperatures(monkeypatch, p
         energies = levels(torus)
         count = np.count_nonzero(energies == energies.min())
         assert pl.ground_state_entropy(torus) == pytest.approx(math.log(count), abs=1e-9)
+
+
+def test_a_domain_wall_is_not_lost_beside_large_numbers() -> None:
+    frustrated = [(0, 1), (1, 2), (0, 2)]
+    offset = pl.IsingModel(frustrated, [1.0, 2.0, -3.0], offset=1e17)
+    beside = pl.IsingModel([*frustrated, (2, 3)], [1.0, 2.0, -3.0, 1e17])
+    for model in (offset, beside):  # turning edge 0 takes the frustration away
+        wall = pl.domain_wall(model, [0])
+        assert wall.exact
+        assert wall.energy == -2.0
+        assert wall.lower <= -2.0 <= wall.upper
+        assert wall.upper - wall.lower <= 2.0 * model.energy_tolerance + 1e-15
+
+
+def test_the_ends_of_a_domain_wall_are_rounded_outward() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
+        model = pl.IsingModel(edges, rng.normal(size=5) * 1e6, rng.normal(size=4))
+        wall = pl.domain_wall(model, [0, 4])
+        turned = model.with_couplings(model.couplings * [-1, 1, 1, 1, -1])
+        exact = _exact_minimum(turned) - _exact_minimum(model)
+        assert Fraction(wall.lower) <= exact <= Fraction(wall.upper)
+
+
+def _exact_minimum(model: pl.IsingModel) -> Fraction:
+    energies = []
+    for s in itertools.product((-1, 1), repeat=model.num_spins):
+        pairs = zip(model.edges.tolist(), model.couplings.tolist(), strict=True)
+        terms = [-Fraction(j) * s[u] * s[v] for (u, v), j in pairs]
+        terms += [-Fraction(h) * t for h, t in zip(model.fields.tolist(), s, strict=True)]
+        energies.append(sum(terms))
+    return min(energies)
+
+
+def test_a_model_without_spins_has_a_domain_wall_of_no_energy() -> None:
+    wall = pl.domain_wall(pl.IsingModel([], [], num_spins=0), [])
+    assert (wall.energy, wall.exact, len(wall.overlap)) == (0.0, True, 0)
+
+
+@pytest.mark.parametrize("method", ["auto", "interval", "brute-force"])
+def test_the_energy_is_enclosed_beside_a_large_offset(method: str) -> None:
+    model = pl.IsingModel([(0, 1)], [1.0], num_spins=3, offset=1e17)
+    sweep = pl.thermodynamics(model, [0.0, 5.0, 1000.0], method)
+    for beta, lower, upper in zip(sweep.betas, sweep.energy_lower, sweep.energy_upper, strict=True):
+        exact = -(10**17) - Fraction(np.tanh(beta))
+        assert Fraction(lower) <= exact <= Fraction(upper)
+
+
+def test_the_energy_is_enclosed_where_there_are_no_marginals() -> None:
+    couplings = np.array([3.0, -2.0, 5.0]) * 1e290
+    sweep = pl.thermodynamics(pl.IsingModel([(0, 1), (1, 2), (0, 2)], couplings), [2.0], "planar")
+    assert sweep.energy_lower[0] <= -6e290 <= sweep.energy_upper[0]
+
+
+def test_the_specific_heat_of_tiny_temperatures_is_a_number() -> None:
+    model = pl.IsingModel([(0, 1)], [1e300])
+    sweep = pl.thermodynamics(model, [1e-300])
+    assert sweep.specific_heat[0] == pytest.approx(1 / np.cosh(1.0) ** 2, rel=1e-6)

@@ -266,3 +266,17 @@ def test_marginals_need_a_temperature(sampler):
     with pytest.raises(ModelError, match="`beta`"):
         sampler().sample(complete_graph(3), marginals=True)
     assert "log_partition_function" not in sampler().sample(complete_graph(3), beta=1.0).info
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_biases_that_penalties_swallow_are_not_called_exact(sampler):
+    bqm = dimod.BQM({"a": -1.0, "b": -2.0}, {("a", "b"): 1e17}, 0.0, "BINARY")
+    found = sampler().sample(bqm)
+    assert found.info["lower_bound"] <= -2.0
+    assert not found.info["exact"]
+    assert not sampler().sample(bqm, beta=1.0, seed=1).info["exact"]
+    whole = dimod.BQM({"a": -1.0, "b": -2.0}, {("a", "b"): 2.0**50}, 0.0, "BINARY")
+    found = sampler().sample(whole)
+    assert found.info["exact"]
+    assert found.first.energy == found.info["lower_bound"] == -2.0
+    assert sampler().sample(whole, beta=1.0, seed=1).info["exact"]

@@ -9,7 +9,7 @@ import torch
 import planaris as pl
 from planaris.errors import MethodError, ModelError
 from planaris.generate import square_lattice, triangular_lattice
-from planaris.interop.torch import log_partition
+from planaris.interop.torch import evaluate, log_partition
 from planaris.reference import enumerate_states
 
 
@@ -74,6 +74,14 @@ def test_degenerate_graphs_and_batches():
     pair = pl.plan((2, [(0, 1)]))
     assert log_partition(torch.zeros((0, 1)), pair).shape == (0,)
     assert log_partition(torch.zeros(1), (2, [(0, 1)])).item() == pytest.approx(np.log(4))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), (0, 2, 3)])
+def test_batches_without_rows(shape):
+    triangle = pl.plan((3, [(0, 1), (1, 2), (0, 2)]))
+    couplings = torch.zeros(shape, dtype=torch.float64, requires_grad=True)
+    assert log_partition(couplings, triangle).shape == shape[:-1]
+    assert evaluate(couplings, triangle).correlations.shape == shape
 
 
 def test_second_derivatives_are_refused():

@@ -384,3 +384,23 @@ def test_a_refused_offset_is_dropped_by_what_the_refusal_says(tmp_path: Path) ->
     assert isinstance(found, IsingModel)
     wanted = enumerate_states(model).ground_states
     assert enumerate_states(found).ground_states.tolist() == wanted.tolist()
+
+
+def test_an_offset_of_tiny_couplings_is_not_taken_for_that_of_a_cut() -> None:
+    tiny = IsingModel([(0, 1)], [-1e-13], offset=7e-13)
+    with pytest.raises(MethodError, match="keeps no offset"):
+        write_maxcut(tiny, io.StringIO())
+    file = io.StringIO()
+    write_maxcut(IsingModel([(0, 1)], [-1e-13], offset=1e-13), file)
+    assert read_maxcut(io.StringIO(file.getvalue())).offset == 1e-13
+
+
+@pytest.mark.parametrize("format", ["qubo", "bq"])
+def test_a_qubo_whose_sums_lose_fields_is_refused(format: str) -> None:
+    penalty = IsingModel([(0, 1)], [1e17], [1.0, -2.0])
+    with pytest.raises(MethodError, match="too different sizes"):
+        write_qubo(penalty, io.StringIO(), format=format)
+    whole = IsingModel([(0, 1)], [2.0**52], [1.0, -2.0])  # nothing is rounded
+    file = io.StringIO()
+    write_qubo(whole, file, format=format)
+    assert read_qubo(io.StringIO(file.getvalue()), format=format) == whole

@@ -462,3 +462,49 @@ def test_headers_of_other_writers_are_refused_without_a_warning(tmp_path):
         with pytest.raises(FileFormatError, match="something else"):
             PlanarCRF.load(path)
     assert not heard
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"field_spins": [3]},
+        {"field_spins": [-1]},
+        {"field_spins": [0.7]},
+        {"field_spins": ["a"]},
+        {"field_spins": [0], "field_features": [[np.nan]]},
+        {"ties": [(0, 1), (1, 2)], "opposite": [True, False, True]},
+        {"margin": [1.0, 2.0, 3.0]},
+    ],
+)
+def test_arguments_of_an_instance_are_checked(wrong) -> None:
+    with pytest.raises(ModelError, match=list(wrong)[-1]):
+        graph_instance((3, [(0, 1)]), [[1.0]], **wrong)
+
+
+@pytest.mark.parametrize("count", [-1, 2.5])
+def test_a_graph_has_a_whole_number_of_spins(count) -> None:
+    with pytest.raises(ModelError, match="num_spins"):
+        graph_instance((count, []), np.zeros((0, 1)))
+
+
+def test_an_empty_list_of_fields_is_not_taken_for_none() -> None:
+    none = graph_instance((3, [(0, 1)]), [[1.0]])
+    empty = graph_instance((3, [(0, 1)]), [[1.0]], field_spins=[], field_features=np.zeros((0, 0)))
+    labels = np.array([0, 1, 1])
+    both = PlanarCRF().fit([none, empty], [labels, labels])
+    assert [len(state) for state in both.predict([none, empty])] == [3, 3]
+
+
+def test_an_image_of_one_pixel_has_no_features_of_either_direction() -> None:
+    crf = PlanarCRF(groups="direction")
+    images = [np.zeros((1, 1)), np.arange(4.0).reshape(2, 2)]
+    masks = [np.zeros((1, 1), dtype=int), np.array([[0, 1], [0, 1]])]
+    assert crf.fit(images, masks).coef_.shape == (4,)
+
+
+def test_labels_and_parameters_of_no_order_are_refused() -> None:
+    instance = graph_instance((3, [(0, 1)]), [[1.0]])
+    with pytest.raises(ModelError, match="compared"):
+        PlanarCRF().fit([instance], [[0, None, 1]])
+    with pytest.raises(ModelError, match="regularization"):
+        PlanarCRF(regularization="x").fit([instance], [[0, 1, 1]])

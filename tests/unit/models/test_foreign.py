@@ -92,3 +92,17 @@ def test_a_qubo_may_be_any_square_matrix(rng, kind):
 def test_other_qubo_matrices_are_refused(bad):
     with pytest.raises(ModelError, match="`qubo`"):
         IsingModel.from_qubo(bad)
+
+
+def test_a_networkx_graph_keeps_the_offset():
+    model = IsingModel([(0, 1)], [2.0], [0.0, 1.0], offset=-3.5)
+    assert IsingModel.from_networkx(model.to_networkx()) == model
+    assert model.without_offset().to_networkx().graph == {}
+
+
+def test_biases_of_32_bits_are_converted_in_doubles():
+    biases = {"a": np.float32(0.1), "b": np.float32(0.7)}
+    bqm = dimod.BQM(biases, {("a", "b"): np.float32(0.3)}, 0.0, "BINARY", dtype=np.float32)
+    model = IsingModel.from_bqm(bqm)
+    wanted = [0.0, float(biases["b"]), float(biases["a"])]
+    assert model.energy([[-1, -1], [-1, 1], [1, -1]]) == pytest.approx(wanted, abs=1e-15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -19,10 +20,14 @@ from planaris.recover import (
     Observations,
     TwoStep,
     as_graph,
+    estimate_noise,
     log_odds,
+    noise_of,
     observe,
     posterior_model,
+    two_clusters,
 )
+from planaris.reference.brute_force import all_states
 
 P, Q = 0.12, 0.35
 WEIGHTED: dict[str, Estimator] = {
@@ -230,3 +235,38 @@ def test_all_estimators_are_made_and_asked_alike(kind: type[Estimator]) -> None:
     seen = observe(pl.generate.square_lattice(5), -1, P, Q, np.random.default_rng(2))
     found = kind(p=P, q=Q, time_limit=20.0).recover(seen)
     assert found.labels.shape == (25,)
+
+
+def test_labels_of_a_proved_program_are_the_proved_ones() -> None:
+    graph = as_graph((4, [(1, 0), (3, 2), (2, 0)]))
+    seen = Observations(graph, edges=[1, 1, 0], nodes=[-1, 0, 0, -1])
+    p, q = np.array([0.3, 0.0, 0.0]), np.array([0.499999, 0.3, 0.01, 0.499999])
+    model = posterior_model(seen, p, q)
+    found = LocalLP(p, q).recover(seen)
+    assert found.exact
+    assert found.labels.tolist() == [-1, -1, -1, -1]  # the program says +1: too little is at stake
+    assert float(model.energy(found.labels)) == float(model.energy(all_states(4)).min())
+
+
+def test_arguments_of_the_wrong_kind_are_refused() -> None:
+    pair = Observations((2, [(0, 1)]), edges=[1], nodes=[1, 1])  # type: ignore[arg-type]
+    assert pair.graph.num_nodes == 2
+    for call in (
+        lambda: MAP(P, Q).recover(None),  # type: ignore[arg-type]
+        lambda: estimate_noise(None),  # type: ignore[arg-type]
+        lambda: MAP(["a"], Q).recover(pair),  # type: ignore[arg-type]
+        lambda: MAP(P, Q).recover(pair, "seed"),  # type: ignore[arg-type]
+        lambda: observe(pair, 1, P, Q, "seed"),  # type: ignore[arg-type]
+        lambda: noise_of(float("nan")),
+    ):
+        with pytest.raises(ModelError):
+            call()
+
+
+@pytest.mark.parametrize("weight", ["x", None, float("nan")])
+@pytest.mark.parametrize("edge", [(0, 1), (0, 0)])
+def test_weights_of_clusters_are_numbers(weight, edge) -> None:
+    graph = nx.Graph()
+    graph.add_edge(*edge, weight=weight)
+    with pytest.raises(ModelError, match="weight"):
+        two_clusters(graph)

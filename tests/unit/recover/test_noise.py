@@ -12,7 +12,7 @@ import planaris as pl
 from helpers.recovery_cases import likelihoods
 from planaris.errors import MethodError, NotPlanarError
 from planaris.generate import random_regular_graph
-from planaris.recover import estimate_noise, noise_of, observe
+from planaris.recover import Observations, as_graph, estimate_noise, noise_of, observe
 from planaris.recover.noise_levels import maximum_likelihood as noise
 
 
@@ -154,3 +154,19 @@ def test_noise_of_is_monotone() -> None:
     values = [noise_of(float(w)) for w in weights]
     assert values[0] == 0.5
     assert all(a >= b for a, b in itertools.pairwise(values))
+
+
+@pytest.mark.parametrize("groups", [None, [0, 1, 0, 0, 1]])
+def test_parallel_edges_are_separate_observations(groups) -> None:
+    graph = as_graph((4, [(0, 1), (1, 2), (1, 0), (2, 0), (2, 3)]))
+    seen = Observations(graph, edges=[1, 1, -1, 1, -1], nodes=[1, 1, -1, 1])
+    for method in ("joint", "edges"):
+        found = estimate_noise(seen, method=method, edge_groups=groups, q=0.2)
+        p, q = np.broadcast_to(found.p, 5), 0.5 if method == "edges" else 0.2
+        chances = []
+        for y in itertools.product((-1, 1), repeat=4):
+            edges = np.array([y[u] * y[v] for u, v in graph.edges.tolist()])
+            right = np.where(edges == seen.edges, 1 - p, p).prod()
+            chances.append(right * np.where(np.array(y) == seen.nodes, 1 - q, q).prod() / 16)
+        value = math.log(math.fsum(chances)) + (4 * math.log(2) if method == "edges" else 0.0)
+        assert found.log_likelihood == pytest.approx(value, abs=1e-6)

@@ -63,7 +63,7 @@ def evaluate_on_cpu(
     if plan.num_edges == 0:
         log_z = np.full(shape, plan.num_spins * np.log(2.0))
         return log_z, np.zeros(couplings.shape) if correlations else None
-    if len(rows) == 0:
+    if couplings.size == 0:
         return np.zeros(shape), np.zeros(couplings.shape) if correlations else None
     if not correlations:
         found = plan.log_partition(rows)

@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.embed import Embedding
 from planaris.errors import ModelError
+from planaris.models.arrays import as_rng
 from planaris.recover.observe import Graph, as_graph
 from planaris.typing import BoolArray, IntArray, LongArray
 
@@ -80,7 +81,7 @@ def weak_expansion(
     most = frame.num_nodes // 2
     largest: dict[int, int] = {}
     places = np.flatnonzero(allowed)
-    generator = np.random.default_rng(rng)
+    generator = as_rng(rng)
     if len(places) > num_seeds:
         places = _central_and_random(frame, places, num_seeds, generator)
     for seed in places.tolist():

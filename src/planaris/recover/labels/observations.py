@@ -9,6 +9,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.models import MarkovRandomField
+from planaris.models.arrays import as_rng
 from planaris.notebook import fields_html
 from planaris.recover.observe import Graph, as_graph
 from planaris.show import one_line
@@ -158,7 +159,7 @@ def observe_labels(
     >>> bool((seen.edges == 0).all()), bool((seen.nodes == 2).all())
     (True, True)
     """
-    generator = np.random.default_rng(rng)
+    generator = as_rng(rng)
     frame = as_graph(graph)
     blank = LabelObservations(
         frame,

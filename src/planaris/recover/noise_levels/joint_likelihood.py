@@ -48,7 +48,8 @@ def climb_joint(
         found = marginals(observations.model(J, h))
         value = found.log_z - n * math.log(2)
         value -= float(log2cosh(J)[seen[0]].sum() + log2cosh(h)[seen[1]].sum())
-        edge = observations.edges * (2 * np.asarray(found.edges) - 1) - np.tanh(J) * seen[0]
+        agree = np.asarray(found.edges)[observations.graph.merged]
+        edge = observations.edges * (2 * agree - 1) - np.tanh(J) * seen[0]
         node = observations.nodes * (2 * np.asarray(found.nodes) - 1) - np.tanh(h) * seen[1]
         return value, np.concatenate([known[0].sums(edge), known[1].sums(node)])
 

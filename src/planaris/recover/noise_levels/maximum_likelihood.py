@@ -22,10 +22,11 @@ from planaris.errors import MethodError, NotPlanarError
 from planaris.infer import ground_state
 from planaris.methods.tensor_network import MISFITS, short_sweep
 from planaris.models import IsingModel
+from planaris.models.arrays import as_rng
 from planaris.planar import Plan, plan
 from planaris.recover.noise_levels.joint_likelihood import climb_joint, log2cosh, standard_errors
 from planaris.recover.noise_levels.levels import LARGEST_WEIGHT, Levels
-from planaris.recover.observe import Observations, connected_part
+from planaris.recover.observe import Observations, connected_part, require_observations
 from planaris.recover.signs import joined_components, majority_sign
 from planaris.recover.weights import log_odds, noise_of
 from planaris.typing import ArrayLike, FloatArray
@@ -123,7 +124,8 @@ def estimate_noise(
     if method not in METHODS:
         msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
         raise MethodError(msg)
-    generator = np.random.default_rng(0 if rng is None else rng)
+    require_observations(observations)
+    generator = as_rng(0 if rng is None else rng)
     graph = observations.graph
     known = (
         Levels.of("p", p, "edge_groups", edge_groups, len(graph.edges)),
@@ -233,7 +235,7 @@ def _from_edges(
 
     def likelihood(x: np.ndarray) -> float:
         weights = edges.weights(x)
-        found = prepared.log_partition(weights * model.couplings)
+        found = prepared.log_partition(observations.couplings(weights))
         return float(found.value) - n * math.log(2) - float(log2cosh(weights)[seen].sum())
 
     best, errors = np.zeros(0), np.zeros(0)
@@ -263,8 +265,9 @@ def _climb_groups(
 
     def gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
         weights = edges.weights(x)
-        found = prepared.marginals(weights * observations.edges)
-        slope = observations.edges * (2 * np.asarray(found.edges) - 1) - np.tanh(weights) * seen
+        found = prepared.marginals(observations.couplings(weights))
+        agree = np.asarray(found.edges)[observations.graph.merged]
+        slope = observations.edges * (2 * agree - 1) - np.tanh(weights) * seen
         return likelihood(x), edges.sums(slope)
 
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -332,7 +335,7 @@ def _node_noise(
         smaller = part.edge_model()
         mean = float(np.mean(weight))  # of its edges, one weight stands for all
         return _node_noise(part, smaller, mean, plan(smaller), rng)
-    states = prepared.sample(weight * model.couplings, SAMPLES, rng) * mask
+    states = prepared.sample(observations.couplings(weight), SAMPLES, rng) * mask
 
     def squared(first: np.ndarray, second: np.ndarray) -> float:
         overlap = np.bincount(component, weights=(first * second).astype(float), minlength=count)
