@@ -208,23 +208,6 @@ def improve_spins(
     return _core.improve_spins(*model, spins, tabu_steps, seed, *control(budget))
 
 
-def solve_symmetric(
-    offsets: LongArray,
-    rows: IntArray,
-    values: FloatArray,
-    side: FloatArray,
-    *,
-    max_entries: int,
-    budget: Budget | None = None,
-) -> FloatArray:
-    """Return x with A x = side, A given by the columns of its upper triangle, without pivoting.
-
-    ``OverflowError`` if the factor has more than ``max_entries`` entries, ``FloatingPointError``
-    if a pivot is zero or not finite.
-    """
-    return _core.solve_symmetric(offsets, rows, values, side, max_entries, *control(budget))
-
-
 # -- message passing ---------------------------------------------------------------------------
 
 
