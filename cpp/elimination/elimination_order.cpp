@@ -3,8 +3,8 @@
 #include <functional>
 #include <random>
 #include <stdexcept>
-#include <unordered_map>
 
+#include "base/splitmix64.hpp"
 #include "base/table_too_large.hpp"
 #include "elimination/elimination.hpp"
 
@@ -46,13 +46,52 @@ namespace {
 
 constexpr size_t kManyNeighbors = 256;
 
+// Numbers from 0, in one piece of memory: open addressing, without removal.
+class NumberSet {
+ public:
+  bool empty() const { return count_ == 0; }
+  bool contains(int32_t value) const { return !slots_.empty() && slots_[slot(value)] == value; }
+  void insert(int32_t value) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    int32_t& place = slots_[slot(value)];
+    count_ += place != value;
+    place = value;
+  }
+
+ private:
+  size_t slot(int32_t value) const {
+    const size_t mask = slots_.size() - 1;
+    size_t k = (static_cast<uint64_t>(value) * kGoldenGamma >> 32) & mask;
+    while (slots_[k] != -1 && slots_[k] != value) k = (k + 1) & mask;
+    return k;
+  }
+  void grow() {
+    const std::vector<int32_t> old = std::move(slots_);
+    slots_.assign(std::max<size_t>(4 * kManyNeighbors, 2 * old.size()), -1);
+    for (const int32_t value : old) {
+      if (value != -1) slots_[slot(value)] = value;
+    }
+  }
+
+  std::vector<int32_t> slots_;
+  size_t count_ = 0;
+};
+
 // The graph as it shrinks: eliminating a vertex joins its neighbours. Hubs look their
-// neighbours up in a hash table, so that a vertex of degree n costs O(n) altogether.
+// neighbours up in a hash table, and list those that are gone until they are half of the list, so
+// that a vertex of degree n costs O(n) altogether.
 class EliminationGraph {
  public:
   EliminationGraph(const Adjacency& adjacency, const std::vector<double>& bits,
                    const std::vector<char>& gone, Control& control)
-      : bits_(bits), table_bits_(bits), neighbors_(bits.size()), mark_(bits.size(), 0) {
+      : table_bits_(bits),
+        bits_(bits),
+        gone_(gone),
+        control_(control),
+        neighbors_(bits.size()),
+        members_(bits.size()),
+        degree_(bits.size(), 0),
+        mark_(bits.size(), 0) {
     for (size_t v = 0; v < bits.size(); ++v) {
       if (gone[v]) continue;
       control.spend(8 * (adjacency.offsets[v + 1] - adjacency.offsets[v]));
@@ -63,37 +102,42 @@ class EliminationGraph {
     }
   }
 
+  size_t degree(int32_t v) const { return degree_[v]; }
+  bool is_hub(int32_t v) const { return !members_[v].empty(); }
+  // Of vertices that are no hubs.
   const std::vector<int32_t>& neighbors(int32_t v) const { return neighbors_[v]; }
   double table_bits(int32_t v) const { return table_bits_[v]; }
 
   // Pairs of neighbours that are not joined yet; an upper bound at hubs.
   double fill_in(int32_t v) {
     const auto& around = neighbors_[v];
-    const auto degree = static_cast<double>(around.size());
-    if (around.size() > kManyNeighbors) return degree * (degree - 1) / 2;
+    const auto degree = static_cast<double>(degree_[v]);
+    if (is_hub(v)) return degree * (degree - 1) / 2;
     ++stamp_;
     for (int32_t u : around) mark_[u] = stamp_;
     int64_t joined = 0;
     for (int32_t u : around) {
-      const auto& list = neighbors_[u];
-      if (list.size() > kManyNeighbors) {
-        for (int32_t w : around) joined += static_cast<int64_t>(where_[u].count(w));
+      if (is_hub(u)) {
+        for (int32_t w : around) joined += members_[u].contains(w);
       } else {
-        for (int32_t w : list) joined += mark_[w] == stamp_;
+        for (int32_t w : neighbors_[u]) joined += mark_[w] == stamp_;
       }
     }
     return (degree * (degree - 1) - static_cast<double>(joined)) / 2;
   }
 
-  // Removes v and returns its former neighbours, now joined.
+  // Removes v, which is marked as gone, and returns its former neighbours, now joined.
   std::vector<int32_t> eliminate(int32_t v) {
     std::vector<int32_t> around;
     around.swap(neighbors_[v]);
+    std::erase_if(around, [&](int32_t u) { return gone_[u] != 0; });
+    members_[v] = {};
     for (int32_t u : around) {
+      control_.spend(2 * static_cast<int64_t>(around.size()));
       erase(u, v);
-      if (neighbors_[u].size() > kManyNeighbors) {
+      if (is_hub(u)) {
         for (int32_t w : around) {
-          if (w != u && !where_[u].count(w)) insert(u, w);
+          if (w != u && !members_[u].contains(w)) insert(u, w);
         }
         continue;
       }
@@ -111,37 +155,37 @@ class EliminationGraph {
   void insert(int32_t v, int32_t u) {
     auto& list = neighbors_[v];
     list.push_back(u);
+    ++degree_[v];
     table_bits_[v] += bits_[u];
-    if (list.size() <= kManyNeighbors) return;
-    auto& where = where_[v];
-    if (where.empty()) {
-      for (size_t i = 0; i < list.size(); ++i) where[list[i]] = static_cast<int32_t>(i);
-    } else {
-      where[u] = static_cast<int32_t>(list.size()) - 1;
+    if (is_hub(v)) {
+      members_[v].insert(u);
+    } else if (list.size() > kManyNeighbors) {
+      for (const int32_t w : list) members_[v].insert(w);
     }
   }
 
   void erase(int32_t v, int32_t u) {
     auto& list = neighbors_[v];
+    --degree_[v];
     table_bits_[v] -= bits_[u];
-    if (list.size() <= kManyNeighbors) {
+    if (!is_hub(v)) {
       const auto it = std::find(list.begin(), list.end(), u);
       *it = list.back();
       list.pop_back();
-      return;
+    } else if (degree_[v] <= kManyNeighbors || list.size() > 2 * degree_[v]) {
+      control_.spend(static_cast<int64_t>(list.size()));
+      std::erase_if(list, [&](int32_t w) { return gone_[w] != 0; });
+      if (degree_[v] <= kManyNeighbors) members_[v] = {};
     }
-    auto& where = where_[v];
-    const int32_t i = where.at(u);
-    list[i] = list.back();
-    where[list[i]] = i;
-    where.erase(u);
-    list.pop_back();
-    if (list.size() <= kManyNeighbors) where_.erase(v);
   }
 
-  std::vector<double> bits_, table_bits_;
+  std::vector<double> table_bits_;
+  const std::vector<double>& bits_;
+  const std::vector<char>& gone_;
+  Control& control_;
   std::vector<std::vector<int32_t>> neighbors_;
-  std::unordered_map<int32_t, std::unordered_map<int32_t, int32_t>> where_;
+  std::vector<NumberSet> members_;  // of hubs
+  std::vector<size_t> degree_;      // neighbours that are left
   std::vector<int64_t> mark_;
   int64_t stamp_ = 0;
 };
@@ -224,7 +268,7 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
     std::push_heap(queue.begin(), queue.end(), later);
   };
   const auto push = [&](int32_t v) {
-    const auto degree = static_cast<int64_t>(shrinking.neighbors(v).size());
+    const auto degree = static_cast<int64_t>(shrinking.degree(v));
     control.spend(rule == OrderRule::kMinFill ? degree * degree + 16 : 16);
     const double table = shrinking.table_bits(v);
     const double key = rule == OrderRule::kMinFill ? shrinking.fill_in(v) : table;
@@ -248,7 +292,6 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
     result.order.push_back(v);
     gone[v] = 1;
     const std::vector<int32_t> around = shrinking.eliminate(v);
-    control.spend(static_cast<int64_t>(around.size() * around.size()));
     if (result.log2_largest > max_bits) break;
     const auto round = static_cast<int64_t>(result.order.size());
     for (int32_t u : around) touched[u] = round;
@@ -256,7 +299,7 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
     if (rule == OrderRule::kMinFill) {
       // Joining the neighbours changes the fill of whoever sees two of them.
       for (int32_t u : around) {
-        if (shrinking.neighbors(u).size() > kManyNeighbors) continue;
+        if (shrinking.is_hub(u)) continue;
         for (int32_t w : shrinking.neighbors(u)) {
           if (touched[w] != round) {
             touched[w] = round;

@@ -5,35 +5,20 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/polled_sort.hpp"
+
 namespace planaris {
 
 namespace {
 
-constexpr size_t kRun = 1 << 13;  // edges that are sorted between two looks at the clock
-
-// Edges, heaviest first: runs are sorted, then merged two by two.
+// Edges, heaviest first.
 std::vector<int32_t> by_weight(std::span<const double> weights, Control& control) {
-  const size_t size = weights.size();
-  std::vector<int32_t> order(size), merged(size);
+  std::vector<int32_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
   const auto heavier = [&](int32_t a, int32_t b) {
     return weights[a] > weights[b] || (std::isnan(weights[b]) && !std::isnan(weights[a]));
   };
-  for (size_t from = 0; from < size; from += kRun) {
-    control.spend(8 * kRun);
-    const auto begin = order.begin() + from;
-    std::stable_sort(begin, order.begin() + std::min(from + kRun, size), heavier);
-  }
-  for (size_t run = kRun; run < size; run *= 2) {
-    for (size_t from = 0; from < size; from += 2 * run) {
-      control.spend(static_cast<int64_t>(4 * run));
-      const auto begin = order.begin() + from;
-      const auto middle = order.begin() + std::min(from + run, size);
-      const auto end = order.begin() + std::min(from + 2 * run, size);
-      std::merge(begin, middle, middle, end, merged.begin() + from, heavier);
-    }
-    order.swap(merged);
-  }
+  polled_sort(order, heavier, control);
   return order;
 }
 

@@ -66,8 +66,8 @@ class MessagePassing {
   int64_t forbid_beyond(double room);
 
   // Triangles of the graph whose triplets are not there and would raise the bound by more than
-  // `min_gain`, the best first.
-  std::vector<ScoredTriplet> triangles(double min_gain, Control& control) const;
+  // `min_gain`: the `most` best ones, the best first.
+  std::vector<ScoredTriplet> triangles(double min_gain, size_t most, Control& control) const;
   // The k-projection graph (Sontag, Choe, Li 2012) with preferences above `min_gain`, for the
   // `most` best labels of each variable.
   Projection projection(double min_gain, int32_t most, Control& control) const;

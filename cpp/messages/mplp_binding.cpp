@@ -47,12 +47,12 @@ class Messages {
     return to_numpy(std::move(labels));
   }
   int64_t forbid_beyond(double room) { return passing_.forbid_beyond(room); }
-  Out2<int32_t> triangles(double min_gain, Progress progress, double seconds) const {
+  Out2<int32_t> triangles(double min_gain, size_t most, Progress progress, double seconds) const {
     Control control = make_control(progress, seconds);
     std::vector<int32_t> out;
     {
       nb::gil_scoped_release release;
-      for (const ScoredTriplet& found : passing_.triangles(min_gain, control)) {
+      for (const ScoredTriplet& found : passing_.triangles(min_gain, most, control)) {
         out.insert(out.end(), found.variables.begin(), found.variables.end());
       }
     }
@@ -115,8 +115,8 @@ void bind_mplp(nb::module_& m) {
       .def("improve", &Messages::improve, nb::arg("state").noconvert(),
            nb::arg("progress").none(), nb::arg("seconds"))
       .def("forbid_beyond", &Messages::forbid_beyond, nb::arg("room"))
-      .def("triangles", &Messages::triangles, nb::arg("min_gain"), nb::arg("progress").none(),
-           nb::arg("seconds"))
+      .def("triangles", &Messages::triangles, nb::arg("min_gain"), nb::arg("most"),
+           nb::arg("progress").none(), nb::arg("seconds"))
       .def("projection", &Messages::projection, nb::arg("min_gain"), nb::arg("most"),
            nb::arg("progress").none(), nb::arg("seconds"))
       .def("add_triplet", &Messages::add_triplet, nb::arg("a"), nb::arg("b"), nb::arg("c"))

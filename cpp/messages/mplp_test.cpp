@@ -64,13 +64,13 @@ TEST_CASE("triangles are scored by the rise of the bound, until their triplet is
   }
   Control control;
   MessagePassing passing(n, std::vector<double>(9, 0.0), edges, tables, control);
-  const auto found = passing.triangles(0.0, control);
+  const auto found = passing.triangles(0.0, 9, control);
   REQUIRE(found.size() == 1);
   CHECK(std::abs(found[0].gain - (best - loose)) < 1e-14);
   CHECK(found[0].variables == std::array<int32_t, 3>{0, 1, 2});
-  CHECK(passing.triangles(found[0].gain, control).empty());
+  CHECK(passing.triangles(found[0].gain, 9, control).empty());
   passing.add_triplet(0, 1, 2);
-  CHECK(passing.triangles(0.0, control).empty());
+  CHECK(passing.triangles(0.0, 9, control).empty());
 }
 
 TEST_CASE("the projection graph says which labels would rather differ") {
@@ -135,7 +135,7 @@ TEST_CASE("messages end where the time does") {
   CHECK_THROWS_AS(passing.decode(ended), DeadlinePassed);
   std::vector<int32_t> state(3, 0);
   CHECK_THROWS_AS(passing.improve(state, ended), DeadlinePassed);
-  CHECK_THROWS_AS(passing.triangles(0.0, ended), DeadlinePassed);
+  CHECK_THROWS_AS(passing.triangles(0.0, 9, ended), DeadlinePassed);
   CHECK_THROWS_AS(passing.projection(0.0, 8, ended), DeadlinePassed);
   CHECK(passing.safe_bound(watched) <= 3);
   CHECK(looks == 3 + 3 + 1);  // variables, edges, triplets

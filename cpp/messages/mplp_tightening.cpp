@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/constants.hpp"
+#include "base/polled_sort.hpp"
 #include "messages/mplp.hpp"
 
 namespace planaris {
@@ -52,14 +53,28 @@ std::vector<double> MessagePassing::edge_slacks(const Edge& edge) const {
   return out;
 }
 
-std::vector<ScoredTriplet> MessagePassing::triangles(double min_gain, Control& control) const {
-  std::vector<std::vector<double>> slacks;
+std::vector<ScoredTriplet> MessagePassing::triangles(double min_gain, size_t most,
+                                                     Control& control) const {
+  std::vector<double> slacks, least;  // of all edges, one after the other
+  std::vector<int64_t> first{0};
   for (const Edge& edge : edges_) {
     control.spend(16 + 4 * static_cast<int64_t>(edge.table.size()));
-    slacks.push_back(edge_slacks(edge));
+    const std::vector<double> own = edge_slacks(edge);
+    slacks.insert(slacks.end(), own.begin(), own.end());
+    first.push_back(static_cast<int64_t>(slacks.size()));
+    least.push_back(*std::min_element(own.begin(), own.end()));
   }
-  const auto least = [&](int32_t e) { return *std::min_element(slacks[e].begin(), slacks[e].end()); };
   std::vector<ScoredTriplet> found;
+  const auto better = [](const ScoredTriplet& a, const ScoredTriplet& b) {
+    return a.gain != b.gain ? a.gain > b.gain : a.variables > b.variables;
+  };
+  const auto keep = [&](const ScoredTriplet& triplet) {
+    found.push_back(triplet);
+    if (found.size() < 4 * most + 1024) return;
+    control.spend(8 * static_cast<int64_t>(found.size()));
+    std::nth_element(found.begin(), found.begin() + static_cast<int64_t>(most), found.end(), better);
+    found.resize(most);
+  };
   std::vector<int32_t> edge_to(cards_.size(), -1);  // from u
   for (int32_t u = 0; u < num_variables(); ++u) {
     for (const int32_t uw : ahead_[u]) edge_to[edges_[uw].ends[1]] = uw;
@@ -74,22 +89,22 @@ std::vector<ScoredTriplet> MessagePassing::triangles(double min_gain, Control& c
         double best = kInfinity;
         for (int32_t a = 0; a < n[0]; ++a) {
           for (int32_t b = 0; b < n[1]; ++b) {
-            const double* x = &slacks[uw][static_cast<int64_t>(a) * n[2]];
-            const double* y = &slacks[vw][static_cast<int64_t>(b) * n[2]];
+            const double* x = &slacks[first[uw] + static_cast<int64_t>(a) * n[2]];
+            const double* y = &slacks[first[vw] + static_cast<int64_t>(b) * n[2]];
             double through = kInfinity;
             for (int32_t c = 0; c < n[2]; ++c) through = std::min(through, x[c] + y[c]);
-            best = std::min(best, slacks[uv][static_cast<int64_t>(a) * n[1] + b] + through);
+            const double own = slacks[first[uv] + static_cast<int64_t>(a) * n[1] + b];
+            best = std::min(best, own + through);
           }
         }
-        const double gain = best - (least(uv) + least(uw) + least(vw));
-        if (gain > min_gain) found.push_back({gain, {u, v, w}});
+        const double gain = best - (least[uv] + least[uw] + least[vw]);
+        if (gain > min_gain) keep({gain, {u, v, w}});
       }
     }
     for (const int32_t uw : ahead_[u]) edge_to[edges_[uw].ends[1]] = -1;
   }
-  std::sort(found.begin(), found.end(), [](const ScoredTriplet& a, const ScoredTriplet& b) {
-    return a.gain != b.gain ? a.gain > b.gain : a.variables > b.variables;
-  });
+  polled_sort(found, better, control);
+  if (found.size() > most) found.resize(most);
   return found;
 }
 

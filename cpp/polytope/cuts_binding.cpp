@@ -27,22 +27,25 @@ CycleCuts separate_cycles_of(int32_t num_spins, In2<int32_t> edges, In1<double> 
 }
 
 WheelCuts separate_wheels_of(int32_t num_spins, In2<int32_t> edges, In1<double> x,
-                             double min_violation, int32_t max_cuts) {
-  Control control = make_control({});
+                             double min_violation, int32_t max_cuts, Progress progress,
+                             double seconds) {
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return separate_wheels(num_spins, flat(edges), flat(x), min_violation, max_cuts, control);
 }
 
-CliqueCuts separate_triangles_of(In2<double> x, double min_violation, int32_t max_cuts) {
+CliqueCuts separate_triangles_of(In2<double> x, double min_violation, int32_t max_cuts,
+                                 Progress progress, double seconds) {
   if (x.shape(1) != x.shape(0)) throw std::invalid_argument("a square matrix");
-  Control control = make_control({});
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   const auto n = static_cast<int32_t>(x.shape(0));
   return separate_triangles(n, flat(x), min_violation, max_cuts, control);
 }
 
 CliqueCuts extend_cliques_of(In2<double> x, In2<int32_t> spins, In2<int8_t> signs,
-                             double min_violation, int32_t max_cuts) {
+                             double min_violation, int32_t max_cuts, Progress progress,
+                             double seconds) {
   const auto n = static_cast<int32_t>(x.shape(0));
   const auto size = static_cast<int32_t>(spins.shape(1));
   if (x.shape(1) != x.shape(0) || spins.size() != signs.size() || size < 1) {
@@ -51,7 +54,7 @@ CliqueCuts extend_cliques_of(In2<double> x, In2<int32_t> spins, In2<int8_t> sign
   for (const int32_t spin : flat(spins)) {
     if (spin < 0 || spin >= n) throw std::invalid_argument("spins of the matrix");
   }
-  Control control = make_control({});
+  Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
   return extend_cliques(n, flat(x), size, flat(spins), flat(signs), min_violation, max_cuts,
                         control);
@@ -144,16 +147,18 @@ void bind_cuts(nb::module_& m) {
       .def_prop_ro("signs", clique_rows(&CliqueCuts::signs))
       .def_prop_ro("violation", array_of(&CliqueCuts::violation));
   m.def("separate_triangles", &separate_triangles_of, nb::arg("x").noconvert(),
-        nb::arg("min_violation"), nb::arg("max_cuts"));
+        nb::arg("min_violation"), nb::arg("max_cuts"), nb::arg("progress").none(),
+        nb::arg("seconds"));
   m.def("extend_cliques", &extend_cliques_of, nb::arg("x").noconvert(),
         nb::arg("spins").noconvert(), nb::arg("signs").noconvert(), nb::arg("min_violation"),
-        nb::arg("max_cuts"));
+        nb::arg("max_cuts"), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("separate_cycles", &separate_cycles_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
         nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"),
         nb::arg("max_per_edge"), nb::arg("max_settled"), nb::arg("exact_below"), nb::arg("threads"),
         nb::arg("progress").none(), nb::arg("seconds"));
   m.def("separate_wheels", &separate_wheels_of, nb::arg("num_spins"), nb::arg("edges").noconvert(),
-        nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"));
+        nb::arg("x").noconvert(), nb::arg("min_violation"), nb::arg("max_cuts"),
+        nb::arg("progress").none(), nb::arg("seconds"));
   nb::class_<Reduction>(m, "CutReduction")
       .def(nb::init<int32_t, In2<int32_t>, In1<double>, bool, Progress, double>(),
            nb::arg("num_spins"), nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),

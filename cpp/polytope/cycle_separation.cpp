@@ -1,6 +1,7 @@
 #include "polytope/cycle_separation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -9,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/polled_sort.hpp"
 #include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "polytope/odd_cycles.hpp"
@@ -23,12 +25,29 @@ using odd::Instance;
 using odd::Step;
 using odd::Walk;
 
+// Cycles one after the other in few pieces of memory, which are gone at once.
+struct CycleList {
+  std::vector<Step> steps;
+  std::vector<int64_t> offsets{0};
+  std::vector<double> lengths;
+
+  void add(std::span<const Step> cycle, double length) {
+    steps.insert(steps.end(), cycle.begin(), cycle.end());
+    offsets.push_back(static_cast<int64_t>(steps.size()));
+    lengths.push_back(length);
+  }
+  size_t size() const { return lengths.size(); }
+  std::span<const Step> operator[](size_t k) const {
+    return std::span(steps).subspan(offsets[k], offsets[k + 1] - offsets[k]);
+  }
+};
+
 // Edges this close to 0 or 1 are contracted before the exact search.
 constexpr double kIntegral = 1e-9;
 
 // All triangles, each found once from its edge that comes last.
 void collect_triangles(const Instance& in, double limit, Control& control,
-                       std::vector<Cycle>& out) {
+                       CycleList& out) {
   const odd::Graph& g = in.graph;
   const int32_t n = g.num_vertices();
   std::vector<int32_t> edge_to(n, -1);
@@ -56,13 +75,15 @@ void collect_triangles(const Instance& in, double limit, Control& control,
         const int32_t e[3] = {arc.edge[0], far.edge[0], edge_to[far.to]};
         const double x[3] = {in.x[e[0]], in.x[e[1]], in.x[e[2]]};
         const double all_odd = 3 - x[0] - x[1] - x[2];
-        if (all_odd < limit) out.push_back({{{e[0], 1}, {e[1], 1}, {e[2], 1}}, all_odd});
+        if (all_odd < limit) {
+          out.add(std::array<Step, 3>{{{e[0], 1}, {e[1], 1}, {e[2], 1}}}, all_odd);
+        }
         for (int k = 0; k < 3; ++k) {
           const double length = x[0] + x[1] + x[2] + 1 - 2 * x[k];
           if (length >= limit) continue;
-          Walk steps{{e[0], 0}, {e[1], 0}, {e[2], 0}};
+          std::array<Step, 3> steps{{{e[0], 0}, {e[1], 0}, {e[2], 0}}};
           steps[k].odd = 1;
-          out.push_back({std::move(steps), length});
+          out.add(steps, length);
         }
       }
     }
@@ -72,7 +93,7 @@ void collect_triangles(const Instance& in, double limit, Control& control,
 
 // Short-range search around every spin, in parallel; results come in the order of spins.
 void quick_search(const Instance& in, double limit, const SeparationOptions& options,
-                  Control& control, std::vector<Cycle>& out) {
+                  Control& control, CycleList& out) {
   const int32_t n = in.graph.num_vertices();
   std::vector<std::vector<Cycle>> found(n);
   // Hubs (the field spin) would be met from everywhere; the triangles at them are known.
@@ -102,7 +123,11 @@ void quick_search(const Instance& in, double limit, const SeparationOptions& opt
       }
     }
   });
-  for (auto& cycles : found) std::move(cycles.begin(), cycles.end(), std::back_inserter(out));
+  for (std::vector<Cycle>& cycles : found) {
+    control.spend(64 * static_cast<int64_t>(cycles.size()) + 1);
+    for (const Cycle& cycle : cycles) out.add(cycle.steps, cycle.length);
+    cycles = {};  // all at once would take a while
+  }
 }
 
 // The instance with its integral edges contracted: every class of spins hangs on a forest of
@@ -232,12 +257,12 @@ class Contraction {
   std::vector<std::pair<Walk, int32_t>> inner_;
 };
 
-void exact_search(const Instance& in, double limit, Control& control, std::vector<Cycle>& out) {
+void exact_search(const Instance& in, double limit, Control& control, CycleList& out) {
   const Contraction small(in);
   odd::Simplifier simplifier(in);
   const auto keep = [&](const Walk& walk, int32_t start) {
-    Cycle cycle = simplifier.simplify(walk, start);
-    if (cycle.length < limit) out.push_back(std::move(cycle));
+    const Cycle cycle = simplifier.simplify(walk, start);
+    if (cycle.length < limit) out.add(cycle.steps, cycle.length);
   };
   for (const auto& [walk, start] : small.inner_walks()) {
     control.poll();
@@ -265,9 +290,9 @@ void exact_search(const Instance& in, double limit, Control& control, std::vecto
   }
 }
 
-uint64_t fingerprint(const Cycle& cycle) {
+uint64_t fingerprint(std::span<const Step> cycle) {
   uint64_t sum = 0;
-  for (Step s : cycle.steps) {
+  for (Step s : cycle) {
     sum += mix64((2 * static_cast<uint64_t>(s.edge) + s.odd + 1) * kGoldenGamma);
   }
   return sum;
@@ -293,31 +318,41 @@ class Fingerprints {
   std::vector<uint64_t> slots_;
 };
 
-CycleCuts select(std::vector<Cycle>& cycles, size_t num_edges, const SeparationOptions& options,
+CycleCuts select(const CycleList& cycles, size_t num_edges, const SeparationOptions& options,
                  Control& control) {
-  std::stable_sort(cycles.begin(), cycles.end(), [](const Cycle& a, const Cycle& b) {
-    return a.length != b.length ? a.length < b.length : a.steps.size() < b.steps.size();
-  });
+  struct Key {
+    double length;
+    int64_t size, cycle;
+  };
+  std::vector<Key> order(cycles.size());
+  for (size_t k = 0; k < order.size(); ++k) {
+    order[k] = {cycles.lengths[k], cycles.offsets[k + 1] - cycles.offsets[k],
+                static_cast<int64_t>(k)};
+  }
+  const auto shorter = [](const Key& a, const Key& b) {
+    return a.length != b.length ? a.length < b.length : a.size < b.size;
+  };
+  polled_sort(order, shorter, control);
   CycleCuts cuts;
   Fingerprints seen(cycles.size());
   std::vector<int32_t> uses(num_edges, 0);
-  for (Cycle& kept : cycles) {
+  for (const Key& key : order) {
     control.spend(64);
-    const Cycle cycle = std::move(kept);  // gone after its turn: all at once would take a while
+    const std::span<const Step> cycle = cycles[key.cycle];
     if (!seen.insert(fingerprint(cycle))) continue;
     ++cuts.num_found;
     if (static_cast<int32_t>(cuts.violation.size()) >= options.max_cuts) continue;
-    const bool fresh = std::any_of(cycle.steps.begin(), cycle.steps.end(), [&](Step s) {
+    const bool fresh = std::any_of(cycle.begin(), cycle.end(), [&](Step s) {
       return uses[s.edge] < options.max_per_edge;
     });
     if (!fresh) continue;
-    for (Step s : cycle.steps) {
+    for (Step s : cycle) {
       ++uses[s.edge];
       cuts.edges.push_back(s.edge);
       cuts.odd.push_back(s.odd);
     }
     cuts.offsets.push_back(static_cast<int32_t>(cuts.edges.size()));
-    cuts.violation.push_back(1 - cycle.length);
+    cuts.violation.push_back(1 - key.length);
   }
   return cuts;
 }
@@ -335,11 +370,11 @@ CycleCuts separate_cycles(int32_t num_spins, std::span<const int32_t> edges,
   }
   const Instance in(num_spins, edges, x);
   const double limit = 1 - options.min_violation;
-  std::vector<Cycle> cycles;
+  CycleList cycles;
   collect_triangles(in, limit, control, cycles);
   // In a nearly complete graph all chordless cycles are triangles.
   const bool dense = 4.0 * static_cast<double>(x.size()) > 0.8 * num_spins * (num_spins - 1.0) * 2;
-  if (options.budget > 0 && !(dense && !cycles.empty())) {
+  if (options.budget > 0 && !(dense && cycles.size() > 0)) {
     quick_search(in, limit, options, control, cycles);
   }
   if (static_cast<int64_t>(cycles.size()) <= options.exact_below) {

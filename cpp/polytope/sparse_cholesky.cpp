@@ -82,23 +82,23 @@ class UpperTriangle {
 
 }  // namespace
 
-std::vector<double> solve_symmetric(std::span<const int64_t> offsets,
-                                    std::span<const int32_t> rows,
-                                    std::span<const double> values,
-                                    std::span<const double> side, int64_t max_entries,
-                                    Control& control) {
-  if (offsets.size() != side.size() + 1 || rows.size() != values.size()) {
-    throw std::invalid_argument("matrix and side differ in length");
+SparseFactor::SparseFactor(std::span<const int64_t> offsets, std::span<const int32_t> rows,
+                           std::span<const double> values, int64_t max_entries, Control& control) {
+  if (offsets.empty() || rows.size() != values.size()) {
+    throw std::invalid_argument("rows and values differ in length");
   }
   UpperTriangle upper(offsets, rows, control);
   if (upper.num_entries() > max_entries) {
     throw TableTooLarge("the factor of a sparse matrix has too many entries");
   }
   const int32_t n = upper.size();
-  std::vector<int32_t> row_of(size_t(upper.num_entries())), pattern(n);
-  std::vector<double> entry(row_of.size()), pivot(n), y(n, 0.0);
-  std::vector<int64_t> filled(n);
-  for (int32_t k = 0; k < n; ++k) filled[k] = upper.first(k);
+  std::vector<int32_t> pattern(n);
+  row_of_.resize(size_t(upper.num_entries()));
+  entry_.resize(row_of_.size());
+  pivot_.resize(n);
+  std::vector<double> y(n, 0.0);
+  for (int32_t k = 0; k <= n; ++k) first_.push_back(upper.first(k));
+  std::vector<int64_t> filled(first_.begin(), first_.end() - 1);
   for (int32_t k = 0; k < n; ++k) {
     const int32_t top = upper.row(k, pattern, [&](int32_t i, int64_t p) { y[i] += values[p]; });
     double diagonal = y[k];
@@ -106,13 +106,13 @@ std::vector<double> solve_symmetric(std::span<const int64_t> offsets,
     int64_t steps = 1;
     for (int32_t at = top; at < n; ++at) {
       const int32_t i = pattern[at];
-      const double above = y[i], scaled = above / pivot[i];
+      const double above = y[i], scaled = above / pivot_[i];
       y[i] = 0.0;
-      const int64_t begin = upper.first(i), end = filled[i];
-      for (int64_t p = begin; p < end; ++p) y[row_of[p]] -= entry[p] * above;
+      const int64_t begin = first_[i], end = filled[i];
+      for (int64_t p = begin; p < end; ++p) y[row_of_[p]] -= entry_[p] * above;
       diagonal -= scaled * above;
-      row_of[end] = k;
-      entry[end] = scaled;
+      row_of_[end] = k;
+      entry_[end] = scaled;
       ++filled[i];
       steps += end - begin + 4;
       if (steps < kMany) continue;
@@ -121,17 +121,22 @@ std::vector<double> solve_symmetric(std::span<const int64_t> offsets,
     }
     control.spend(steps);
     if (!std::isfinite(diagonal) || diagonal == 0.0) throw std::range_error("a pivot is zero");
-    pivot[k] = diagonal;
+    pivot_[k] = diagonal;
   }
+}
+
+std::vector<double> SparseFactor::solve(std::span<const double> side, Control& control) const {
+  if (side.size() != pivot_.size()) throw std::invalid_argument("side: wrong length");
+  const auto n = static_cast<int32_t>(pivot_.size());
   std::vector<double> x(side.begin(), side.end());
   for (int32_t k = 0; k < n; ++k) {
-    for (int64_t p = upper.first(k); p < filled[k]; ++p) x[row_of[p]] -= entry[p] * x[k];
-    control.spend(filled[k] - upper.first(k));
+    for (int64_t p = first_[k]; p < first_[k + 1]; ++p) x[row_of_[p]] -= entry_[p] * x[k];
+    control.spend(first_[k + 1] - first_[k]);
   }
   for (int32_t k = n - 1; k >= 0; --k) {
-    x[k] /= pivot[k];
-    for (int64_t p = upper.first(k); p < filled[k]; ++p) x[k] -= entry[p] * x[row_of[p]];
-    control.spend(filled[k] - upper.first(k));
+    x[k] /= pivot_[k];
+    for (int64_t p = first_[k]; p < first_[k + 1]; ++p) x[k] -= entry_[p] * x[row_of_[p]];
+    control.spend(first_[k + 1] - first_[k]);
   }
   return x;
 }

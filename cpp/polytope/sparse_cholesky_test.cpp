@@ -11,6 +11,13 @@ using namespace planaris;
 
 namespace {
 
+std::vector<double> solve_symmetric(std::span<const int64_t> offsets,
+                                    std::span<const int32_t> rows, std::span<const double> values,
+                                    std::span<const double> side, int64_t max_entries,
+                                    Control& control) {
+  return SparseFactor(offsets, rows, values, max_entries, control).solve(side, control);
+}
+
 struct Sparse {
   std::vector<int64_t> offsets{0};
   std::vector<int32_t> rows;
@@ -71,6 +78,9 @@ TEST_CASE("what is not a matrix, too large, or singular is refused") {
   CHECK_THROWS_AS(solve_symmetric(offsets, below, values, side, 9, control), std::invalid_argument);
   CHECK_THROWS_AS(solve_symmetric(offsets, rows, values, side, 0, control), TableTooLarge);
   CHECK_THROWS_AS(solve_symmetric(offsets, rows, values, side, 9, control), std::range_error);
+  CHECK_THROWS_AS(solve_symmetric(offsets, rows, std::vector<double>{1.0, 0.0, 1.0},
+                                  std::vector<double>(3), 9, control),
+                  std::invalid_argument);
   CHECK_THROWS_AS(solve_symmetric({}, {}, {}, {}, 9, control), std::invalid_argument);
 }
 
@@ -81,4 +91,9 @@ TEST_CASE("a deadline stops a factorization") {
   CHECK_THROWS_AS(
       solve_symmetric(a.offsets, a.rows, a.values, std::vector<double>(300), 1 << 20, control),
       DeadlinePassed);
+  const SparseFactor factor = [&] {
+    Control free;
+    return SparseFactor(a.offsets, a.rows, a.values, 1 << 20, free);
+  }();
+  CHECK_THROWS_AS(factor.solve(std::vector<double>(300), control), DeadlinePassed);
 }

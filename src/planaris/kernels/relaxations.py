@@ -133,23 +133,43 @@ def separate_wheels(
     *,
     min_violation: float = 1e-4,
     max_cuts: int = 200,
+    budget: Budget = UNLIMITED,
 ) -> WheelCuts:
-    """Find violated bicycle odd wheels; x must satisfy the triangle inequalities."""
-    found = _core.separate_wheels(num_spins, edges, x, min_violation, max_cuts)
+    """Find violated bicycle odd wheels; x must satisfy the triangle inequalities.
+
+    ``TimeoutError`` when the time is over before.
+    """
+    found = _core.separate_wheels(
+        num_spins, edges, x, min_violation, max_cuts, *control(budget.quiet())
+    )
     return WheelCuts(found.offsets, found.edges, found.flipped, found.rim, found.violation)
 
 
-def separate_triangles(x: FloatArray, *, min_violation: float, max_cuts: int) -> CliqueCuts:
-    """Find the most violated triangles of a symmetric matrix with unit diagonal, of all."""
-    found = _core.separate_triangles(x, min_violation, max_cuts)
+def separate_triangles(
+    x: FloatArray, *, min_violation: float, max_cuts: int, budget: Budget = UNLIMITED
+) -> CliqueCuts:
+    """Find the most violated triangles of a symmetric matrix with unit diagonal, of all.
+
+    ``TimeoutError`` when the time is over before.
+    """
+    found = _core.separate_triangles(x, min_violation, max_cuts, *control(budget.quiet()))
     return CliqueCuts(found.spins, found.signs, found.violation)
 
 
 def extend_cliques(
-    x: FloatArray, spins: IntArray, signs: Int8Array, *, min_violation: float, max_cuts: int
+    x: FloatArray,
+    spins: IntArray,
+    signs: Int8Array,
+    *,
+    min_violation: float,
+    max_cuts: int,
+    budget: Budget = UNLIMITED,
 ) -> CliqueCuts:
-    """Add to every clique the two spins that violate its inequality most, then exchange spins."""
-    found = _core.extend_cliques(x, spins, signs, min_violation, max_cuts)
+    """Add to every clique the two spins that violate its inequality most, then exchange spins.
+
+    ``TimeoutError`` when the time is over before.
+    """
+    found = _core.extend_cliques(x, spins, signs, min_violation, max_cuts, *control(budget.quiet()))
     return CliqueCuts(found.spins, found.signs, found.violation)
 
 
@@ -186,23 +206,6 @@ def improve_spins(
     """Return a state at least as good, by single flips and then tabu search, within the budget."""
     model = num_spins, edges, couplings
     return _core.improve_spins(*model, spins, tabu_steps, seed, *control(budget))
-
-
-def solve_symmetric(
-    offsets: LongArray,
-    rows: IntArray,
-    values: FloatArray,
-    side: FloatArray,
-    *,
-    max_entries: int,
-    budget: Budget | None = None,
-) -> FloatArray:
-    """Return x with A x = side, A given by the columns of its upper triangle, without pivoting.
-
-    ``OverflowError`` if the factor has more than ``max_entries`` entries, ``FloatingPointError``
-    if a pivot is zero or not finite.
-    """
-    return _core.solve_symmetric(offsets, rows, values, side, max_entries, *control(budget))
 
 
 # -- message passing ---------------------------------------------------------------------------

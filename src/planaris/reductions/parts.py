@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from planaris import planar
-from planaris.budget import UNLIMITED, Budget
+from planaris.budget import UNLIMITED, Budget, check_structure
 from planaris.embed import (
     Embedding,
     embed,
@@ -244,6 +244,7 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
         positions = np.concatenate([positions, np.full((1, 2), np.nan)])
     bias = model.num_spins - 1 if has_bias else -1
     count, block_of, _ = biconnected_components(model.num_spins, model.edges)
+    check_structure()
     order = np.argsort(block_of, kind="stable")
     begin = np.searchsorted(block_of[order], np.arange(count + 1))
     sizes = np.diff(begin)
@@ -252,6 +253,7 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
     others: list[Part] = []
     large = np.flatnonzero(sizes >= 9)
     for block in large:
+        check_structure()
         members = np.sort(order[begin[block] : begin[block + 1]])
         part = _restrict(model, members, bias, positions)
         # The model is not planar: its only large block is to blame.
@@ -260,6 +262,7 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
             others.append(replace(part, embedding=_on_torus(part, model)))
         else:
             planar.append(members)
+    check_structure()
     together = np.sort(np.concatenate(planar))
     if not len(together):
         return others

@@ -262,6 +262,8 @@ def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatA
     at = np.flatnonzero(model.fields)
     if not len(at):
         return np.full(n, 0.5)
+    if len(at) == n:
+        return np.asarray(1.0 - np.clip(field_x, 0.0, 1.0))
     edges, _ = with_bias_spin(model)
     x = np.concatenate([edge_x, field_x])
     u, v = edges[:, 0], edges[:, 1]

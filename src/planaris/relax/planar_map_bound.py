@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from planaris import planar, treewidth
-from planaris.budget import Budget, TimeLimit
+from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.kernels.graph import is_planar
@@ -31,7 +31,7 @@ from planaris.result import GroundState, SplitProof
 from planaris.subgraphs.bias_model import EPSILON, BiasModel, as_bias_model
 from planaris.subgraphs.convex_combination import Decomposition
 from planaris.subgraphs.families import planar_subgraphs
-from planaris.typing import ArrayLike, FloatArray, Int8Array, LongArray
+from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array, LongArray
 
 COOLING = (1.0, 4.0, 16.0, 64.0, 256.0)
 """Inverse temperatures, in units of the mean coupling, at which splits are found in turn."""
@@ -92,9 +92,10 @@ def map_bound(
             family = _whole_if_planar(bare) if subgraphs == "auto" else []
         family = family or planar_subgraphs(bare, subgraphs, rng, budget=half)
         family = [members for members in family if len(members)]
+        master = _Master(bare, family, budget, setup=budget)
     except TimeoutError:  # the sizes of all couplings are all that can be said
         family, budget = [np.arange(bare.num_edges)], budget.within(0.0)
-    master = _Master(bare, family, budget)
+        master = _Master(bare, family, budget, setup=UNLIMITED)
     master.price()
     master.cool(budget.share(0.5))
     master.exchange(budget.share(0.5))
@@ -105,7 +106,7 @@ def map_bound(
     size = float(np.abs(bare.couplings).sum())
     slack = 64 * EPSILON * len(family) * (size + abs(model.offset)) + master.missed
     lower = -master.best - model.offset - slack
-    spins = _model_state(model, bare, master.states, budget)
+    spins = _model_state(model, bare, master.best_state, budget)
     energy = float(model.energy(spins))
     between = lower > energy - energy_quantum(model) * (1 - 1e-6)  # no energy lies there
     return GroundState.of(
@@ -129,28 +130,53 @@ def _whole_if_planar(bare: BiasModel) -> list[LongArray]:
 class _Master:
     """Mixtures of states on every subgraph that agree on shared edges, by column generation."""
 
-    def __init__(self, bare: BiasModel, family: list[LongArray], budget: Budget) -> None:
+    def __init__(
+        self, bare: BiasModel, family: list[LongArray], budget: Budget, setup: Budget
+    ) -> None:
         self.bare, self.family, self.budget = bare, family, budget
-        count = np.bincount(np.concatenate(family), minlength=bare.num_edges)
-        share = bare.couplings / np.maximum(count, 1)
-        self.split = self._completed([share[s] for s in family])
+        self.count = np.zeros(bare.num_edges, dtype=np.int64)
+        fresh: list[BoolArray] = []
+        """Edges of every subgraph that no subgraph before it holds."""
+        for members in family:
+            setup.check()
+            fresh.append(self.count[members] == 0)
+            self.count[members] += 1
+        self.fresh = fresh
+        share = bare.couplings / np.maximum(self.count, 1)
+        self.split = self._completed([share[s] for s in family], setup)
         self.best_split = self.split
         self.best_proofs: list[Any] = [None] * len(family)
         self.columns: list[list[FloatArray]] = [[] for _ in family]
         self.states: list[Int8Array] = []
+        self.weights: list[float] = []
+        """Σ J s s of every state."""
         self.best, self.value = math.inf, -math.inf
-        self.plans = [_state_solver(bare, s, budget) for s in family]
+        self.plans = []
+        for members in family:
+            setup.check()
+            self.plans.append(_state_solver(bare, members, budget))
         # One state of the whole model, in every mixture, makes the master feasible.
         start = np.ones(bare.num_spins, dtype=np.int8)
         self.add_state(_improved(bare, start, budget.share(0.1)))
 
     def add_state(self, spins: Int8Array) -> None:
         """Give every subgraph this state of the whole model as a column."""
-        self.states.append(spins)
-        s = spins.astype(np.float64)
-        agree = s[self.bare.edges[:, 0]] * s[self.bare.edges[:, 1]]
+        agree = self._take_state(spins).astype(np.float64)
         for columns, members in zip(self.columns, self.family, strict=True):
             columns.append(agree[members])
+
+    def _take_state(self, spins: Int8Array) -> Int8Array:
+        """Take note of a state; return s_u s_v of every edge."""
+        u, v = self.bare.edges.T
+        agree = spins[u] * spins[v]
+        self.states.append(spins)
+        self.weights.append(float(self.bare.couplings @ agree))
+        return agree
+
+    @property
+    def best_state(self) -> Int8Array:
+        """The state of largest weight."""
+        return self.states[int(np.argmax(self.weights))]
 
     def cool(self, budget: Budget) -> None:
         """Try the splits of log Z at lower and lower temperature."""
@@ -168,32 +194,30 @@ class _Master:
             except (MethodError, TimeoutError):  # not planar, too cold, or too late
                 return
             state, last, before = fresh, beta, self.best
-            shares = state.rho()[state.pieces.piece] * state.couplings(state.y, state.rho())
-            split = np.split(shares * (unit / beta), state.pieces.offsets[1:-1])
-            self.split = self._balanced(split)
+            rho, theta = state.rho(), state.couplings(state.y, state.rho())
+            parts = np.split(theta, state.pieces.offsets[1:-1])
+            split = [part * (w * (unit / beta)) for part, w in zip(parts, rho, strict=True)]
+            if not self._balance(split):
+                return
             self.price()
             if status in ("time_limit", "precision") or before - self.best < 1e-9 * abs(before):
                 return
 
     def exchange(self, budget: Budget) -> None:
         """Let subgraphs exchange couplings until all agree on the best state known, if they can."""
-        u, v = self.bare.edges.T
-        weights = [float(self.bare.couplings @ (s[u] * s[v])) for s in self.states]
-        best = _improved(self.bare, self.states[int(np.argmax(weights))], budget.share(0.1))
+        best = _improved(self.bare, self.best_state, budget.share(0.1))
         self.add_state(best)
-        weight = float(self.bare.couplings @ (best[u] * best[v]))
+        weight = self.weights[-1]
         if self.best - weight > NEARLY * (1 + abs(self.best)) or budget.expired():
             return
         args = self.bare, self.family, self.plans, self.best_split, best
         split = exchange_messages(*args, budget)
-        if split is not None:
-            self.split = self._balanced(split)
+        if split is not None and self._balance(split):
             self.price()
 
     def closed(self, tolerance: float) -> bool:
         """Return whether no split is much better, or some state has the energy of the bound."""
-        u, v = self.bare.edges.T
-        best = max(float(self.bare.couplings @ (s[u] * s[v])) for s in self.states[-50:])
+        best = max(self.weights[-50:])
         return bool(self.best - max(self.value, best) <= tolerance * (1 + abs(self.best)))
 
     def price(self) -> None:
@@ -214,7 +238,7 @@ class _Master:
                 continue
             total += value
             self.columns[r].append(moments)
-            self.states.append(spins)
+            self._take_state(spins)
         if total < self.best:
             self.best, self.best_split, self.best_proofs = total, self.split, proofs
 
@@ -285,39 +309,44 @@ class _Master:
         duals = np.asarray(found.eqlin.marginals)[:offset]
         ends = np.cumsum([len(s) for s in self.family])
         raw = np.split(duals, ends[:-1])
-        self.split = self._balanced(
-            [0.5 * a + 0.5 * b for a, b in zip(raw, self.best_split, strict=True)]
-        )
+        return self._balance([0.5 * a + 0.5 * b for a, b in zip(raw, self.best_split, strict=True)])
+
+    def _balance(self, split: list[FloatArray]) -> bool:
+        """Take a split, what is missing from θ being shared out evenly; False without the time."""
+        try:
+            miss = self._missing(split, self.budget) / np.maximum(self.count, 1)
+            balanced = []
+            for part, members in zip(split, self.family, strict=True):
+                self.budget.check()
+                balanced.append(part + miss[members])
+            self.split = self._completed(balanced, self.budget)
+        except TimeoutError:
+            return False
         return True
 
-    def _balanced(self, split: list[FloatArray]) -> list[FloatArray]:
-        """Return the split with what is missing from θ shared out evenly."""
-        m = self.bare.num_edges
-        flat, members = np.concatenate(split), np.concatenate(self.family)
-        total = np.bincount(members, flat, m)
-        count = np.bincount(members, minlength=m)
-        miss = (self.bare.couplings - total) / np.maximum(count, 1)
-        return self._completed([part + miss[s] for part, s in zip(split, self.family, strict=True)])
-
-    def _missing(self, split: list[FloatArray]) -> FloatArray:
+    def _missing(self, split: list[FloatArray], budget: Budget) -> FloatArray:
         """Return θ - Σ_r φ^r of every edge: what rounding leaves."""
-        flat, members = np.concatenate(split), np.concatenate(self.family)
-        return np.asarray(self.bare.couplings - np.bincount(members, flat, self.bare.num_edges))
+        total = np.zeros(self.bare.num_edges)
+        for part, members in zip(split, self.family, strict=True):
+            budget.check()
+            total[members] += part
+        return np.asarray(self.bare.couplings - total)
 
-    def _completed(self, split: list[FloatArray]) -> list[FloatArray]:
+    def _completed(self, split: list[FloatArray], budget: Budget) -> list[FloatArray]:
         """Return the split with what is missing given to the first subgraph of every edge.
 
         Sums of subnormal numbers are exact, so nothing is missing from those.
         """
-        members, first = np.unique(np.concatenate(self.family), return_index=True)
-        flat = np.concatenate(split)
-        flat[first] += self._missing(split)[members]
-        return np.split(flat, np.cumsum([len(part) for part in split])[:-1])
+        missing = self._missing(split, budget)
+        for part, members, fresh in zip(split, self.family, self.fresh, strict=True):
+            budget.check()
+            part += np.where(fresh, missing[members], 0.0)
+        return split
 
     @property
     def missed(self) -> float:
         """How much the best split leaves out, over all edges: no state has more of it."""
-        return float(np.abs(self._missing(self.best_split)).sum())
+        return float(np.abs(self._missing(self.best_split, UNLIMITED)).sum())
 
 
 def _state_solver(bare: BiasModel, members: LongArray, budget: Budget) -> Any:
@@ -358,12 +387,7 @@ def _improved(bare: BiasModel, spins: Int8Array, budget: Budget) -> Int8Array:
     )
 
 
-def _model_state(
-    model: IsingModel, bare: BiasModel, states: list[Int8Array], budget: Budget
-) -> Int8Array:
-    """Return the best of some states, after a local search."""
-    u, v = bare.edges.T
-    cut = [float(bare.couplings[s[u] != s[v]].sum()) for s in states]
-    best = states[int(np.argmin(cut))]
+def _model_state(model: IsingModel, bare: BiasModel, best: Int8Array, budget: Budget) -> Int8Array:
+    """Return a state of the model, after a local search."""
     spins = _improved(bare, best, budget)
     return (spins[:-1] * spins[-1]).astype(np.int8) if model.has_fields else spins

@@ -27,8 +27,11 @@ Callback = Callable[[float], None]
 
 LEAST_LOGIT = -500.0
 
-MEMBERS_AT_ONCE = 2**19
+MEMBERS_AT_ONCE = 2**18
 """Edges of all subgraphs that are worked on between two looks at the clock."""
+
+MEMORY_ENTRIES = 2**22
+"""Of the steps that L-BFGS remembers: at least 3, at most 20. It looks at no clock in between."""
 
 LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
@@ -96,8 +99,27 @@ class Decomposition:
 
     def couplings(self, y: FloatArray, rho: FloatArray) -> FloatArray:
         """Return θ^r of all subgraphs, flat."""
-        weight = rho[self.pieces.piece]
+        weight = self._weights(rho, UNLIMITED)
         return self._couplings(y, weight, self._by_edge(weight))
+
+    def appearance(self) -> FloatArray:
+        """Return the weight of the subgraphs that hold it, for every edge."""
+        return self._by_edge(self._weights(self.rho(), UNLIMITED))
+
+    def _weights(self, rho: FloatArray, budget: Budget) -> FloatArray:
+        """Return the weight of every member's subgraph."""
+        weight = np.empty(len(self.pieces.edge))
+        for part in self._parts(budget):
+            weight[part] = rho[self.pieces.piece[part]]
+        return weight
+
+    def _point(self, y: FloatArray, logits: FloatArray, budget: Budget) -> FloatArray:
+        """Return a copy of both, one after the other."""
+        point = np.empty(len(y) + len(logits))
+        for part in self._parts(budget):
+            point[: len(y)][part] = y[part]
+        point[len(y) :] = logits
+        return point
 
     def _couplings(
         self, y: FloatArray, weight: FloatArray, share: FloatArray, budget: Budget = UNLIMITED
@@ -145,9 +167,7 @@ class Decomposition:
         y, logits = np.split(x, [len(self.y)])
         rho = self.rho(logits)
         edge, piece, count = self.pieces.edge, self.pieces.piece, self.bare.num_edges
-        weight = np.empty(len(edge))
-        for part in self._parts(budget):
-            weight[part] = rho[piece[part]]
+        weight = self._weights(rho, budget)
         share = self._by_edge(weight, budget)
         theta = self._couplings(y, weight, share, budget)
         values = self.pieces.evaluate(theta, budget=budget)
@@ -161,29 +181,33 @@ class Decomposition:
         bound = float(rho @ values.logs)
         # y or θ^r that grow far beyond the model's couplings would cancel in Σ ρ θ^r: such points
         # are compared with the rounding that a proof would have to add.
-        by_y, by_rho, size = np.empty(len(edge)), values.logs.copy(), 0.0
+        slope, by_rho, size = np.empty(len(x)), values.logs.copy(), 0.0
+        by_y = slope[: len(edge)]
         for part in self._parts(self.budget):
             spread = mean[edge[part]]
             by_y[part] = weight[part] * (values.moments[part] - spread)
             by_rho -= np.bincount(piece[part], spread * theta[part], len(rho))
             size += float(weight[part] @ (np.abs(theta[part]) + np.abs(y[part])))
-        by_logits = rho * (by_rho - float(rho @ by_rho))
+        slope[len(edge) :] = rho * (by_rho - float(rho @ by_rho))
         safe = bound + float(rho @ values.errors) + 8 * EPSILON * len(rho) * size
         if safe < self.upper:
             self.upper = safe
-            self.y, self.logits, self.known = y.copy(), logits.copy(), values
+            point = self._point(y, logits, UNLIMITED)
+            self.y, self.logits, self.known = point[: len(y)], point[len(y) :], values
             self.theta, self.moments = theta, mean
             # The largest mean deviation of an edge's moment over its subgraphs, by weight.
-            away = self._by_edge(np.abs(by_y), self.budget)
+            away = np.zeros(count)
+            for part in self._parts(self.budget):
+                away += np.bincount(edge[part], np.abs(by_y[part]), count)
             self.disagreement = float((away / np.maximum(share, 1e-300)).max(initial=0.0))
         budget.check()  # before the next step of the search; the point is kept
-        return bound, np.concatenate([by_y, by_logits])
+        return bound, slope
 
     def evaluate_start(self, finish: Budget | None = None) -> None:
         """Evaluate the starting point, whatever the clock says, or within a budget."""
         budget, self.budget = self.budget, self.budget.unlimited() if finish is None else finish
         try:
-            self.value(np.concatenate([self.y, self.logits]))
+            self.value(self._point(self.y, self.logits, self.budget))
         finally:
             self.budget = budget
 
@@ -200,10 +224,12 @@ class Decomposition:
         uppers = self.pieces.certify(theta, self.known)
         budget.check()
         # What Σ ρ θ^r misses of θ by rounding can change log Z by no more than its size.
-        weight = rho[self.pieces.piece]
-        total = self._by_edge(weight * theta, budget)
-        budget.check()
-        size = self._by_edge(weight * np.abs(theta), budget)
+        edge, piece, count = self.pieces.edge, self.pieces.piece, self.bare.num_edges
+        total, size = np.zeros(count), np.zeros(count)
+        for part in self._parts(budget):
+            flow = rho[piece[part]] * theta[part]
+            total += np.bincount(edge[part], flow, count)
+            size += np.bincount(edge[part], np.abs(flow), count)
         miss = float(np.abs(total - self.bare.couplings).sum())
         rounding = EPSILON * (len(rho) + 4) * (float(size.sum()) + float(rho @ np.abs(uppers)))
         # The weights add up to one but for rounding: divided by their sum, each moves by that.
@@ -235,12 +261,14 @@ class Decomposition:
             if len(last) > 10 and last[-11] - last[-1] < tolerance * (1 + abs(last[-1])):
                 raise _Converged
 
-        x = np.concatenate([self.y, self.logits])
+        x = self._point(self.y, self.logits, UNLIMITED)
         try:
             if max_iterations <= 0 or len(self.pieces) == 1:
                 self.value(x)
                 return "max_iterations" if max_iterations <= 0 else "optimal"
-            options: Any = {"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
+            memory = min(max(MEMORY_ENTRIES // len(x), 3), 20)
+            options: Any = {"maxiter": max_iterations, "maxcor": memory, "ftol": 1e-13}
+            options["gtol"] = 1e-9
             # The optimiser's own products are short: threads only wait for each other there.
             with threadpool_limits(1):
                 solve: Any = optimize.minimize
@@ -283,7 +311,9 @@ class Decomposition:
         smaller.trace = self.trace
         return smaller
 
-    def extended(self, subgraphs: list[LongArray], weight: float = 0.1) -> Decomposition:
+    def extended(
+        self, subgraphs: list[LongArray], weight: float = 0.1, budget: Budget = UNLIMITED
+    ) -> Decomposition:
         """Return the same bound with more subgraphs, which enter at ``weight`` in all.
 
         A new subgraph's y is the mean of θ^r of its edges, so that only its weight is new; the
@@ -299,6 +329,7 @@ class Decomposition:
         larger = Decomposition(
             self.bare,
             [*self.pieces.subgraphs, *subgraphs],
+            budget=budget,
             callback=self.callback,
         )
         larger.budget = self.budget

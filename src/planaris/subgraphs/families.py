@@ -224,13 +224,18 @@ def tree_family(
 
 
 def cluster_family(
-    bare: BiasModel, width: int, rng: np.random.Generator, *, most: int = 16
+    bare: BiasModel,
+    width: int,
+    rng: np.random.Generator,
+    *,
+    most: int = 16,
+    budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return subgraphs of treewidth about ``width`` with all apex edges, other edges covered.
 
     Each is a partition of the spins into clusters of small pathwidth, with all edges inside
     them and a forest of edges between them, which adds nothing to the treewidth. Lattices are
-    cut into strips instead.
+    cut into strips instead. ``TimeoutError`` when the time is over before.
     """
     shape = lattice_shape(bare)
     if shape is not None and width < min(shape):
@@ -247,27 +252,28 @@ def cluster_family(
         lacking = np.bincount(edges.ravel(), np.repeat(count[away] == 0, 2), bare.num_spins)
         roots = np.argsort(-lacking - rng.random(bare.num_spins), kind="stable")
         label = np.empty(bare.num_spins, dtype=np.int64)
-        for k, spins in enumerate(grow_clusters(bare.num_spins, edges, width, roots)):
+        clusters = grow_clusters(bare.num_spins, edges, width, roots, budget=budget)
+        for k, spins in enumerate(clusters):
             label[spins] = k
         inside = label[edges[:, 0]] == label[edges[:, 1]]
-        between = _forest_between(label, edges, inside, -count[away])
+        between = _forest_between(label, edges, inside, -count[away], budget)
         family.append(
             np.sort(np.concatenate([away[inside | between], np.flatnonzero(bare.at_apex)]))
         )
         count[family[-1]] += 1
         if count.all():
             return family
-    return family + tree_family(bare, np.flatnonzero(count == 0))
+    return family + tree_family(bare, np.flatnonzero(count == 0), budget=budget)
 
 
 def _forest_between(
-    label: LongArray, edges: IntArray, inside: BoolArray, weight: FloatArray
+    label: LongArray, edges: IntArray, inside: BoolArray, weight: FloatArray, budget: Budget
 ) -> BoolArray:
     """Return edges of a heaviest spanning forest of the graph of clusters."""
     rest = np.flatnonzero(~inside)
     chosen = np.zeros(len(edges), dtype=bool)
     if len(rest):
-        forest = heaviest_forest(int(label.max()) + 1, label[edges[rest]], weight[rest])
+        forest = heaviest_forest(int(label.max()) + 1, label[edges[rest]], weight[rest], budget)
         chosen[rest[forest]] = True
     return chosen
 

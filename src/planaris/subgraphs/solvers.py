@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,9 @@ SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 
 MAX_FRONTIER = 22
 """Spins in the table of a linear layout, at most."""
+
+SPINS_AT_ONCE = 2**17
+"""Spins of forests that are solved together, between looks at the clock."""
 
 MAX_ELIMINATION_SECONDS = 30.0
 """Estimated time of one elimination above which a subgraph is refused."""
@@ -79,18 +82,24 @@ class Pieces:
         self.subgraphs = [np.asarray(s, dtype=np.int64) for s in subgraphs]
         sizes = np.array([len(s) for s in self.subgraphs], dtype=np.int64)
         self.offsets = np.concatenate([[0], np.cumsum(sizes)])
-        self.edge = np.concatenate([np.zeros(0, dtype=np.int64), *self.subgraphs])
-        self.piece = np.repeat(np.arange(len(sizes)), sizes)
+        self.edge = np.empty(self.offsets[-1], dtype=np.int64)
+        self.piece = np.empty(self.offsets[-1], dtype=np.int64)
         rest = ~bare.at_apex
         cones: list[int] = []
         others: list[int] = []
         for r, members in enumerate(self.subgraphs):
             budget.check()
+            own = slice(self.offsets[r], self.offsets[r + 1])
+            self.edge[own], self.piece[own] = members, r
             (cones if _is_forest(bare, members[rest[members]]) else others).append(r)
-        self.solvers: list[Solver] = [_Cones(self, np.array(cones), budget)] if cones else []
+        at_once = max(SPINS_AT_ONCE // max(bare.num_spins, 1), 1)
+        self.solvers: list[Solver] = [
+            _Cones(self, np.array(cones[k : k + at_once]), budget)
+            for k in range(0, len(cones), at_once)
+        ]
         for r in others:
             budget.check()
-            self.solvers.append(_best_solver(self, r))
+            self.solvers.append(_best_solver(self, r, budget))
 
     def seconds(self) -> float:
         """Estimate the time of one evaluation."""
@@ -110,6 +119,7 @@ class Pieces:
         for solver in self.solvers:
             budget.check()
             found = solver.evaluate(couplings[solver.members], budget)
+            budget.check()
             logs[solver.pieces], errors[solver.pieces] = found.logs, found.errors
             moments[solver.members] = found.moments
         return Values(logs, errors, moments)
@@ -137,7 +147,7 @@ def _is_forest(bare: BiasModel, members: LongArray) -> bool:
 
 
 class _Cones:
-    """Forests with the apex joined to any of their spins: forests with fields, all at once."""
+    """Forests with the apex joined to any of their spins: forests with fields, many at once."""
 
     errors_are_proved = True
 
@@ -199,7 +209,7 @@ class _Eliminated:
 
     errors_are_proved = True
 
-    def __init__(self, pieces: Pieces, piece: int) -> None:
+    def __init__(self, pieces: Pieces, piece: int, budget: Budget) -> None:
         bare = pieces.bare
         self.pieces, self.members = np.array([piece]), pieces.members_of(piece)
         members = pieces.subgraphs[piece]
@@ -214,18 +224,20 @@ class _Eliminated:
         self.field_spin = place[np.where(seen[:, 0] == bare.apex, seen[:, 1], seen[:, 0])]
         self.count = len(spins)
         self.free = (bare.num_spins - self.count) * LOG2
-        self.plan = self._plan()
+        self.plan = self._plan(budget)
         self.seconds = self.plan.seconds if self.plan.complete else math.inf
 
-    def _plan(self) -> EliminationPlan:
+    def _plan(self, budget: Budget) -> EliminationPlan:
         model = IsingModel(self.edges, np.ones(len(self.edges)), num_spins=self.count)
-        plans = [plan_elimination(model, task="marginals", search_seconds=0.05)]
+        limits: Any = {"task": "marginals", "time_limit": budget}
+        plans = [plan_elimination(model, search_seconds=0.05, **limits)]
         # Bridges cost a layout nothing, but lure it away from the strip or cluster it is in.
+        budget.check()
         _, block, _ = biconnected_components(self.count, self.edges)
         inner = np.ascontiguousarray(self.edges[np.bincount(block, minlength=1)[block] > 1])
         layout = frontier.greedy_layout(inner, self.count)
         if frontier.frontier_width(self.edges, layout, MAX_FRONTIER) <= MAX_FRONTIER:
-            plans.append(plan_elimination(model, task="marginals", kind="frontier", order=layout))
+            plans.append(plan_elimination(model, kind="frontier", order=layout, **limits))
         return min(plans, key=lambda plan: (not plan.complete, plan.seconds))
 
     def evaluate(self, couplings: FloatArray, budget: Budget = UNLIMITED) -> Values:
@@ -292,14 +304,17 @@ def _planar_seconds(num_spins: int) -> float:
     return 5e-6 * num_spins + 5e-7 * num_spins * math.sqrt(num_spins)
 
 
-def _best_solver(pieces: Pieces, piece: int) -> Solver:
+def _best_solver(pieces: Pieces, piece: int, budget: Budget) -> Solver:
     """Choose between elimination and the planar route; refuse what fits neither."""
-    eliminated = _Eliminated(pieces, piece)
+    eliminated = _Eliminated(pieces, piece, budget)
     if eliminated.seconds <= _planar_seconds(eliminated.count):
         return eliminated
     try:
-        return _Planar(pieces, piece)
+        with budget.for_structure():
+            return _Planar(pieces, piece)
     except NotPlanarError as error:
+        if not eliminated.plan.complete:
+            budget.check()  # there may be an order that was not found in time
         if eliminated.seconds <= MAX_ELIMINATION_SECONDS:
             return eliminated
         msg = (

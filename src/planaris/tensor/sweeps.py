@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.kernels import tensor
+from planaris.kernels.sparse import SymmetricFactor, least_degree_order
 from planaris.models import IsingModel
 from planaris.tensor.network import Model, Network
 from planaris.typing import FloatArray, IntArray, LongArray
 
-DENSE = 300
+DENSE = 200
 """Graphs of so many variables or fewer have all eigenvectors computed."""
 
 MOST_SPECTRAL = 5000
@@ -23,6 +26,9 @@ MOST_SPECTRAL = 5000
 
 SPECTRAL_SECONDS = 4e-5
 """Per variable, for the eigenvectors of a graph."""
+
+SHIFT = 1e-3
+"""Added to the diagonal of Laplacians, which are singular."""
 
 THIN = 16
 """A lattice that is so many times longer than wide has one direction only."""
@@ -74,7 +80,7 @@ class Sweep:
         """The same, of the longer line of both directions."""
         return max(int(program.width) for program in self.programs)
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """Bonds that are compressed on the way."""
         return int(self.program.num_pairs)
@@ -111,7 +117,9 @@ def plan_sweep(model: Model, network: Network, budget: Budget = UNLIMITED) -> Sw
         sweeps += _of_drawing(network, drawing, "drawing", budget)
     budget.check()
     if n <= MOST_SPECTRAL and SPECTRAL_SECONDS * n < budget.remaining():
-        sweeps += _of_drawing(network, spectral_drawing(n, edges), "spectral", budget)
+        drawing = spectral_drawing(n, edges, budget)
+        sweeps += _of_drawing(network, drawing, "spectral", budget)
+    budget.check()
     best = min(sweeps, key=lambda sweep: sweep.cost * sweep.width)
     return replace(best, crossing=_crossing(best, sweeps))
 
@@ -345,11 +353,11 @@ def _rank(
         ranks[layer[np.argsort(means, kind="stable")]] = np.arange(len(layer), dtype=float)
 
 
-def spectral_drawing(num_variables: int, edges: IntArray) -> FloatArray:
+def spectral_drawing(num_variables: int, edges: IntArray, budget: Budget = UNLIMITED) -> FloatArray:
     """Return two coordinates of every variable: eigenvectors of the Laplacian of its component.
 
     Components lie beside each other. Neighbours are near each other in these drawings (Hall 1970),
-    so that a line across them is short.
+    so that a line across them is short. ``TimeoutError`` when the time is over before.
 
     >>> slow, _ = spectral_drawing(4, np.array([[2, 0], [0, 3], [3, 1]], dtype=np.int32))
     >>> np.argsort(slow).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
@@ -362,22 +370,39 @@ def spectral_drawing(num_variables: int, edges: IntArray) -> FloatArray:
     count, component = connected_components(graph, directed=False)
     drawing = np.zeros((2, num_variables))
     for k in range(count):
+        budget.check()
         members = np.flatnonzero(component == k)
         if len(members) > 1:
-            drawing[:, members] = _slow_modes(laplacian[members][:, members])
+            drawing[:, members] = _slow_modes(laplacian[members][:, members], budget)
         drawing[:, members] += 3.0 * k  # entries of eigenvectors are at most one
     return drawing
 
 
-def _slow_modes(laplacian: csr_array) -> FloatArray:
+def _slow_modes(laplacian: csr_array, budget: Budget) -> FloatArray:
     """Return the eigenvectors of the second and third eigenvalue of a connected graph."""
     n = laplacian.shape[0]
     if n <= DENSE:
         vectors = np.linalg.eigh(laplacian.toarray())[1]
     else:
         start = np.random.default_rng(n).normal(size=n)
-        values, vectors = eigsh(laplacian.tocsc(), 3, sigma=-1e-3, v0=start)
+        inverse = LinearOperator((n, n), matvec=_shifted_inverse(laplacian, budget))
+        values, vectors = eigsh(laplacian, 3, sigma=-SHIFT, v0=start, OPinv=inverse)
         vectors = vectors[:, np.argsort(values)]
     found = np.zeros((2, n))
     found[: min(n - 1, 2)] = vectors[:, 1:3].T
     return found
+
+
+def _shifted_inverse(laplacian: csr_array, budget: Budget) -> Callable[[FloatArray], FloatArray]:
+    """Return the solution of systems with the Laplacian plus a little; looks at the clock."""
+    entries = laplacian.tocoo()
+    rows, columns = (ends.astype(np.int64) for ends in entries.coords)
+    values = entries.data + SHIFT * (rows == columns)
+    place = least_degree_order(rows, columns, laplacian.shape[0], budget)
+    factor = SymmetricFactor(rows, columns, values, place, budget)
+
+    def solve(side: FloatArray) -> FloatArray:
+        budget.check()
+        return factor.solve(side.ravel(), budget)
+
+    return solve

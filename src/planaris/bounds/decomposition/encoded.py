@@ -106,7 +106,11 @@ class Encoded:
 
 
 def encode_labels(
-    mrf: MarkovRandomField, *, encoding: str = "order", penalty: float | None = None
+    mrf: MarkovRandomField,
+    *,
+    encoding: str = "order",
+    penalty: float | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Encoded:
     """Return spins whose log Z is no smaller than that of a pairwise model with labels.
 
@@ -119,6 +123,8 @@ def encode_labels(
     penalty : float, optional
         Strength of the constraints; default: so large that codes of no label weigh next to
         nothing.
+    budget : Budget
+        ``TimeoutError`` when its time is over before.
 
     Examples
     --------
@@ -145,20 +151,23 @@ def encode_labels(
     node_logs = without_zeros(view.node_logs, view.node_offsets)
     edge_logs = without_zeros(view.edge_logs, view.edge_offsets)
     for v in range(len(cards)):
+        budget.check()
         logs = node_logs[view.node_offsets[v] : view.node_offsets[v + 1]]
         table.add_node(logs, int(first[v]), int(counts[v]), ordered=ordered)
     for e, (u, v) in enumerate(view.edges.tolist()):
+        budget.check()
         shape = int(cards[u]), int(cards[v])
         logs = edge_logs[view.edge_offsets[e] : view.edge_offsets[e + 1]].reshape(shape)
         places = (int(first[u]), int(counts[u])), (int(first[v]), int(counts[v]))
         table.add_pair(logs, places, ordered=ordered)
-    gains = table.gains()
+    gains = table.gains(budget)
     penalties = np.zeros(len(cards))
     for v in range(len(cards)):
+        budget.check()
         here = slice(int(first[v]), int(first[v + 1]))
         most = float(gains[here].sum()) + MARGIN if counts[v] else 0.0
         penalties[v] = most if penalty is None else penalty
-    model, chained = table.spins(view.constant, first, penalties, ordered=ordered)
+    model, chained = table.spins(view.constant, first, penalties, budget, ordered=ordered)
     size = float(
         np.abs(node_logs).sum() + np.abs(edge_logs).sum() + penalties @ (counts + 1.0) ** 2
     )
@@ -202,21 +211,29 @@ class _Quadratic:
         self.ends.append((where + np.array([u, v])).astype(np.int32))
         self.values.append(corner.ravel())
 
-    def gains(self) -> FloatArray:
+    def gains(self, budget: Budget) -> FloatArray:
         """Return what every bit can add to the log weight, whatever the others are."""
         total = np.abs(self.linear)
         for ends, values in zip(self.ends, self.values, strict=True):
-            total = total + np.bincount(ends.ravel(), np.repeat(np.abs(values), 2), self.count)
+            budget.check()
+            np.add.at(total, ends.ravel(), np.repeat(np.abs(values), 2))
         return np.asarray(total)
 
     def spins(
-        self, constant: float, first: LongArray, penalties: FloatArray, *, ordered: bool
+        self,
+        constant: float,
+        first: LongArray,
+        penalties: FloatArray,
+        budget: Budget,
+        *,
+        ordered: bool,
     ) -> tuple[IsingModel, LongArray]:
         """Return the Ising model, bits as (1 + s) / 2, with penalties; and their edges."""
         linear, offset = self.linear.copy(), self.constant + constant
         ends, values = list(self.ends), list(self.values)
         heavy, held = [np.zeros((0, 2), dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
         for v, strength in enumerate(penalties.tolist()):
+            budget.check()
             here = np.arange(first[v], first[v + 1])
             if not len(here):
                 continue
@@ -234,14 +251,20 @@ class _Quadratic:
                 held.append(here)
             ends.append(pairs.astype(np.int32))
             heavy.append(pairs.astype(np.int32))
+        budget.check()
         edges = np.concatenate([np.zeros((0, 2), dtype=np.int32), *ends])
         flat = np.concatenate([np.zeros(0), *values])
         fields = linear / 2 + np.bincount(edges.ravel(), np.repeat(flat, 2), self.count) / 4
         offset += float(linear.sum()) / 2 + float(flat.sum()) / 4
         model = IsingModel(edges, flat / 4, fields, num_spins=self.count, offset=offset)
-        number = {tuple(sorted(pair)): e for e, pair in enumerate(model.edges.tolist())}
-        inner = [number[tuple(sorted(pair))] for pair in np.concatenate(heavy).tolist()]
-        chained = np.array([*inner, *(model.num_edges + np.concatenate(held))], dtype=np.int64)
+        budget.check()
+        # Numbers of edges, by their ends.
+        keys = np.sort(model.edges, axis=1).astype(np.int64) @ [self.count, 1]
+        budget.check()
+        order = np.argsort(keys)
+        sought = np.sort(np.concatenate(heavy), axis=1).astype(np.int64) @ [self.count, 1]
+        inner = order[np.searchsorted(keys, sought, sorter=order)]
+        chained = np.concatenate([inner, model.num_edges + np.concatenate(held)])
         return model, chained
 
 
@@ -289,10 +312,14 @@ def encoded_bound(
     # Two encodings and the planarity tests look at the clock only afterwards.
     if budget.remaining() < ENCODING_SECONDS * len(view.edge_logs):
         return replace(label_trw(mrf, time_limit=budget), method="pdc", status="time_limit")
-    safe = encode_labels(mrf, encoding=encoding, penalty=penalty)
-    tries = [safe]
-    if penalty is None and safe.penalties.max(initial=0.0) > PENALTY:
-        tries.insert(0, encode_labels(mrf, encoding=encoding, penalty=PENALTY))
+    try:
+        safe = encode_labels(mrf, encoding=encoding, penalty=penalty, budget=budget)
+        tries = [safe]
+        if penalty is None and safe.penalties.max(initial=0.0) > PENALTY:
+            weaker = encode_labels(mrf, encoding=encoding, penalty=PENALTY, budget=budget)
+            tries.insert(0, weaker)
+    except TimeoutError:
+        tries = []
     best: LogPartition | None = None
     for k, encoded in enumerate(tries):
         mine = budget.share(1 / (len(tries) - k))

@@ -29,6 +29,9 @@ from planaris.typing import BoolArray, FloatArray, LongArray
 
 MAX_DAMPING = 0.9
 
+EDGES_AT_ONCE = 2**15
+"""Edges whose information is computed between two looks at the clock."""
+
 MAX_ROUNDS = 150
 """Trees added; on lattices the bound is then within 1e-4 per spin of the best ρ's."""
 
@@ -65,10 +68,11 @@ class TreeMixture:
         self.damping, self.change, self.sweeps = 0.0, math.inf, 0
 
     def _appearance(self) -> FloatArray:
-        members = np.concatenate(self.trees)
-        owner = np.repeat(self.weights, [len(tree) for tree in self.trees])
-        rho = np.bincount(members, owner, self.bare.num_edges)[self.away]
-        return np.minimum(rho, 1.0)
+        rho = np.zeros(self.bare.num_edges)
+        for tree, weight in zip(self.trees, self.weights.tolist(), strict=True):
+            self.budget.check()
+            rho[tree] += weight
+        return np.minimum(rho[self.away], 1.0)
 
     def sweep(self, max_sweeps: int, tolerance: float) -> bool:
         """Pass messages until they move less than ``tolerance``; return whether they do."""
@@ -101,11 +105,23 @@ class TreeMixture:
         return np.asarray(self.fields + np.bincount(towards, weighted, self.bare.num_spins))
 
     def information(self) -> FloatArray:
-        """Return the mutual information of every edge of the model, apex edges excepted."""
+        """Return the mutual information of every edge of the model, apex edges excepted.
+
+        ``TimeoutError`` when the time is over before.
+        """
         beliefs = self.beliefs()
-        u, v = self.edges.T
-        a, b = beliefs[u] - self.messages[1::2], beliefs[v] - self.messages[::2]
-        J = self.bare.couplings[self.away] / self.rho
+        total = np.zeros(self.bare.num_edges)
+        for first in range(0, len(self.away), EDGES_AT_ONCE):
+            self.budget.check()
+            part = slice(first, first + EDGES_AT_ONCE)
+            total[self.away[part]] = self._information(part, beliefs)
+        return total
+
+    def _information(self, part: slice, beliefs: FloatArray) -> FloatArray:
+        u, v = self.edges[part].T
+        messages = self.messages.reshape(-1, 2)[part]
+        a, b = beliefs[u] - messages[:, 1], beliefs[v] - messages[:, 0]
+        J = self.bare.couplings[self.away[part]] / self.rho[part]
         # log of 4 P(s_u, s_v), up to a constant
         logs = np.stack([J + a + b, -J + a - b, -J - a + b, J - a - b])
         top = logs.max(0)
@@ -115,14 +131,15 @@ class TreeMixture:
         right = np.stack([joint[0] + joint[2], joint[1] + joint[3]] * 2)
         tiny = 1e-300
         ratio = np.log(np.maximum(joint, tiny)) - np.log(np.maximum(left * right, tiny))
-        total = np.zeros(self.bare.num_edges)
-        total[self.away] = np.maximum((joint * ratio).sum(0), 0.0)
-        return total
+        return np.asarray(np.maximum((joint * ratio).sum(0), 0.0))
 
     def best_tree(self) -> tuple[float, LongArray]:
-        """Return how fast the bound falls towards the tree of most information, and that tree."""
+        """Return how fast the bound falls towards the tree of most information, and that tree.
+
+        ``TimeoutError`` when the time is over before.
+        """
         information = self.information()
-        tree = spanning_forest(self.bare, information)
+        tree = spanning_forest(self.bare, information, self.budget)
         return float(information[tree].sum() - self.rho @ information[self.away]), tree
 
     def add(self, tree: LongArray, step: float) -> None:
@@ -139,26 +156,22 @@ class TreeMixture:
         """Return the split as a decomposition, evaluated; ``TimeoutError`` when it is late."""
         state = Decomposition(self.bare, self.trees, budget=finish, callback=callback)
         state.budget = self.budget
-        edge, piece = state.pieces.edge, state.pieces.piece
         is_field: BoolArray = self.bare.at_apex
         place = np.zeros(self.bare.num_edges, dtype=np.int64)
         place[self.away] = np.arange(len(self.away))
         place[self.joined] = self.field_spin
-        theta = np.empty(len(edge))
-        inner = ~is_field[edge]
-        at = place[edge[inner]]
-        finish.check()
-        theta[inner] = (self.bare.couplings[self.away] / self.rho)[at]
-        n, first = self.bare.num_spins, piece[inner] * self.bare.num_spins
-        taken = np.zeros(n * len(self.trees))
-        for side in (0, 1):
+        couplings, beliefs = self.bare.couplings[self.away] / self.rho, self.beliefs()
+        theta = np.empty(len(state.pieces.edge))
+        for tree, own in zip(self.trees, np.split(theta, state.pieces.offsets[1:-1]), strict=True):
             finish.check()
-            messages = self.messages[2 * at + 1 - side]
-            taken += np.bincount(first + self.edges[at, side], messages, len(taken))
-        finish.check()
-        outer = ~inner
-        spin = place[edge[outer]]
-        theta[outer] = self.beliefs()[spin] - taken[piece[outer] * n + spin]
+            inner = ~is_field[tree]
+            at, spin = place[tree[inner]], place[tree[~inner]]
+            taken = np.zeros(self.bare.num_spins)
+            for side in (0, 1):
+                messages = self.messages[2 * at + 1 - side]
+                taken += np.bincount(self.edges[at, side], messages, len(taken))
+            own[inner] = couplings[at]
+            own[~inner] = beliefs[spin] - taken[spin]
         state.y, state.logits = theta, np.log(self.weights)
         state.evaluate_start(finish)
         return state
@@ -189,7 +202,10 @@ def mix_trees(
             callback(mixture.decomposition().upper + bare.constant)
         if mixture.budget.expired():
             return mixture, "time_limit"
-        fall, tree = mixture.best_tree()
+        try:
+            fall, tree = mixture.best_tree()
+        except TimeoutError:
+            return mixture, "time_limit"
         if fall < LEAST_FALL * bare.num_spins:
             status = "optimal"
             break
@@ -336,23 +352,31 @@ def grow_trees(
         best = min(best, state, key=lambda found: found.upper)
         if status != "optimal" or rounds == max_rounds:
             break
-        information = edge_information(bare, state.moments)
-        tree = spanning_forest(bare, information)
-        rho = np.bincount(state.pieces.edge, state.rho()[state.pieces.piece], bare.num_edges)
-        away = ~bare.at_apex
-        chosen = np.zeros(bare.num_edges)
-        chosen[tree] = 1.0
-        gain = float(information[away] @ (chosen - rho)[away])
-        if gain < LEAST_GAIN * bare.num_spins:
-            status = state.minimise(left, tolerance)
+        try:
+            information = edge_information(bare, state.moments, budget)
+            tree = spanning_forest(bare, information, budget)
+            away, chosen = ~bare.at_apex, np.zeros(bare.num_edges)
+            chosen[tree] = 1.0
+            gain = float(information[away] @ (chosen - state.appearance())[away])
+            if gain < LEAST_GAIN * bare.num_spins:
+                status = state.minimise(left, tolerance)
+                break
+            weight = 2.0 / (len(state.pieces) + 2)
+            state = state.extended([tree], weight, budget)
+        except TimeoutError:
+            status = "time_limit"
             break
-        state = state.extended([tree], weight=2.0 / (len(state.pieces) + 2))
     # A search that was stopped right after a new tree may be worse than the one before.
     return min(best, state, key=lambda found: found.upper), status
 
 
-def edge_information(bare: BiasModel, moments: FloatArray) -> FloatArray:
-    """Return the mutual information of the ends of every edge that does not touch the apex."""
+def edge_information(
+    bare: BiasModel, moments: FloatArray, budget: Budget = UNLIMITED
+) -> FloatArray:
+    """Return the mutual information of the ends of every edge that does not touch the apex.
+
+    ``TimeoutError`` when the time is over before.
+    """
     fields = bare.at_apex
     ends = bare.edges[fields]
     mean = np.zeros(bare.num_spins)
@@ -361,6 +385,7 @@ def edge_information(bare: BiasModel, moments: FloatArray) -> FloatArray:
     total = np.zeros(bare.num_edges)
     for a in (1.0, -1.0):
         for b in (1.0, -1.0):
+            budget.check()
             joint = (1 + a * mean[u] + b * mean[v] + a * b * moments) / 4
             product = (1 + a * mean[u]) * (1 + b * mean[v]) / 4
             joint, product = np.maximum(joint, 1e-300), np.maximum(product, 1e-300)

@@ -140,14 +140,16 @@ class BarrierSolver:
             started = self.budget.seconds()
             if self.late():
                 break
-            f, g, h = self.entropy(self.z)
-            b, gb, slack, inner = self._barrier(self.z)
-            gradient = self.theta + g + weight * gb
-            scaled = _scale_rows(self.polytope.rows, 1 / slack)
-            curve: Any = -h + weight * (scaled.T @ scaled)
-            if inner is not None:
-                curve = curve - weight * self._curvature()
             try:
+                f, g, h = self.entropy(self.z)
+                self.budget.check()
+                b, gb, slack, inner = self._barrier(self.z)
+                gradient = self.theta + g + weight * gb
+                scaled = _scale_rows(self.polytope.rows, 1 / slack)
+                self.budget.check()
+                curve: Any = -h + weight * (scaled.T @ scaled)
+                if inner is not None:
+                    curve = curve - weight * self._curvature()
                 self.budget.check()
                 step = self.systems.solve(curve, gradient, self.budget)
                 self.budget.check()

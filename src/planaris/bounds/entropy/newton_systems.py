@@ -8,8 +8,7 @@ import numpy as np
 
 from planaris.bounds.entropy.entropies import DENSE_SIZE
 from planaris.budget import Budget
-from planaris.kernels.elimination import FactorArrays, elimination_order
-from planaris.kernels.relaxations import solve_symmetric
+from planaris.kernels.sparse import SymmetricFactor, least_degree_order
 from planaris.typing import FloatArray, LongArray
 
 RAISED = 1e-14
@@ -18,8 +17,8 @@ RAISED = 1e-14
 MOST_PER_COLUMN, MOST_ENTRIES = 14, 2**15
 """Entries of a column, on average, or of a matrix up to which an order is found in milliseconds."""
 
-BYTES_PER_ENTRY = 12
-"""Of the factor of a sparse matrix."""
+HUB, MOST_IN_TIME = 100, (160_000, 80_000)
+"""Entries of a large column; those of a matrix without and with one that take up to 20 ms."""
 
 
 class NewtonSystems:
@@ -51,31 +50,18 @@ class NewtonSystems:
         values[rows == columns] += RAISED
         _check_finite(values, side)
         self._find_order(rows, columns, len(side), budget)
-        rows, columns = self.place[rows], self.place[columns]
-        upper = np.flatnonzero(rows <= columns)
-        upper = upper[np.argsort(columns[upper], kind="stable")]
-        counts = np.bincount(columns[upper], minlength=len(side))
-        sides = np.empty(len(side))
-        sides[self.place] = side
-        found = solve_symmetric(
-            np.concatenate([[0], np.cumsum(counts)]),
-            rows[upper].astype(np.int32),
-            values[upper],
-            sides,
-            max_entries=budget.bytes() // BYTES_PER_ENTRY,
-            budget=budget.quiet(),
-        )
-        return found[self.place]
+        return SymmetricFactor(rows, columns, values, self.place, budget).solve(side, budget)
 
     def _find_order(self, rows: LongArray, columns: LongArray, size: int, budget: Budget) -> None:
         """Find an order of elimination, by least degree, unless the pattern is the last one."""
         if self.pattern is not None and all(map(np.array_equal, self.pattern, (rows, columns))):
             return
         self.pattern = None
-        if len(rows) <= max(MOST_PER_COLUMN * size, MOST_ENTRIES):
+        most = MOST_IN_TIME[int(np.bincount(rows).max(initial=0)) > HUB]
+        if len(rows) <= min(max(MOST_PER_COLUMN * size, MOST_ENTRIES), most):
             self.place = _quick_order(rows, columns, size)
         else:
-            self.place = _watched_order(rows, columns, size, budget)
+            self.place = least_degree_order(rows, columns, size, budget)
         self.pattern = rows, columns
 
 
@@ -97,19 +83,6 @@ def _quick_order(rows: LongArray, columns: LongArray, size: int) -> LongArray:
         options={"SymmetricMode": True},
     )
     return np.asarray(factor.perm_c, dtype=np.int64)
-
-
-def _watched_order(rows: LongArray, columns: LongArray, size: int, budget: Budget) -> LongArray:
-    """Return the place of every column, for patterns with cliques so large that it takes long."""
-    above = rows < columns
-    scopes = np.column_stack([rows[above], columns[above]]).astype(np.int32)
-    offsets = np.arange(0, scopes.size + 1, 2, dtype=np.int64)
-    none = np.zeros(0)
-    graph = FactorArrays(np.full(size, 2, np.int32), scopes.ravel(), offsets, none, offsets[:0])
-    order, _, _ = elimination_order(graph, min_fill=False, max_bits=2.0**40, budget=budget)
-    place = np.empty(size, dtype=np.int64)
-    place[order] = np.arange(size)
-    return place
 
 
 def _solve_dense(scaled: FloatArray, side: FloatArray) -> FloatArray:

@@ -146,7 +146,11 @@ class EntropyProgram:
                 solver.maximise(self.tolerance, start=1e-3)
                 x = np.ascontiguousarray((1 - solver.z[self.model.num_spins :]) / 2)
                 cuts = self.separate(x)
-            more = None if len(cuts) else self.more_rows(solver.z)
+            try:
+                more = None if len(cuts) else self.more_rows(solver.z)
+            except TimeoutError:
+                self._take(solver, 0)
+                return "time_limit"
             self._take(solver, len(cuts) if more is None else more[0].shape[0])
             if not len(cuts) and more is None:
                 return "optimal"
@@ -171,8 +175,12 @@ class EntropyProgram:
         return separate_cycles(n, self.pairs, x, **options)  # type: ignore[arg-type]
 
     def more_rows(self, z: FloatArray) -> tuple[Any, FloatArray] | None:
-        """Return violated rows of the other families, if any."""
-        return facet_rows(self.model.num_spins, self.pairs, z, self.families)
+        """Return violated rows of the other families, if any.
+
+        ``TimeoutError`` when the time is over before.
+        """
+        self.budget.check()
+        return facet_rows(self.model.num_spins, self.pairs, z, self.families, budget=self.budget)
 
     def _take(self, solver: BarrierSolver | VertexSolver, cuts: int) -> None:
         self.z, self.gap = solver.z, solver.upper - solver.value
@@ -328,7 +336,12 @@ def _all_pairs(n: int, edges: IntArray) -> IntArray:
 
 
 def facet_rows(
-    n: int, pairs: IntArray, z: FloatArray, families: tuple[str, ...]
+    n: int,
+    pairs: IntArray,
+    z: FloatArray,
+    families: tuple[str, ...],
+    *,
+    budget: Budget = UNLIMITED,
 ) -> tuple[Any, FloatArray] | None:
     """Return rows ``rows @ z <= sides`` that z violates, or None.
 
@@ -347,7 +360,7 @@ def facet_rows(
     column = np.concatenate([n + np.arange(len(pairs)), np.arange(n)])
     x = np.ascontiguousarray((1 - z[column]) / 2)
     if "wheels" in families:
-        wheels = separate_wheels(n + 1, edges, x)
+        wheels = separate_wheels(n + 1, edges, x, budget=budget)
         if len(wheels):
             return _in_moments(wheel_rows(wheels), column)
     if "psd" in families:

@@ -8,6 +8,7 @@ a log weight by more than |J|. Very few edges are put back over handles, which i
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -175,7 +176,7 @@ def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArr
     members = np.flatnonzero(bare.couplings)
     field = members >= bare.num_model_edges
     alone = np.zeros(len(members), dtype=bool)
-    alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]])
+    alone[~field] = ~_in_short_cycle(bare.num_spins, bare.edges[members[~field]], budget)
     weight = np.where(field, -np.abs(bare.couplings[members]), 0.0)
     order = members[np.lexsort([weight, alone, field])]
     tests = MAX_TESTED // max(bare.num_edges, 1) + 1
@@ -183,8 +184,14 @@ def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArr
     return np.flatnonzero(chosen), members[np.asarray(chosen)[members] == 0]
 
 
-def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:
+def _in_short_cycle(num_spins: int, edges: IntArray, budget: Budget) -> BoolArray:
     """Return which edges are in a cycle of length three or four; all if counting is too slow."""
+    with suppress(TimeoutError):
+        return _in_triangle_or_square(num_spins, edges, budget)
+    return np.ones(len(edges), dtype=bool)
+
+
+def _in_triangle_or_square(num_spins: int, edges: IntArray, budget: Budget) -> BoolArray:
     from scipy.sparse import coo_array
 
     u, v = edges.T
@@ -194,8 +201,13 @@ def _in_short_cycle(num_spins: int, edges: IntArray) -> BoolArray:
         return np.ones(len(u), dtype=bool)
     shape = (num_spins, num_spins)
     graph = coo_array((np.ones(len(tails)), (tails, heads)), shape=shape).tocsr()
+    budget.check()
     two = graph @ graph
+    budget.check()
     triangles = np.asarray(two[u, v]).ravel()
+    budget.check()
+    three = two @ graph
+    budget.check()
     # Of the walks of three steps along an edge, so many go to and fro.
-    squares = np.asarray((two @ graph)[u, v]).ravel() - degree[u] - degree[v] + 1
+    squares = np.asarray(three[u, v]).ravel() - degree[u] - degree[v] + 1
     return np.asarray((triangles > 0) | (squares > 0))

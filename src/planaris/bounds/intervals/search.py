@@ -306,16 +306,21 @@ class _Search:
 
     def tighten(self, stage: str) -> None:
         """Minimise over the subgraphs of a stage, alone or with those before."""
-        if (family := self._family(stage)) is None:
+        budget = self.clock.budget
+        try:
+            if (family := self._family(stage)) is None:
+                return
+            alone = Decomposition(self.bare, family, budget=budget)
+        except TimeoutError:
             return
-        alone = Decomposition(self.bare, family)
         left = self.clock.left()
         if self.slowness() * alone.pieces.seconds() > 0.1 * left:
             return
         starts = [alone]
         if self.slowness() * alone.pieces.seconds() + self.seconds_per_step() < 0.05 * left:
             # Wide subgraphs may be better off alone: fewer to evaluate, no weight elsewhere.
-            starts.append(self.state.extended(family, weight=0.5))
+            with suppress(TimeoutError):
+                starts.append(self.state.extended(family, weight=0.5, budget=budget))
         for start in starts:
             start.evaluate_start()
             if len(starts) > 1:  # a start says little about the optimum; some steps say more
@@ -345,7 +350,10 @@ class _Search:
             self.state = state.pruned() if share < 1.0 else state
 
     def _family(self, stage: str) -> list[LongArray] | None:
-        """Return the subgraphs of a stage, or None where building them would take too long."""
+        """Return the subgraphs of a stage, or None where building them would take too long.
+
+        ``TimeoutError`` when the time is over before.
+        """
         lattice, size = lattice_shape(self.bare), self.bare.num_spins
         if stage == "planar":
             count = 6 if lattice is None else sum(lattice) // (1 if max(lattice) <= 12 else 2)
@@ -355,7 +363,7 @@ class _Search:
         if self.slowness() * seconds > 0.25 * self.clock.left():
             return None
         if stage == "planar":
-            return planar_subgraphs(self.bare, "auto", self.rng)
+            return planar_subgraphs(self.bare, "auto", self.rng, budget=self.clock.budget)
         if lattice is not None and int(stage) >= min(lattice):
             return None
-        return cluster_family(self.bare, int(stage), self.rng)
+        return cluster_family(self.bare, int(stage), self.rng, budget=self.clock.budget)

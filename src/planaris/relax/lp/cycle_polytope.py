@@ -94,10 +94,15 @@ class CycleRelaxation:
         self.idle = np.concatenate([self.idle, np.zeros(len(rows[3]), dtype=np.int32)])
 
     def more_rows(self, families: tuple[str, ...]) -> Rows | None:
-        """Return violated rows of the other families of inequalities, if any."""
+        """Return violated rows of the other families of inequalities, if any.
+
+        ``TimeoutError`` when the time is over before.
+        """
         form, x = self.form, self.lp.x
         if "wheels" in families:
-            wheels = separate_wheels(form.num_spins, form.edges, np.ascontiguousarray(x))
+            wheels = separate_wheels(
+                form.num_spins, form.edges, np.ascontiguousarray(x), budget=self.budget
+            )
             if len(wheels):
                 return wheel_rows(wheels)
         if "psd" in families:
@@ -163,7 +168,11 @@ class CycleRelaxation:
             if self.budget.expired():
                 self.record(rounds, 0)
                 return "time_limit"
-            rows = None if len(cuts) else self.more_rows(families)
+            try:
+                rows = None if len(cuts) else self.more_rows(families)
+            except TimeoutError:
+                self.record(rounds, 0)
+                return "time_limit"
             self.record(rounds, len(cuts) if rows is None else len(rows[3]))
             if not len(cuts) and rows is None:
                 return "optimal"

@@ -146,8 +146,13 @@ class LabelRelaxation:
             out += [(i, part) for part in chosen]
         return out
 
-    def separate(self, projection: str) -> tuple[CycleCuts, list[tuple[int, Part, Part]]]:
-        """Find violated cycles of the projection graph, and what its edges stand for."""
+    def separate(
+        self, projection: str, budget: Budget = UNLIMITED
+    ) -> tuple[CycleCuts, list[tuple[int, Part, Part]]]:
+        """Find violated cycles of the projection graph, and what its edges stand for.
+
+        ``TimeoutError`` when the time is over before the graph is there, none if it is over then.
+        """
         parts = self.parts(projection)
         of: dict[int, list[int]] = {}
         for p, (i, _) in enumerate(parts):
@@ -156,6 +161,7 @@ class LabelRelaxation:
         for e, (u, v) in enumerate(self.edges.tolist()):
             if u not in of or v not in of:
                 continue
+            budget.check()
             table = self.table(e)
             for p, q in itertools.product(of[u], of[v]):
                 a, b = parts[p][1], parts[q][1]
@@ -165,7 +171,7 @@ class LabelRelaxation:
                 meaning.append((e, parts[p], parts[q]))
         graph = np.array(ends, dtype=np.int32).reshape(-1, 2)
         x = np.clip(np.array(values, dtype=np.float64), 0.0, 1.0)
-        return separate_cycles(len(parts), graph, x, max_per_edge=1), meaning
+        return separate_cycles(len(parts), graph, x, max_per_edge=1, budget=budget), meaning
 
     def add(self, cuts: CycleCuts, meaning: list[tuple[int, Part, Part]]) -> None:
         """Lift cycle inequalities of the projection graph to rows."""
@@ -265,7 +271,11 @@ class LabelRelaxation:
                 return "optimal"
             if max_rounds is not None and rounds >= max_rounds:
                 return "max_rounds"
-            cuts, meaning = self.separate(projection)
+            try:
+                cuts, meaning = self.separate(projection, budget)
+                budget.check()
+            except TimeoutError:
+                return "time_limit"
             if not len(cuts):
                 return "optimal"
             line["cuts"] = len(cuts)

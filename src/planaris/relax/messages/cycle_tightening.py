@@ -33,7 +33,7 @@ def triplets_to_add(
     """
     found: Triplets = []
     with suppress(TimeoutError):
-        trios = engine.triangles(min_gain, *control(budget))[:count].tolist()
+        trios = engine.triangles(min_gain, count, *control(budget)).tolist()
         found = [(u, v, w) for u, v, w in trios]
         if len(found) < count:
             found += _frustrated_cycles(engine, count - len(found), min_gain, budget)

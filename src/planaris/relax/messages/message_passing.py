@@ -115,6 +115,8 @@ class MessageSolver:
         gain = max(1e-5 * min(self.energy - bound, self.scale), 1e-9 * self.scale)
         added = 0
         for trio in triplets_to_add(self.engine, count=count, min_gain=gain, budget=self.budget):
+            if self.budget.expired():
+                break
             added += self.engine.add_triplet(*trio)
         return added
 

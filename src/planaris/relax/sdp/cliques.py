@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import UNLIMITED, Budget
 from planaris.kernels.relaxations import extend_cliques, separate_triangles
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
@@ -132,15 +133,19 @@ class Cliques:
         return Cliques(spins, signs, self.weight, self.idle).kept(good)._merged()
 
 
-def violated_cliques(x: FloatArray, counts: tuple[int, int, int], least: float) -> list[Cliques]:
+def violated_cliques(
+    x: FloatArray, counts: tuple[int, int, int], least: float, *, budget: Budget = UNLIMITED
+) -> list[Cliques]:
     """Return violated triangles, pentagons and heptagons of a matrix, at most so many of each.
 
     All triangles are looked at. Larger cliques are extensions of smaller ones that are violated
-    or not far from it, by the two spins that fit best.
+    or not far from it, by the two spins that fit best. ``TimeoutError`` when the time is over.
     """
     matrix = np.ascontiguousarray(x)
     found, least_size = [], least
-    base = separate_triangles(matrix, min_violation=-TIGHT, max_cuts=max(counts[0], 2 * counts[1]))
+    base = separate_triangles(
+        matrix, min_violation=-TIGHT, max_cuts=max(counts[0], 2 * counts[1]), budget=budget
+    )
     for size, count in zip((3, 5, 7), counts, strict=True):
         if size > 3:
             least_size = least * (size - 1) / 2
@@ -149,7 +154,12 @@ def violated_cliques(x: FloatArray, counts: tuple[int, int, int], least: float) 
                 break
             slack = -2 * TIGHT if size == 5 else least_size
             base = extend_cliques(
-                matrix, base.spins, base.signs, min_violation=slack, max_cuts=more
+                matrix,
+                base.spins,
+                base.signs,
+                min_violation=slack,
+                max_cuts=more,
+                budget=budget,
             )
         take = np.flatnonzero(base.violation > least_size)[:count]
         found.append(Cliques.of(base.spins[take], base.signs[take], np.zeros(len(take))))

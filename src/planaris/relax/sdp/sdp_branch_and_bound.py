@@ -200,7 +200,10 @@ class DenseSearch:
             engine.ascend(target, 30, self.budget)
             if engine.lower >= target or self.budget.expired():
                 break
-            added = engine.tighten()
+            try:
+                added = engine.tighten(self.budget)
+            except TimeoutError:
+                break
             settled = engine.alpha <= last
             gained = (engine.lower - history[-LOOK_BACK]) / LOOK_BACK
             slow = gained < self.worthwhile_gain(target - engine.lower)

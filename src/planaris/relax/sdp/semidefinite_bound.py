@@ -99,13 +99,17 @@ class SemidefiniteBound:
         self.value(found)
         self.diagonal, self.cliques.weight = found[: self.n], found[self.n :]
 
-    def tighten(self) -> int:
-        """Drop idle inequalities, add violated ones; return how many were added."""
+    def tighten(self, budget: Budget = UNLIMITED) -> int:
+        """Drop idle inequalities, add violated ones; return how many were added.
+
+        ``TimeoutError`` when the time is over before: then nothing has changed.
+        """
+        counts = ROWS_PER_SPIN[0] * self.n, ROWS_PER_SPIN[1] * self.n, ROWS_PER_SPIN[2] * self.n
+        more = violated_cliques(self.x, counts, LEAST, budget=budget)
         rows = self.cliques
         active = (rows.weight > 1e-8) | (self._rows @ self.x.ravel() + self._sides < 0.01)
         rows.idle = np.where(active, 0, rows.idle + 1).astype(np.int32)
         rows = rows.kept(rows.idle < PATIENCE)
-        counts = ROWS_PER_SPIN[0] * self.n, ROWS_PER_SPIN[1] * self.n, ROWS_PER_SPIN[2] * self.n
         before = rows.size
-        self._take(rows.joined(*violated_cliques(self.x, counts, LEAST)))
+        self._take(rows.joined(*more))
         return self.cliques.size - before
