@@ -8,9 +8,11 @@
 #include <new>
 #include <random>
 #include <type_traits>
+#include <utility>
 
 #include "base/constants.hpp"
 #include "base/scaled.hpp"
+#include "elimination/binary_sum.hpp"
 #include "elimination/semirings.hpp"
 
 namespace planaris {
@@ -644,6 +646,9 @@ MaxResult maximize(const FactorGraphView& graph, const EliminationTree& tree, Co
 
 SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tree,
                         bool want_marginals, Control& control) {
+  if (want_marginals) {
+    if (auto found = eliminate_binary(graph, tree, control)) return std::move(*found);
+  }
   SumResult result;
   WideSum constant;
   Eliminator<SumProduct> eliminator(graph, tree, want_marginals, control);

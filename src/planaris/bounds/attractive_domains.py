@@ -128,13 +128,15 @@ def _narrow(
         for domain in _Domains(side, state, waiting).each():
             if budget.expired() or stop.is_set():
                 return
+            seconds = _patience(budget)
             plan = treewidth.plan_elimination(
                 domain.model,
                 kind="clusters",
                 search_seconds=max(SEARCH_SECONDS, SPIN_SECONDS * len(domain.spins)),
+                good_enough=seconds / 2,
                 time_limit=budget,
             )
-            if fits(plan, _patience(budget), budget):
+            if fits(plan, seconds, budget):
                 solve(side, domain, plan, budget)
             else:
                 wide.append(domain.spins)

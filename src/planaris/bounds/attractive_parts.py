@@ -47,7 +47,13 @@ WALL = 0.002
 LIKELY = 0.02
 """and may be held for nothing if it is guessed to be so up to this share of it."""
 
-SCALES = (1.0, 4.0, 16.0)
+SEARCH = 0.3
+"""Share of the time of a part that may go into a search for a better order, or"""
+
+SEARCH_SPIN = 2e-5
+"""seconds for each of its spins, where that is longer: min-fill takes about as long."""
+
+SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Both are multiplied by these in turn, until the part fits."""
 
 MOST_LIKELY = 0.3
@@ -201,7 +207,7 @@ class _Round:
             found, low, high, middle = None, -1, len(radii), 0
             while high - low > 1:
                 spins = np.concatenate(levels[: radii[middle] + 1])
-                fit = self._plan(spins, walls)
+                fit = self._plan(spins, walls, seconds)
                 if fits(fit.plan, seconds, self.budget) and fit.domain.wrong[0] <= CHARGE * mean:
                     found, low = fit, middle
                 else:
@@ -211,7 +217,7 @@ class _Round:
                 return found
         return None
 
-    def _plan(self, spins: Array, walls: Array) -> _Fit:
+    def _plan(self, spins: Array, walls: Array, seconds: float) -> _Fit:
         """Return spins as a domain: around them walls are held down, all others up."""
         model, place, count = self.side.model, self.place, len(spins)
         place[spins] = np.arange(count)
@@ -230,7 +236,11 @@ class _Round:
         wrong = np.full(count, charge)
         domain = Domain(spins, held, names, part, wrong, float(slack.sum()))
         plan = treewidth.plan_elimination(
-            part, kind="clusters", search_seconds=0.0, time_limit=self.budget
+            part,
+            kind="clusters",
+            search_seconds=max(SEARCH * seconds, SEARCH_SPIN * count),
+            good_enough=seconds,
+            time_limit=self.budget,
         )
         return _Fit(domain, plan)
 

@@ -22,13 +22,16 @@ FIRST_ENDS = 0.35
 """The part of the time after which that is decided: they do if they are"""
 
 POOR_ENDS = 0.3
-"""closer than this in the mean, and were not"""
-
-GOOD_ENDS = 0.05
-"""this close before;"""
+"""closer than this in the mean,"""
 
 FINE_ENDS = 0.02
-"""until they are this close."""
+"""but not yet this close; nor were they"""
+
+GOOD_ENDS = 0.05
+"""this close after"""
+
+SOON = 0.15
+"""this part of the time."""
 
 LATE = 0.3
 """Where less of the time is left after that, log Z has all of it."""
@@ -65,13 +68,16 @@ def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
 def _are_slow(search: EndsSearch, budget: Budget) -> bool:
     """Narrow ends until they are good or hopeless; return whether they took most of the time."""
     first, most, slow = budget.share(FIRST_ENDS), budget.share(MOST_ENDS), False
+    soon = budget.share(SOON)
 
     def enough(mean: float) -> bool:
         nonlocal slow
-        if not slow and mean > GOOD_ENDS and first.expired():
+        if mean <= (FINE_ENDS if soon.expired() else GOOD_ENDS):
+            return True
+        if not slow and first.expired():
             slow = mean < POOR_ENDS
             return not slow
-        return mean <= (FINE_ENDS if slow else GOOD_ENDS)
+        return False
 
     search.run(first, lambda _: True)  # one round: of large models that is all
     if not first.expired():

@@ -29,6 +29,12 @@ Kind = Literal["clusters", "frontier"]
 SEARCH_SECONDS = 0.2
 """Time spent on looking for a better order, once a first one is known."""
 
+FAR_OFF = 64.0
+"""A search for an order that is good enough ends where the first few take this much longer."""
+
+FIRST_ORDERS = 3
+"""How many these are."""
+
 MAX_BITS = 40.0
 """Orders whose largest table has more than 2^40 entries are not followed to their end."""
 
@@ -51,6 +57,7 @@ _SCALED_BYTES = 16
 _DOUBLE_BYTES = 8
 # Seconds per table entry and per variable, measured on two cores: only their ratios matter.
 _CLUSTER_SECONDS = {"log_partition": 12e-9, "marginals": 40e-9, "ground_state": 6e-9}
+_BINARY_SECONDS = 6e-9  # marginals by clusters of binary variables
 _FRONTIER_SECONDS = {"log_partition": 0.3e-9, "marginals": 1.1e-9, "ground_state": 0.8e-9}
 _FRONTIER_STEP_SECONDS = 6e-6
 
@@ -108,6 +115,7 @@ def plan_elimination(
     order: ArrayLike | None = None,
     memory_limit: int | None = None,
     search_seconds: float = SEARCH_SECONDS,
+    good_enough: float = 0.0,
     time_limit: TimeLimit = None,
 ) -> EliminationPlan:
     """Find an elimination order and say what it will cost.
@@ -127,6 +135,9 @@ def plan_elimination(
         Bytes that may be used; a frontier then keeps fewer checkpoints.
     search_seconds : float
         Time for random restarts of the greedy search.
+    good_enough : float
+        Seconds that the work may take: the search ends with the first order that takes no
+        longer, or early where none will.
     time_limit : float, optional
         Seconds, after which ``TimeoutError`` is raised if no order is known.
 
@@ -144,11 +155,11 @@ def plan_elimination(
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit)
     if order is not None:
-        return _find_plan(model, task, kind, order, search_seconds, budget)
-    searched = None if kind is None else search_seconds
+        return _find_plan(model, task, kind, order, search_seconds, good_enough, budget)
+    searched = None if kind is None else (search_seconds, good_enough)
     known, key = memo_of(model), ("elimination", task, kind, searched, budget.bytes())
     if key not in known:
-        found = _find_plan(model, task, kind, None, search_seconds, budget)
+        found = _find_plan(model, task, kind, None, search_seconds, good_enough, budget)
         if not found.complete:  # with more time there may be one
             return found
         known[key] = found
@@ -177,6 +188,7 @@ def _find_plan(
     kind: Kind | None,
     order: ArrayLike | None,
     search_seconds: float,
+    good_enough: float,
     budget: Budget,
 ) -> EliminationPlan:
     if order is not None:
@@ -199,11 +211,12 @@ def _find_plan(
     limit = budget.bytes()
     sharp = task != "ground_state" and model.log_weight_size > BLURRED
     best = _cheapest(plans, limit, sharp)
-    if kind == "frontier" or order is not None or best.seconds < 0.01:
+    if kind == "frontier" or order is not None or best.seconds < max(0.01, good_enough):
         return best
     # A search is worth a fraction of the work it may save.
     seconds = search_seconds if best.bytes > limit else min(search_seconds, 0.3 * best.seconds)
-    found = _search_order(plans[0].arrays, plans[0], budget.share(0.5).within(seconds))
+    enough = good_enough / _cluster_pace(arrays, task)
+    found = _search_order(plans[0].arrays, plans[0], enough, budget.share(0.5).within(seconds))
     if found is None:
         return best
     return _cheapest([*plans, _plan_clusters(*found, budget)], limit, sharp)
@@ -278,7 +291,7 @@ def _plan_clusters(
     else:
         needed = (size.largest_table + size.message_entries) * _SCALED_BYTES + factors
         needed += size.largest_table * _DOUBLE_BYTES * (task == "marginals")
-    pace = _CLUSTER_SECONDS.get(task, _CLUSTER_SECONDS["log_partition"])
+    pace = _cluster_pace(arrays, task)
     return EliminationPlan(
         size.order,
         size.width,
@@ -289,6 +302,13 @@ def _plan_clusters(
         task,
         arrays=arrays,
     )
+
+
+def _cluster_pace(arrays: FactorArrays, task: Task) -> float:
+    """Return the seconds for every entry of a table."""
+    if task == "marginals" and arrays.cardinalities.max(initial=1) <= 2:
+        return _BINARY_SECONDS
+    return _CLUSTER_SECONDS.get(task, _CLUSTER_SECONDS["log_partition"])
 
 
 def _quick_order(arrays: FactorArrays, budget: Budget) -> IntArray:
@@ -339,9 +359,9 @@ def _along(arrays: FactorArrays) -> IntArray:
 
 
 def _search_order(
-    arrays: FactorArrays, start: EliminationPlan, budget: Budget
+    arrays: FactorArrays, start: EliminationPlan, enough: float, budget: Budget
 ) -> tuple[FactorArrays, Task, IntArray] | None:
-    """Try min-fill, then min-fill with random ties, while time lasts."""
+    """Try min-fill, then min-fill with random ties, until time is up or entries are ``enough``."""
     best: IntArray | None = None
     entries = start.entries
     bits = MAX_BITS
@@ -357,6 +377,8 @@ def _search_order(
         if found[1] <= bits and (found[2] < entries or not start.complete):
             best, entries = found[0], min(found[2], 2.0**MAX_BITS)
             bits = min(bits, found[1] + 1.0)
+        if entries <= enough or (seed >= FIRST_ORDERS and entries > FAR_OFF * enough > 0):
+            break
     return None if best is None else (arrays, start.task, best)
 
 
