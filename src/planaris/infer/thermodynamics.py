@@ -376,7 +376,8 @@ def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynam
     least, most = np.fmax(least, energy - error), np.fmin(most, energy + error)
     least = np.where(exact | guessed, energy - error, least)
     most = np.where(exact | guessed, energy + error, most)
-    inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
+    with np.errstate(invalid="ignore"):  # no state has positive weight: there is no energy
+        inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
     log_z = np.array([point.log_z.value for point in points])
     heats = np.array([point.heat for point in points]).reshape(-1, 2).T
     return Thermodynamics(

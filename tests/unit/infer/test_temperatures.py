@@ -323,3 +323,11 @@ def test_the_specific_heat_of_tiny_temperatures_is_a_number() -> None:
     model = pl.IsingModel([(0, 1)], [1e300])
     sweep = pl.thermodynamics(model, [1e-300])
     assert sweep.specific_heat[0] == pytest.approx(1 / np.cosh(1.0) ** 2, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_without_states_has_no_energy() -> None:
+    never = pl.MarkovRandomField([2, 2], [((0,), [0.0, 0.0]), ((0, 1), np.ones((2, 2)))])
+    sweep = pl.thermodynamics(never, [0.3, 2.0], "logdet", time_limit=1.0)
+    assert np.isnan(sweep.energy).all()
+    assert not sweep.exact.any()
