@@ -185,8 +185,11 @@ def _finite(row: Row) -> Row:
 
 
 def _complete(row: Row) -> Row:
+    """Return a row with all columns, and numbers where JSON had to hold text."""
     empty = dict.fromkeys((*COLUMNS, "seconds", "error"))
-    return {**empty, **row}
+    numbers = ("answer", "lower", "upper")
+    ends = {name: float(row[name]) for name in numbers if isinstance(row.get(name), str)}
+    return {**empty, **row, **ends}
 
 
 def write_table(rows: list[Row], path: Path) -> None:
@@ -238,6 +241,11 @@ def _named(models: Any) -> Iterator[tuple[str, Any]]:
     """Yield each model, or path of one, with a name."""
     if isinstance(models, str | os.PathLike):
         models = model_files([models])
+    if not isinstance(models, Iterable):
+        msg = (
+            f"`models` must be a list of models or paths, or a folder, got {type(models).__name__}"
+        )
+        raise ModelError(msg)
     for k, given in enumerate(models):
         if isinstance(given, IsingModel | MarkovRandomField):
             yield f"model {k}", given

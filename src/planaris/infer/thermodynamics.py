@@ -23,6 +23,7 @@ from planaris.methods.auto import only_exact_marginals
 from planaris.methods.registry import Model, Question, find_method
 from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
+from planaris.models.arrays import as_real
 from planaris.reductions.parts import share_structure, split_model
 from planaris.result import GroundState, LogPartition, Marginals, Thermodynamics
 from planaris.tensor.temperatures import TemperatureSweep
@@ -164,10 +165,10 @@ def ground_state_entropy(
         raise ModelError(msg)
     budget = verb_budget(time_limit, None, threads, None)
     unit = _level_step(np.concatenate([model.couplings, model.fields]))
-    bare = model.without_offset()
+    bare = model.without_offset().with_couplings(model.couplings / unit, model.fields / unit)
     lowest = ground_state(bare, time_limit=budget)
     for pair in COLD:
-        found = _count_ground_states(bare, lowest, pair, unit, budget)
+        found = _count_ground_states(bare, lowest, pair, budget)
         if found is not None:
             return found
     msg = "the ground states of this model cannot be counted: no exact method fits it"
@@ -175,23 +176,23 @@ def ground_state_entropy(
 
 
 def _count_ground_states(
-    bare: IsingModel, lowest: GroundState, pair: tuple[float, float], unit: float, budget: Budget
+    bare: IsingModel, lowest: GroundState, pair: tuple[float, float], budget: Budget
 ) -> float | None:
     """Return the entropy of ground states from two temperatures; None if that cannot tell it."""
     excesses = []
     for b in pair:
-        found = log_partition(share_structure(bare, b / unit), time_limit=budget)
+        found = log_partition(share_structure(bare, b), time_limit=budget)
         if not (lowest.exact and found.exact):
             return None
         excess = found.excess
-        excesses.append(found.value + lowest.energy * (b / unit) if excess is None else excess)
+        excesses.append(found.value + lowest.energy * b if excess is None else excess)
     warm, cold = excesses
     rest = math.expm1(min(warm - cold, 700.0)) * math.exp(-2 * (pair[1] - pair[0]))
     return float(cold - max(rest, 0.0)) if rest <= MOST_LEFT else None
 
 
 def _as_betas(betas: ArrayLike) -> FloatArray:
-    beta = np.atleast_1d(np.asarray(betas, dtype=np.float64))
+    beta = np.atleast_1d(as_real("betas", betas))
     if beta.ndim != 1 or (beta.size and not (np.isfinite(beta).all() and beta.min() >= 0)):
         msg = f"`betas` must be finite and not negative, in one dimension, got {beta.tolist()}"
         raise ModelError(msg)
@@ -376,7 +377,8 @@ def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynam
     least, most = np.fmax(least, energy - error), np.fmin(most, energy + error)
     least = np.where(exact | guessed, energy - error, least)
     most = np.where(exact | guessed, energy + error, most)
-    inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
+    with np.errstate(invalid="ignore"):  # no state has positive weight: there is no energy
+        inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
     log_z = np.array([point.log_z.value for point in points])
     heats = np.array([point.heat for point in points]).reshape(-1, 2).T
     return Thermodynamics(
@@ -410,7 +412,7 @@ def _enclosed_energy(
             np.append(x, end) for x, end in ((beta, 0.0), (lower, at_zero), (upper, at_zero))
         )
     apart = beta[None, :] - beta[:, None]  # from each β (row) to each other
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slope = (upper[None, :] - lower[:, None]) / apart
     # The derivative is at most any slope to a larger β, and at least any slope to a smaller one.
     steepest = np.where(apart > 0, slope, np.inf).min(axis=1, initial=np.inf)[:count]

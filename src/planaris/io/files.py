@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
 
-from planaris.errors import FileFormatError
+from planaris.errors import FileFormatError, ModelError
 from planaris.kernels.text import ScanError
 from planaris.writing import open_whole
 
@@ -52,6 +52,9 @@ def read_bytes(source: Source) -> bytes:
     """Read all of a file or stream; compression is known by its first bytes."""
     if isinstance(source, str | os.PathLike):
         raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    elif not hasattr(source, "read"):
+        msg = f"`source` must be a path, '-' or a stream, got {type(source).__name__}"
+        raise ModelError(msg)
     else:
         given = source.read()
         raw = given.encode() if isinstance(given, str) else bytes(given)

@@ -30,8 +30,9 @@ class JoinGraph(NamedTuple):
         boundary: ArrayLike | None,
     ) -> JoinGraph:
         """Check all arguments and convert them."""
-        if not 0 <= num_vertices < 2**31 - 1:
-            msg = f"`num_vertices` must lie between 0 and 2^31 - 2, not {num_vertices}"
+        whole = isinstance(num_vertices, int | np.integer)
+        if not (whole and 0 <= num_vertices < 2**31 - 1):
+            msg = f"`num_vertices` must be an integer from 0 to 2^31 - 2, not {num_vertices!r}"
             raise ModelError(msg)
         pairs = as_vertices("edges", edges, num_vertices, (-1, 2))
         values = as_weights(weights)
@@ -39,7 +40,7 @@ class JoinGraph(NamedTuple):
             msg = f"`weights` needs one entry for each of the {len(pairs)} edges, not {len(values)}"
             raise ModelError(msg)
         return cls(
-            num_vertices,
+            int(num_vertices),
             pairs,
             values,
             as_vertices("odd", odd, num_vertices, (-1,)),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planaris.budget import Budget, ProgressCallback, TimeLimit, control
-from planaris.errors import InfeasibleError
+from planaris.errors import InfeasibleError, ModelError
 from planaris.kernels import cuts as kernel
 from planaris.kernels.cuts import (
     CutPacking,
@@ -139,6 +139,10 @@ def minimum_tjoin(
     """
     graph = JoinGraph.read(num_vertices, edges, weights, odd, boundary)
     graph.require_no_negative()
+    given: object = start
+    if not (given is None or isinstance(given, TJoin)):
+        msg = f"`start` must be a TJoin, not {type(given).__name__}"
+        raise ModelError(msg)
     budget = Budget.of(time_limit, threads=threads, progress=progress)
     return kernel.minimum_tjoin(*graph, start=start, budget=budget)
 

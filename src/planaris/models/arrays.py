@@ -292,6 +292,9 @@ def graph_arrays(
             raise ModelError(msg, label=u)
     couplings = _attributes(weight, [((u, v), w) for u, v, w in data])
     fields = _attributes(bias, [(v, graph.nodes[v].get(bias, 0.0)) for v in index])
+    if not (pos is None or isinstance(pos, str | Mapping)):
+        msg = f"`pos` must be the name of an attribute or a dict, got {type(pos).__name__}"
+        raise ModelError(msg)
     where = graph.nodes(data=pos) if isinstance(pos, str) else (pos or {})
     spot_of = dict(where)
     spots = [spot_of.get(label) for label in index]

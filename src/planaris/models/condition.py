@@ -117,7 +117,8 @@ def condition(
         msg = f"`evidence` must be a dict of labels by variable, got {type(given).__name__}"
         raise ModelError(msg)
     for v, label in given.items():
-        if not (isinstance(v, int | np.integer) and 0 <= v < mrf.num_variables):
+        whole = isinstance(v, int | np.integer) and not isinstance(v, bool)
+        if not (whole and 0 <= v < mrf.num_variables):
             msg = f"`evidence` must name variables 0 to {mrf.num_variables - 1}, got {v!r}"
             raise ModelError(msg, variable=v)
         if not (isinstance(label, int | np.integer) and 0 <= label < mrf.cardinalities[v]):

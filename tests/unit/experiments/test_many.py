@@ -202,3 +202,16 @@ def test_a_cluster_survives_a_lost_worker_and_solves_models(tmp_path):
     assert all(error == "" for _, _, error in found)
     alone = pl.solve_many(glasses(12), "log_partition", jobs=1)
     assert [row["answer"] for row in rows] == [row["answer"] for row in alone]
+
+
+def test_infinite_answers_are_numbers(tmp_path: Path) -> None:
+    never = pl.MarkovRandomField([2], [((0,), [0.0, 0.0])])
+    for _ in range(2):  # computed, then read
+        (row,) = pl.solve_many([never], "log_partition", jobs=1, out=tmp_path)
+        assert (row["answer"], row["upper"], row["error"]) == (-np.inf, -np.inf, None)
+
+
+@pytest.mark.parametrize("models", [None, 3, pl.IsingModel([(0, 1)], [1.0])])
+def test_what_is_no_list_of_models_is_refused(models) -> None:
+    with pytest.raises(ModelError, match="list of models"):
+        pl.solve_many(models, jobs=1)

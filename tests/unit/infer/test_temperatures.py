@@ -323,3 +323,28 @@ def test_the_specific_heat_of_tiny_temperatures_is_a_number() -> None:
     model = pl.IsingModel([(0, 1)], [1e300])
     sweep = pl.thermodynamics(model, [1e-300])
     assert sweep.specific_heat[0] == pytest.approx(1 / np.cosh(1.0) ** 2, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_without_states_has_no_energy() -> None:
+    never = pl.MarkovRandomField([2, 2], [((0,), [-np.inf, -np.inf])], log=True)
+    sweep = pl.thermodynamics(never, [0.3, 2.0, 30.0], "logdet", time_limit=1.0)
+    assert np.isneginf(sweep.log_partition).all()
+    assert not sweep.exact.any()
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 0.1, 8.0])
+def test_ground_states_are_counted_in_units_of_the_smallest_coupling(size: float) -> None:
+    frustrated = pl.IsingModel([(0, 1), (1, 2), (0, 2)], [size, size, -size])
+    assert math.exp(pl.ground_state_entropy(frustrated)) == pytest.approx(6.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("betas", [["x"], [1j], [[1.0]], [-1.0], [np.nan]])
+def test_temperatures_that_are_no_numbers_are_refused(betas) -> None:
+    with pytest.raises(ModelError, match="betas"):
+        pl.thermodynamics(pl.generate.spin_glass(3, 1), betas)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_temperature_of_all_warns_of_nothing() -> None:
+    assert pl.thermodynamics(pl.generate.spin_glass(3, 1), [5e-324]).energy.tolist() == [0.0]

@@ -404,3 +404,9 @@ def test_a_qubo_whose_sums_lose_fields_is_refused(format: str) -> None:
     file = io.StringIO()
     write_qubo(whole, file, format=format)
     assert read_qubo(io.StringIO(file.getvalue()), format=format) == whole
+
+
+@pytest.mark.parametrize("source", [None, 3, [1, 2]])
+def test_what_is_no_file_is_refused(source) -> None:
+    with pytest.raises(ModelError, match="path, '-' or a stream"):
+        read_model(source)

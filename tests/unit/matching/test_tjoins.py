@@ -386,3 +386,14 @@ def test_no_perfect_matching():
     with pytest.raises(InfeasibleError, match="3 vertices"):
         min_weight_perfect_matching(3, [(0, 1), (1, 2)], [1, 1])
     assert min_weight_perfect_matching(0, [], []).objective == 0
+
+
+@pytest.mark.parametrize("count", [2.5, "x", None, -1])
+def test_a_graph_has_a_whole_number_of_vertices(count) -> None:
+    with pytest.raises(ModelError, match="num_vertices"):
+        minimum_tjoin(count, [(0, 1)], [1], [0, 1])
+
+
+def test_a_start_is_an_earlier_answer() -> None:
+    with pytest.raises(ModelError, match="start"):
+        minimum_tjoin(2, [(0, 1)], [1], [0, 1], start=3)  # type: ignore[arg-type]

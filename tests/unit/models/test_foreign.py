@@ -106,3 +106,8 @@ def test_biases_of_32_bits_are_converted_in_doubles():
     model = IsingModel.from_bqm(bqm)
     wanted = [0.0, float(biases["b"]), float(biases["a"])]
     assert model.energy([[-1, -1], [-1, 1], [1, -1]]) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_positions_are_an_attribute_or_a_dict():
+    with pytest.raises(ModelError, match="`pos`"):
+        IsingModel.from_networkx(nx.path_graph(2), pos=3)

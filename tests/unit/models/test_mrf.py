@@ -269,3 +269,10 @@ def test_a_penalty_does_not_overflow_into_a_hard_constraint() -> None:
     mrf = MarkovRandomField([2], [((0,), [-1e300, 0.0])], log=True)
     with pytest.raises(ModelError, match=r"times 1e\+10 must be finite"):
         mrf.at(1e10)
+
+
+@pytest.mark.parametrize("variable", [True, False, 0.5, 2, -1, "a"])
+def test_evidence_names_variables_by_number(variable) -> None:
+    mrf = MarkovRandomField([2, 3], [((0, 1), np.ones((2, 3)))])
+    with pytest.raises(ModelError, match="must name variables 0 to 1"):
+        mrf.condition({variable: 1})
