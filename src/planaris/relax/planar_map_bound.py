@@ -116,7 +116,7 @@ def map_bound(
         method="map-bound",
         rounds=rounds,
         seconds=budget.seconds(),
-        certificate=master.proof(),
+        certificate=master.proof(budget.to_finish()),
     )
 
 
@@ -242,13 +242,17 @@ class _Master:
         if total < self.best:
             self.best, self.best_split, self.best_proofs = total, self.split, proofs
 
-    def proof(self) -> SplitProof:
-        """Return the best split, and what bounds its pieces."""
+    def proof(self, budget: Budget) -> SplitProof | None:
+        """Return the best split, and what bounds its pieces; None long after the deadline."""
+        offsets = np.cumsum([0, *map(len, self.family)])
+        edges, couplings = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1])
+        for r, (members, part) in enumerate(zip(self.family, self.best_split, strict=True)):
+            if budget.expired():
+                return None
+            own = slice(offsets[r], offsets[r + 1])
+            edges[own], couplings[own] = members, part
         return SplitProof(
-            piece_offsets=np.cumsum([0, *map(len, self.family)]),
-            edges=np.concatenate(self.family),
-            couplings=np.concatenate(self.best_split),
-            proofs=self.best_proofs,
+            piece_offsets=offsets, edges=edges, couplings=couplings, proofs=self.best_proofs
         )
 
     def solve(self) -> bool:
