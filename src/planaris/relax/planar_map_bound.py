@@ -146,7 +146,7 @@ class _Master:
         self.split = self._completed([share[s] for s in family], setup)
         self.best_split = self.split
         self.best_proofs: list[Any] = [None] * len(family)
-        self.columns: list[list[FloatArray]] = [[] for _ in family]
+        self.columns: list[list[FloatArray | Int8Array]] = [[] for _ in family]
         self.states: list[Int8Array] = []
         self.weights: list[float] = []
         """Σ J s s of every state."""
@@ -161,14 +161,14 @@ class _Master:
 
     def add_state(self, spins: Int8Array) -> None:
         """Give every subgraph this state of the whole model as a column."""
-        agree = self._take_state(spins).astype(np.float64)
+        agree = self._take_state(spins)
         for columns, members in zip(self.columns, self.family, strict=True):
             columns.append(agree[members])
 
     def _take_state(self, spins: Int8Array) -> Int8Array:
         """Take note of a state; return s_u s_v of every edge."""
         u, v = self.bare.edges.T
-        agree = spins[u] * spins[v]
+        agree: Int8Array = spins[u] * spins[v]
         self.states.append(spins)
         self.weights.append(float(self.bare.couplings @ agree))
         return agree
