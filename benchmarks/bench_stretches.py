@@ -3,7 +3,8 @@
 ``python benchmarks/bench_stretches.py [--limit 1] [--repeats 3] [--least 10] [--only TEXT]`` runs
 every method of every verb on the models named in docs/reliability.md, with one thread, and prints
 the stretches that took at least so many milliseconds of processor time. A call with long ones is
-repeated, and the least counts: other processes disturb.
+repeated, and the least counts: other processes disturb. Modules that are imported on first use
+are imported before.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before BLAS is loaded: its threads spin
 
+import highspy  # noqa: F401  # imported on first use by planaris, too
 import numpy as np
+import scipy.optimize  # noqa: F401
 
 from planaris import IsingModel, MarkovRandomField
+from planaris.generate import square_lattice
 from planaris.methods import methods
 from planaris.selftest.interruptions.interrupts import cube, lattice
 from planaris.selftest.stretches import longest_stretches
@@ -48,14 +52,42 @@ def torus(side: int) -> IsingModel:
     return IsingModel(edges, np.random.default_rng(0).choice([-1.0, 1.0], len(edges)))
 
 
+def cold(side: int) -> IsingModel:
+    """Return a planar glass at a low temperature."""
+    model = lattice(side)
+    return IsingModel(model.edges, 10 * model.couplings)
+
+
+def attractive(side: int) -> IsingModel:
+    """Return a lattice without negative couplings, with random fields."""
+    grid, rng = square_lattice(side, side), np.random.default_rng(0)
+    return IsingModel(grid.edges, rng.random(len(grid.edges)), rng.normal(size=side * side))
+
+
+def label_lattice(side: int, labels: int) -> MarkovRandomField:
+    """Return random tables of variables and pairs on a lattice."""
+    edges, rng = square_lattice(side, side).edges.tolist(), np.random.default_rng(0)
+    made: Any = [(tuple(pair), rng.normal(size=(labels, labels))) for pair in edges]
+    made += [((v,), rng.normal(size=labels)) for v in range(side * side)]
+    return MarkovRandomField([labels] * (side * side), made, log=True)
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "plane 400²": lambda: lattice(400),
     "plane 300²": lambda: lattice(300),
     "24² with fields": lambda: lattice(24, fields=True),
+    "100² with fields": lambda: lattice(100, fields=True),
     "150² with fields": lambda: lattice(150, fields=True),
+    "attractive 256²": lambda: attractive(256),
+    "cold 300²": lambda: cold(300),
+    "8³": lambda: cube(8),
     "12³": lambda: cube(12),
+    "16³": lambda: cube(16),
     "K150": lambda: complete(150),
+    "K200": lambda: complete(200),
+    "torus 64²": lambda: torus(64),
     "torus 100²": lambda: torus(100),
+    "4 labels 40²": lambda: label_lattice(40, 4),
     "14,000 variables": lambda: labelled(14_000, 3, 2, 40_000),
     "500 variables, third order": lambda: labelled(500, 7, 3, 1_000),
 }

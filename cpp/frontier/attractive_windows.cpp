@@ -147,7 +147,7 @@ class Rounds {
       : model_(model), before_(ends), guess_(guess), sizes_(sizes), graph_(model),
         ranks_(graph_, model.num_spins()) {}
 
-  std::vector<Window> windows() const;
+  std::vector<Window> windows(Control& control) const;
   // Adds what window k tells to the ends, and to the trace; false where it is too wide.
   bool narrow(const Window& window, int32_t k, AttractiveEnds& ends, WindowTracing* tracing,
               std::mutex& mutex, Control& control) const;
@@ -161,7 +161,7 @@ class Rounds {
     if (side == Side::kUpper) return guess_[v] > 1 - sizes_.held ? 1 : 0;
     return guess_[v] < sizes_.held ? -1 : 0;
   }
-  void cover(Side side, std::vector<Window>& found) const;
+  void cover(Side side, std::vector<Window>& found, Control& control) const;
   Inside inside(std::vector<int32_t> spins, Side side) const;
   bool lay_out(Inside& inside, Control& control) const;
 
@@ -173,7 +173,7 @@ class Rounds {
   Ranks ranks_;
 };
 
-void Rounds::cover(Side side, std::vector<Window>& found) const {
+void Rounds::cover(Side side, std::vector<Window>& found, Control& control) const {
   const int32_t n = model_.num_spins();
   std::vector<int32_t> seen(n, -1);
   std::vector<char> open(n), covered(n, 0);
@@ -199,14 +199,16 @@ void Rounds::cover(Side side, std::vector<Window>& found) const {
     for (const int32_t u : window.spins) seen[u] = stamp;
     search(graph_, window.spins, seen, stamp, std::max(sizes_.core, sizes_.spins),
            [&](int32_t u) { return open[u] != 0; });
+    control.spend(64 * static_cast<int64_t>(window.spins.size()));
     found.push_back(std::move(window));
   }
 }
 
-std::vector<Window> Rounds::windows() const {
+std::vector<Window> Rounds::windows(Control& control) const {
   std::vector<Window> found;
-  cover(Side::kUpper, found);
-  cover(Side::kLower, found);
+  cover(Side::kUpper, found, control);
+  cover(Side::kLower, found, control);
+  control.poll_now();
   // Those that promise most first: time may not suffice for all.
   std::ranges::stable_sort(found, std::greater<>{}, &Window::width);
   return found;
@@ -351,13 +353,15 @@ AttractiveEnds narrow_by_windows(const AttractiveView& model, AttractiveEnds end
                                  std::span<const double> guess, const WindowSizes& sizes,
                                  bool trace, int threads, Control& control) {
   const AttractiveEnds before = ends;
-  const Rounds round(model, before, guess, sizes);
-  const auto windows = round.windows();
   std::optional<WindowTracing> tracing;
-  if (trace) tracing.emplace(windows.size(), model.num_spins(), model.num_edges());
+  if (trace) tracing.emplace(0, model.num_spins(), model.num_edges());
   std::mutex mutex;
-  Team team(threads, control);
   try {
+    const Rounds round(model, before, guess, sizes);
+    control.poll_now();
+    const auto windows = round.windows(control);
+    if (trace) tracing.emplace(windows.size(), model.num_spins(), model.num_edges());
+    Team team(threads, control);
     control.poll_now();  // other threads may be done with all before this one looks
     team.work(windows.size(), [&](int worker, int k) {
       Control own([&](double) {

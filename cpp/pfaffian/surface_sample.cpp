@@ -58,6 +58,12 @@ class SurfaceSampler {
     return factor;
   }
 
+  // At the clock, before the elimination of a block.
+  void look(int32_t rows) {
+    constexpr int64_t kSize = sizeof(T) / sizeof(double);
+    control_.spend(64 + kSize * kSize * kSize * int64_t{rows} * rows * (rows + 8) / 4);
+  }
+
   SignedLog joined(size_t k, int32_t edge) const {
     return {{join_[2 * edge] + join_[2 * edge + 1], 0.0}, structures_[k].sign[edge]};
   }
@@ -104,6 +110,7 @@ class SurfaceSampler {
         block.join(at, at + 1, join_entry(k, edge));
         at += 2;
       }
+      look(block.rows);
       result.push_back(elimination_.pfaffian(block, block.rows));
     }
     return result;
@@ -112,7 +119,6 @@ class SurfaceSampler {
   // Draws all edges of a subtree; `prefix` is the weight of everything else, by structure, up to
   // a common factor. Returns the weight of what was drawn: signs, up to a common factor.
   Factors sample(int32_t node, const Factors& prefix) {
-    control_.poll();
     Factors drawn(structures_.size());
     const auto edges = own_edges(node);
     if (!edges.empty()) {
@@ -120,6 +126,7 @@ class SurfaceSampler {
       for (size_t k = 0; k < structures_.size(); ++k) {
         SkewBlock<T> block = conditioned(k, node);
         const int32_t others = block.pending;
+        look(block.rows);
         blocks.push_back(elimination_.reduce(std::move(block), others));
         blocks.back().factor *= prefix[k];
       }
@@ -172,6 +179,7 @@ class SurfaceSampler {
         const auto at = static_cast<int32_t>(others + 2 * (e - half));
         part.join(at, at + 1, join_entry(k, edges[e]));
       }
+      look(part.rows);
       parts.push_back(elimination_.reduce(std::move(part), candidates));
     }
     draw(std::move(parts), edges.first(half));
@@ -194,6 +202,7 @@ class SurfaceSampler {
       for (int32_t r = others + 2 * half; r < block.rows; ++r) rows.push_back(r);
       SkewBlock<T> part = block.select(rows, known);
       part.factor = factor;
+      look(part.rows);
       parts.push_back(elimination_.reduce(std::move(part), known));
     }
     draw(std::move(parts), edges.subspan(half));
@@ -203,6 +212,7 @@ class SurfaceSampler {
     Factors stay, part;
     TwoDoubles top{-INFINITY, 0.0};
     for (size_t k = 0; k < blocks.size(); ++k) {
+      look(blocks[k].rows);
       stay.push_back(elimination_.pfaffian(blocks[k], blocks[k].pending) * joined(k, edge));
       part.push_back(elimination_.pfaffian(blocks[k], blocks[k].rows));
       top = std::max({top, stay.back().log, part.back().log});

@@ -255,7 +255,9 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
     for block in large:
         check_structure()
         members = np.sort(order[begin[block] : begin[block + 1]])
+        check_structure()
         part = _restrict(model, members, bias, positions)
+        check_structure()
         # The model is not planar: its only large block is to blame.
         surface = None if len(large) == 1 else _embed(part.model)
         if surface is None:

@@ -116,7 +116,7 @@ def map_bound(
         method="map-bound",
         rounds=rounds,
         seconds=budget.seconds(),
-        certificate=master.proof(),
+        certificate=master.proof(budget.to_finish()),
     )
 
 
@@ -146,7 +146,7 @@ class _Master:
         self.split = self._completed([share[s] for s in family], setup)
         self.best_split = self.split
         self.best_proofs: list[Any] = [None] * len(family)
-        self.columns: list[list[FloatArray]] = [[] for _ in family]
+        self.columns: list[list[FloatArray | Int8Array]] = [[] for _ in family]
         self.states: list[Int8Array] = []
         self.weights: list[float] = []
         """Σ J s s of every state."""
@@ -161,14 +161,14 @@ class _Master:
 
     def add_state(self, spins: Int8Array) -> None:
         """Give every subgraph this state of the whole model as a column."""
-        agree = self._take_state(spins).astype(np.float64)
+        agree = self._take_state(spins)
         for columns, members in zip(self.columns, self.family, strict=True):
             columns.append(agree[members])
 
     def _take_state(self, spins: Int8Array) -> Int8Array:
         """Take note of a state; return s_u s_v of every edge."""
         u, v = self.bare.edges.T
-        agree = spins[u] * spins[v]
+        agree: Int8Array = spins[u] * spins[v]
         self.states.append(spins)
         self.weights.append(float(self.bare.couplings @ agree))
         return agree
@@ -242,13 +242,17 @@ class _Master:
         if total < self.best:
             self.best, self.best_split, self.best_proofs = total, self.split, proofs
 
-    def proof(self) -> SplitProof:
-        """Return the best split, and what bounds its pieces."""
+    def proof(self, budget: Budget) -> SplitProof | None:
+        """Return the best split, and what bounds its pieces; None long after the deadline."""
+        offsets = np.cumsum([0, *map(len, self.family)])
+        edges, couplings = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1])
+        for r, (members, part) in enumerate(zip(self.family, self.best_split, strict=True)):
+            if budget.expired():
+                return None
+            own = slice(offsets[r], offsets[r + 1])
+            edges[own], couplings[own] = members, part
         return SplitProof(
-            piece_offsets=np.cumsum([0, *map(len, self.family)]),
-            edges=np.concatenate(self.family),
-            couplings=np.concatenate(self.best_split),
-            proofs=self.best_proofs,
+            piece_offsets=offsets, edges=edges, couplings=couplings, proofs=self.best_proofs
         )
 
     def solve(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import defaultdict
@@ -15,9 +16,10 @@ from planaris.errors import PlanarisError
 
 
 class GapClock:
-    """Processor time; notes the longest time between two looks at it, by both places.
+    """Processor time of a thread; notes the longest between two looks at it, by both places.
 
-    A limit is so much processor time, so that other work on the machine changes nothing.
+    A limit is so much processor time, so that other work on the machine changes nothing. Time in
+    Python's garbage collection is not counted.
 
     Examples
     --------
@@ -32,18 +34,26 @@ class GapClock:
 
     def __init__(self) -> None:
         self.longest: dict[str, float] = defaultdict(float)
-        self.place, self.last = "the start", time.process_time()
+        self.place, self.last, self.collected = "the start", time.thread_time(), 0.0
 
     def __call__(self) -> float:
         """Return the time, and note what was worked since the last look."""
-        gap = time.process_time() - self.last
         place = _place(sys._getframe(1))
-        self.note(place, gap)
-        self.place, self.last = place, time.process_time()
+        self.note(place)
+        self.place, self.last = place, time.thread_time()
         return self.last
 
-    def note(self, place: str, gap: float) -> None:
-        """Keep the longest stretch between two places."""
+    def on_collection(self, phase: str, _: dict[str, int]) -> None:
+        """Take note of a garbage collection: for :data:`gc.callbacks`."""
+        now = time.thread_time()
+        if phase == "start":
+            self.collected = now
+        else:
+            self.last += now - self.collected
+
+    def note(self, place: str) -> None:
+        """Keep the longest stretch between two places, the second one being here."""
+        gap = time.thread_time() - self.last
         stretch = f"{self.place} → {place}"
         self.longest[stretch] = max(self.longest[stretch], gap)
 
@@ -64,10 +74,14 @@ def longest_stretches(
     """
     asked = (model, 2, 0, method) if verb == "sample" else (model, method)
     with use_clock(GapClock()) as clock:
-        clock.last = time.process_time()
-        with suppress(PlanarisError):
-            getattr(infer, verb)(*asked, time_limit=time_limit, threads=threads)
-        clock.note("the end", time.process_time() - clock.last)
+        gc.callbacks.append(clock.on_collection)
+        try:
+            clock.last = time.thread_time()
+            with suppress(PlanarisError):
+                getattr(infer, verb)(*asked, time_limit=time_limit, threads=threads)
+            clock.note("the end")
+        finally:
+            gc.callbacks.remove(clock.on_collection)
     return dict(clock.longest)
 
 

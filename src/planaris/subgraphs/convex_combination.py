@@ -30,9 +30,6 @@ LEAST_LOGIT = -500.0
 MEMBERS_AT_ONCE = 2**18
 """Edges of all subgraphs that are worked on between two looks at the clock."""
 
-MEMORY_ENTRIES = 2**22
-"""Of the steps that L-BFGS remembers: at least 3, at most 20. It looks at no clock in between."""
-
 LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
 
@@ -266,9 +263,7 @@ class Decomposition:
             if max_iterations <= 0 or len(self.pieces) == 1:
                 self.value(x)
                 return "max_iterations" if max_iterations <= 0 else "optimal"
-            memory = min(max(MEMORY_ENTRIES // len(x), 3), 20)
-            options: Any = {"maxiter": max_iterations, "maxcor": memory, "ftol": 1e-13}
-            options["gtol"] = 1e-9
+            options: Any = {"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
             # The optimiser's own products are short: threads only wait for each other there.
             with threadpool_limits(1):
                 solve: Any = optimize.minimize

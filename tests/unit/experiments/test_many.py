@@ -165,6 +165,7 @@ def wait_for_file(params):
     return {"name": params["name"]}
 
 
+@pytest.mark.filterwarnings("default")  # a slow machine makes Dask warn
 def test_a_cluster_survives_a_lost_worker_and_solves_models(tmp_path):
     from distributed import LocalCluster
 
@@ -174,7 +175,7 @@ def test_a_cluster_survives_a_lost_worker_and_solves_models(tmp_path):
         n_workers=2,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=":0",
+        dashboard_address=None,
         memory_limit=0,
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as cluster:

@@ -31,16 +31,16 @@ class Polytope:
         self.n, self.pairs, self.psd = n, pairs, psd
         count = n + len(pairs)
         # 4 P(s_u, s_v) >= 0 for every pair; |E s_v| <= 1 for spins without one.
-        index = np.repeat(np.arange(4 * len(pairs)), 3)
         place = np.column_stack([pairs, n + np.arange(len(pairs))])
         columns = np.repeat(place, 4, axis=0).ravel()
         values = np.tile(-SIGNS, (len(pairs), 1)).ravel()
-        local = scipy.sparse.csr_array((values, (index, columns)), shape=(4 * len(pairs), count))
+        begins = np.arange(0, len(values) + 1, 3)
+        local = scipy.sparse.csr_array((values, columns, begins), shape=(4 * len(pairs), count))
         alone = np.flatnonzero(np.bincount(pairs.ravel(), minlength=n) == 0)
         at = np.tile(alone, 2)
         sign = np.repeat([1.0, -1.0], len(alone))
         box = scipy.sparse.csr_array((sign, (np.arange(len(at)), at)), shape=(len(at), count))
-        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([local, box]))
+        self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([local, box])) if len(at) else local
         self.sides = np.ones(self.rows.shape[0])
 
     def add_cycles(self, cuts: CycleCuts) -> None:

@@ -49,7 +49,9 @@ class NewtonSystems:
         values = curve.data * scale[rows] * scale[columns]
         values[rows == columns] += RAISED
         _check_finite(values, side)
+        budget.check()
         self._find_order(rows, columns, len(side), budget)
+        budget.check()
         return SymmetricFactor(rows, columns, values, self.place, budget).solve(side, budget)
 
     def _find_order(self, rows: LongArray, columns: LongArray, size: int, budget: Budget) -> None:

@@ -61,6 +61,8 @@ def _frustrated_cycles(
             budget=budget,
         )
         for k in range(len(cuts)):
+            if budget.expired():
+                break
             around = ends[cuts.edges[cuts.offsets[k] : cuts.offsets[k + 1]]]
             found += _triangulate([int(owners[p]) for p in _in_order(around)])
         found = list(dict.fromkeys(found))
