@@ -47,7 +47,7 @@ WALL = 0.002
 LIKELY = 0.02
 """and may be held for nothing if it is guessed to be so up to this share of it."""
 
-SEARCH = 0.3
+SEARCH = 0.15
 """Share of the time of a part that may go into a search for a better order, or"""
 
 SEARCH_SPIN = 2e-5
@@ -123,10 +123,14 @@ class PartsSearch:
         The ends hold whatever it is. ``trace`` is told how they were found.
         """
         width = known.nodes_upper - known.nodes_lower
+        rounds: list[_Round] = []
 
         def narrow(side: Side, budget: Budget, stop: Event) -> None:
             tried = self._tried[int(side.turned)]
-            _Round(self.graph, side, width, tried, self.seconds, budget).run(stop)
+            rounds.append(_Round(self.graph, side, width, tried, self.seconds))
+            rounds[-1].run(budget, stop)
+            for other in rounds:  # sides rarely take equally long
+                other.run(budget, stop)
 
         return narrow_both_sides(self.model, known, guess, narrow, budget, trace)
 
@@ -137,45 +141,38 @@ class _Fit(NamedTuple):
 
 
 class _Round:
-    """One round over all parts, from one side."""
+    """One round over all parts, from one side; several threads may run it."""
 
     def __init__(
-        self,
-        graph: _Graph,
-        side: Side,
-        width: FloatArray,
-        tried: FloatArray,
-        seconds: float,
-        budget: Budget,
+        self, graph: _Graph, side: Side, width: FloatArray, tried: FloatArray, seconds: float
     ) -> None:
         self.graph, self.side, self.width, self.tried = graph, side, width, tried
-        self.seconds, self.budget = seconds, budget
-        self.place = np.full(len(width), -1, dtype=np.int64)  # scratch: -1 between calls
+        self.seconds = seconds
+        self.waiting = self._parts(np.flatnonzero(width >= width.mean()), PART)
+        self.waiting.sort(key=lambda part: float(width[part].sum()))
+        self.total = sum(float(width[part].sum()) for part in self.waiting)
 
-    def run(self, stop: Event) -> None:
+    def run(self, budget: Budget, stop: Event) -> None:
         """Lower the upper ends of open parts, those with most to gain first."""
-        width = self.width
-        waiting = self._parts(np.flatnonzero(width >= width.mean()), PART)
-        total = sum(float(width[part].sum()) for part in waiting)
-        waiting.sort(key=lambda part: float(width[part].sum()))
-        while waiting:
-            if stop.is_set() or self.budget.expired():
+        while not (stop.is_set() or budget.expired()):
+            try:
+                part = self.waiting.pop()
+            except IndexError:
                 return
-            part = waiting.pop()
-            open_width = float(width[part].sum())
+            open_width = float(self.width[part].sum())
             if open_width <= 0:
-                return
-            seconds = min(self.seconds * open_width / total, MOST_SECONDS)
+                continue
+            seconds = min(self.seconds * open_width / self.total, MOST_SECONDS)
             if seconds < PATIENCE * float(np.median(self.tried[part])):
                 continue
-            found = self._fit(part, seconds)
+            found = self._fit(part, seconds, budget)
             if found is not None:
                 before = float(self.side.new_high[part].sum())
-                solve(self.side, *found, self.budget)
+                solve(self.side, *found, budget)
                 gained = before - float(self.side.new_high[part].sum())
                 self.tried[part] = 0.0 if gained > GAIN * open_width else seconds
             elif len(part) > WHOLE:
-                waiting += self._parts(part, len(part) // 2)
+                self.waiting += self._parts(part, len(part) // 2)
             else:
                 self.tried[part] = seconds
 
@@ -191,7 +188,7 @@ class _Round:
                 free[found[-1]] = False
         return found
 
-    def _fit(self, part: Array, seconds: float) -> _Fit | None:
+    def _fit(self, part: Array, seconds: float, budget: Budget) -> _Fit | None:
         """Return a part with as much around it as can be eliminated in time."""
         side, mean = self.side, float(self.width[part].mean())
         for scale in SCALES:
@@ -207,8 +204,8 @@ class _Round:
             found, low, high, middle = None, -1, len(radii), 0
             while high - low > 1:
                 spins = np.concatenate(levels[: radii[middle] + 1])
-                fit = self._plan(spins, walls, seconds)
-                if fits(fit.plan, seconds, self.budget) and fit.domain.wrong[0] <= CHARGE * mean:
+                fit = self._plan(spins, walls, seconds, budget)
+                if fits(fit.plan, seconds, budget) and fit.domain.wrong[0] <= CHARGE * mean:
                     found, low = fit, middle
                 else:
                     high = middle
@@ -217,16 +214,16 @@ class _Round:
                 return found
         return None
 
-    def _plan(self, spins: Array, walls: Array, seconds: float) -> _Fit:
+    def _plan(self, spins: Array, walls: Array, seconds: float, budget: Budget) -> _Fit:
         """Return spins as a domain: around them walls are held down, all others up."""
-        model, place, count = self.side.model, self.place, len(spins)
+        model, count = self.side.model, len(spins)
+        place = np.full(model.num_spins, -1, dtype=np.int64)
         place[spins] = np.arange(count)
         at, to, by = self.graph.around(spins)
         inside = place[to] >= 0
         names = by[inside & (at < to)]
         ends = place[model.edges[names]]
         near, far, size = place[at[~inside]], to[~inside], model.couplings[by[~inside]]
-        place[spins] = -1
         own, pull = model.fields[spins], np.where(walls[far], -size, size)
         part = IsingModel(ends, model.couplings[names], own + np.bincount(near, pull, count))
         terms = 1 + np.bincount(near, minlength=count)
@@ -240,7 +237,7 @@ class _Round:
             kind="clusters",
             search_seconds=max(SEARCH * seconds, SEARCH_SPIN * count),
             good_enough=seconds,
-            time_limit=self.budget,
+            time_limit=budget,
         )
         return _Fit(domain, plan)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from threading import Event
+from threading import Event, Lock
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class Side:
     turned: bool = False
     solved: list[tuple[Array, Array]] = field(default_factory=list)
     by: tuple[Array, Array, Array] = field(init=False)
+    lock: Lock = field(default_factory=Lock)  # while ends are narrowed
 
     def __post_init__(self) -> None:
         counts = (len(self.new_high), len(self.both_up), len(self.both_down))
@@ -178,16 +179,17 @@ def solve(side: Side, domain: Domain, plan: EliminationPlan, budget: Budget) -> 
     off = 2 * (found.error + domain.slack) * (1 + 2.0**-30) + 64 * UNIT
     up, equal = np.asarray(found.nodes), np.asarray(found.edges)
     at, c = domain.spins, domain.wrong
-    number = len(side.solved)
-    side.solved.append((domain.spins[plan.order], domain.walls))
-    _improve(side.new_high, side.by[0], at, up + (1 - up) * c + off, number)
     u, v = domain.model.edges.T
     both_up = np.clip((up[u] + up[v] + equal - 1) / 2, 0.0, 1.0)
     both_down = np.clip((1 - up[u] - up[v] + equal) / 2, 0.0, 1.0)
-    names, c = domain.edges, c[u]
-    most, least = both_up + (1 - both_up) * c + 2 * off, both_down * (1 - c) - 2 * off
-    _improve(side.both_up, side.by[1], names, most, number)
-    _improve(side.both_down, side.by[2], names, least, number, sign=-1)
+    names, e = domain.edges, c[u]
+    most, least = both_up + (1 - both_up) * e + 2 * off, both_down * (1 - e) - 2 * off
+    with side.lock:
+        number = len(side.solved)
+        side.solved.append((domain.spins[plan.order], domain.walls))
+        _improve(side.new_high, side.by[0], at, up + (1 - up) * c + off, number)
+        _improve(side.both_up, side.by[1], names, most, number)
+        _improve(side.both_down, side.by[2], names, least, number, sign=-1)
 
 
 def _improve(

@@ -29,7 +29,7 @@ Kind = Literal["clusters", "frontier"]
 SEARCH_SECONDS = 0.2
 """Time spent on looking for a better order, once a first one is known."""
 
-FAR_OFF = 64.0
+FAR_OFF = 8.0
 """A search for an order that is good enough ends where the first few take this much longer."""
 
 FIRST_ORDERS = 3

@@ -6,6 +6,7 @@ import pytest
 
 from planaris import IsingModel, MarkovRandomField, treewidth
 from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.treewidth import plan
 
 
 def grid(rows: int, columns: int) -> IsingModel:
@@ -132,3 +133,39 @@ def test_cold_models_need_room_for_exponents(rng):
         treewidth.marginals(model, plan=wanted, memory_limit=6 * one)
     found = treewidth.marginals(model, plan=wanted, memory_limit=caught.value.bytes_needed)
     np.testing.assert_array_equal(found.nodes, exact.nodes)
+
+
+def test_searches_for_orders_end_where_one_is_good_enough(monkeypatch):
+    """Restarts are counted: none where the first order will do, few where none will."""
+    tried = []
+    found = plan.elimination.elimination_order
+
+    def counted(*arguments, **options):
+        tried.append(options.get("seed", 0))
+        return found(*arguments, **options)
+
+    monkeypatch.setattr(plan.elimination, "elimination_order", counted)
+
+    def orders(good_enough):
+        tried.clear()
+        treewidth.plan_elimination(
+            grid(17, 17), kind="clusters", search_seconds=1e9, good_enough=good_enough
+        )
+        return len(tried)
+
+    assert orders(1e6) == 1  # min-degree
+    assert orders(1e-9) == 1 + plan.FIRST_ORDERS + 1
+
+
+@pytest.mark.parametrize("size", [0.5, 3.0])
+def test_clusters_of_many_pieces_agree_with_a_frontier(size):
+    rng = np.random.default_rng(4)
+    model = IsingModel.from_image(rng.normal(0, size, (13, 15)), size, size)
+    clusters, table = (
+        treewidth.marginals(model, plan=treewidth.plan_elimination(model, kind=kind))
+        for kind in ("clusters", "frontier")
+    )
+    assert np.abs(clusters.nodes - table.nodes).max() <= clusters.error + table.error
+    assert np.abs(clusters.edges - table.edges).max() <= clusters.error + table.error
+    assert clusters.proved
+    assert clusters.error < 1e-9
