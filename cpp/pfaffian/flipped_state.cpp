@@ -17,8 +17,8 @@ class Flips {
   Flips(const RotationView& graph, std::span<const double> couplings, int threads, Control& control, int32_t part)
       : graph_(graph), couplings_(couplings), edges_(static_cast<int32_t>(couplings.size())), control_(control),
         team_(threads, control), parts_(std::max(1, graph.num_vertices() / part)), changed_(parts_),
-        spins(graph.num_vertices(), 1), field_(spins.size()), inner_(spins.size()),
-        open_(spins.size(), kAlone | kPaired), border_(parts_) {
+        spins_(graph.num_vertices(), 1), field_(spins_.size()), inner_(spins_.size()),
+        open_(spins_.size(), kAlone | kPaired), border_(parts_) {
     share([this](int32_t begin, int32_t end, int k) {
       for (int32_t v = begin; v < end; ++v) {
         bool inner = true;
@@ -33,19 +33,20 @@ class Flips {
     });
   }
 
-  void run() {
+  std::vector<int8_t> run() {
     for (int sweep = 0; sweep < kFlipSweeps; ++sweep) {
       bool any = flip_all([this](int32_t v, bool) { return flip_one(v); });
       if (any && sweep < kSingleFlipSweeps) continue;
       any |= flip_all([this](int32_t v, bool inner) { return flip_pairs(v, inner); });
       if (!any) break;
     }
+    return std::move(spins_);
   }
 
  private:
   template <class Body>
   void share(Body&& body) {
-    team_.split(static_cast<int64_t>(spins.size()), parts_, [&](int64_t begin, int64_t end, int k) {
+    team_.split(static_cast<int64_t>(spins_.size()), parts_, [&](int64_t begin, int64_t end, int k) {
       body(static_cast<int32_t>(begin), static_cast<int32_t>(end), k);
     });
   }
@@ -73,7 +74,7 @@ class Flips {
   bool flip_one(int32_t v) {
     if (!(open_[v] & kAlone)) return false;
     open_[v] &= static_cast<uint8_t>(~kAlone);
-    if (!(field_[v] * spins[v] < 0.0)) return false;
+    if (!(field_[v] * spins_[v] < 0.0)) return false;
     flip(v);
     return true;
   }
@@ -84,13 +85,14 @@ class Flips {
     bool any = false;
     for (int32_t at = graph_.offsets[u]; at < graph_.offsets[u + 1]; ++at) {
       const int32_t h = graph_.rotation[at], e = h >> 1, v = graph_.head(h);
-      if (e >= edges_ || u == v || (v > u && (open_[v] & kPaired))) continue;  // or: at its turn
+      const bool later = v > u && (open_[v] & kPaired);  // this pair is looked at when it is v's turn
+      if (e >= edges_ || u == v || later) continue;
       if (inner && !inner_[v]) {
         open_[v] |= kPaired;  // its turn comes after all inner ones
         continue;
       }
-      const double joined = 2.0 * couplings_[e] * spins[u] * spins[v];
-      if (!(field_[u] * spins[u] + field_[v] * spins[v] < joined)) continue;
+      const double joined = 2.0 * couplings_[e] * spins_[u] * spins_[v];
+      if (!(field_[u] * spins_[u] + field_[v] * spins_[v] < joined)) continue;
       flip(u);
       flip(v);
       any = true;
@@ -99,12 +101,12 @@ class Flips {
   }
 
   void flip(int32_t v) {
-    spins[v] = static_cast<int8_t>(-spins[v]);
+    spins_[v] = static_cast<int8_t>(-spins_[v]);
     open_[v] = kAlone | kPaired;
     for (int32_t at = graph_.offsets[v]; at < graph_.offsets[v + 1]; ++at) {
       const int32_t h = graph_.rotation[at], w = graph_.head(h);
       if (w == v || h >> 1 >= edges_) continue;
-      field_[w] += 2.0 * couplings_[h >> 1] * spins[v];
+      field_[w] += 2.0 * couplings_[h >> 1] * spins_[v];
       open_[w] = kAlone | kPaired;
     }
   }
@@ -116,11 +118,7 @@ class Flips {
   Team team_;
   int parts_;
   std::vector<uint8_t> changed_;  // by part
-
- public:
-  std::vector<int8_t> spins;
-
- private:
+  std::vector<int8_t> spins_;
   std::vector<double> field_;  // Σ J s of the neighbours
   std::vector<uint8_t> inner_;
   std::vector<uint8_t> open_;  // what has to be looked at (again): a spin alone, and with its neighbours
@@ -131,9 +129,7 @@ class Flips {
 
 std::vector<int8_t> flipped_state(const RotationView& graph, std::span<const double> couplings, int threads,
                                   Control& control, int32_t part) {
-  Flips flips(graph, couplings, threads, control, part);
-  flips.run();
-  return std::move(flips.spins);
+  return Flips(graph, couplings, threads, control, part).run();
 }
 
 }  // namespace planaris
