@@ -242,11 +242,20 @@ struct OrderedKernel {
     for (int64_t pair = 0; pair < front.pairs; ++pair) {
       const int64_t from = source[pair * models];
       if (from == pair || edge[pair * models] < 0) continue;
-      for (int64_t r = 2 * from; r < 2 * from + 2; ++r, to += n) {
-        const S *row = numbers + r * kModels, *column = numbers + r * step;
-        for (int64_t i = 0; i < r; ++i, row += step) to[i] = -*row;
-        for (int64_t i = r + 1; i < n; ++i) to[i] = column[i * kModels];
+      const int64_t r = 2 * from;  // rows r and r + 1 lie side by side
+      S *first_to = to, *second_to = to + n;
+      const S *row = numbers + r * kModels, *column = numbers + r * step;
+      for (int64_t i = 0; i < r; ++i, row += step) {
+        first_to[i] = -row[0];
+        second_to[i] = -row[kModels];
       }
+      first_to[r + 1] = column[(r + 1) * kModels];
+      second_to[r] = -first_to[r + 1];
+      for (int64_t i = r + 2; i < n; ++i) {
+        first_to[i] = column[i * kModels];
+        second_to[i] = column[step + i * kModels];
+      }
+      to += 2 * n;
     }
     auto* before = reinterpret_cast<int64_t*>(to);  // by row, where it stood
     before = reinterpret_cast<int64_t*>((reinterpret_cast<uintptr_t>(before) + 7) & ~uintptr_t{7});
@@ -256,19 +265,25 @@ struct OrderedKernel {
     const S* line = copy;  // entries (i, r) of a row r
     for (int64_t pair = 0; pair < front.pairs; ++pair) {
       if (source[pair * models] == pair) continue;
-      const bool empty = edge[pair * models] < 0;
-      for (int64_t r = 2 * pair; r < 2 * pair + 2; ++r) {
-        S *row = numbers + r * kModels, *column = numbers + r * step;
-        if (empty) {
-          for (int64_t i = 0; i < r; ++i, row += step) *row = S(0);
-          for (int64_t i = r + 1; i < n; ++i) column[i * kModels] = S(0);
-        } else {
-          for (int64_t i = 0; i < r; ++i, row += step) *row = -line[before[i]];
-          for (int64_t i = r + 1; i < n; ++i) column[i * kModels] = line[before[i]];
-          line += n;
-        }
+      const int64_t r = 2 * pair;
+      S *row = numbers + r * kModels, *column = numbers + r * step;
+      if (edge[pair * models] < 0) {
+        for (int64_t i = 0; i < r; ++i, row += step) row[0] = row[kModels] = S(0);
+        column[(r + 1) * kModels] = S(-1);
+        for (int64_t i = r + 2; i < n; ++i) column[i * kModels] = column[step + i * kModels] = S(0);
+        continue;
       }
-      if (empty) numbers[2 * pair * step + (2 * pair + 1) * kModels] = S(-1);
+      const S* const next = line + n;
+      for (int64_t i = 0; i < r; ++i, row += step) {
+        row[0] = -line[before[i]];
+        row[kModels] = -next[before[i]];
+      }
+      column[(r + 1) * kModels] = line[before[r + 1]];
+      for (int64_t i = r + 2; i < n; ++i) {
+        column[i * kModels] = line[before[i]];
+        column[step + i * kModels] = next[before[i]];
+      }
+      line += 2 * n;
     }
   }
 };

@@ -8,9 +8,9 @@
 #include <stdexcept>
 
 #include "base/scaled.hpp"
-#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "pfaffian/batch_limits.hpp"
+#include "pfaffian/leg_logarithms.hpp"
 #include "pfaffian/moat_gauge.hpp"
 #include "pfaffian/pfaffian.hpp"
 #include "pfaffian/sweep.hpp"
@@ -32,12 +32,6 @@ constexpr double kClusteredCap = 12.0;       // of values, where entries have ex
 constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
 constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
-
-// Numbers in [-1, 1), the same for every row: rows of the matrix are scaled by their exponentials
-// to see what rounding does.
-double shake(uint64_t k) {
-  return static_cast<double>(mix64((k + 1) * kGoldenGamma) >> 11) * 0x1p-52 - 1.0;
-}
 
 double exact_sum(std::span<const double> terms) {
   double sum = 0.0, lost = 0.0;
@@ -159,14 +153,10 @@ class Batch {
   // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so large that
   // they may raise what single precision has lost: products below 1e-38. A deviation does not show that.
   bool has_large_entries(int64_t k) const {
-    const auto& edges = plane_.graph.edges;
-    const auto& spins = gauges_[k].spins;
     const std::span<const double> couplings = row(k);
-    for (int64_t e = 0; e < m_; ++e) {
-      const double g = spins[edges[2 * e]] == spins[edges[2 * e + 1]] ? couplings[e] : -couplings[e];
-      if (g < -kLimits.most_unsatisfied) return true;
-    }
-    return false;
+    const auto& unsatisfied = gauges_[k].tjoin.join;
+    return std::any_of(unsatisfied.begin(), unsatisfied.end(),
+                       [&](int32_t e) { return std::fabs(couplings[e]) > kLimits.most_unsatisfied; });
   }
 
   // Rows without an answer so far.
@@ -417,7 +407,7 @@ class Batch {
     const size_t legs = 2 * gauged.size();
     std::vector<double> face(legs), join(legs);
     for (size_t leg = 0; leg < legs; ++leg) {
-      join[leg] = order.scale[leg] + (shaken ? shake(leg) : 0.0);
+      join[leg] = order.scale[leg] + (shaken ? leg_shift(leg) : 0.0);
       face[leg] = join[leg] - gauged[leg / 2];
     }
     const KasteleynEntries entries{face,           join,       plane_.signs,
@@ -480,47 +470,6 @@ size_t num_rows(const PlaneGraph& plane, std::span<const double> couplings) {
 ModelBatch evaluate_batch(const PlaneGraph& plane, std::span<const double> couplings,
                           const BatchOptions& options, Control& control) {
   return Batch(plane, couplings, options, control).run(num_rows(plane, couplings));
-}
-
-std::vector<int8_t> flipped_state(const RotationView& graph, std::span<const double> couplings,
-                                  Control& control) {
-  constexpr int kSweeps = 8, kSingleSweeps = 2;
-  const int32_t n = graph.num_vertices();
-  const auto edges = static_cast<int32_t>(couplings.size());
-  std::vector<int8_t> spins(n, 1);
-  std::vector<double> field(n, 0.0);  // Σ J s of the neighbours
-  for (int32_t e = 0; e < edges; ++e) {
-    field[graph.edges[2 * e]] += couplings[e];
-    field[graph.edges[2 * e + 1]] += couplings[e];
-  }
-  const auto flip = [&](int32_t v) {
-    spins[v] = static_cast<int8_t>(-spins[v]);
-    for (int32_t k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
-      const int32_t h = graph.rotation[k], w = graph.head(h);
-      if (w != v && h >> 1 < edges) field[w] += 2.0 * couplings[h >> 1] * spins[v];
-    }
-  };
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    bool changed = false;
-    for (int32_t v = 0; v < n; ++v) {
-      control.poll();
-      if (!(field[v] * spins[v] < 0.0)) continue;
-      flip(v);
-      changed = true;
-    }
-    if (changed && sweep < kSingleSweeps) continue;
-    for (int32_t e = 0; e < edges; ++e) {
-      control.poll();
-      const int32_t u = graph.edges[2 * e], v = graph.edges[2 * e + 1];
-      const double joined = 2.0 * couplings[e] * spins[u] * spins[v];
-      if (u == v || !(field[u] * spins[u] + field[v] * spins[v] < joined)) continue;
-      flip(u);
-      flip(v);
-      changed = true;
-    }
-    if (!changed) break;
-  }
-  return spins;
 }
 
 size_t batch_bytes(const PlaneGraph& plane, bool marginals) {

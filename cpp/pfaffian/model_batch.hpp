@@ -59,11 +59,6 @@ ModelBatch evaluate_batch(const PlaneGraph& plane, std::span<const double> coupl
 // Bytes that every thread takes for its own.
 size_t batch_bytes(const PlaneGraph& plane, bool marginals);
 
-// A state of low energy: single spins and pairs of neighbours are flipped while that helps, in a
-// few sweeps. Enough for a gauge at moderate temperature, and much faster than a ground state.
-std::vector<int8_t> flipped_state(const RotationView& graph, std::span<const double> couplings,
-                                  Control& control);
-
 struct GroundStateBatch {
   std::vector<int8_t> spins;   // a row each
   std::vector<double> energy;  // -Σ J s s, correctly rounded but for the last digit

@@ -8,6 +8,7 @@
 #include "base/arrays.hpp"
 #include "pfaffian/batch_limits.hpp"
 #include "pfaffian/coupling_rows.hpp"
+#include "pfaffian/flipped_state.hpp"
 #include "pfaffian/model_batch.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
 #include "pfaffian/proof_batch.hpp"
@@ -84,7 +85,7 @@ class PlaneModels {
     return {to_numpy(std::move(found.spins), rows, n), to_numpy(std::move(found.doubtful))};
   }
 
-  Out1<int8_t> flipped(In1<double> couplings, const Progress& progress) const {
+  Out1<int8_t> flipped(In1<double> couplings, int threads, const Progress& progress) const {
     if (couplings.size() != dual_edges_.size() / 2) {
       throw std::invalid_argument("couplings must hold one number per edge");
     }
@@ -92,7 +93,7 @@ class PlaneModels {
     std::vector<int8_t> spins;
     {
       nb::gil_scoped_release release;
-      spins = flipped_state(plan_->graph(), flat(couplings), control);
+      spins = flipped_state(plan_->graph(), flat(couplings), threads, control);
     }
     return to_numpy(std::move(spins));
   }
@@ -224,7 +225,7 @@ void bind_model_batch(nb::module_& m) {
            nb::arg("uniform").noconvert(), nb::arg("weak"), nb::arg("moderate"), nb::arg("doubt"),
            nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("flipped_state", &PlaneModels::flipped, nb::arg("couplings").noconvert(),
-           nb::arg("progress") = nb::none())
+           nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("bytes", &PlaneModels::bytes, nb::arg("marginals"))
       .def_prop_ro("largest_front", &PlaneModels::largest_front)
       .def_prop_ro("multiplications", &PlaneModels::multiplications)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/scaled.hpp"
+#include "pfaffian/flipped_state.hpp"
 #include "pfaffian/ground_states.hpp"
 #include "pfaffian/lane_kernels.hpp"
 #include "pfaffian/moat_order.hpp"
@@ -338,7 +339,7 @@ TEST_CASE("flips lower the energy, and no flip of a spin would lower it further"
     for (int k = 0; k < 8; ++k) {
       Control control;
       const std::span<const double> row{couplings.data() + k * m, m};
-      const std::vector<int8_t> spins = flipped_state(g.plane().graph, row, control);
+      const std::vector<int8_t> spins = flipped_state(g.plane().graph, row, 1, control);
       double up = 0.0, found = 0.0;
       std::vector<double> held(spins.size(), 0.0);
       for (size_t e = 0; e < m; ++e) {
@@ -349,6 +350,16 @@ TEST_CASE("flips lower the energy, and no flip of a spin would lower it further"
         held[g.edges[2 * e + 1]] += term;
       }
       CHECK(found >= up - 1e-9);
+      for (const double h : held) CHECK(h >= -1e-9);
+      // In parts: the same from any number of threads, and no flip of a spin helps either.
+      const std::vector<int8_t> shared = flipped_state(g.plane().graph, row, 1, control, 3);
+      CHECK(flipped_state(g.plane().graph, row, 4, control, 3) == shared);
+      std::fill(held.begin(), held.end(), 0.0);
+      for (size_t e = 0; e < m; ++e) {
+        const int32_t u = g.edges[2 * e], v = g.edges[2 * e + 1];
+        held[u] += row[e] * shared[u] * shared[v];
+        held[v] += row[e] * shared[u] * shared[v];
+      }
       for (const double h : held) CHECK(h >= -1e-9);
     }
   }

@@ -8,6 +8,7 @@
 #include "base/double_double.hpp"
 #include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
+#include "pfaffian/leg_logarithms.hpp"
 #include "pfaffian/leg_scaling.hpp"
 #include "pfaffian/moat_clusters.hpp"
 #include "pfaffian/moat_order.hpp"
@@ -20,6 +21,8 @@
 namespace planaris::bindings {
 
 namespace {
+
+using Filled1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
                        In2<double> centres, int32_t leaf_size, int threads,
@@ -352,6 +355,16 @@ void bind_pfaffian(nb::module_& m) {
       .def_ro("largest_front", &Enclosure::largest_front)
       .def_prop_ro("uncut", array_of(&Enclosure::uncut))
       .def_prop_ro("uncut_error", array_of(&Enclosure::uncut_error));
+  m.def(
+      "leg_logarithms",
+      [](In1<double> scale, In1<double> gauged, Filled1 face, std::optional<Filled1> shifted, int threads) {
+        Control control = make_control({});
+        nb::gil_scoped_release release;
+        const std::span<double> both = shifted ? std::span(shifted->data(), shifted->size()) : std::span<double>();
+        return leg_logarithms(flat(scale), flat(gauged), {face.data(), face.size()}, both, threads, control);
+      },
+      nb::arg("scale").noconvert(), nb::arg("gauged").noconvert(), nb::arg("face").noconvert(),
+      nb::arg("shifted").noconvert().none(), nb::arg("threads"));
   m.def("enclose_sum",
         [](In1<double> terms, double mantissa, int64_t twos, double error) {
           PairSum sum;

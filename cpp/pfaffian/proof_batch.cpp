@@ -10,6 +10,7 @@
 #include "base/team.hpp"
 #include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
+#include "pfaffian/flipped_state.hpp"
 #include "pfaffian/moat_gauge.hpp"
 
 namespace planaris {
@@ -161,7 +162,7 @@ class ProofRows {
     made.scale.assign(2 * edges, 0.0);
     made.earliest.assign(edges, 0);
     made.rank.assign(edges, 0);
-    const std::vector<int8_t> spins = flipped_state(plane_.graph, row(k), control);
+    const std::vector<int8_t> spins = flipped_state(plane_.graph, row(k), 1, control);
     for (size_t e = 0; e < m_; ++e) {
       const bool agree = spins[plane_.graph.edges[2 * e]] == spins[plane_.graph.edges[2 * e + 1]];
       made.gauged[e] = agree ? row(k)[e] : -row(k)[e];

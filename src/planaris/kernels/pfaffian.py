@@ -44,6 +44,22 @@ def any_order(num_edges: int) -> EliminationOrder:
 NO_ORDER = EliminationOrder(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
 
 
+def leg_logarithms(
+    scale: FloatArray, gauged: FloatArray, *, shift: bool = False, threads: int = 1
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return logarithms of what legs bring to entries of faces, those of joins, and Σ |former|.
+
+    ``shift``: with a number in [-1, 1) added to every scale, the same for each leg at any time.
+
+    >>> face, join, size = leg_logarithms(np.zeros(4), np.array([1.0, -2.0]))
+    >>> face.tolist(), join.tolist(), size
+    ([-1.0, -1.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0], 6.0)
+    """
+    face, shifted = np.empty_like(scale), np.empty_like(scale) if shift else None
+    size = _core.leg_logarithms(scale, gauged, face, shifted, threads)
+    return face, scale if shifted is None else shifted, size
+
+
 @dataclass(frozen=True)
 class LogPfaffian:
     """Logarithm and sign of a Pfaffian, and what the elimination met.

@@ -231,7 +231,8 @@ class PlaneModels:
 
     def flipped_state(self, couplings: FloatArray, *, budget: Budget) -> Int8Array:
         """Return a state of low energy: flips of spins and pairs, a few sweeps."""
-        return self._core.flipped_state(np.ascontiguousarray(couplings), budget.poller())
+        values = np.ascontiguousarray(couplings)
+        return self._core.flipped_state(values, budget.workers(), budget.poller())
 
     def samples(
         self,

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from planaris.kernels.cuts import CutPacking
-from planaris.kernels.pfaffian import NO_ORDER, EliminationOrder
+from planaris.kernels.pfaffian import NO_ORDER, EliminationOrder, leg_logarithms
 from planaris.typing import FloatArray, Int8Array
 
 CALM_COUPLING = 2.0
@@ -53,6 +53,8 @@ class Entries:
         What ``gauged`` lacks where the model is a capped one, see :mod:`.capped_moats`.
     cap_error : float
         By how much the log Z of the capped model is larger, as estimated.
+    threads : int
+        How many share work on these arrays.
     """
 
     spins: Int8Array
@@ -64,6 +66,7 @@ class Entries:
     packing: CutPacking | None = None
     removed: FloatArray | None = None
     cap_error: float = 0.0
+    threads: int = 1
 
     @property
     def is_ordered(self) -> bool:
@@ -80,10 +83,24 @@ class Entries:
         """Whether terms of both signs may cancel to less than a double shows by its pivots."""
         return bool(np.abs(self.gauged).max(initial=0.0) > STRONG_COUPLING)
 
-    @cached_property
+    @property
     def face(self) -> FloatArray:
         """Logarithm of the factor that a leg brings to the entries of its face."""
-        return (self.scale.reshape(-1, 2) - self.gauged[:, None]).reshape(-1)
+        return self._logarithms[0]
+
+    @property
+    def size(self) -> float:
+        """Sum of the sizes of all numbers that are exponentiated."""
+        return float(np.abs(self.gauged).sum() + self._logarithms[1] / 2)
+
+    def _with_logarithms(self, known: tuple[FloatArray, float]) -> Entries:
+        self.__dict__["_logarithms"] = known
+        return self
+
+    @cached_property
+    def _logarithms(self) -> tuple[FloatArray, float]:
+        face, _, size = leg_logarithms(self.scale, self.gauged, threads=self.threads)
+        return face, size
 
     @property
     def in_double_range(self) -> bool:
@@ -108,7 +125,7 @@ class Entries:
 
     def with_signs(self, flips: Int8Array) -> Entries:
         """Return the entries of another sign structure."""
-        return replace(self, signs=self.signs * flips)
+        return replace(self, signs=self.signs * flips)._with_logarithms(self._logarithms)
 
     def searched(self) -> Entries:
         """Return the same Pfaffian without an order: pivots are searched for."""
@@ -132,5 +149,7 @@ class Entries:
 
     def shaken(self) -> Entries:
         """Return the same Pfaffian with other rounding errors: rows scaled at random, within e."""
-        shift = np.random.default_rng(0).uniform(-1.0, 1.0, len(self.scale))
-        return replace(self, scale=self.scale + shift)
+        face, scale, size = leg_logarithms(
+            self.scale, self.gauged, shift=True, threads=self.threads
+        )
+        return replace(self, scale=scale)._with_logarithms((face, size))

@@ -143,7 +143,8 @@ def flipped_entries(
 ) -> Entries:
     """Return the entries of a plane model relative to a low state, in the dissection's order."""
     entries = _entries(evaluator, couplings, models.flipped_state(couplings, budget=budget))
-    return replace(entries, order=any_order(evaluator.split.num_edges))
+    order = any_order(evaluator.split.num_edges)
+    return replace(entries, order=order, threads=budget.workers())
 
 
 def ordered_entries(

@@ -50,7 +50,6 @@ def log_partition_of(
     stats: Stats = {}
     for entries, wide in attempts(evaluator, couplings, budget, clustered=True, flips=True):
         total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
-        size = float(np.abs(entries.gauged).sum() + np.abs(entries.face).sum() / 2)
         constant = log_constant(evaluator, entries)
         # What cancels in a signed sum is lost in any precision.
         enough = SIGNED_SUM_ERROR if wide and evaluator.genus else 0.0
@@ -59,7 +58,7 @@ def log_partition_of(
             total.log_value,
             total.error + entries.cap_error,
             constant,
-            size,
+            entries.size,
             stats,
             enough=enough,
         )
