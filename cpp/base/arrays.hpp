@@ -74,9 +74,9 @@ std::span<const T> flat(const In2<T>& array) {
 
 using Progress = std::optional<nb::typed<nb::callable, void(double)>>;
 
-// A Control that raises KeyboardInterrupt (or whatever `progress` raised) out of the kernel;
-// TimeoutError counts as a deadline. `progress` may say by attributes `stride` and `interval` how
-// often it is called, and be told by calling `extend` that what remains is to be finished. Build it while holding the GIL; the kernel may run without.
+// A Control that raises KeyboardInterrupt, or what `progress` raised, out of the kernel; TimeoutError
+// counts as a deadline. Optional attributes of `progress`: `stride` and `interval`, how often it is
+// called; `extend`, called when what remains is to be finished. Build it while holding the GIL.
 inline Control make_control(const Progress& progress,
                             double seconds = std::numeric_limits<double>::infinity(),
                             int threads = 1) {

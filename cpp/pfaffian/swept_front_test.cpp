@@ -43,6 +43,14 @@ double size_of_row(const FactorColumns& f, int j, const std::vector<double>& roo
   return std::sqrt(to_double(own + below * below));
 }
 
+// From the last columns to the first, fifty at a time.
+void sweep(SweptFront& front) {
+  for (int end = kEliminated; end > 0; end -= 50) {
+    front.extend(end - 50, end);
+    front.enlarge(end - 50, 1.0);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("sizes of a whole front, several blocks of columns, are those of its columns") {
@@ -89,10 +97,7 @@ TEST_CASE("sizes are at least the square roots of the diagonal of H, and those w
     SweepBuffers buffers;
     const ParallelFor alone;
     SweptFront fine(f, h.data(), nullptr, root.data(), true, buffers, alone);
-    for (int end = kEliminated; end > 0; end -= 50) {
-      fine.extend(end - 50, end);
-      fine.enlarge(end - 50, 1.0);
-    }
+    sweep(fine);
     SweptFront coarse(f, nullptr, nullptr, sizes.data(), true, buffers, alone);
     coarse.extend_sizes(0, kEliminated);
     for (int j = 0; j < kEliminated; ++j) {
@@ -124,10 +129,7 @@ TEST_CASE("with H of the rows below, sizes are the square roots of its diagonal"
   SweepBuffers buffers;
   const ParallelFor alone;
   SweptFront fine(f, h.data(), nullptr, root.data(), true, buffers, alone);
-  for (int end = kEliminated; end > 0; end -= 50) {
-    fine.extend(end - 50, end);
-    fine.enlarge(end - 50, 1.0);
-  }
+  sweep(fine);
   SweptFront last(f, nullptr, nullptr, sizes.data(), true, buffers, alone);
   const double rounded = last.extend_sizes(0, kEliminated, {above.data(), kLeft + kProductSlack});
   CHECK(rounded < 0x1p-10);

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from flint import arb, ctx
 
+from planaris import IsingModel
+
 KINDS = (
     "uniform",
     "one strong",
@@ -17,6 +19,13 @@ KINDS = (
     "tiny",
     "strong rows",
 )
+
+
+def normal_grid(shape: tuple[int, int], rng: np.random.Generator) -> IsingModel:
+    """Return a grid with fields and couplings drawn from N(0, 1)."""
+    rows, columns = shape
+    sizes = (rows, columns), (rows, columns - 1), (rows - 1, columns)
+    return IsingModel.from_image(*(rng.normal(size=size) for size in sizes))
 
 
 def random_grid(kind: str, rows: int, columns: int, rng: np.random.Generator):

@@ -10,7 +10,7 @@ import pytest
 from flint import arb, ctx
 
 import planaris as pl
-from helpers.grid_models import KINDS, exact_log_partition, random_grid
+from helpers.grid_models import KINDS, exact_log_partition, normal_grid, random_grid
 from planaris.errors import VerificationError
 from planaris.kernels.tensor import prove_grid
 from planaris.result import Contraction, load_result
@@ -73,13 +73,7 @@ def test_checked_intervals_hold_for_hundreds_of_models(seed):
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (2, 2), (3, 6), (7, 4)])
 def test_a_saved_result_is_proved_by_its_proof_alone(shape, tmp_path):
-    rng = np.random.default_rng(6)
-    rows, columns = shape
-    model = pl.IsingModel.from_image(
-        rng.normal(size=shape),
-        rng.normal(size=(rows, columns - 1)),
-        rng.normal(size=(rows - 1, columns)),
-    )
+    model = normal_grid(shape, np.random.default_rng(6))
     found = pl.log_partition(model, "tensor-network", prove=True)
     found.save(tmp_path / "r.json")
     again = load_result(tmp_path / "r.json")

@@ -9,7 +9,7 @@ import pytest
 from flint import arb
 
 import planaris as pl
-from helpers.grid_models import KINDS, exact_probabilities, places, random_grid
+from helpers.grid_models import KINDS, exact_probabilities, normal_grid, places, random_grid
 from planaris import tensor
 from planaris.errors import VerificationError
 from planaris.kernels.tensor import prove_grid
@@ -206,13 +206,7 @@ def test_proofs_of_other_grids_are_refused(proved):
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 4), (4, 1), (3, 5), (5, 3), (2, 6)])
 def test_grids_of_any_shape(shape):
-    rng = np.random.default_rng(sum(shape))
-    rows, columns = shape
-    model = pl.IsingModel.from_image(
-        rng.normal(size=shape),
-        rng.normal(size=(rows, columns - 1)),
-        rng.normal(size=(rows - 1, columns)),
-    )
+    model = normal_grid(shape, np.random.default_rng(sum(shape)))
     found = tensor.marginals(model, prove=True)
     exact = pl.marginals(model, "brute-force")
     ends = marginal_ends(model, found.certificate)

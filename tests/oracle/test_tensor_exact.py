@@ -13,6 +13,7 @@ import planaris as pl
 from helpers.grid_models import (
     KINDS,
     exact_probabilities,
+    normal_grid,
     places,
     random_grid,
 )
@@ -106,13 +107,7 @@ def test_ends_of_wide_grids_hold_elimination(a, b, error):
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (2, 2), (3, 5)])
 def test_degenerate_grids(shape):
-    rng = np.random.default_rng(6)
-    rows, columns = shape
-    model = model_of(
-        rng.normal(size=shape),
-        rng.normal(size=(rows, columns - 1)),
-        rng.normal(size=(rows - 1, columns)),
-    )
+    model = normal_grid(shape, np.random.default_rng(6))
     exact = enumerate_states(model)
     found = tensor.marginals(model, prove=True)
     assert found.proved

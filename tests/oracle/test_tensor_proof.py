@@ -11,7 +11,7 @@ import pytest
 from flint import arb, ctx
 
 import planaris as pl
-from helpers.grid_models import KINDS, distance, exact_log_partition, random_grid
+from helpers.grid_models import KINDS, distance, exact_log_partition, normal_grid, random_grid
 from helpers.trials import trials
 from planaris import tensor
 from planaris.errors import VerificationError
@@ -225,13 +225,7 @@ def test_what_cannot_be_proved_is_an_estimate():
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (2, 2), (3, 7)])
 def test_degenerate_grids(shape):
-    rng = np.random.default_rng(6)
-    rows, columns = shape
-    model = pl.IsingModel.from_image(
-        rng.normal(size=shape),
-        rng.normal(size=(rows, columns - 1)),
-        rng.normal(size=(rows - 1, columns)),
-    )
+    model = normal_grid(shape, np.random.default_rng(6))
     exact = pl.log_partition(model, "treewidth").value
     found = tensor.log_partition(model, prove=True)
     assert found.proved

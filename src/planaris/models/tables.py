@@ -264,8 +264,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     cards = mrf.cardinalities.astype(np.int64)
     arity, first = np.diff(mrf.scope_offsets), mrf.scope_offsets[:-1]
     lone, pair = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
-    ends = mrf.scopes[first[pair][:, None] + [0, 1]].astype(np.int64)
-    u, v = ends.T
+    u, v = mrf.scopes[first[pair] + np.array([[0], [1]])].astype(np.int64)
     edges, edge_of_pair = _number_edges(np.column_stack([np.minimum(u, v), np.maximum(u, v)]))
     edge_sizes = cards[edges[:, 0]] * cards[edges[:, 1]]
     node_offsets = np.concatenate([[0], np.cumsum(cards)])
@@ -275,12 +274,12 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     places = node_offsets[mrf.scopes[first[lone]]][owner] + rank
     nodes = _added_up(places, values, int(node_offsets[-1]))
     check_structure()
-    swapped = ends[:, 0] > ends[:, 1]
+    swapped = u > v
     owner, rank, values = _entries(mrf, pair)
-    row, column = np.divmod(rank, cards[ends[:, 1]][owner])
-    turned = column * cards[ends[:, 0]][owner] + row
-    place = np.where(swapped[owner], turned, rank)
-    places = edge_offsets[edge_of_pair][owner] + place
+    if np.any(swapped):
+        row, column = np.divmod(rank, cards[v][owner])
+        rank = np.where(swapped[owner], column * cards[u][owner] + row, rank)
+    places = edge_offsets[edge_of_pair][owner] + rank
     check_structure()
     tables = _added_up(places, values, int(edge_offsets[-1]))
 
@@ -332,8 +331,8 @@ def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, Lon
     """All table entries of some factors: which of them, place in its table, value."""
     sizes = np.diff(mrf.table_offsets)[factors]
     owner = np.repeat(np.arange(len(factors)), sizes)
-    rank = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return owner, rank, mrf.log_values[mrf.table_offsets[:-1][factors][owner] + rank]
+    rank = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
+    return owner, rank, mrf.log_values[mrf.table_offsets[factors][owner] + rank]
 
 
 def _number_edges(pairs: LongArray) -> tuple[LongArray, LongArray]:
