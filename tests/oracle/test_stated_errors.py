@@ -85,7 +85,8 @@ def test_glasses_too_cold_for_pairs_of_doubles():
         model = pl.IsingModel.from_image(30 * fields, 30 * right, 30 * down)
         found = tensor.log_partition(model, threads=1)
         assert holds(model, found)
-        assert found.gap < 1e-9
+        # Contractions agree to 1e-12 per spin, and twice the difference is stated on each side.
+        assert found.gap <= 4 * 1e-12 * model.num_spins + 1e-10
 
 
 def cold_graph(kind: str, rng: np.random.Generator) -> pl.IsingModel:
