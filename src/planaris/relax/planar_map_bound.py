@@ -146,7 +146,7 @@ class _Master:
         self.split = self._completed([share[s] for s in family], setup)
         self.best_split = self.split
         self.best_proofs: list[Any] = [None] * len(family)
-        self.columns: list[list[FloatArray | Int8Array]] = [[] for _ in family]
+        self.columns: list[list[Any]] = [[] for _ in family]
         self.states: list[Int8Array] = []
         self.weights: list[float] = []
         """Σ J s s of every state."""

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.kernels import tensor
-from planaris.kernels.sparse import SymmetricFactor, least_degree_order
+from planaris.kernels.relaxations import SymmetricFactor, least_degree_order
 from planaris.models import IsingModel
 from planaris.tensor.network import Model, Network
 from planaris.typing import FloatArray, IntArray, LongArray

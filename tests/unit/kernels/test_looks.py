@@ -15,9 +15,14 @@ from planaris.bounds.decomposition.trees import TreeMixture
 from planaris.bounds.intervals.nearly_planar import planar_rest
 from planaris.budget import KERNEL_STRIDE, UNLIMITED, Budget, control, use_clock
 from planaris.kernels.frontier import Ends, WindowSizes, narrow_by_windows
-from planaris.kernels.relaxations import extend_cliques, separate_cycles, separate_triangles
-from planaris.kernels.relaxations import separate_wheels as wheels
-from planaris.kernels.sparse import SymmetricFactor, least_degree_order
+from planaris.kernels.relaxations import (
+    SymmetricFactor,
+    extend_cliques,
+    least_degree_order,
+    separate_cycles,
+    separate_triangles,
+    separate_wheels,
+)
 from planaris.relax.messages.message_passing import MessageSolver
 from planaris.relax.planar_map_bound import _Master
 from planaris.relax.spin_labels import SpinLabels
@@ -71,7 +76,7 @@ def cycles(rng: np.random.Generator, budget: Budget) -> None:
 
 def bicycle_wheels(rng: np.random.Generator, budget: Budget) -> None:
     model = complete(12, rng)
-    wheels(12, model.edges, np.full(model.num_edges, 0.6), budget=budget)
+    separate_wheels(12, model.edges, np.full(model.num_edges, 0.6), budget=budget)
 
 
 def windows(rng: np.random.Generator, budget: Budget) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from planaris.bounds.entropy.entropies import DENSE_SIZE
 from planaris.budget import Budget
-from planaris.kernels.sparse import SymmetricFactor, least_degree_order
+from planaris.kernels.relaxations import SymmetricFactor, least_degree_order
 from planaris.typing import FloatArray, LongArray
 
 RAISED = 1e-14
