@@ -86,7 +86,9 @@ PLANARIS_CLONES void fold(const double* from, int64_t blocks, int64_t step, doub
   for (int64_t k = 0; k < blocks; ++k) {
     const double* a = from + 2 * step * k;
     double* out = to + step * k;
+#ifndef __clang__  // blocks are the same or lie apart
 #pragma GCC ivdep
+#endif
     for (int64_t j = 0; j < step; ++j) out[j] = a[j] + a[step + j];
   }
 }

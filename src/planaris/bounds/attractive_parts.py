@@ -155,9 +155,9 @@ class _Round:
     def run(self, budget: Budget, stop: Event) -> None:
         """Lower the upper ends of open parts, those with most to gain first."""
         while not (stop.is_set() or budget.expired()):
-            try:
-                part = self.waiting.pop()
-            except IndexError:
+            with self.side.lock:
+                part = self.waiting.pop() if self.waiting else None
+            if part is None:
                 return
             open_width = float(self.width[part].sum())
             if open_width <= 0:
