@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests with the least version of every dependency that pyproject.toml promises, in an
-# environment of its own. Usage: tools/check_lowest.sh [pytest options]
+# environment of its own. Usage: tools/check_lowest.sh [pytest options]; TESTS names some
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -14,4 +14,4 @@ pip install -q --group build
 pip install -q --resolution lowest-direct -P networkx --group test -r pyproject.toml --all-extras
 pip install -q --no-build-isolation --no-deps .
 pip list
-"$work/venv/bin/python" -m pytest -q -p no:cacheprovider tests "$@"
+"$work/venv/bin/python" -m pytest -q -p no:cacheprovider ${TESTS:-tests} "$@"

@@ -1,5 +1,6 @@
 #include "base/helpers.hpp"
 
+#include <cfenv>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -60,6 +61,8 @@ Helper& Helper::call(std::function<void()> work) {
 }
 
 void Helper::run() {
+  // A thread inherits how the one that starts it rounds; this one works for others later.
+  std::fesetenv(FE_DFL_ENV);
   for (;;) {
     busy_.wait(0);
     work_();

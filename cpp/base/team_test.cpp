@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
+#include <chrono>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "third_party/doctest/doctest.h"
 
@@ -173,4 +177,19 @@ TEST_CASE("threads are kept from team to team") {
   const std::vector<std::thread::id> first = helpers();
   CHECK(std::adjacent_find(first.begin(), first.end()) == first.end());
   CHECK(helpers() == first);
+}
+
+TEST_CASE("threads started by one that rounds up round to nearest") {
+  std::fesetround(FE_UPWARD);
+  std::vector<int> modes(200, -1);
+  {
+    Control control;
+    Team team(9, control);
+    team.work(modes.size(), [&](int worker, int task) {
+      modes[task] = worker == 0 ? FE_TONEAREST : std::fegetround();
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    });
+  }
+  std::fesetround(FE_TONEAREST);
+  for (const int mode : modes) CHECK(mode == FE_TONEAREST);
 }

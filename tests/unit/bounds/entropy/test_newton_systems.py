@@ -13,8 +13,8 @@ from planaris.budget import Budget, use_clock
 
 
 def definite(rng: np.random.Generator, size: int, density: float) -> scipy.sparse.csr_array:
-    rows = scipy.sparse.random_array((size, size), density=density, rng=rng)
-    signed = rows.multiply(rng.choice([-1.0, 1.0], size=(size, size)))
+    chosen = rng.random((size, size)) < density
+    signed = scipy.sparse.csr_array(np.where(chosen, rng.uniform(-1.0, 1.0, (size, size)), 0.0))
     grown = scipy.sparse.diags_array(np.exp(3 * rng.normal(size=size)))
     return scipy.sparse.csr_array(grown @ (signed.T @ signed) @ grown + grown @ grown)
 
