@@ -76,11 +76,14 @@ class WideFront {
 
   // All updates of an entry are off by no more than this times the entry that is left and twice
   // all products: each adds its error relative to the entry before it and to its products, and the
-  // entry before all of them is at most the one after them and all products.
-  static double updates_error(int eliminated) {
-    const int windows = (eliminated + kWindow - 1) / kWindow;
-    return (windows * wide_update_error(kWindow) + kWindow / kPanel * wide_update_error(kPanel)) *
-           kRead;
+  // entry before all of them is at most the one after them and all products. Entries that are left go through
+  // one update per window. One of a window's columns goes through the windows before it, through panels of 16
+  // and through the columns before its own pair, fewer in all than the window has: (m + 4)² of what
+  // they add up to is more than the sum of theirs.
+  static constexpr double updates_error(int eliminated) {
+    const int left = eliminated % kWindow;
+    const double last = left > 0 ? wide_update_error(left) : 0.0;
+    return (eliminated / kWindow * wide_update_error(kWindow) + last) * kRead;
   }
 
   // If updates may be split, an entry is off by this times

@@ -187,6 +187,19 @@ TEST_CASE("what leaves the range is not split, and rows of zeros are") {
   }
 }
 
+TEST_CASE("no entry of a front is updated with a larger error than claimed") {
+  for (int eliminated = 2; eliminated <= 300; eliminated += 2) {
+    double left = 0.0;  // of an entry that is left, then of those of each pair of columns
+    for (int k = 0; k < eliminated; k += 64) left += wide_update_error(std::min(64, eliminated - k));
+    CHECK(left <= WideFront::updates_error(eliminated));
+    for (int pair = 0; pair < eliminated; pair += 2) {
+      double own = pair / 64 * wide_update_error(64);
+      for (int k = pair / 64 * 64; k < pair; k += 16) own += wide_update_error(std::min(16, pair - k));
+      CHECK(own <= WideFront::updates_error(eliminated));
+    }
+  }
+}
+
 TEST_CASE("inverses and factors are as close as claimed") {
   std::mt19937_64 random(2);
   for (int count : {1, 7, 8, 67}) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/constants.hpp"
+#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
@@ -18,23 +19,28 @@ namespace planaris {
 namespace {
 
 // Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
-// sweep's bound grows exponentially with that depth, radii with the size of what is warm. Deeper or
-// smaller models are tried with radii in doubles first: those of others grow large.
-constexpr double kWarmDepth = 16.0, kColdDepth = 30.0;
-constexpr double kSizesDepth = 12.0;  // up to which sizes alone are swept down small fronts
+// sweep's bound grows exponentially with that depth, radii with the size of what is warm.
+constexpr double kWarmDepth = 16.0;
+constexpr double kSizesDepth = 14.0;  // up to which sizes alone are swept down small fronts
 // Depths up to which updates in the order of moats may be split, and of models whose couplings have a mean size
 // of no more than this.
 constexpr double kSplitDepth = 7.0, kMildSplitDepth = 9.0, kMildMean = 2.5;
-// Of models of at least so many spins sizes alone are swept down such fronts then, if they add no more than
-// an eighth of what a narrow interval may have.
+// Of models of at least so many spins sizes alone are swept down such fronts then, all but the largest where
+// updates are not split, if that adds no more than so much per spin.
 constexpr int32_t kManySpins = 1 << 13, kShallowRows = 256;
-constexpr int32_t kFewSpins = 1 << 15;
+constexpr double kSizesError = 3e-14;
+constexpr int32_t kFewSpins = 1 << 15;  // up to which radii in doubles are tried before those in pairs
 constexpr double kNarrowPerSpin = 1e-12;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
 // Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
 // unless that adds more than so much per spin to the bound.
 constexpr double kCalmCoupling = 3.0, kCalmMean = 0.5, kCalmError = 2.5e-13;
 constexpr int32_t kCalmRows = 960;
+// Where the sweep of a model and of its ground state is too wide, so many models nearby are tried, couplings
+// moved by no more than this share.
+constexpr int kDraws = 4;
+constexpr double kDrawDepth = 25.0;  // deeper ones are rarely narrower
+constexpr double kMoved = 0.05;
 constexpr double kProofSlack = 0.1;  // sets of faces are not waited for while entries grow by less
 constexpr double kMostCoupling = 345.0;  // larger ones have exponentials past the range of doubles
 constexpr double kProofShare = 0x1p-14;
@@ -47,7 +53,8 @@ struct RowEntries {
   std::vector<double> gauged, scale;
   std::vector<int32_t> earliest, rank;
   double deepest = 0.0;
-  bool ground = false;  // relative to a ground state
+  std::vector<double> ground;  // `gauged` relative to a ground state, if one is known and it is another
+  bool ordered = false;        // by the moats of a ground state, or of one of a model nearby
 };
 
 // Scales such that no scale - gauged is rounded, where that can be.
@@ -127,19 +134,24 @@ class ProofRows {
     };
     if (mean <= kWarmCoupling && is_narrow(flipped(k, control), warm)) return;
     const RowEntries entries = ordered(worker, k, threads, control);
-    if (entries.deepest <= kWarmDepth) {
+    const bool shallow = entries.deepest <= kWarmDepth;
+    const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes(kSwept) : kSwept;
+    if (shallow) {
       const double deep = mean <= kMildMean ? kMildSplitDepth : kSplitDepth;
       if (entries.deepest <= deep && is_narrow(entries, with_sizes(kSplit))) return;
-      const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes(kSwept) : kSwept;
-      if (!is_narrow(entries, swept) && !narrow_per_spin(k)) is_narrow(entries, kWideRadii);
-      return;
+      if (is_narrow(entries, swept)) return;
+    } else {
+      if (plane_.num_vertices() <= kFewSpins && is_narrow(entries, kRadii)) return;
+      if (is_narrow(entries, kWideRadii) || is_narrow(entries, kSwept)) return;
     }
-    const bool doubles = entries.deepest > kColdDepth || plane_.num_vertices() <= kFewSpins;
-    if (doubles && is_narrow(entries, kRadii)) return;
-    if (!is_narrow(entries, kWideRadii)) is_narrow(entries, kSwept);
+    if (narrow_per_spin(k)) return;
+    for (int draw = 1; entries.deepest <= kDrawDepth && draw <= kDraws; ++draw) {
+      if (is_narrow(moved(worker, k, draw, entries, threads, control), swept)) return;
+    }
+    if (shallow) is_narrow(entries, kWideRadii);
   }
 
-  // Whether the interval of a large model is so narrow that radii, which rarely do better, are not tried.
+  // Whether the interval of a large model is so narrow that no more is tried.
   bool narrow_per_spin(size_t k) const {
     return plane_.num_vertices() >= kManySpins && result_.way[k] != 0 &&
            width(k) <= kNarrowPerSpin * plane_.num_vertices();
@@ -148,8 +160,8 @@ class ProofRows {
   Bounding with_sizes(Bounding way) const {
     way.coarse_rows = Bounding{}.coarse_rows;
     if (plane_.num_vertices() >= kManySpins) {
-      way.coarse_rows = kShallowRows;
-      way.coarse_error = options_.narrow / 8;
+      way.coarse_rows = way.split ? kShallowRows : kCalmRows;
+      way.coarse_error = kSizesError * plane_.num_vertices();
     }
     return way;
   }
@@ -172,15 +184,36 @@ class ProofRows {
 
   // Relative to a ground state, in the order of its moats.
   RowEntries ordered(int worker, size_t k, int threads, Control& control) {
-    if (!finders_[worker]) finders_[worker].emplace(plane_);
-    GaugeState gauge;
-    finders_[worker]->find_proved(row(k), gauge, threads, control);
-    auto [gauged, order] =
-        order_by_gauge(plane_, pieces_, places_, gauge, row(k), kProofSlack);
-    RowEntries made{std::move(gauged), std::move(order.scale), std::move(order.earliest),
-                    std::move(order.rank), order.deepest, true};
+    RowEntries made = ordered_by(worker, row(k), threads, control);
     unround(made);
     return made;
+  }
+
+  // Relative to a ground state of couplings that differ a little, in the order of its moats: where many states
+  // and moats are as good as the others, some have far smaller bounds.
+  RowEntries moved(int worker, size_t k, int draw, const RowEntries& ground, int threads,
+                   Control& control) {
+    std::vector<double> nearby(m_);
+    for (size_t e = 0; e < m_; ++e) {
+      const uint64_t bits = splitmix64(uint64_t(draw) << 32 ^ e);
+      nearby[e] = row(k)[e] * (1 + kMoved * (double(bits >> 11) * 0x1p-52 - 1));
+    }
+    RowEntries made = ordered_by(worker, nearby, threads, control);
+    for (size_t e = 0; e < m_; ++e) {
+      made.gauged[e] = made.gauged[e] == nearby[e] ? row(k)[e] : -row(k)[e];
+    }
+    made.ground = ground.gauged;
+    unround(made);
+    return made;
+  }
+
+  RowEntries ordered_by(int worker, std::span<const double> couplings, int threads, Control& control) {
+    if (!finders_[worker]) finders_[worker].emplace(plane_);
+    GaugeState gauge;
+    finders_[worker]->find_proved(couplings, gauge, threads, control);
+    auto [gauged, order] = order_by_gauge(plane_, pieces_, places_, gauge, couplings, kProofSlack);
+    return {std::move(gauged), std::move(order.scale), std::move(order.earliest),
+            std::move(order.rank), order.deepest, {}, true};
   }
 
   // Keeps the narrowest interval; says whether it is narrow.
@@ -194,9 +227,13 @@ class ProofRows {
     if (found.sound && std::isfinite(error)) {
       PairSum relative;  // to the gauge state
       relative.add_log(found.mantissa, found.exponent + options_.components);
-      if (entries.ground) relative.add(entries.scale, -1.0);  // else all are zero
+      if (entries.ordered) relative.add(entries.scale, -1.0);  // else all are zero
       PairSum sum = relative;
       sum.add(entries.gauged);
+      if (!entries.ground.empty()) {
+        relative = sum;
+        relative.add(entries.ground, -1.0);
+      }
       const EnclosedSum ends = sum.enclosed(error);
       if (result_.way[k] == 0 || ends.upper - ends.lower < width(k)) {
         result_.way[k] = static_cast<int8_t>(!way.radii  ? ProofWay::sweep_pairs
@@ -205,7 +242,7 @@ class ProofRows {
         result_.lower[k] = ends.lower;
         result_.upper[k] = ends.upper;
         result_.value[k] = std::clamp(ends.middle, ends.lower, ends.upper);
-        result_.excess[k] = entries.ground ? relative.enclosed(0.0).middle
+        result_.excess[k] = entries.ordered ? relative.enclosed(0.0).middle
                                            : std::numeric_limits<double>::quiet_NaN();
         result_.error[k] = error;
         result_.entries[k] = found.entries;

@@ -53,11 +53,12 @@ class ProofSweep {
     workers_.resize(team_.threads());
     handed_.resize(nodes);
     etas_.assign(nodes, 0.0);
-    height_.assign(nodes, 0);
+    left_errors_.assign(nodes, 0.0);
     for (int32_t node = 0; node < nodes; ++node) {
-      entry_error_ = std::max(entry_error_, factors_[node].entry);
       const int32_t parent = tree_.parent[node];
-      if (parent >= 0) height_[parent] = std::max(height_[parent], height_[node] + 1);
+      if (parent < 0) continue;
+      double& most = left_errors_[parent];
+      most = std::max(most, (left_errors_[node] + factors_[node].entry) * (1 + 4 * kUnit));
     }
     coarse_.assign(nodes, 1);
     last_.reserve(nodes);
@@ -98,6 +99,8 @@ class ProofSweep {
  private:
   static constexpr int kWindow = 64;
   static constexpr double kNarrower = 0x1p-10;  // panels that enlarge H by more are halved
+  static constexpr double kMostEnlarged = 0x1p-3;  // the same of a pair of rows: nothing is claimed
+  static constexpr double kWorthEntries = 1e-13;  // bounds of fronts above it are found entry by entry, of pairs
   static constexpr int32_t kPairRows = 24;  // up to here sizes are swept pair by pair
 
   struct Worker {
@@ -144,7 +147,11 @@ class ProofSweep {
     w.inflation = std::max(w.inflation, inflation);
     if (wide_) {
       if (!front.in_range()) sound_ = false;
-      etas_[node] = (f.update + entry_error_ * height_[node]) * total.products;
+      const double error = f.update + left_errors_[node];
+      etas_[node] = error * total.products;
+      if (!coarse && !last && etas_[node] > kWorthEntries) {
+        etas_[node] = std::min(etas_[node], error * products_by_entries(w, columns, front));
+      }
       if (f.split > 0.0) etas_[node] += f.split * split_products(w, columns, total);
     } else {
       add_errors(w, node, columns, front);
@@ -172,7 +179,7 @@ class ProofSweep {
       if (!front.enlarge(begin, enlarged)) sound_ = false;
       if (wide_) total.add(front.sums(), (1 - injected) * enlarged);
       inflation += more;
-      if (!(more < 0.01)) sound_ = false;
+      if (!(more < kMostEnlarged)) sound_ = false;
       end = begin;
     }
     return total;
@@ -234,6 +241,20 @@ class ProofSweep {
     }
     etas_[node] = eta;
     firsts_[node] = first;
+  }
+
+  // Σ_ij (|L||D||L|ᵀ)_ij a_ij: far less than the sum of products where rows of H are all but parallel.
+  double products_by_entries(Worker& w, const FactorColumns& columns, const SweptFront& front) {
+    multiply_sizes(w, columns);
+    const int32_t n = columns.rows;
+    double sum = 0.0;
+    for (int32_t j = 0; j + 1 < n; ++j) {
+      const double *sizes = w.sizes.data() + size_t(j) * n, *h = front.bound_column(j);
+      double column = 0.0;
+      for (int32_t i = j + 1; i < n; ++i) column += sizes[i] * area(w.root[i] * w.root[j], h[i]);
+      sum += column;
+    }
+    return sum;
   }
 
   // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|), at most.
@@ -355,11 +376,11 @@ class ProofSweep {
   std::vector<Below> handed_;
   std::vector<double> etas_, firsts_;
   // Of pairs. What a front leaves is what its parent has before elimination: no more than the products
-  // there and what that leaves. So the products of a front count once per level below it.
-  std::vector<int32_t> height_;
+  // there and what that leaves. So the products of a front count once more for every front on the way up
+  // to it, times its rounding of entries: these sums, the largest by node.
+  std::vector<double> left_errors_;
   std::vector<uint8_t> coarse_;  // whether the diagonal of H is all that is bounded
   std::vector<uint8_t> last_;    // whether H of the rows above is, and the diagonal is all that is handed down
-  double entry_error_ = 0.0;
   std::atomic<bool> sound_{true};
   SweepBound result_;
 };

@@ -110,6 +110,21 @@ def test_digits_of_a_row_depend_on_neither_batch_nor_threads(rng):
     }
 
 
+@pytest.mark.parametrize("seed", [12, 14, 23])
+def test_cold_glasses_with_many_ground_states_are_narrow(seed):
+    # Too wide, or not proved, relative to the first ground state and bounded by sizes alone.
+    plan = pl.plan(pl.generate.square_lattice(64))
+    signs = np.random.default_rng([64, seed]).choice([-1.0, 1.0], plan.num_edges)
+    found = plan.log_partition(5.0 * signs, prove=True)
+    assert found.proved
+    assert found.gap < 1e-9
+    sure = plan.log_partition(5.0 * signs)
+    assert sure.lower <= found.upper
+    assert found.lower <= sure.upper
+    lowest = plan.ground_states(5.0 * signs).energy
+    assert abs(found.excess - (found.value + lowest)) < 1e-9
+
+
 def test_rows_say_what_is_proved(rng):
     plan = pl.plan(pl.generate.square_lattice(5))
     rows = mixed_rows(plan, rng)
