@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/rounding.hpp"
+
 namespace planaris {
 
 // Thrown by Control::poll; bindings turn it into the pending Python exception.
@@ -69,6 +71,7 @@ class Control {
     if (now > deadline_) throw DeadlinePassed();
     if (!callback_ || now - last_ < std::chrono::duration<double>(pace_.interval)) return;
     last_ = now;
+    const RoundNearest nearest;  // for whatever is called back, and for threads that it starts
     if (!callback_(fraction)) throw Interrupted();
   }
 
@@ -101,6 +104,7 @@ class Control {
   void heed_signals(Clock::time_point now) {
     if (!signals_ || now - last_ < kSignals) return;
     last_ = now;
+    const RoundNearest nearest;
     if (!signals_()) throw Interrupted();
   }
 

@@ -58,6 +58,17 @@ class Buffer {
   std::unique_ptr<T[], Free> data_;
 };
 
+// A sum of probabilities that is off by a few roundings, however many they are.
+struct CarriedSum {
+  double high = 0.0, low = 0.0;
+  void add(double x) {
+    const TwoDoubles sum = TwoDoubles::sum(high, x);
+    high = sum.high;
+    low += sum.low;
+  }
+  double value() const { return high + low; }
+};
+
 template <class Semiring>
 class Eliminator {
  public:
@@ -89,7 +100,7 @@ class Eliminator {
     return true;
   }
 
-  // One table per cluster from root to leaves, as probabilities.
+  // One table per cluster from root to leaves, as probabilities; twice error() then bounds theirs, too.
   void distribute(std::vector<double>& nodes, std::vector<double>& factors);
 
   // Draws (or maximises) every variable given the later ones it meets.
@@ -526,7 +537,9 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
   Buffer<double> beliefs;
   beliefs.resize(tree_.largest_table);
   double* belief = beliefs.data();
-  std::vector<double> joint_belief;
+  std::vector<CarriedSum> own, joint_belief, factor_belief;
+  std::vector<double> path(n, 0.0);  // roundings of P(separator), in units of the last place
+  double worst = 0.0;
   for (int32_t p = n - 1; p >= 0; --p) {
     control_.poll(static_cast<double>(n - p) / n);
     build_table(p);
@@ -535,8 +548,7 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
     // P(cluster) = P(separator) P(v | separator); the parent has left P(separator) in the
     // place of this cluster's message. No division of tables, hence no cancellation.
     const Scaled* separator = messages_.data() + message_offset_[p];
-    double* own = nodes.data() + node_offset[tree_.order[p]];
-    double total = 0.0;
+    CarriedSum total;
     in_pieces(rows, labels, [&](int64_t r) {
       const Scaled* row = table_.data() + r * labels;
       const Scaled sum = SumProduct::reduce(row, labels);
@@ -549,37 +561,46 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
                                                    row[x].e - sum.e, -4000, 4000)))
                                   : 0.0;
         belief[r * labels + x] = outer * share;
-        total += outer * share;
+        total.add(outer * share);
       }
     });
-    const double scale = 1.0 / total;  // 1 but for rounding, which must not add up downwards
+    const double scale = 1.0 / total.value();  // 1 but for rounding, which must not add up downwards
+    own.assign(labels, {});
     in_pieces(rows * labels, 1, [&](int64_t i) {
       belief[i] *= scale;
-      own[i % labels] += belief[i];
+      own[i % labels].add(belief[i]);
     });
+    for (int32_t x = 0; x < labels; ++x) nodes[node_offset[tree_.order[p]] + x] = own[x].value();
     size_t k = 0;
-    const double* summed = belief;
     if (joined_) {  // over the axes of the factors first, which are few
-      joint_belief.assign(joint_.size(), 0.0);
-      double* out = joint_belief.data();
-      sweep(whole_, joint_strides_, [&](int64_t a, int64_t b) { out[b] += belief[a]; });
-      summed = out;
+      joint_belief.assign(joint_.size(), {});
+      CarriedSum* out = joint_belief.data();
+      sweep(whole_, joint_strides_, [&](int64_t a, int64_t b) { out[b].add(belief[a]); });
     }
     for (int64_t i = factor_offsets_[p]; i < factor_offsets_[p + 1]; ++i, ++k) {
-      double* out = factors.data() + graph_.table_offsets[factors_[i]];
-      const auto add = [&](int64_t a, int64_t b) { out[b] += summed[a]; };
+      const int64_t first = graph_.table_offsets[factors_[i]];
+      factor_belief.assign(graph_.table_offsets[factors_[i] + 1] - first, {});
+      CarriedSum* out = factor_belief.data();
       if (joined_) {
-        sweep(joint_shape_, parts_[k].strides, add);
+        sweep(joint_shape_, parts_[k].strides,
+              [&](int64_t a, int64_t b) { out[b].add(joint_belief[a].value()); });
       } else {
-        sweep(whole_, operands_[k].strides, add);
+        sweep(whole_, operands_[k].strides, [&](int64_t a, int64_t b) { out[b].add(belief[a]); });
       }
+      for (size_t b = 0; b < factor_belief.size(); ++b) factors[first + b] = out[b].value();
     }
+    // Of a share, two products, the total and its inverse, and once more by the scale; then of two sums.
+    const double here = path[p] + 2.0 * labels + 16.0;
+    worst = std::max(worst, here + 4.0);
     for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i, ++k) {
+      const int64_t entries = message_size(children_[i]);
       Scaled* out = messages_.data() + message_offset_[children_[i]];
-      in_pieces(message_size(children_[i]), 1, [&](int64_t j) { out[j] = Scaled{}; });
+      in_pieces(entries, 1, [&](int64_t j) { out[j] = Scaled{}; });
       sweep(whole_, operands_[k].strides, [&](int64_t a, int64_t b) { out[b].m += belief[a]; });
+      path[children_[i]] = here + 2.0 * static_cast<double>(rows * labels / entries);
     }
   }
+  error_ += kUnit * worst;
 }
 
 template <class Semiring>
@@ -660,11 +681,11 @@ SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tre
   total.add(constant.sum);
   result.log_partition = total.sum.high;
   result.rest = total.sum.low;
+  if (want_marginals) eliminator.distribute(result.nodes, result.factors);
   // A relative error d of Z is one of less than d + d^2 of its logarithm, for d < 1/2.
   const double relative = eliminator.error();
   result.error = (relative < 0.5 ? relative * (1.0 + relative) : kInfinity) + total.error() +
                  constant.error();
-  if (want_marginals) eliminator.distribute(result.nodes, result.factors);
   return result;
 }
 

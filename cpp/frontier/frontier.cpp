@@ -105,6 +105,9 @@ class Engine {
   template <class Visit>
   void reverse(int32_t spare, Visit&& visit);
 
+  // The most roundings of a probability: additions of joint weights, one after another, and its division.
+  double additions() const { return additions_; }
+
   Table copy(const Table& from) {
     Table to = make_table();
     assign(to, from);
@@ -260,6 +263,10 @@ class Engine {
   double tell_push(const Table& alpha, Table& beta, const FrontierOp& op, double fb,
                    double reference, FrontierSum& result);
   void unpop(Table& beta, int32_t slot, double factor);
+  // Of a sum in parts, and the few of joint weights, of their total and of a division.
+  void note_additions(int64_t within, int parts) {
+    additions_ = std::max(additions_, static_cast<double>(within + parts) + 16.0);
+  }
   void tell(const FrontierOp& op, const double* sums, double total, FrontierSum& result) const;
   void tell_pair(int32_t edge, int32_t spin, const double (&table)[2][2],
                  FrontierSum& result) const;
@@ -269,6 +276,7 @@ class Engine {
   Control& control_;
   Team team_;
   std::vector<Table> pool_;
+  double additions_ = 0.0;
 };
 
 template <class N>
@@ -321,6 +329,7 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
                       &tops[id]);
   });
   beta.top = *std::max_element(tops.begin(), tops.end());
+  note_additions((blocks.count / parts + 1) * (int64_t{1} << blocks.locals) + blocks.lanes, parts);
   double least = kInfinity;
   for (int32_t i = 0; i < num_ops; ++i) {
     double total = 0.0;
@@ -334,6 +343,8 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
   }
   return least;
 }
+
+constexpr int64_t kPushed = 1024;  // joint weights that are added up before their sum is added
 
 template <class N>
 double Engine<N>::tell_push(const Table& alpha, Table& beta, const FrontierOp& op, double fb,
@@ -352,12 +363,16 @@ double Engine<N>::tell_push(const Table& alpha, Table& beta, const FrontierOp& o
   const int parts = Team::parts(static_cast<double>(half));
   std::vector<double> own(2 * size_t(parts), 0.0), tops(parts, 0.0);
   team_.split(half, parts, [&](int64_t begin, int64_t end, int id) {
-    for (int64_t i = begin; i < end; ++i) {
-      N::template joint<1>(before + i, data + i, plane, m[0] * fb, e[0], reference, &own[2 * id]);
-      N::template joint<1>(before + i, data + i + half, plane, m[1] * fb, e[1], reference,
-                           &own[2 * id + 1]);
-      N::template replace_back<1>(data + i, data + i + half, plane, w);
-      N::template settle<1>(data + i, plane, &tops[id]);
+    for (int64_t first = begin; first < end; first += kPushed) {
+      double some[2] = {};
+      for (int64_t i = first; i < std::min(first + kPushed, end); ++i) {
+        N::template joint<1>(before + i, data + i, plane, m[0] * fb, e[0], reference, &some[0]);
+        N::template joint<1>(before + i, data + i + half, plane, m[1] * fb, e[1], reference, &some[1]);
+        N::template replace_back<1>(data + i, data + i + half, plane, w);
+        N::template settle<1>(data + i, plane, &tops[id]);
+      }
+      own[2 * id] += some[0];
+      own[2 * id + 1] += some[1];
     }
   });
   for (int id = 0; id < parts; ++id) {
@@ -365,6 +380,7 @@ double Engine<N>::tell_push(const Table& alpha, Table& beta, const FrontierOp& o
     sums[1] += own[2 * id + 1];
   }
   beta.top = *std::max_element(tops.begin(), tops.end());
+  note_additions(kPushed + half / parts / kPushed + 2, parts);
   tell(op, sums, sums[0] + sums[1], result);
   return sums[0] + sums[1];
 }
@@ -596,7 +612,7 @@ FrontierSum sum_with(const PairwiseView& model, const FrontierProgram& program, 
       }
     });
   }
-  result.error = sum_error(program) + std::exp2(kTolerated) + program.constant_error +
+  result.error = sum_error(program) + kUnit * engine.additions() + std::exp2(kTolerated) + program.constant_error +
                  4 * kEps * std::abs(result.log_partition - program.log_constant) +
                  kEps * std::abs(result.log_partition);
   if (result.log_partition == -kInfinity) result.error = 0.0;

@@ -65,7 +65,7 @@ std::vector<int32_t> greedy_layout(const PairwiseView& model, Control& control);
 
 struct FrontierSum {
   double log_partition = 0;     // -inf when every state has weight zero
-  double error = 0;             // bound on the rounding error of log_partition
+  double error = 0;             // of log_partition; twice that bounds the errors of marginals
   std::vector<double> singles;  // 2n, if wanted
   std::vector<double> pairs;    // 4m
   bool wide_exponents = false;  // plain doubles did not suffice
