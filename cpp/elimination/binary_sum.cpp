@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "base/constants.hpp"
 #include "base/kept_memory.hpp"
@@ -423,12 +424,15 @@ void BinaryEliminator::distribute(SumResult& result) {
     }
     read_off(p, result);
   }
-  // Joint sums are added up once more; what underflows is far below the last place.
-  error_ += worst + kUnit * ((1 << kPieceBits) + 4.0);
+  // Joint sums are added up twice more, and divided; what underflows is far below the last place.
+  error_ += worst + kUnit * (2 * (1 << kPieceBits) + 8.0);
 }
 
 void BinaryEliminator::read_off(int32_t p, SumResult& result) {
   const uint64_t mask = operands_[0].mask;
+  // Their sum is 1 but for the error of all: divided by it, equal ones are 1/2.
+  const double total = std::accumulate(joint_sums_.begin(), joint_sums_.end(), 0.0);
+  for (double& sum : joint_sums_) sum /= total;
   double* own = result.nodes.data() + 2 * static_cast<int64_t>(tree_.order[p]);
   for (size_t entry = 0; entry < joint_sums_.size(); ++entry) own[entry % 2] += joint_sums_[entry];
   for (int64_t i = first_factor(p); i < first_factor(p + 1); ++i) {

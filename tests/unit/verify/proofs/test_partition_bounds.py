@@ -84,7 +84,7 @@ WIDE += [
 @pytest.mark.parametrize(("verb", "method", "model"), WIDE)
 def test_what_is_too_wide_to_recompute_is_proved(verb, method, model, tmp_path) -> None:
     options = {"prove": True} if verb == "ground_state" else {}
-    with use_clock(TickClock(3e-3)):
+    with use_clock(TickClock(1e-3)):
         getattr(pl, verb)(model, method, time_limit=0.7, **options).save(tmp_path / "r.json")
     saved = load_result(tmp_path / "r.json")
     report = check_result(model, saved)
