@@ -103,7 +103,7 @@ bool holds(const Enclosure& e, const Vector& x) {
 
 Encloser enclosed(const std::vector<Letters>& steps, const std::vector<Vector>& duals,
                   const std::vector<Vector>& moved, const Terms& terms) {
-  const RoundUp up;
+  const planaris::RoundUp up;
   Encloser out(steps, duals, {4, 14}, terms);
   for (int p = 1; p <= kSites; ++p) out.advance({}, moved[p]);
   return out;
@@ -112,7 +112,7 @@ Encloser enclosed(const std::vector<Letters>& steps, const std::vector<Vector>& 
 // The same with errors that every step adds, relative to the first component before it.
 Encloser enclosed_with_errors(const std::vector<Letters>& steps, const std::vector<Vector>& duals,
                               double size, const Terms& terms) {
-  const RoundUp up;
+  const planaris::RoundUp up;
   Encloser out(steps, duals, {4, 14}, terms);
   for (const Letters& t : steps) out.advance(Vector(static_cast<size_t>(2) * t.to, size));
   return out;
@@ -163,7 +163,7 @@ double most(double factor) {
     const Encloser right = enclosed(chain.back, back, chain.moved_y, terms);
     ConeFactors found(kSites);
     {
-      const RoundUp up;
+      const planaris::RoundUp up;
       std::vector<BondSizes> sizes;
       for (int i = 0; i <= kSites; ++i) {
         sizes.push_back(bond_sizes(left.at(i), right.at(kSites - i)));
