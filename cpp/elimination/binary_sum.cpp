@@ -414,7 +414,9 @@ void BinaryEliminator::distribute(SumResult& result) {
       return true;
     });
     const double here = path[p] + 3 * kUnit;
-    worst = std::max(worst, here + adding_up(operands_[0], p));
+    // Joint sums are added up twice more, and divided; what underflows is far below the last place.
+    const double read = kUnit * (2.0 * static_cast<double>(joint_sums_.size()) + 8.0);
+    worst = std::max(worst, here + adding_up(operands_[0], p) + read);
     const double* sums = passed_on_.data();
     for (size_t k = 1; k < num_operands_; ++k) {
       const int32_t child = children_[child_offsets_[p] + static_cast<int64_t>(k) - 1];
@@ -424,8 +426,7 @@ void BinaryEliminator::distribute(SumResult& result) {
     }
     read_off(p, result);
   }
-  // Joint sums are added up twice more, and divided; what underflows is far below the last place.
-  error_ += worst + kUnit * (2 * (1 << kPieceBits) + 8.0);
+  error_ += worst;
 }
 
 void BinaryEliminator::read_off(int32_t p, SumResult& result) {
