@@ -73,6 +73,7 @@ def _are_slow(search: EndsSearch, budget: Budget) -> bool:
     def enough(mean: float) -> bool:
         nonlocal slow
         if mean <= (FINE_ENDS if soon.expired() else GOOD_ENDS):
+            slow = slow or first.expired()  # within a long round
             return True
         if not slow and first.expired():
             slow = mean < POOR_ENDS
