@@ -156,6 +156,8 @@ class BinaryEliminator {
   bool collect();
   void distribute(SumResult& result);
   bool gather(int32_t p);
+  template <class Body>
+  void for_entries(int64_t f, uint64_t mask, Body&& body) const;
   bool join_factors(int32_t p);
   void form_piece(uint64_t first);
   // Adds a piece, summed over the variables that an operand does not have, to sums of its size.
@@ -246,6 +248,20 @@ bool BinaryEliminator::weigh_factors() {
   return true;
 }
 
+// Calls body(entry, at) for all entries of a table over the variables in `mask`, and where a factor has them.
+template <class Body>
+void BinaryEliminator::for_entries(int64_t f, uint64_t mask, Body&& body) const {
+  const uint64_t entries = uint64_t{1} << std::popcount(mask);
+  for (uint64_t entry = 0; entry < entries; ++entry) {
+    int64_t at = 0;
+    for (int64_t k = graph_.scope_offsets[f]; k < graph_.scope_offsets[f + 1]; ++k) {
+      const uint64_t below = (uint64_t{1} << bit_[graph_.scopes[k]]) - 1;
+      at = 2 * at + static_cast<int64_t>(entry >> std::popcount(mask & below) & 1);
+    }
+    body(entry, graph_.table_offsets[f] + at);
+  }
+}
+
 // Multiplies the factors of a cluster, and the scales of its messages.
 bool BinaryEliminator::join_factors(int32_t p) {
   uint64_t mask = 1;
@@ -261,15 +277,7 @@ bool BinaryEliminator::join_factors(int32_t p) {
   if (std::abs(shift) > kMostShift) return false;
   joint_.assign(size_t{1} << std::popcount(mask), 1.0);
   for (int64_t i = first_factor(p); i < first_factor(p + 1); ++i) {
-    const int64_t f = factors_[i], end = graph_.scope_offsets[f + 1];
-    for (uint64_t entry = 0; entry < joint_.size(); ++entry) {
-      int64_t at = 0;
-      for (int64_t k = graph_.scope_offsets[f]; k < end; ++k) {
-        const uint64_t below = (uint64_t{1} << bit_[graph_.scopes[k]]) - 1;
-        at = 2 * at + static_cast<int64_t>(entry >> std::popcount(mask & below) & 1);
-      }
-      joint_[entry] *= weights_[graph_.table_offsets[f] + at];
-    }
+    for_entries(factors_[i], mask, [&](uint64_t entry, int64_t at) { joint_[entry] *= weights_[at]; });
   }
   for (double& weight : joint_) {
     if (!(weight >= kLeastWeight)) return false;
@@ -437,15 +445,8 @@ void BinaryEliminator::read_off(int32_t p, SumResult& result) {
   double* own = result.nodes.data() + 2 * static_cast<int64_t>(tree_.order[p]);
   for (size_t entry = 0; entry < joint_sums_.size(); ++entry) own[entry % 2] += joint_sums_[entry];
   for (int64_t i = first_factor(p); i < first_factor(p + 1); ++i) {
-    const int64_t f = factors_[i], end = graph_.scope_offsets[f + 1];
-    for (uint64_t entry = 0; entry < joint_sums_.size(); ++entry) {
-      int64_t at = 0;
-      for (int64_t k = graph_.scope_offsets[f]; k < end; ++k) {
-        const uint64_t below = (uint64_t{1} << bit_[graph_.scopes[k]]) - 1;
-        at = 2 * at + static_cast<int64_t>(entry >> std::popcount(mask & below) & 1);
-      }
-      result.factors[graph_.table_offsets[f] + at] += joint_sums_[entry];
-    }
+    for_entries(factors_[i], mask,
+                [&](uint64_t entry, int64_t at) { result.factors[at] += joint_sums_[entry]; });
   }
 }
 
