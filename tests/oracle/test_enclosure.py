@@ -132,17 +132,6 @@ def test_lattices_of_several_hundred_spins(name, beta, rng):
     assert contains(found, truth(plan, couplings))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LATTICES[:4])
-@pytest.mark.parametrize("kind", ["gaussian", "pm"])
-@pytest.mark.parametrize("beta", [0.1, 1.0, 3.0, 10.0, 30.0])
-def test_lattices_of_a_thousand_spins(name, kind, beta, rng):
-    plan = lattice(name, 32, rng)
-    couplings = beta * disorder(kind, plan.num_edges, rng)
-    found = plan.log_partition(couplings, prove=True)
-    assert contains(found, truth(plan, couplings))
-
-
 # -- surfaces ------------------------------------------------------------------------------------
 
 
