@@ -90,3 +90,22 @@ def test_what_cannot_be_fitted():
         fit(dem, [[0, 1, 0]])
     with pytest.raises(ModelError, match="at most 1/2"):
         fit(stim.DetectorErrorModel("error(0.7) D0"), [[0]])
+
+
+def test_the_fitted_model_is_the_stated_one_with_other_probabilities():
+    text = """
+        error(0.1) D0 D0
+        detector(1, 2) D0
+        error(0.2) D0 D1 L0 ^ D1
+        shift_detectors(0, 5) 1
+        error(0.1) D0
+        detector(3) D4
+        logical_observable L2
+    """
+    shots = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]], dtype=bool)
+    dem = stim.DetectorErrorModel(text)
+    fitted = fit(dem, shots)
+    assert str(changed(fitted.dem, lambda k, p: 0.5)) == str(changed(dem, lambda k, p: 0.5))
+    found = [i.args_copy()[0] for i in fitted.dem.flattened() if i.type == "error"]
+    assert found == fitted.probabilities.tolist()
+    assert "stated" not in repr(fitted)
