@@ -212,7 +212,8 @@ def fit(
         Evaluations of the likelihood at most.
     tolerance : float
         The search ends when three evaluations raise the log-likelihood by less than this per
-        edge. Where half a unit per edge is chance, a thousandth decides nothing.
+        edge, and a step raises no probability by more than a tenth. Where half a unit per edge
+        is chance, a thousandth decides nothing.
     threads : int, optional
         Default: the processors this process may use.
     time_limit : float, optional
