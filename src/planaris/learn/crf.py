@@ -21,7 +21,7 @@ from planaris.learn.optimize import (
 from planaris.learn.parameters import Parameters
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
-from planaris.models.arrays import as_array, as_number
+from planaris.models.arrays import as_array, as_number, as_rng
 from planaris.typing import Array, FloatArray, Int8Array
 
 LOSSES = {"likelihood": likelihood, "margin": margin}
@@ -265,7 +265,7 @@ class PlanarCRF(Parameters):
     def _probabilities(
         self, instance: Instance, costs: FloatArray, threads: int | None
     ) -> FloatArray:
-        rng = np.random.default_rng(self.random_state)
+        rng = as_rng(self.random_state)
         graph = self._graph(instance)
         states = graph.sample(costs / 2, int(self.num_samples), rng, threads=threads)
         return np.asarray((_standard(states, instance) > 0).mean(axis=0).reshape(instance.shape))
