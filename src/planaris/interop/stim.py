@@ -222,7 +222,9 @@ def fit(
     Returns
     -------
     FittedNoise
-        Probabilities, standard errors, and the fitted model as ``dem``.
+        Probabilities, standard errors, and the fitted model as ``dem``. Mechanisms that flip the
+        same detectors act between 1e-9 and 0.49 of the time, taken together; those of probability
+        0 stay so.
 
     Examples
     --------
