@@ -14,6 +14,9 @@ from planaris.typing import FloatArray, LongArray
 
 NEGLIGIBLE = 1e-3
 """Share of the tolerance of energies by which fields may be rounded."""
+LOG_WEIGHTS = 1e-8
+"""How far log weights may be off: a hundredth of the tolerance of log Z, which grows from a
+thousand variables on."""
 ROUNDING = 2.0**-53
 
 
@@ -55,7 +58,8 @@ class Bits:
         MarkovRandomField(2 variables, 3 factors)
         """
         model = self.as_ising()
-        allowed = NEGLIGIBLE * energy_tolerance(np.abs(self.q))
+        probable = LOG_WEIGHTS * max(1.0, self.num_variables / 1000)
+        allowed = min(NEGLIGIBLE * energy_tolerance(np.abs(self.q)), probable)
         return model if 2.0 * self._lost(model, allowed) <= allowed else self.as_mrf()
 
     def as_ising(self) -> IsingModel:

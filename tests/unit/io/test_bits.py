@@ -90,6 +90,14 @@ def test_log_z_is_that_of_the_stated_numbers(tmp_path):
     assert found.value == pytest.approx(expected)
 
 
+def test_log_z_keeps_constants_that_huge_numbers_would_round_away(tmp_path):
+    path = tmp_path / "model.coo"
+    path.write_text("# vartype=BINARY num_variables=1 offset=0.5\n0 0 1e300\n")
+    found = pl.log_partition(read_model(path))
+    assert found.lower <= -0.5 <= found.upper
+    assert found.upper - found.lower < 1e-6
+
+
 def test_ordinary_numbers_stay_an_ising_model(tmp_path):
     rng = np.random.default_rng(0)
     q = np.triu(rng.standard_normal((9, 9)))
@@ -99,6 +107,8 @@ def test_ordinary_numbers_stay_an_ising_model(tmp_path):
     model = read_model(path)
     assert isinstance(model, pl.IsingModel)
     assert model == read_qubo(path)
+    large = Bits(np.array([[0, 0], [0, 1], [1, 1]]), np.array([123.4, -567.8, 91.01]), 10**5, 0.1)
+    assert isinstance(large.as_model(), pl.IsingModel)
     # penalties that are whole numbers are sums without rounding
     exact = Bits(np.array([[0, 0], [0, 1]]), np.array([-1e9, 2e9]), 2, 1e9)
     assert isinstance(exact.as_model(), pl.IsingModel)
