@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import MethodError, ModelError
 from planaris.io.bits import Bits
 from planaris.io.dimod import bqm_terms, write_bqm
 from planaris.io.edge_list import NUMBER, read_edge_list, write_edge_list
@@ -127,13 +127,26 @@ def write_model(model: Model, target: Source, *, format: str | None = None) -> N
         mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
         write_uai(mrf, target, log=kind == "uai-log")
     elif kind in WRITERS:
-        ising = mrf2ising(model)[0] if isinstance(model, MarkovRandomField) else model
-        WRITERS[kind](ising, target)
+        WRITERS[kind](_as_ising(model), target)
     else:
         given = repr(format) if format else "neither"
         known = ", ".join(READERS)
         msg = f"`format` must be one of {known}, or the extension must tell; got {given}"
         raise ModelError(msg)
+
+
+def _as_ising(model: Model) -> IsingModel:
+    """Return the Ising model to write; refuse what would not be the same model."""
+    if isinstance(model, IsingModel):
+        return model
+    ising, inverse = mrf2ising(model)
+    if inverse.error > model.energy_tolerance:
+        msg = (
+            f"`model` has numbers of too different sizes for an Ising model, whose fields would "
+            f"change energies by up to {inverse.error:.3g}; write logarithms instead (.LG)"
+        )
+        raise MethodError(msg)
+    return ising
 
 
 class _NamedBytes(io.BytesIO):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.errors import MethodError
 from planaris.io import read_model, write_model
 from planaris.io.bits import Bits
 from planaris.io.qubo import read_qubo
@@ -131,6 +132,9 @@ def test_a_file_of_bits_that_is_read_is_written(tmp_path):
     write(path, "qubo", apart([0.1, 0.2, 0.3], 1e17), 3)
     model = read_model(path)
     assert isinstance(model, pl.MarkovRandomField)
+    for kind in ("qubo", "coo", "bq", "bqm"):  # all but the last of the energies would be lost
+        with pytest.raises(MethodError, match=r"too different sizes .* \(.LG\)"):
+            write_model(model, tmp_path / f"other.{kind}")
     write_model(model, tmp_path / "same.LG")
     again = read_model(tmp_path / "same.LG")
     states = [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1]]
