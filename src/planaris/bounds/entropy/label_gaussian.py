@@ -189,11 +189,12 @@ class LabelLogDet:
         matrix = self.matrix(z)
         try:
             factor = np.linalg.cholesky(matrix)
+            inverse = np.linalg.inv(matrix)  # where rounding let the factor pass, this need not
         except np.linalg.LinAlgError:
             return -np.inf, np.zeros(len(z))
         value = float(np.log(np.diagonal(factor)).sum())
         value += self.n / 2 * math.log(2 * math.pi * math.e)
-        return value, self.directions @ np.linalg.inv(matrix).ravel() / 2
+        return value, self.directions @ inverse.ravel() / 2
 
     def __call__(self, z: FloatArray) -> Derivatives:
         """Return value, gradient and dense Hessian; minus infinity outside the domain."""
