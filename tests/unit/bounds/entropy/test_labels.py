@@ -329,7 +329,7 @@ def test_verbs_take_labels(rng):
 
 
 def test_moments_that_rounding_makes_singular_are_left():
-    # Cholesky's factor of a moment matrix on the way exists by rounding alone, its inverse does not.
+    # A moment matrix on the way has a Cholesky factor by rounding alone, and no inverse.
     tables = {
         (0,): [-0.8964242816519673, -2.675902797517535],
         (1,): [-1.5775768284815843, 2.646438283140419],
