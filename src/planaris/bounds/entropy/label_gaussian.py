@@ -258,9 +258,14 @@ def label_logdet(
     best, trace, status = math.inf, [], "max_rounds"
     z = solver.z
     for rounds in range(max_rounds + 1):
-        solver.maximise(tolerance, start=1.0 if rounds == 0 else 0.02)
+        try:
+            solver.maximise(tolerance, start=1.0 if rounds == 0 else 0.02)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            status = "broken"  # numbers too large for Newton's steps; the bound so far holds
         if solver.upper + constant < best:
             best, z = solver.upper + constant, solver.z
+        if status == "broken":
+            break
         nodes, pairs = tables.padded(solver.z)
         cuts = separate_projected(
             nodes, pairs, cards, tables.pair_list, projection or "single", budget=budget

@@ -18,6 +18,7 @@ from planaris.bounds.entropy.appearance import (
     uniform_tree_probabilities,
     weighted_tree_probabilities,
 )
+from planaris.bounds.entropy.barrier import BarrierSolver
 from planaris.bounds.entropy.label_gaussian import LabelLogDet, LabelTables
 from planaris.bounds.entropy.shortest_cycles import shortest_cycles
 from planaris.errors import MethodError, TooLargeError, VerificationError
@@ -348,3 +349,20 @@ def test_moments_that_rounding_makes_singular_are_left():
     expected = weights.max() + np.log(np.exp(weights - weights.max()).sum())
     found = pl.log_partition(mrf, "logdet")
     assert found.lower <= expected <= found.upper
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_a_search_that_breaks_leaves_the_bound_reached_so_far(rng, monkeypatch, limit):
+    mrf = random_field(rng, [3, 3, 2], [(0, 1), (1, 2), (0, 2)], 1.0)
+    expected = listed_log_partition(mrf)
+    center, calls = BarrierSolver._center, []
+
+    def breaks(self, *options):
+        calls.append(options)
+        if len(calls) > limit:
+            raise np.linalg.LinAlgError
+        center(self, *options)
+
+    monkeypatch.setattr(BarrierSolver, "_center", breaks)
+    found = pl.log_partition(mrf, "logdet")
+    assert found.lower <= expected <= found.upper < np.inf
