@@ -18,8 +18,8 @@ class Flips {
       : graph_(graph), couplings_(couplings), edges_(static_cast<int32_t>(couplings.size())), control_(control),
         team_(threads, control), parts_(std::max(1, graph.num_vertices() / part)), changed_(parts_),
         spins_(graph.num_vertices(), 1), field_(spins_.size()), inner_(spins_.size()),
-        open_(spins_.size(), kAlone | kPaired), border_(parts_) {
-    share([this](int32_t begin, int32_t end, int k) {
+        open_(spins_.size(), kAlone | kPaired) {
+    share([this](int32_t begin, int32_t end, int) {
       for (int32_t v = begin; v < end; ++v) {
         bool inner = true;
         for (int32_t at = graph_.offsets[v]; at < graph_.offsets[v + 1]; ++at) {
@@ -28,9 +28,12 @@ class Flips {
           if (h >> 1 < edges_) field_[v] += couplings_[h >> 1];
         }
         inner_[v] = inner;
-        if (!inner) border_[k].push_back(v);
       }
     });
+    // Not by the threads: what they run must not throw.
+    for (size_t v = 0; v < inner_.size(); ++v) {
+      if (!inner_[v]) border_.push_back(static_cast<int32_t>(v));
+    }
   }
 
   std::vector<int8_t> run() {
@@ -62,11 +65,9 @@ class Flips {
       changed_[k] = any;
     });
     bool any = std::accumulate(changed_.begin(), changed_.end(), 0) > 0;
-    for (const std::vector<int32_t>& some : border_) {
-      for (const int32_t v : some) {
-        control_.poll();
-        any |= flip(v, false);
-      }
+    for (const int32_t v : border_) {
+      control_.poll();
+      any |= flip(v, false);
     }
     return any;
   }
@@ -122,7 +123,7 @@ class Flips {
   std::vector<double> field_;  // Σ J s of the neighbours
   std::vector<uint8_t> inner_;
   std::vector<uint8_t> open_;  // what has to be looked at (again): a spin alone, and with its neighbours
-  std::vector<std::vector<int32_t>> border_;  // by part
+  std::vector<int32_t> border_;  // spins with neighbours in other parts
 };
 
 }  // namespace

@@ -161,6 +161,22 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
     return MissingExtraError(message, package=package, extra=extra)
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Refuse NumPy arrays with masked entries: as a plain array they show what is under the mask.
+
+    >>> import numpy as np
+    >>> refuse_masked("couplings", np.ma.masked_invalid([1.0, np.nan]))
+    Traceback (most recent call last):
+    planaris.errors.ModelError: `couplings` must have no masked entries, got 1; fill them in first
+    """
+    from numpy.ma import MaskedArray
+
+    masked = values.mask.sum() if isinstance(values, MaskedArray) else 0
+    if masked:
+        msg = f"`{name}` must have no masked entries, got {masked}; fill them in first"
+        raise ModelError(msg)
+
+
 @contextmanager
 def naming_row(row: int, rows: int) -> Iterator[None]:
     """Add the row of couplings that lost its digits to a PrecisionError.

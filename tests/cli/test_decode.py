@@ -83,7 +83,11 @@ def test_info_says_which_decoders_fit(files):
     )
     circuit.to_file(str(files / "code.stim"))
     found = json.loads(planaris("info", files / "code.stim", "--json")[0])
-    assert found["decoders"] == []
+    assert found["decoders"] == ["matching"]  # stim splits the mechanisms of a circuit
+    circuit.compile_detector_sampler(seed=1).sample_write(
+        20, filepath=str(files / "code.b8"), format="b8"
+    )
+    planaris("decode", files / "code.stim", files / "code.b8", "-o", files / "code.01")
     assert "must flip at most two detectors" in found["reason"]
     assert "planar" in planaris("info", files / "model.dem")[0]
 
@@ -112,3 +116,22 @@ def test_refusals_name_options(tmp_path):
     _, err = planaris("decode", tmp_path / "k5.dem", tmp_path / "shots.01", *options, code=1)
     assert "matching (without '--ml')" in err
     assert "'--drop smallest'" in err
+
+
+def test_no_shots_are_no_predictions(files):
+    (files / "none.b8").write_bytes(b"")
+    for method in ((), ("--ml",), ("--llr",)):
+        out = files / "none.01"
+        said, _ = planaris("decode", files / "model.dem", files / "none.b8", *method, "-o", out)
+        assert said.startswith("0 shots decoded")
+        assert out.read_bytes() == b""
+
+
+def test_warnings_are_one_line(files):
+    cuda = pytest.importorskip("torch").cuda
+    if cuda.is_available():
+        pytest.skip("there is a GPU")
+    arguments = (files / "shots.b8", "--ml", "--device", "cuda", "-o", files / "x.01")
+    _, said = planaris("decode", files / "model.dem", *arguments, in_process=False)
+    assert said.startswith("planaris: ")
+    assert len(said.splitlines()) == 1

@@ -28,7 +28,8 @@ def describe_dem(path: Path) -> dict[str, Any]:
     }
     decoders = []
     try:
-        facts["edges"] = len(matching_graph(ErrorModel.from_stim(dem, split=True)).edges)
+        parts = read_detector_error_model(path, decompose=True)  # as the decoder reads a circuit
+        facts["edges"] = len(matching_graph(ErrorModel.from_stim(parts, split=True)).edges)
         facts["matchable"] = True
         decoders.append("matching")
     except NotMatchableError as error:
@@ -48,6 +49,7 @@ def _why_not_planar(model: ErrorModel) -> str | None:
     observables: list[int | None] = [*range(model.num_observables)] or [None]
     for observable in observables:
         try:
+            model.require_matchable()
             CosetModel(model, observable)
         except (NotPlanarError, NotMatchableError) as error:
             return f"observable {observable}: {error}"

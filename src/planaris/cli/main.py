@@ -44,6 +44,7 @@ def _call(words: list[str]) -> None:
     if len(words) == 2 and words[0] in COMMANDS and words[1] in ("-h", "--help"):
         print_help(words[0])
         return
+    warnings.formatwarning = lambda message, *_, **__: f"planaris: {message}\n"
     # joblib replaces workers whose memory has grown; their trials are not lost.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS

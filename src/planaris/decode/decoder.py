@@ -194,7 +194,7 @@ class PlanarDecoder:
             if self.method == "matching":
                 graph, matcher = self._matching
                 found = self._guarded(graph, packed, erasures, matcher.match, budget)
-                bits: Array = found.flips.reshape(len(packed), -1)
+                bits: Array = found.flips.reshape(len(packed), (self.num_observables + 7) // 8)
                 bits = bits ^ packed_bits(graph.observable_flips)
                 if bit_packed_predictions:
                     return bits

@@ -11,6 +11,7 @@ from planaris.decode.model import ErrorModel
 from planaris.decode.shots import as_flags
 from planaris.errors import ModelError
 from planaris.kernels.decoding import NO_ERASURES, Erasures
+from planaris.models.arrays import as_array
 
 
 def edges_of_erasures(
@@ -31,7 +32,7 @@ def edges_of_erasures(
     """
     if erasures is None:
         return NO_ERASURES
-    given = np.asarray(erasures)
+    given = as_array("erasures", erasures)
     if given.ndim == 1:
         given = given[None]
     wanted = (count, len(model.mechanisms))

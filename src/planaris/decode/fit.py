@@ -27,6 +27,10 @@ from planaris.typing import Array, FloatArray
 LEAST, MOST = 1e-9, 0.49
 """Probabilities stay between these."""
 
+GROWS = 1.1
+"""A step that multiplies a probability by more goes on, however little the likelihood rises:
+one that was stated far too small has far to go, and gains little before it is there."""
+
 SCORED_SHOTS = 5000
 """Syndromes, at least, whose scores the standard errors are estimated from; 4 per edge if more."""
 
@@ -115,7 +119,8 @@ class _Fit:
             if reached < middle:  # too far: what plain steps gave is kept
                 trial, (reached, after) = beyond, self._evaluate(beyond)
                 longest = max(length / 4.0, 1.0)
-            converged = reached - value < tolerance * len(p)
+            rises = reached - value >= tolerance * len(p) or bool(np.any(after > GROWS * trial))
+            converged = not rises
             p, value, step = trial, reached, after
         return self._fitted(p, value, converged)
 

@@ -6,8 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from planaris.budget import check_memory
 from planaris.errors import ModelError, NotMatchableError
 from planaris.show import many
+
+BYTES_PER_MECHANISM = 1000
+MAX_UNNAMED = {"detectors": 1_000_000, "observables": 10_000}
+"""How many of them a model may count and say nothing of."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class ErrorModel:
             Take the parts of a decomposed mechanism (``error(p) D0 D1 ^ D2``) as independent
             mechanisms, as matching decoders do. Otherwise only what the whole flips counts.
         """
+        needed = BYTES_PER_MECHANISM * dem.num_errors
+        check_memory(needed, f"`dem` of {dem.num_errors} mechanisms", "repeat fewer rounds")
         mechanisms: list[Mechanism] = []
         for number, instruction in enumerate(dem.flattened()):
             if instruction.type != "error":
@@ -71,6 +78,8 @@ class ErrorModel:
             targets = instruction.targets_copy()
             parts = _parts(targets) if split else [targets]
             mechanisms += [_mechanism(probability, part) for part in parts]
+        _refuse_unnamed("detectors", dem.num_detectors, [m.detectors for m in mechanisms])
+        _refuse_unnamed("observables", dem.num_observables, [m.observables for m in mechanisms])
         return cls(tuple(mechanisms), dem.num_detectors, dem.num_observables)
 
     def require_matchable(self) -> None:
@@ -93,6 +102,16 @@ class ErrorModel:
         """Return the detectors that no mechanism of positive probability flips."""
         heard = {d for m in self.mechanisms if m.probability > 0 for d in m.detectors}
         return [d for d in range(self.num_detectors) if d not in heard]
+
+
+def _refuse_unnamed(what: str, count: int, named: list[tuple[int, ...]]) -> None:
+    """Refuse numbers so large that most of those below them mean nothing."""
+    if count - sum(map(len, named)) > MAX_UNNAMED[what]:
+        msg = (
+            f"`dem` must have at most {MAX_UNNAMED[what]} {what} that no mechanism flips, but "
+            f"numbers them up to {count - 1} and has {many(len(named), 'mechanism')}"
+        )
+        raise ModelError(msg)
 
 
 def _parts(targets: Iterable[Any]) -> list[list[Any]]:

@@ -10,6 +10,7 @@ from planaris.decode.graph import DecodingGraph
 from planaris.errors import ImpossibleShotError, ModelError
 from planaris.kernels.decoding import ImpossibleSyndromeError, packed_bits
 from planaris.kernels.graph import connected_components
+from planaris.models.arrays import as_array
 from planaris.typing import Array, BoolArray
 
 
@@ -26,7 +27,7 @@ def as_packed(shots: Any, num_detectors: int, *, bit_packed: bool) -> Array:
     bit_packed : bool
         Whether eight detectors share a byte.
     """
-    given = np.asarray(shots)
+    given = as_array("shots", shots)
     rows = given[None] if given.ndim == 1 else given
     width = (num_detectors + 7) // 8 if bit_packed else num_detectors
     if rows.ndim != 2 or rows.shape[1] != width:

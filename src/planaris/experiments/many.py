@@ -63,7 +63,7 @@ def solve_many(
     out : path, optional
         Folder that keeps the results: ``VERB.jsonl``, one line for each model, with its state or
         marginals, and the table, ``VERB.csv`` or ``VERB.parquet``. The same call finds the lines
-        of an earlier one that was killed there, and goes on.
+        of an earlier one that was killed there, and goes on; models that failed are tried again.
     jobs : int, optional
         Processes; default: one per processor.
     cluster : str, optional
@@ -131,7 +131,7 @@ def solve_many(
         for index, record, error in results:
             place, params = waiting.pop(index)
             row = record or {"name": params["name"], "error": error}
-            if store is not None:
+            if store is not None and "error" not in row:  # next time it may find what it needs
                 store.append(figure, params, row)
             rows[place] = row
             if told is not None:

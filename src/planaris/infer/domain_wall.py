@@ -12,6 +12,7 @@ from planaris.budget import TimeLimit
 from planaris.errors import ModelError
 from planaris.infer.verbs import ground_state, verb_budget
 from planaris.models import IsingModel
+from planaris.models.arrays import as_array
 from planaris.notebook import fields_html
 from planaris.result import GroundState
 from planaris.show import one_line
@@ -135,7 +136,7 @@ def most_above(found: GroundState) -> float:
 
 
 def _seam_edges(model: IsingModel, seam: Any) -> LongArray:
-    given = np.asarray(seam)
+    given = as_array("seam", seam)
     if isinstance(seam, tuple) and len(seam) == 2 and given.dtype.kind in "iu":
         rows, columns = seam
         if rows * columns != model.num_spins or columns < 3:

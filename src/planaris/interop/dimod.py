@@ -60,7 +60,7 @@ class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
             exact = found.exact and (lost == 0 or found.gap + 2.0 * lost <= _tolerance(bqm))
             info = {"exact": exact, "method": found.method}
         else:
-            states = sample(model, reads, np.random.default_rng(seed), self.method, **limits)
+            states = sample(model, reads, seed, self.method, **limits)
             counts = None
             exact = lost <= NEGLIGIBLE
             info = {"exact": exact, "method": self.method, "beta": float(beta)}

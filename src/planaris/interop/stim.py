@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -148,6 +149,7 @@ class Decoder(PlanarDecoder):
         super().__init__(model, method=method, drop=drop, threads=threads, device=device)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedNoise(FittedModel):
     """Probabilities fitted to detection events; see :func:`fit`.
 
@@ -163,21 +165,24 @@ class FittedNoise(FittedModel):
         Evaluations of the exact likelihood and its gradient.
     converged : bool
         Whether the likelihood had stopped to rise.
+    stated : stim.DetectorErrorModel
+        The model as it was given.
     """
+
+    stated: Any = field(repr=False)
 
     @property
     def dem(self) -> Any:
-        """The model with the fitted probabilities, as a ``stim.DetectorErrorModel``."""
+        """The flattened model with the fitted probabilities, as a ``stim.DetectorErrorModel``."""
         stim = require_stim()
         found = stim.DetectorErrorModel()
-        for m, p in zip(self.model.mechanisms, self.probabilities.tolist(), strict=True):
-            targets = [stim.target_relative_detector_id(d) for d in m.detectors]
-            targets += [stim.target_logical_observable_id(o) for o in m.observables]
-            found.append("error", [p], targets)
-        for d in range(self.model.num_detectors):
-            found.append("detector", [], [stim.target_relative_detector_id(d)])
-        for o in range(self.model.num_observables):
-            found.append("logical_observable", [], [stim.target_logical_observable_id(o)])
+        fitted = iter(self.probabilities.tolist())
+        for instruction in self.stated.flattened():
+            if instruction.type == "error":
+                targets = instruction.targets_copy()
+                found.append(stim.DemInstruction("error", [next(fitted)], targets))
+            else:
+                found.append(instruction)
         return found
 
 
@@ -207,7 +212,8 @@ def fit(
         Evaluations of the likelihood at most.
     tolerance : float
         The search ends when three evaluations raise the log-likelihood by less than this per
-        edge. Where half a unit per edge is chance, a thousandth decides nothing.
+        edge, and a step raises no probability by more than a tenth. Where half a unit per edge
+        is chance, a thousandth decides nothing.
     threads : int, optional
         Default: the processors this process may use.
     time_limit : float, optional
@@ -216,7 +222,9 @@ def fit(
     Returns
     -------
     FittedNoise
-        Probabilities, standard errors, and the fitted model as ``dem``.
+        Probabilities, standard errors, and the fitted model as ``dem``. Mechanisms that flip the
+        same detectors act between 1e-9 and 0.49 of the time, taken together; those of probability
+        0 stay so.
 
     Examples
     --------
@@ -227,9 +235,9 @@ def fit(
     >>> fitted.probabilities.round(3).tolist(), fitted.standard_errors.round(3).tolist()
     ([0.3, 0.1], [0.047, 0.031])
     """
-    model = ErrorModel.from_stim(read_detector_error_model(dem))
+    stated = read_detector_error_model(dem)
     found = fit_model(
-        model,
+        ErrorModel.from_stim(stated),
         shots,
         bit_packed=bit_packed,
         max_iterations=max_iterations,
@@ -237,7 +245,7 @@ def fit(
         threads=threads,
         time_limit=time_limit,
     )
-    return FittedNoise(**found.__dict__)
+    return FittedNoise(**found.__dict__, stated=stated)
 
 
 def sinter_decoders() -> dict[str, Any]:

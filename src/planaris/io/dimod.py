@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import PlanarisError, missing_extra
+from planaris.io.bits import Bits
 from planaris.io.files import Source, read_bytes, refuse
 from planaris.models import IsingModel
 
@@ -20,15 +21,31 @@ HEADER = 14
 
 def read_bqm(source: Source) -> IsingModel:
     """Read a file written by ``bqm.to_file()``, with labels and offset."""
+    found = bqm_terms(source)
+    return found.as_ising() if isinstance(found, Bits) else found
+
+
+def bqm_terms(source: Source) -> IsingModel | Bits:
+    """Read a file as :func:`read_bqm` does; objectives over bits are left as such."""
     dimod = _dimod()
     data = read_bytes(source)
     try:
         _check_layout(data)
-        return IsingModel.from_bqm(dimod.BinaryQuadraticModel.from_file(data))
+        bqm = dimod.BinaryQuadraticModel.from_file(data)
+        return IsingModel.from_bqm(bqm) if bqm.vartype is dimod.SPIN else _bits(bqm)
     except (PlanarisError, MemoryError):
         raise
     except Exception as error:  # dimod raises whatever its parser trips over
         refuse(source, None, "a dimod quadratic model", f"{type(error).__name__}: {error}")
+
+
+def _bits(bqm: Any) -> Bits:
+    names = list(bqm.variables)
+    linear, (u, v, quadratic), offset = bqm.to_numpy_vectors(variable_order=names)
+    own = np.arange(len(names))
+    pairs = np.column_stack([np.concatenate([own, u]), np.concatenate([own, v])])
+    q = np.concatenate([linear, quadratic]).astype(np.float64)
+    return Bits(pairs.astype(np.int64), q, len(names), float(offset), names)
 
 
 def _check_layout(data: bytes) -> None:

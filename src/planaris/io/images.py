@@ -27,7 +27,7 @@ BYTES_PER_PIXEL = 40
 def read_image(
     path: str | os.PathLike[str], *, grey: bool = False, max_side: int | None = None
 ) -> FloatArray:
-    """Read an image with values from 0 to 1.
+    """Read an image with values from 0 to 1, turned as its EXIF orientation says.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def read_image(
     """
     image = _open(path)
     colour = not grey and image.mode not in ("1", "L", "I", "F", "LA")
-    if image.mode != "I":
+    if image.mode not in ("I", "F"):
         image = image.convert("RGB" if colour else "L")
     if max_side is not None and max(image.size) > max_side:
         image = _shrunk(image, max_side)
@@ -56,7 +56,7 @@ def read_mask(
     Shrinking takes the nearest pixel, so that a mask stays one.
     """
     image = _open(path)
-    if image.mode != "I":
+    if image.mode not in ("I", "F"):
         image = image.convert("L")
     if max_side is not None and max(image.size) > max_side:
         image = _shrunk(image, max_side, nearest=True)
@@ -64,9 +64,9 @@ def read_mask(
 
 
 def _levels(image: Any) -> FloatArray:
-    """Return the values of a grey or colour image, which has 8 bits or, in mode I, 16."""
+    """Return the values of an image: of 8 bits, in mode I of 16, in mode F as they are."""
     values = np.array(image, dtype=np.float64)
-    values /= 65535.0 if image.mode == "I" else 255.0
+    values /= {"I": 65535.0, "F": 1.0}.get(image.mode, 255.0)
     return values
 
 
@@ -94,6 +94,8 @@ def _shrunk(image: Any, max_side: int, *, nearest: bool = False) -> Any:
 
 def _open(path: str | os.PathLike[str]) -> Any:
     image_module = _pillow()
+    from PIL import UnidentifiedImageError
+
     try:
         check_memory(Path(path).stat().st_size, f"{path}: the file", "make it smaller first")
         with warnings.catch_warnings():
@@ -103,16 +105,33 @@ def _open(path: str | os.PathLike[str]) -> Any:
             with image_module.open(data, formats=FORMATS) as image:
                 _check_size(path, image)
                 image.load()
-                if image.mode == "P":
-                    return image.convert("RGBA").convert("RGB")
-                if image.mode.startswith("I"):  # 16 bits have several modes, by version and format
-                    return _sixteen_bits(image)
-                return image.copy()
+                return _plain(image)
     except (FileNotFoundError, MemoryError, PlanarisError):
         raise
+    except UnidentifiedImageError as error:
+        msg = f"{path}: not an image of a known format ({', '.join(FORMATS)})"
+        raise FileFormatError(msg, path=str(path), line=None) from error
     except Exception as error:  # decoders raise whatever they trip over
         msg = f"{path}: not an image that can be read: {error}"
         raise FileFormatError(msg, path=str(path), line=None) from error
+
+
+def _plain(image: Any) -> Any:
+    """Return a copy as viewers show it, without palette, of 8 or 16 bits or floats."""
+    from PIL.ImageOps import exif_transpose
+
+    image = exif_transpose(image)
+    if image.mode == "P":
+        return image.convert("RGBA").convert("RGB")
+    if image.mode.startswith("I"):  # 16 bits have several modes, by version and format
+        return _sixteen_bits(image)
+    if image.mode == "F":
+        values = np.array(image)
+        if not ((values >= 0) & (values <= 1)).all():
+            low, high = values.min(), values.max()
+            msg = f"floats must be grey levels from 0 to 1, but are from {low:g} to {high:g}"
+            raise ValueError(msg)
+    return image.copy()
 
 
 def _sixteen_bits(image: Any) -> Any:

@@ -9,12 +9,13 @@ from functools import partial
 
 import numpy as np
 
-from planaris.errors import ModelError
-from planaris.io.dimod import read_bqm, write_bqm
+from planaris.errors import MethodError, ModelError
+from planaris.io.bits import Bits
+from planaris.io.dimod import bqm_terms, write_bqm
 from planaris.io.edge_list import NUMBER, read_edge_list, write_edge_list
 from planaris.io.files import Source, name_of, read_bytes, refuse, suffixes_of
 from planaris.io.maxcut import read_maxcut, write_maxcut
-from planaris.io.qubo import read_coo, read_qubo, write_coo, write_qubo
+from planaris.io.qubo import coo_terms, qubo_terms, write_coo, write_qubo
 from planaris.io.rows import header_values
 from planaris.io.uai import read_uai, write_uai
 from planaris.kernels.text import scan_rows
@@ -22,15 +23,15 @@ from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 
 Model = IsingModel | MarkovRandomField
 
-READERS: dict[str, Callable[[Source], Model]] = {
+READERS: dict[str, Callable[[Source], Model | Bits]] = {
     "uai": partial(read_uai, log=False),
     "uai-log": partial(read_uai, log=True),
     "maxcut": read_maxcut,
     "edge-list": read_edge_list,
-    "coo": read_coo,
-    "qubo": partial(read_qubo, format="qubo"),
-    "bq": partial(read_qubo, format="bq"),
-    "bqm": read_bqm,
+    "coo": coo_terms,
+    "qubo": partial(qubo_terms, format="qubo"),
+    "bq": partial(qubo_terms, format="bq"),
+    "bqm": bqm_terms,
 }
 WRITERS: dict[str, Callable[[IsingModel, Source], None]] = {
     "maxcut": write_maxcut,
@@ -74,7 +75,8 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     Returns
     -------
     IsingModel or MarkovRandomField
-        The latter for UAI files.
+        The latter for UAI files, and for quadratic models over bits whose numbers are of too
+        different sizes for the fields of an Ising model.
 
     Raises
     ------
@@ -97,7 +99,8 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     if format not in READERS:
         msg = f"`format` must be one of {', '.join(READERS)}, got {format!r}"
         raise ModelError(msg)
-    return READERS[format](source)
+    found = READERS[format](source)
+    return found.as_model() if isinstance(found, Bits) else found
 
 
 def write_model(model: Model, target: Source, *, format: str | None = None) -> None:
@@ -124,13 +127,26 @@ def write_model(model: Model, target: Source, *, format: str | None = None) -> N
         mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
         write_uai(mrf, target, log=kind == "uai-log")
     elif kind in WRITERS:
-        ising = mrf2ising(model)[0] if isinstance(model, MarkovRandomField) else model
-        WRITERS[kind](ising, target)
+        WRITERS[kind](_as_ising(model), target)
     else:
         given = repr(format) if format else "neither"
         known = ", ".join(READERS)
         msg = f"`format` must be one of {known}, or the extension must tell; got {given}"
         raise ModelError(msg)
+
+
+def _as_ising(model: Model) -> IsingModel:
+    """Return the Ising model to write; refuse what would not be the same model."""
+    if isinstance(model, IsingModel):
+        return model
+    ising, inverse = mrf2ising(model)
+    if inverse.error > model.energy_tolerance:
+        msg = (
+            f"`model` has numbers of too different sizes for an Ising model, whose fields would "
+            f"change energies by up to {inverse.error:.3g}; write logarithms instead (.LG)"
+        )
+        raise MethodError(msg)
+    return ising
 
 
 class _NamedBytes(io.BytesIO):

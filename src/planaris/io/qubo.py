@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
+from planaris.io.bits import Bits, sum_at
 from planaris.io.files import Source, read_bytes, refuse, suffixes_of, write_text
 from planaris.io.maxcut import plain
 from planaris.io.rows import (
@@ -25,8 +26,7 @@ from planaris.io.rows import (
     read_table,
 )
 from planaris.models import IsingModel
-from planaris.models.base import exact_sum
-from planaris.typing import FloatArray, LongArray
+from planaris.typing import FloatArray
 
 FORMATS = ("coo", "qubo", "bq")
 NOTE = "energy = objective + offset"
@@ -57,6 +57,12 @@ def read_coo(source: Source, *, vartype: str | None = None) -> IsingModel:
     >>> model.fields.tolist(), model.couplings.tolist()
     ([-0.5, 0.0], [1.0])
     """
+    found = coo_terms(source, vartype=vartype)
+    return found.as_ising() if isinstance(found, Bits) else found
+
+
+def coo_terms(source: Source, *, vartype: str | None = None) -> IsingModel | Bits:
+    """Read dimod's COO text as :func:`read_coo` does; objectives over bits are left as such."""
     text = read_bytes(source)
     header = header_values(text)
     kind = (vartype or header.get("vartype", "BINARY")).upper()
@@ -71,9 +77,9 @@ def read_coo(source: Source, *, vartype: str | None = None) -> IsingModel:
     n = header_count(source, header, "num_variables", pairs)
     offset = header_number(source, header, "offset", 0.0)
     if kind == "BINARY":
-        return _from_bits(pairs, table.values[:, 2], n, offset)
+        return Bits(pairs, table.values[:, 2], n, offset)
     linear = pairs[:, 0] == pairs[:, 1]
-    fields = _sum_at(pairs[linear, 0], table.values[linear, 2], n)
+    fields = sum_at(pairs[linear, 0], table.values[linear, 2], n)
     return IsingModel(
         pairs[~linear],
         0.0 - table.values[~linear, 2],
@@ -104,9 +110,15 @@ def read_qubo(source: Source, *, format: str | None = None) -> IsingModel:
     >>> model.energy([[-1, -1], [1, -1], [1, 1]]).tolist()
     [0.0, -3.0, -1.0]
     """
+    found = qubo_terms(source, format=format)
+    return found.as_ising() if isinstance(found, Bits) else found
+
+
+def qubo_terms(source: Source, *, format: str | None = None) -> IsingModel | Bits:
+    """Read a QUBO file as :func:`read_qubo` does, and leave the objective as it is stated."""
     kind = _format(source, format)
     if kind == "coo":
-        return read_coo(source, vartype="BINARY")
+        return coo_terms(source, vartype="BINARY")
     text = read_bytes(source)
     if kind == "bq":
         (n, _), table = read_header_and_table(
@@ -115,10 +127,10 @@ def read_qubo(source: Source, *, format: str | None = None) -> IsingModel:
         pairs = indices(source, table, 1, n, "a variable") - 1
         twice = np.where(pairs[:, 0] == pairs[:, 1], 1.0, 2.0)
         with np.errstate(over="ignore"):
-            return _from_bits(pairs, twice * table.values[:, 2], n, _noted_offset(source, text))
+            return Bits(pairs, twice * table.values[:, 2], n, _noted_offset(source, text))
     n, table = _qbsolv_table(source, text)
     pairs = indices(source, table, 0, n - 1, "a variable")
-    return _from_bits(pairs, table.values[:, 2], n, _noted_offset(source, text))
+    return Bits(pairs, table.values[:, 2], n, _noted_offset(source, text))
 
 
 def _noted_offset(source: Source, text: bytes) -> float:
@@ -142,22 +154,6 @@ def _qbsolv_table(source: Source, text: bytes) -> tuple[int, Table]:
         found = f"{linear} and {len(table.lines) - linear}"
         refuse(source, line, f"{nodes} diagonal and {couplers} other entries", found)
     return most, table
-
-
-def _from_bits(pairs: LongArray, q: FloatArray, n: int, offset: float) -> IsingModel:
-    """Return the model of energy Σ q x x + offset, x = (1 + s) / 2."""
-    linear = pairs[:, 0] == pairs[:, 1]
-    u, v = pairs[~linear].T
-    quarter, half = q[~linear] / 4, q[linear] / 2
-    fields = _sum_at(pairs[linear, 0], -half, n)
-    fields += _sum_at(np.concatenate([u, v]), -np.concatenate([quarter, quarter]), n)
-    constant = exact_sum(np.concatenate([[offset], half, quarter]))
-    return IsingModel(pairs[~linear], -quarter, fields, num_spins=n, offset=-constant)
-
-
-def _sum_at(index: LongArray, values: FloatArray, n: int) -> FloatArray:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.bincount(index, weights=values, minlength=n).astype(np.float64)
 
 
 def write_coo(model: IsingModel, target: Source) -> None:
@@ -197,7 +193,7 @@ def write_qubo(model: IsingModel, target: Source, *, format: str | None = None) 
         return
     u, v = model.edges.T
     both = np.concatenate([model.couplings, model.couplings])
-    diagonal = 2 * _sum_at(np.concatenate([u, v]).astype(np.int64), both, model.num_spins)
+    diagonal = 2 * sum_at(np.concatenate([u, v]).astype(np.int64), both, model.num_spins)
     diagonal = diagonal - 2 * model.fields
     constants = [*model.fields.tolist(), *(0.0 - model.couplings).tolist(), 0.0 - model.offset]
     offset = math.fsum(constants)

@@ -21,7 +21,7 @@ from planaris.learn.optimize import (
 from planaris.learn.parameters import Parameters
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
-from planaris.models.arrays import as_number
+from planaris.models.arrays import as_array, as_number, as_rng
 from planaris.typing import Array, FloatArray, Int8Array
 
 LOSSES = {"likelihood": likelihood, "margin": margin}
@@ -265,7 +265,7 @@ class PlanarCRF(Parameters):
     def _probabilities(
         self, instance: Instance, costs: FloatArray, threads: int | None
     ) -> FloatArray:
-        rng = np.random.default_rng(self.random_state)
+        rng = as_rng(self.random_state)
         graph = self._graph(instance)
         states = graph.sample(costs / 2, int(self.num_samples), rng, threads=threads)
         return np.asarray((_standard(states, instance) > 0).mean(axis=0).reshape(instance.shape))
@@ -345,7 +345,7 @@ class PlanarCRF(Parameters):
 
     def _as_spins(self, name: str, labels: Any, instance: Instance) -> Int8Array:
         """Return ±1 per spin, then +1 for the bias spin if there is one."""
-        y = np.asarray(labels)
+        y = as_array(name, labels)
         if y.shape != instance.shape:
             msg = f"`{name}` must have shape {instance.shape}, got {y.shape}"
             raise ModelError(msg)
@@ -380,7 +380,7 @@ def _standard(states: Int8Array, instance: Instance) -> Int8Array:
 
 def _two_classes(y: Sequence[Any]) -> Array:
     try:
-        found = np.unique(np.concatenate([np.unique(np.asarray(labels)) for labels in y]))
+        found = np.unique(np.concatenate([np.unique(as_array("y", labels)) for labels in y]))
     except TypeError as error:  # labels that have no order, such as None
         msg = f"`y` must hold two labels that can be compared: {error}"
         raise ModelError(msg) from None

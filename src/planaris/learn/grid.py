@@ -22,6 +22,7 @@ from planaris.learn.instances import as_image
 from planaris.learn.logistic import fit_logistic
 from planaris.learn.parameters import Parameters
 from planaris.models import IsingModel
+from planaris.models.arrays import as_array
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 METHODS = ("piecewise", "pseudo-likelihood", "likelihood")
@@ -204,7 +205,7 @@ def _learn(
 
 
 def _as_spins(name: str, mask: ArrayLike, shape: tuple[int, int]) -> Int8Array:
-    y = np.asarray(mask)
+    y = as_array(name, mask)
     if y.shape != shape:
         msg = f"`{name}` must have the shape {shape} of its image, got {y.shape}"
         raise ModelError(msg)

@@ -324,7 +324,7 @@ def edge_features(
     >>> edge_features([[0.0, 3.0, 1.0]], np.array([[0, 1], [1, 2]])).tolist()
     [[1.0, 3.0], [1.0, 2.0]]
     """
-    x = np.asarray(image, dtype=np.float64)
+    x = as_real("image", image)
     x = x[:, :, None] if x.ndim == 2 else x
     columns = []
     for feature in features:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, refuse_masked
 from planaris.typing import FloatArray, IntArray, LongArray
 
 
@@ -66,6 +66,7 @@ class JoinGraph(NamedTuple):
 
 def as_vertices(name: str, values: ArrayLike, bound: int, shape: tuple[int, ...]) -> IntArray:
     """Return numbers of vertices as int32, all below `bound`."""
+    refuse_masked(name, values)
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros((0, *shape[1:]), np.int32)
@@ -90,6 +91,7 @@ def is_ready(values: Any) -> TypeGuard[IntArray]:
 
 def as_weights(weights: ArrayLike) -> LongArray | FloatArray:
     """Return integers as int64, floats as float64, all finite."""
+    refuse_masked("weights", weights)
     array = np.asarray(weights)
     if array.ndim != 1:
         msg = f"`weights` must have shape (m,), not {array.shape}"

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, refuse_masked
 from planaris.typing import Array, ArrayLike, FloatArray, IntArray, LongArray, Rng
 
 MAX_SPINS = 2**30
@@ -19,7 +19,8 @@ MAX_SPINS = 2**30
 
 
 def as_array(name: str, values: ArrayLike) -> Any:
-    """Return values as an array of whatever dtype; ragged nestings are refused."""
+    """Return values as an array of whatever dtype; ragged and masked ones are refused."""
+    refuse_masked(name, values)
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -327,6 +328,7 @@ def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
 
     given: Any = matrix if issparse(matrix) else np.atleast_2d(as_real("matrix", matrix))
     coo = coo_array(given)
+    coo.data = as_finite("matrix", coo.data, coo.nnz)  # before it adds up entries given twice
     if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
         msg = f"`matrix` must be square, got shape {coo.shape}"
         raise ModelError(msg)
@@ -344,7 +346,7 @@ def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
         raise ModelError(msg)
     upper.sum_duplicates()
     edges = np.column_stack([upper.row, upper.col])
-    return edges, upper.data.astype(np.float64), coo.shape[0]
+    return edges, upper.data, coo.shape[0]
 
 
 def qubo_terms(qubo: Any) -> tuple[Array, FloatArray, int, list[Hashable] | None]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate import square_lattice
+from planaris.models.arrays import as_real
 from planaris.recover.observe import Observations, as_graph
 from planaris.recover.weights import noise_of
 from planaris.typing import ArrayLike, FloatArray
@@ -44,7 +45,7 @@ def observe_image(
     >>> seen.nodes.tolist(), seen.edges.tolist()
     ([-1, -1, 1, -1, -1, 1], [1, -1, 1, -1, 1, 1, 1])
     """
-    grey = np.asarray(image, dtype=np.float64)
+    grey = as_real("image", image)
     if grey.ndim != 2 or not np.isfinite(grey).all():
         msg = f"`image` must be a finite grey image (rows, columns), got shape {grey.shape}"
         raise ModelError(msg)
@@ -53,7 +54,7 @@ def observe_image(
     nodes = np.where(grey.ravel() > level, 1, -1)
     edges = np.ones(len(lattice.edges), dtype=np.int8)
     if guide is not None:
-        picture = np.asarray(guide, dtype=np.float64)
+        picture = as_real("guide", guide)
         if picture.shape[:2] != grey.shape:
             msg = (
                 f"`guide` must show the same pixels as `image` {grey.shape}, "

@@ -11,7 +11,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate import Lattice
 from planaris.models import IsingModel
-from planaris.models.arrays import as_edges, as_positions, as_real, as_rng, checked_count
+from planaris.models.arrays import as_array, as_edges, as_positions, as_real, as_rng, checked_count
 from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import (
@@ -291,7 +291,7 @@ def as_labels(name: str, labels: ArrayLike, length: int) -> Int8Array:
 
 def as_signs(name: str, values: Any, length: int) -> Int8Array:
     """Return -1, 0 and +1 as int8; refuse anything else."""
-    given: Array = np.asarray(values)
+    given: Array = as_array(name, values)
     if given.shape != (length,):
         msg = f"`{name}` must have shape ({length},), got {given.shape}"
         raise ModelError(msg)

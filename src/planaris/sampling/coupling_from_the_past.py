@@ -148,7 +148,7 @@ def bound_probabilities(
             model.fields,
             num_samples,
             max_sweeps,
-            seed,
+            as_count("seed", seed) % 2**64,
             budget=watched,
         )
     return low / num_samples, high / num_samples

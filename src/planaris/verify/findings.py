@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+TOO_LARGE = "its treewidth or its numbers are too large to recompute it"
+"""Why a claim without a proof stays unproved."""
+
 
 @dataclass(frozen=True)
 class Finding:

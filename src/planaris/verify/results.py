@@ -36,7 +36,7 @@ from planaris.verify.claims import (
 )
 from planaris.verify.conversions import as_labels, as_spins
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
-from planaris.verify.findings import CheckReport, Finding
+from planaris.verify.findings import TOO_LARGE, CheckReport, Finding
 from planaris.verify.marginals import check_marginals
 from planaris.verify.proof_arrays import require
 from planaris.verify.proofs.any_proof import check_planarity
@@ -124,7 +124,7 @@ def _check_ground_state(model: Model, result: GroundState, recompute: bool) -> l
     elif result.lower == -math.inf:
         findings.append(Finding(claim, "proved", "nothing is claimed"))
     else:
-        why = "no proof was kept (`prove=True` asks for one), and too wide to recompute"
+        why = f"no proof was kept (`prove=True` asks for one), and {TOO_LARGE}"
         findings.append(Finding(claim, "unproved", why))
     if result.certain is not None:
         findings.append(_check_certain(model, result, recompute))
@@ -144,7 +144,7 @@ def _check_certain(model: Model, result: GroundState, recompute: bool) -> Findin
     least = least_energy(model, allowed) if recompute else None
     among = None if least is None else least_energy(model, allowed, held=held)
     if least is None or among is None:
-        return Finding("certain spins", "unproved", "too wide to recompute")
+        return Finding("certain spins", "unproved", TOO_LARGE)
     if least < math.inf and least + Fraction(2 * allowed) < among:
         msg = f"no state with the certain spins has less than {among}, but another has {least}"
         raise VerificationError(msg, claimed=among, found=least)

@@ -90,3 +90,37 @@ def test_what_cannot_be_fitted():
         fit(dem, [[0, 1, 0]])
     with pytest.raises(ModelError, match="at most 1/2"):
         fit(stim.DetectorErrorModel("error(0.7) D0"), [[0]])
+
+
+def test_the_fitted_model_is_the_stated_one_with_other_probabilities():
+    text = """
+        error(0.1) D0 D0
+        detector(1, 2) D0
+        error(0.2) D0 D1 L0 ^ D1
+        shift_detectors(0, 5) 1
+        error(0.1) D0
+        detector(3) D4
+        logical_observable L2
+    """
+    shots = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]], dtype=bool)
+    dem = stim.DetectorErrorModel(text)
+    fitted = fit(dem, shots)
+    assert str(changed(fitted.dem, lambda k, p: 0.5)) == str(changed(dem, lambda k, p: 0.5))
+    found = [i.args_copy()[0] for i in fitted.dem.flattened() if i.type == "error"]
+    assert found == fitted.probabilities.tolist()
+    assert "stated" not in repr(fitted)
+
+
+def test_a_probability_that_was_stated_far_too_small_is_found():
+    # Two errors next to each other explain what the third does: at 1e-12 nothing is gained by it.
+    text = "error(0.05) D0\nerror(0.05) D1\nerror({}) D0 D1"
+    shots = stim.DetectorErrorModel(text.format(0.2)).compile_sampler(seed=1).sample(3000)[0]
+    fitted = fit(stim.DetectorErrorModel(text.format(1e-12)), shots)
+    assert fitted.converged
+    even, odd = shots.sum(1) % 2 == 0, shots.sum(1) % 2 == 1
+    assert fitted.probabilities == pytest.approx([0.05, 0.05, 0.2], abs=0.03)
+    # the largest likelihood has the three free numbers of the table of syndromes
+    counts = [(~shots[even]).all(1).sum(), shots[even].all(1).sum(), shots[odd, 0].sum()]
+    counts.append(len(shots) - sum(counts))
+    best = sum(n * np.log(n / len(shots)) for n in counts)
+    assert fitted.log_likelihood == pytest.approx(best, abs=0.01)

@@ -16,8 +16,9 @@ from planaris.errors import (
     ModelError,
     NotMatchableError,
     NotPlanarError,
+    PlanarisError,
 )
-from planaris.interop.stim import Decoder, read_detector_error_model
+from planaris.interop.stim import Decoder, fit, read_detector_error_model
 
 K5 = (
     "\n".join(f"error(0.0{1 + u}) D{u} D{v}" for v in range(5) for u in range(v))
@@ -181,7 +182,7 @@ def test_probabilities_outside_the_unit_interval():
             return "error(1.5) D0"
 
     class Model:
-        num_detectors, num_observables = 1, 0
+        num_detectors, num_observables, num_errors = 1, 0, 1
 
         def flattened(self):
             return [Instruction()]
@@ -213,3 +214,19 @@ def test_decoders_are_pickled():
         decoder = Decoder(dem, method=method)
         expected = decoder.decode(shots)
         assert np.array_equal(pickle.loads(pickle.dumps(decoder)).decode(shots), expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "error(0.1) D99999999",
+        "error(0.1) D0 L99999999",
+        "detector D4000000\nerror(0.1) D0",
+        "repeat 1000000000000 {\n error(0.1) D0 D1\n shift_detectors 1\n}",
+    ],
+)
+def test_small_models_that_count_far_are_refused_at_once(text):
+    dem = stim.DetectorErrorModel(text)
+    for read in (Decoder, lambda dem: Decoder(dem, method="matching"), lambda dem: fit(dem, [[0]])):
+        with pytest.raises(PlanarisError, match=r"`dem`"):
+            read(dem)

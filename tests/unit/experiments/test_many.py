@@ -118,6 +118,46 @@ def test_a_second_run_repeats_nothing(tmp_path, monkeypatch):
     assert float(table[0]["answer"]) == first[0]["answer"]
 
 
+def test_models_that_failed_are_tried_again(tmp_path, monkeypatch):
+    once, short = many.log_partition, []
+
+    def log_partition(model, *args, **options):
+        if not short:
+            short.append(model)
+            raise MemoryError("for now")
+        return once(model, *args, **options)
+
+    monkeypatch.setattr(many, "log_partition", log_partition)
+    models = glasses(3)
+    rows = pl.solve_many(models, "log_partition", out=tmp_path, jobs=1)
+    assert [row["error"] for row in rows] == ["MemoryError: for now", None, None]
+    again = pl.solve_many(models, "log_partition", out=tmp_path, jobs=1)
+    assert again[0]["answer"] == pl.log_partition(models[0], threads=1).value
+    assert again[1:] == rows[1:]
+
+
+def test_damaged_lines_are_solved_again(tmp_path):
+    models = glasses(4)
+    rows = pl.solve_many(models, "log_partition", out=tmp_path, jobs=1)
+    stored = tmp_path / "log_partition.jsonl"
+    whole = stored.read_bytes()
+    answers = [row["answer"] for row in rows]
+    digits = [repr(answer).encode() for answer in answers]
+    damages = {
+        "cut off": whole[:-40],
+        "a digit": whole.replace(digits[1], digits[1][:-1] + bytes([digits[1][-1] ^ 1])),
+        "zeros": whole[:100] + bytes(300) + whole[400:],
+        "line ends": whole.replace(b"\n", b"\r\n"),
+        "joined": whole.replace(b"\n", b"", 1),
+        "nothing": b"",
+    }
+    for what, text in damages.items():
+        assert text != whole
+        stored.write_bytes(text)
+        again = pl.solve_many(models, "log_partition", out=tmp_path, jobs=1)
+        assert [row["answer"] for row in again] == answers, what
+
+
 def test_a_killed_run_goes_on(tmp_path):
     """Killed once some models are on disk; what is there is neither lost nor done again."""
     models, out = tmp_path / "models", tmp_path / "out"

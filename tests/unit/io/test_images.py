@@ -64,3 +64,54 @@ def test_formats_that_start_programs_are_refused(tmp_path):
     path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n")
     with pytest.raises(FileFormatError):
         read_image(path)
+
+
+def test_floats_are_grey_levels_as_they_are(tmp_path):
+    levels = np.array([[0.0, 0.25, 0.9], [0.5, 0.75, 1.0]], dtype=np.float32)
+    path = tmp_path / "levels.tiff"
+    Image.fromarray(levels).save(path)
+    assert np.array_equal(read_image(path), levels)
+    assert read_mask(path).tolist() == [[False, False, True], [False, True, True]]
+
+
+@pytest.mark.parametrize("wrong", [np.nan, 1.5, -0.1, 255.0, np.inf])
+def test_floats_that_are_no_grey_levels_are_refused(wrong, tmp_path):
+    path = tmp_path / "levels.tiff"
+    Image.fromarray(np.array([[0.0, wrong]], dtype=np.float32)).save(path)
+    with pytest.raises(FileFormatError, match="from 0 to 1"):
+        read_image(path)
+    with pytest.raises(FileFormatError, match="from 0 to 1"):
+        read_mask(path)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_images_are_turned_as_viewers_turn_them(orientation, tmp_path):
+    grey = np.zeros((16, 24), dtype=np.uint8)
+    grey[:8, :8] = 255
+    image = Image.fromarray(grey)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / "photo.png"
+    image.save(path, exif=exif)
+    stored = read_mask(path)
+    assert stored.shape == ((16, 24) if orientation < 5 else (24, 16))
+    corner = {
+        1: (0, 0),
+        2: (0, 1),
+        3: (1, 1),
+        4: (1, 0),
+        5: (0, 0),
+        6: (0, 1),
+        7: (1, 1),
+        8: (1, 0),
+    }
+    down, right = corner[orientation]
+    assert stored[-1 if down else 0, -1 if right else 0]
+    assert stored.sum() == 64
+
+
+def test_what_is_no_image_is_said_in_words(tmp_path):
+    path = tmp_path / "words.png"
+    path.write_text("hello")
+    with pytest.raises(FileFormatError, match=r"known format \(PNG, JPEG"):
+        read_image(path)

@@ -90,3 +90,15 @@ def test_strokes_on_an_image_of_other_values_are_refused(rng):
     image, _, strokes = scene(rng)
     with pytest.raises(ModelError, match="from 0 to 1 or be of bytes"):
         segment_image(255.0 * image, strokes)
+
+
+@pytest.mark.parametrize("kind", ["none", "scribbles", "box"])
+def test_seeds_are_checked_and_may_be_long(kind):
+    image = np.zeros((6, 6))
+    image[2:4, 2:4] = 1.0
+    strokes = np.zeros((6, 6, 3))
+    strokes[2, 2], strokes[0, 0] = (0, 1, 0), (1, 0, 0)
+    given = {"none": {}, "scribbles": {"scribbles": strokes}, "box": {"box": (1, 1, 5, 5)}}[kind]
+    with pytest.raises(ModelError, match="`seed` must be an integer that is not negative"):
+        segment_image(image, **given, seed=-1)
+    assert segment_image(image, **given, seed=2**70).mask.shape == (6, 6)

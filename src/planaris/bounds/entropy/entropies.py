@@ -168,7 +168,8 @@ def log_det_slope(
     """Return log det and its gradient by the symmetric entries at (rows, columns)."""
     try:
         factor = np.linalg.cholesky(matrix)
+        inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         return -np.inf, np.zeros(len(rows))
     value = 2.0 * float(np.log(np.diagonal(factor)).sum())
-    return value, np.asarray(2.0 * np.linalg.inv(matrix)[rows, columns], dtype=np.float64)
+    return value, np.asarray(2.0 * inverse[rows, columns], dtype=np.float64)

@@ -189,11 +189,12 @@ class LabelLogDet:
         matrix = self.matrix(z)
         try:
             factor = np.linalg.cholesky(matrix)
+            inverse = np.linalg.inv(matrix)  # where rounding let the factor pass, this need not
         except np.linalg.LinAlgError:
             return -np.inf, np.zeros(len(z))
         value = float(np.log(np.diagonal(factor)).sum())
         value += self.n / 2 * math.log(2 * math.pi * math.e)
-        return value, self.directions @ np.linalg.inv(matrix).ravel() / 2
+        return value, self.directions @ inverse.ravel() / 2
 
     def __call__(self, z: FloatArray) -> Derivatives:
         """Return value, gradient and dense Hessian; minus infinity outside the domain."""
@@ -257,9 +258,14 @@ def label_logdet(
     best, trace, status = math.inf, [], "max_rounds"
     z = solver.z
     for rounds in range(max_rounds + 1):
-        solver.maximise(tolerance, start=1.0 if rounds == 0 else 0.02)
+        try:
+            solver.maximise(tolerance, start=1.0 if rounds == 0 else 0.02)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            status = "broken"  # numbers too large for Newton's steps; the bound so far holds
         if solver.upper + constant < best:
             best, z = solver.upper + constant, solver.z
+        if status == "broken":
+            break
         nodes, pairs = tables.padded(solver.z)
         cuts = separate_projected(
             nodes, pairs, cards, tables.pair_list, projection or "single", budget=budget

@@ -9,7 +9,7 @@ from planaris.bounds.entropy.labelled import label_entropy_bound
 from planaris.bounds.entropy.spin_program import EntropyProgram
 from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError
-from planaris.models import IsingModel, MarkovRandomField, mrf2ising
+from planaris.models import IsingModel, MarkovRandomField, lift_log_partition, mrf2ising
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
 
@@ -102,9 +102,9 @@ def entropy_bound(
     budget = Budget.of(time_limit, threads=threads)
     if isinstance(model, MarkovRandomField):
         if model.is_ising:
-            ising, _ = mrf2ising(model)
+            ising, inverse = mrf2ising(model)
             options = {"families": families, "cuts": cuts, "rho": rho, "tolerance": tolerance}
-            return entropy_bound(
+            found = entropy_bound(
                 ising,
                 entropy=entropy,
                 polytope=polytope,
@@ -112,6 +112,7 @@ def entropy_bound(
                 time_limit=budget,
                 **options,  # type: ignore[arg-type]
             )
+            return lift_log_partition(found, inverse)
         return label_entropy_bound(
             model,
             entropy=entropy,

@@ -16,6 +16,7 @@ from planaris.learn.grid import GridPotentials
 from planaris.learn.instances import as_image, edge_features
 from planaris.learn.segmentation.boxed import SHIFTS, cut_in_box
 from planaris.learn.tied import TiedGraph
+from planaris.models.arrays import as_count
 from planaris.notebook import fields_html
 from planaris.sampling.coupling_from_the_past import bound_probabilities
 from planaris.show import one_line
@@ -148,6 +149,7 @@ def segment_image(
     if num_samples < 1:
         msg = f"`num_samples` must be at least 1, got {num_samples}"
         raise ModelError(msg)
+    seed = as_count("seed", seed)
     with watch("segmentation", progress) as callback:
         if sum(given is not None for given in (scribbles, box, crf)) > 1:
             msg = "`scribbles`, `box` and `crf` cannot be used together"

@@ -18,6 +18,7 @@ from planaris.bounds.entropy.appearance import (
     uniform_tree_probabilities,
     weighted_tree_probabilities,
 )
+from planaris.bounds.entropy.barrier import BarrierSolver
 from planaris.bounds.entropy.label_gaussian import LabelLogDet, LabelTables
 from planaris.bounds.entropy.shortest_cycles import shortest_cycles
 from planaris.errors import MethodError, TooLargeError, VerificationError
@@ -326,3 +327,42 @@ def test_verbs_take_labels(rng):
         assert not marginals.exact
         for k in range(mrf.num_factors):
             assert marginals.edges[k].shape == mrf.log_table(k).shape
+
+
+def test_moments_that_rounding_makes_singular_are_left():
+    # A moment matrix on the way has a Cholesky factor by rounding alone, and no inverse.
+    tables = {
+        (0,): [-0.8964242816519673, -2.675902797517535],
+        (1,): [-1.5775768284815843, 2.646438283140419],
+        (2,): [1.5312666908767896, -2.1450782319104222, -0.5984906788643839],
+        (3,): [-4.857795751203245, -3.458868259262892, -1.2041496842238346],
+        (1, 0): [[-0.48, 0.72], [-1.63, -700000000001.7]],
+        (2, 0): [[-0.98, -0.12], [-0.46, -0.49], [0.92, -700000000000.6]],
+        (2, 1): [[0.0, 0.0], [0.0, 0.0], [0.0, -1e12]],
+        (3, 0): [[0.0, 0.0], [0.0, 0.0], [0.0, 1e12]],
+        (3, 1): [[0.0, 0.0], [0.0, 0.0], [0.0, -3e11]],
+        (3, 2): [[-0.94, -0.89, 1.69], [-1.08, 2.26, -0.24], [2.02, 0.59, 1000000000000.9]],
+    }
+    mrf = pl.MarkovRandomField([2, 2, 3, 3], list(tables.items()), log=True)
+    states = np.array(list(itertools.product(range(2), range(2), range(3), range(3))))
+    weights = mrf.log_weight(states)
+    expected = weights.max() + np.log(np.exp(weights - weights.max()).sum())
+    found = pl.log_partition(mrf, "logdet")
+    assert found.lower <= expected <= found.upper
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_a_search_that_breaks_leaves_the_bound_reached_so_far(rng, monkeypatch, limit):
+    mrf = random_field(rng, [3, 3, 2], [(0, 1), (1, 2), (0, 2)], 1.0)
+    expected = listed_log_partition(mrf)
+    center, calls = BarrierSolver._center, []
+
+    def breaks(self, *options):
+        calls.append(options)
+        if len(calls) > limit:
+            raise np.linalg.LinAlgError
+        center(self, *options)
+
+    monkeypatch.setattr(BarrierSolver, "_center", breaks)
+    found = pl.log_partition(mrf, "logdet")
+    assert found.lower <= expected <= found.upper < np.inf

@@ -149,3 +149,12 @@ def test_numbers_too_large_for_newton_leave_a_bound_that_holds(size):
     for entropy, polytope in KINDS:
         found = entropy_bound(model, entropy=entropy, polytope=polytope)
         assert found.lower <= truth <= found.upper
+
+
+@pytest.mark.parametrize("entropy", ["trw", "log-det"])
+def test_bounds_on_labels_hold_where_spins_lose_digits(entropy):
+    # Fields beside 1e17 are rounded to multiples of 4 when labels become spins.
+    for a, b in [(1.808, 6.52), (-3.519, -6.327), (-0.643, 6.832), (3.92, 7.467)]:
+        factors = [((0,), [0.0, a]), ((1,), [0.0, b]), ((0, 1), [[0.0, 0.0], [0.0, -0.7e17]])]
+        found = entropy_bound(pl.MarkovRandomField([2, 2], factors, log=True), entropy=entropy)
+        assert found.lower <= np.log(1 + np.exp(a) + np.exp(b)) <= found.upper

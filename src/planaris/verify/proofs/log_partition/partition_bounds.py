@@ -34,7 +34,7 @@ from planaris.result import (
 )
 from planaris.verify.conversions import BareModel, as_labels, as_spins, hold_spin
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
-from planaris.verify.findings import Finding
+from planaris.verify.findings import TOO_LARGE, Finding
 from planaris.verify.proof_arrays import components, real_row, require, whole_numbers
 from planaris.verify.proofs.energy.ground_state import energy_terms, proved_bound
 from planaris.verify.proofs.energy.label_bounds import label_bound
@@ -65,7 +65,7 @@ def check_interval(model: Model, result: LogPartition) -> list[Finding]:
         return [_check_contraction(result, *contracted)]
     model, bounds, rounding = _bounds_of(model, result.certificate)
     if bounds is None:
-        return [Finding("log Z", "unproved", "no proof, and too wide to recompute")]
+        return [Finding("log Z", "unproved", f"no proof, and {TOO_LARGE}")]
     ends = (bounds.lower, 1.0, result.lower), (bounds.upper, -1.0, result.upper)
     return [_check_end(model, *end, rounding) for end in ends]
 
@@ -149,7 +149,7 @@ def _check_end(model: Model, proof: Any, sign: float, claimed: float, rounding: 
         return Finding(claim, "proved", "the sizes of all potentials")
     found = _end_bound(model, proof, sign)
     if found is None:
-        return Finding(claim, "unproved", "no proof, or too wide to recompute")
+        return Finding(claim, "unproved", f"no proof, or {TOO_LARGE}")
     # Numbers far beyond those of the model would hide any claim in their rounding.
     slack = found.slack + rounding
     if not slack <= log_partition_tolerance(model):

@@ -1,0 +1,84 @@
+"""Arrays of every kind that NumPy and SciPy have: read for what they hold, or refused."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import planaris as pl
+from planaris.decode.decoder import PlanarDecoder
+from planaris.decode.model import ErrorModel, Mechanism
+from planaris.errors import ModelError
+from planaris.learn import PlanarCRF
+from planaris.matching import minimum_tjoin
+from planaris.recover import observe_image
+
+EDGES = [(0, 1), (1, 2), (2, 0)]
+HIDDEN = np.ma.masked_array([1.0, 99.0, 2.0], mask=[False, True, False])
+HIDDEN_IMAGE = np.ma.masked_equal(np.arange(9.0).reshape(3, 3), 4.0)
+MODEL = pl.IsingModel(EDGES, [1.0, 1.0, 1.0])
+CHAIN = ErrorModel((Mechanism(0.1, (0,), (0,)), Mechanism(0.1, (0,), ())), 1, 1)
+
+TAKERS = {
+    "couplings": lambda: pl.IsingModel(EDGES, HIDDEN),
+    "fields": lambda: pl.IsingModel(EDGES, 1.0, HIDDEN),
+    "edges": lambda: pl.IsingModel(np.ma.masked_equal(EDGES, 2), [1.0, 1.0, 1.0]),
+    "tables": lambda: pl.MarkovRandomField([3], [((0,), HIDDEN)]),
+    "rows": lambda: pl.plan(MODEL).log_partition(HIDDEN),
+    "states": lambda: MODEL.energy(np.ma.masked_array([1, 1, 1], mask=[0, 0, 1])),
+    "image": lambda: pl.IsingModel.from_image(HIDDEN_IMAGE, 1.0, 1.0),
+    "matrix": lambda: pl.IsingModel.from_matrix(np.ma.masked_array(np.eye(3, k=1), mask=np.eye(3))),
+    "betas": lambda: pl.thermodynamics(MODEL, HIDDEN),
+    "shots": lambda: PlanarDecoder(CHAIN).decode(np.ma.masked_array([[1]], mask=[[True]])),
+    "erasures": lambda: PlanarDecoder(CHAIN).decode(
+        [[1]], erasures=np.ma.masked_array([[1, 0]], mask=[[True, False]])
+    ),
+    "denoised": lambda: observe_image(HIDDEN_IMAGE),
+    "guide": lambda: observe_image(np.eye(3), guide=HIDDEN_IMAGE),
+    "learned": lambda: PlanarCRF().fit([HIDDEN_IMAGE], [np.eye(3)]),
+    "labels": lambda: PlanarCRF().fit([np.eye(3)], [np.ma.masked_equal(np.eye(3), 1.0)]),
+    "weights": lambda: minimum_tjoin(3, EDGES, HIDDEN, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_is_under_a_mask_is_not_used(taker):
+    with pytest.raises(ModelError, match="masked entries"):
+        TAKERS[taker]()
+
+
+def test_masked_arrays_without_masked_entries_are_arrays():
+    couplings = np.ma.masked_array([1.0, 3.0, 2.0], mask=[False, False, False])
+    assert pl.IsingModel(EDGES, couplings) == pl.IsingModel(EDGES, [1.0, 3.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", [">f8", "<f4", "f2", "i1", "u8", "g", "O", "?"])
+def test_couplings_of_any_kind_are_the_same_numbers(kind):
+    expected = pl.IsingModel(EDGES, [1.0, 0.0, 1.0])
+    given = np.array([[1, 7], [0, 7], [1, 7]], dtype=kind)[:, 0]  # not contiguous
+    given.flags.writeable = False
+    assert pl.IsingModel(EDGES, given) == expected
+    assert pl.ground_state(pl.IsingModel(EDGES, given)).energy == -2.0
+
+
+def test_sparse_matrices_are_read_as_real_numbers():
+    with pytest.raises(ModelError, match="real numbers"):
+        pl.IsingModel.from_matrix(sp.csr_array([[0, 1 + 2j], [0, 0]]))
+    with pytest.raises(ModelError, match="finite"):
+        pl.IsingModel.from_matrix(sp.csr_array([[0, np.inf], [np.inf, 0]]))
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i8", "f8"])
+def test_entries_of_a_sparse_matrix_that_are_given_twice_add(kind):
+    twice = sp.coo_array((np.array([100, 100], dtype=kind), ([0, 0], [1, 1])), shape=(2, 2))
+    assert pl.IsingModel.from_matrix(twice).couplings.tolist() == [200.0]
+    assert twice.data.tolist() == [100, 100]  # what was given is left as it is
+
+
+def test_a_graph_keeps_labels_of_any_kind():
+    graph = nx.Graph()
+    graph.add_edge(("a", 1), frozenset({2}), weight=np.float32(0.5))
+    graph.add_edge("b", ("a", 1), weight=np.array(2.0))
+    found = pl.IsingModel.from_networkx(graph)
+    assert list(found.labels) == [("a", 1), frozenset({2}), "b"]
+    assert found.couplings.tolist() == [0.5, 2.0]
