@@ -38,7 +38,7 @@ IdleHelpers& idle_helpers() {
 
 }  // namespace
 
-Helper& Helper::call(std::function<void()> work) {
+Helper& Helper::take(std::function<void()> work) {
   IdleHelpers& idle = idle_helpers();
   Helper* found = nullptr;
   {
@@ -55,8 +55,6 @@ Helper& Helper::call(std::function<void()> work) {
     found = made.release();
   }
   found->work_ = std::move(work);
-  found->busy_ = 1;
-  found->busy_.notify_all();
   return *found;
 }
 
@@ -64,6 +62,7 @@ void Helper::run() {
   // A thread inherits how the one that starts it rounds; this one works for others later.
   std::fesetenv(FE_DFL_ENV);
   for (;;) {
+    spin_until([this] { return busy_ != 0; });
     busy_.wait(0);
     work_();
     busy_ = 0;
@@ -71,8 +70,18 @@ void Helper::run() {
   }
 }
 
-void Helper::dismiss() {
+void Helper::wait_until_idle() {
+  spin_until([this] { return busy_ == 0; });
   busy_.wait(1);
+}
+
+void Helper::begin() {
+  wait_until_idle();  // it may be about to return from the work before
+  busy_ = 1;
+}
+
+void Helper::dismiss() {
+  wait_until_idle();
   work_ = nullptr;
   IdleHelpers& idle = idle_helpers();
   std::lock_guard lock(idle.mutex);

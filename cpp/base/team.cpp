@@ -8,57 +8,36 @@
 
 namespace planaris {
 
-namespace {
-
-// To wake a thread takes tens of microseconds, about as long as the next piece of work is away.
-constexpr int kSpins = 1000;
-
-template <class Done>
-bool spin_until(Done done) {
-  for (int k = 0; k < kSpins; ++k) {
-    if (done()) return true;
-    pause_briefly();
-  }
-  return false;
-}
-
-}  // namespace
-
 void Team::start() {
   if (!others_.empty()) return;
   try {
     others_.reserve(threads_);
     for (int k = 1; k < threads_; ++k) {
-      others_.push_back(&Helper::call([this, k] { loop(k); }));
+      others_.push_back(&Helper::take([this, k] { join_in(k); }));
     }
   } catch (...) {  // fewer threads than wished for: go on with those there are
   }
 }
 
-void Team::loop(int worker) {
-  for (int seen = 0;;) {
-    spin_until([&] { return round_ != seen; });
-    round_.wait(seen);
-    seen = round_;
-    if (body_ == nullptr) return;
-    (*body_)(worker);
-    if (--pending_ == 0) pending_.notify_all();
-  }
+void Team::join_in(int worker) {
+  wake_two(worker);
+  (*body_)(worker);
+  if (--pending_ == 0) pending_.notify_all();
 }
 
-// Threads that are new to the team begin as they come, before the last one has been called.
+// Every thread wakes two others: the caller alone would take longer for fifteen than a small batch does.
+void Team::wake_two(int worker) {
+  const int end = std::min(2 * worker + 2, static_cast<int>(others_.size()));
+  for (int k = 2 * worker; k < end; ++k) others_[k]->wake();
+}
+
 void Team::call_others(const std::function<void(int)>& body) {
-  const bool fresh = others_.empty();
-  const int wished = fresh ? threads_ - 1 : static_cast<int>(others_.size());
+  start();
   body_ = &body;
-  pending_ = wished;
-  ++round_;
-  if (fresh) {
-    start();
-    pending_ -= wished - static_cast<int>(others_.size());
-  } else {
-    round_.notify_all();
-  }
+  pending_ = static_cast<int>(others_.size());
+  // The last ones first: whoever is awake begins at once, and wakes those after it.
+  for (size_t k = others_.size(); k-- > 0;) others_[k]->begin();
+  wake_two(0);
 }
 
 void Team::wait_for_others() {
@@ -73,9 +52,6 @@ void Team::on_all(const std::function<void(int)>& body) {
 }
 
 Team::~Team() {
-  body_ = nullptr;
-  ++round_;
-  round_.notify_all();
   for (Helper* const helper : others_) helper->dismiss();
 }
 

@@ -89,7 +89,8 @@ class Team {
   };
 
   void start();
-  void loop(int worker);
+  void join_in(int worker);
+  void wake_two(int worker);
   void call_others(const std::function<void(int)>& body);
   void wait_for_others();
   void on_all(const std::function<void(int)>& body);
@@ -104,9 +105,9 @@ class Team {
   Control& control_;
   std::thread::id caller_ = std::this_thread::get_id();
   std::vector<Helper*> others_;
-  const std::function<void(int)>* body_ = nullptr;  // null: the threads may go
+  const std::function<void(int)>* body_ = nullptr;
   const std::function<void(int)>* standby_ = nullptr;  // for the others, once one of them can help
-  std::atomic<int> round_{0}, pending_{0};
+  std::atomic<int> pending_{0};
 
   std::mutex mutex_;
   std::condition_variable changed_, helped_;  // there is something to do; a job has no helpers left

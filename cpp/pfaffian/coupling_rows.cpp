@@ -10,7 +10,7 @@ namespace planaris {
 
 namespace {
 
-constexpr size_t kNumbersPerTask = size_t{1} << 16;
+constexpr size_t kNumbersPerTask = size_t{1} << 14;  // some ten microseconds
 
 double total_size(const double* row, size_t columns) {
   constexpr size_t kSums = 8;

@@ -119,8 +119,9 @@ class Writer {
         }
       }
     }
-    std::stable_sort(ranked_.begin(), ranked_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
+    std::sort(ranked_.begin(), ranked_.end(), [](const Ranked& a, const Ranked& b) {
+      return a.rank != b.rank ? a.rank < b.rank : a.pair < b.pair;
+    });
     ready.insert(ready.end(), ranked_.begin(), ranked_.end());
   }
 

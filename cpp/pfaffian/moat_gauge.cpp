@@ -152,8 +152,12 @@ GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
 
 void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
                     const GaugeState& gauge, double slack, MoatWaits& waits) {
-  const GaugeProof proof(plane, pieces, gauge);
-  moat_waits(places, proof.moats(), plane.signs.size(), proof.unsatisfied, slack, waits);
+  // Chords wait for nothing: no set of the packing parts a face.
+  const TJoinSolution& s = gauge.tjoin;
+  const std::vector<double> values = moat_values(s);
+  const PieceMoats sets(pieces, s);
+  moat_waits(places, {sets.order, sets.start, sets.stop, s.parent, values}, plane.signs.size(), s.join, slack,
+             waits);
 }
 
 CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,

@@ -55,15 +55,15 @@ class Order {
     result.rank.assign(edges, 0);
     for (const int32_t e : unsatisfied) {
       Range range;
-      for (const int32_t leg : {2 * e, 2 * e + 1}) range.add({leaf_[face(leg)], leaf_[face(leg)]});
-      int32_t node = range.first;
-      while (node < range.last) node = tree_.parent[node];
       for (const int32_t leg : {2 * e, 2 * e + 1}) {
         const int32_t set = outermost(face(leg), face(leg ^ 1), slack);
         if (set < 0) continue;
         range.add(range_[set]);
         result.rank[e] = std::max(result.rank[e], moats_.stop[set] - moats_.start[set]);
       }
+      if (range.last < 0) continue;  // waits for nothing
+      for (const int32_t leg : {2 * e, 2 * e + 1}) range.add({leaf_[face(leg)], leaf_[face(leg)]});
+      int32_t node = leaf_[face(2 * e)];
       while (node < range.last || places_.first[node] > range.first) node = tree_.parent[node];
       result.earliest[e] = node;
     }

@@ -41,7 +41,7 @@ struct MoatPlaces {
 };
 
 struct MoatWaits {
-  std::vector<int32_t> earliest;  // per edge: the node at which it may be eliminated
+  std::vector<int32_t> earliest;  // per edge: the node at which it may be eliminated; 0: where its legs meet
   std::vector<int32_t> rank;      // per edge: those of a front are eliminated by rising rank
 };
 

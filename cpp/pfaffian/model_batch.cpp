@@ -31,7 +31,7 @@ constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, i
 constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents: exact to rounding
 constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
-constexpr int64_t kMeasured = 1 << 16;  // couplings that are looked at in one task
+constexpr int64_t kMeasured = 1 << 14;  // couplings that are looked at in one task
 
 double exact_sum(std::span<const double> terms) {
   double sum = 0.0, lost = 0.0;

@@ -1,11 +1,13 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 
 #include "base/arrays.hpp"
+#include "base/kept_memory.hpp"
 #include "pfaffian/batch_limits.hpp"
 #include "pfaffian/coupling_rows.hpp"
 #include "pfaffian/flipped_state.hpp"
@@ -157,6 +159,18 @@ Out1<double> totals_of(In2<double> couplings, std::optional<Copy2> copy, int thr
   return to_numpy(std::move(totals));
 }
 
+// An array in memory that is kept between calls; what is in it is unknown.
+Out2<double> kept_rows(size_t rows, size_t columns) {
+  auto owned = std::make_unique<LargeBlock>(take_block(std::max<size_t>(1, rows * columns * sizeof(double))));
+  auto* const numbers = reinterpret_cast<double*>(owned->bytes);
+  nb::capsule owner(owned.get(), [](void* p) noexcept {
+    const std::unique_ptr<LargeBlock> block(static_cast<LargeBlock*>(p));
+    return_block(*block);
+  });
+  (void)owned.release();
+  return Out2<double>(numbers, {rows, columns}, owner);
+}
+
 Out1<uint8_t> tied_rows(In2<double> couplings) {
   std::vector<uint8_t> tied;
   const size_t edges = couplings.shape(1);
@@ -185,6 +199,7 @@ void bind_model_batch(nb::module_& m) {
       .def_ro("lost_pivot", &BatchLimits::lost_pivot)
       .def_ro("lost_probability", &BatchLimits::lost_probability);
   m.def("tied_rows", &tied_rows, nb::arg("couplings").noconvert());
+  m.def("kept_rows", &kept_rows, nb::arg("rows"), nb::arg("columns"));
   m.def("row_totals", &totals_of, nb::arg("couplings").noconvert(),
         nb::arg("copy").noconvert().none(), nb::arg("threads"), nb::arg("progress") = nb::none());
   nb::class_<ModelBatch>(m, "ModelBatch")

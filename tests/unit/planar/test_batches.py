@@ -13,6 +13,7 @@ import planaris as pl
 from helpers.clocks import StepClock
 from planaris.budget import use_clock
 from planaris.errors import ModelError, PrecisionError, TimeLimitError
+from planaris.kernels import plane_models
 from planaris.planar.pfaffian import batch as batches
 from planaris.planar.pfaffian import sampling
 from planaris.planar.pfaffian.precision_ladder import attempts
@@ -353,3 +354,18 @@ def test_rows_that_are_not_contiguous_are_taken_as_they_are() -> None:
         assert np.array_equal(values, plan.log_partition(kept.tolist()).values)
         rows[:] = 0.0  # a state is proved when it is asked for, by the couplings it was found for
         assert states[2].energy == plan.ground_states(kept)[2].energy < 0.0
+
+
+def test_copies_in_kept_memory_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plane_models, "KEPT_BYTES", 0)
+    rng = np.random.default_rng(5)
+    given = [rng.standard_normal((7, 12)) for _ in range(3)]
+    copies = [batches.as_couplings(rows, 12) for rows in given]
+    expected = [rows.copy() for rows in given]
+    for rows in given:
+        rows[:] = 0.0  # what the caller does with its rows later does not count
+    assert all(np.array_equal(a, b) for a, b in zip(copies, expected, strict=True))
+    address = copies.pop().ctypes.data
+    assert batches.as_couplings(expected[2], 12).ctypes.data == address  # used again
+    assert batches.as_couplings(np.zeros((0, 12)), 12).shape == (0, 12)
+    assert all(np.array_equal(a, b) for a, b in zip(copies, expected, strict=False))

@@ -15,7 +15,7 @@ import numpy as np
 
 from planaris.budget import Budget
 from planaris.errors import MethodError, ModelError, naming_row
-from planaris.kernels.plane_models import ModelRows, row_totals
+from planaris.kernels.plane_models import ModelRows, empty_rows, row_totals
 from planaris.models.arrays import as_real
 from planaris.models.base import energy_tolerance, exact_sum
 from planaris.models.ising import MAX_TOTAL
@@ -55,7 +55,7 @@ def as_couplings(couplings: ArrayLike, num_edges: int, threads: int = 1) -> Floa
     given: Any = couplings
     in_memory = isinstance(given, np.ndarray) and not isinstance(given, np.memmap)
     copied = in_memory and given.flags.writeable and np.may_share_memory(rows, given)
-    copy = np.empty(rows.shape) if copied else None
+    copy = empty_rows(*rows.shape) if copied else None
     for first, part in _chunks(rows):
         into = None if copy is None else copy[first : first + len(part)]
         total = row_totals(part, into, threads=threads)
