@@ -106,7 +106,7 @@ def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
             total, _ = single_model.sum_pfaffians(evaluator, found, wide=wide, budget=UNLIMITED)
             # Couplings are rounded doubles: so are energies relative to the ground state.
             assert abs(total.log_value - expected) <= 1e-12 + 1e-14 * beta
-    assert capped_wide > 6
+    assert capped_wide > 6 or beta < 100.0
 
 
 def locked_by_mistake(

@@ -61,8 +61,8 @@ def attempts(
 
     The Pfaffian is the same in all of them, but for caps. On plane graphs the packing of cuts that
     proves the ground state tells how to scale and in which order to eliminate. Its values are
-    capped for samples, where doubles have too narrow a range, and in double-double; where no
-    factors are kept, blocks of entries have exponents instead (``clustered``). With ``flips``
+    capped for samples, and where doubles have too narrow a range; where no factors are kept,
+    blocks of entries have exponents instead (``clustered``). With ``flips``
     large models are tried first relative to a state found by flips, in the order of the
     dissection: what log Z loses there is seen, what an inverse loses is not. On other surfaces
     rows are scaled by an assignment and pivots are searched for. There are none for couplings past
@@ -126,7 +126,7 @@ def _plane_attempts(
         yield first(CAPS, lambda x: x.in_double_range) or warmer(), False
     if entries.in_double_range:
         yield entries, False
-    if not for_samples and (short := first([CLUSTERED_CAP], _is_as_good)) is not None:
+    elif not for_samples and (short := first([CLUSTERED_CAP], _is_as_good)) is not None:
         yield short, True
     if entries.in_wide_range:
         yield entries, True
@@ -137,8 +137,7 @@ def _is_as_good(entries: Entries) -> bool:
 
     The fast kernels for double-doubles have that range too.
     """
-    shorter = entries.removed is not None and bool(entries.removed.any())
-    return shorter and entries.in_double_range and entries.cap_error <= CAPPED_ERROR
+    return entries.in_double_range and entries.cap_error <= CAPPED_ERROR
 
 
 def assigned_entries(
@@ -200,7 +199,8 @@ def _by_moats(
         scale, order, deepest = evaluator.elimination.order_by_moats(
             packing, values, entries.gauged, join, slack, clustered=clustered
         )
-        return replace(entries, scale=scale, order=order, deepest=deepest)
+        found = replace(entries, scale=scale, order=order, deepest=deepest)
+        return replace(found, order=replace(order, underflow=found.in_double_range))
 
     return by_moats
 
