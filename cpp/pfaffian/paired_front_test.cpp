@@ -78,6 +78,34 @@ TEST_CASE("fronts of double-double numbers are eliminated as pairs of doubles") 
   }
 }
 
+TEST_CASE("numbers too small for doubles count as zero where that is asked for") {
+  std::mt19937_64 random(7);
+  const ParallelFor alone;
+  PairedFront paired;
+  for (const int rows : {4, 16, 90}) {
+    Front start = random_front(rows, 0, random);
+    for (int j = 0; j < rows; ++j) {
+      for (int i = j + 2; i < rows; ++i) {
+        if (random() % 2) continue;
+        DoubleDouble& entry = start[size_t(j) * rows + i];
+        entry = entry * power_of_two<DoubleDouble>(-(600 + int64_t(random() % 3000)));
+      }
+    }
+    Front wide = start, found = start;
+    CHECK_FALSE(paired.run(found.data(), rows, rows / 4 * 2, alone));
+    CHECK(same_bits(found, start));
+    eliminate_wide(wide, rows, rows / 4 * 2);
+    REQUIRE(paired.run(found.data(), rows, rows / 4 * 2, alone, true));
+    for (int j = 0; j < rows; ++j) {
+      for (int i = j + 1; i < rows; ++i) {
+        const size_t at = size_t(j) * rows + i;
+        const DoubleDouble size = DoubleDouble(1.0) + magnitude(wide[at]);
+        CHECK_FALSE(magnitude(found[at] - wide[at]) > size * DoubleDouble(0x1p-80));
+      }
+    }
+  }
+}
+
 TEST_CASE("fronts beyond the range of doubles are left as they were") {
   std::mt19937_64 random(6);
   const ParallelFor alone;

@@ -253,7 +253,9 @@ class Elimination {
     const int listed = list_pairs(w, node, s);
     front.arrange(w.pairs);
     if constexpr (kIsDoubleDouble) {
-      if (w.paired.run(w.matrix.data(), s.rows, 2 * listed, parallel_)) return 2 * listed;
+      const bool done =
+          w.paired.run(w.matrix.data(), s.rows, 2 * listed, parallel_, entries_.underflow);
+      if (done) return 2 * listed;
     }
     return front.run_arranged(listed);
   }

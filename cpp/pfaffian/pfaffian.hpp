@@ -27,6 +27,9 @@ struct KasteleynEntries {
   // With these, doubles have exponents block by block, see MoatClusters; wide numbers have their own.
   // Not where factors or fronts are kept.
   const MoatClusters* clusters = nullptr;
+  // Whether, in order, numbers that are too small for doubles are nothing beside what they are added
+  // to: wide ones are then eliminated as pairs of doubles.
+  bool underflow = false;
 };
 
 struct EliminationOptions {

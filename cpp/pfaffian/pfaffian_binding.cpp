@@ -95,10 +95,11 @@ KasteleynEntries checked_entries(const PfaffianPlan& plan, const In1<double>& fa
 
 LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
                          In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-                         const MoatClusters* clusters, double threshold, int threads, bool wide,
-                         const Progress& progress) {
-  const KasteleynEntries entries =
+                         const MoatClusters* clusters, bool underflow, double threshold, int threads,
+                         bool wide, const Progress& progress) {
+  KasteleynEntries entries =
       checked_entries(plan, face, join, signs, earliest, rank, wide ? nullptr : clusters);
+  entries.underflow = underflow;
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
@@ -422,8 +423,8 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("unsatisfied").noconvert(), nb::arg("slack"))
       .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("threshold"),
-           nb::arg("threads"), nb::arg("wide"), nb::arg("progress") = nb::none())
+           nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("underflow"),
+           nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"), nb::arg("progress") = nb::none())
       .def("two_log_pfaffians", &two_log_pfaffians, nb::arg("face").noconvert(),
            nb::arg("join").noconvert(), nb::arg("other_face").noconvert(),
            nb::arg("other_join").noconvert(), nb::arg("signs").noconvert(),

@@ -28,11 +28,15 @@ class EliminationOrder:
     clusters : planaris._core.MoatClusters or None
         Exponents for blocks of entries, where doubles have too narrow a range; used by
         eliminations in doubles that keep no factors.
+    underflow : bool
+        Whether numbers too small for doubles are nothing beside what they are added to. Then
+        eliminations in double-double that keep no factors are quicker.
     """
 
     earliest: IntArray
     rank: IntArray
     clusters: _core.MoatClusters | None = None
+    underflow: bool = False
 
 
 def any_order(num_edges: int) -> EliminationOrder:
@@ -192,6 +196,7 @@ class Elimination:
             order.earliest,
             order.rank,
             order.clusters,
+            order.underflow,
             threshold,
             budget.workers(),
             wide,

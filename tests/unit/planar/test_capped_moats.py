@@ -11,7 +11,14 @@ import pytest
 import planaris as pl
 from planaris.budget import UNLIMITED
 from planaris.planar.ground_state import gauge_spins
-from planaris.planar.pfaffian import capped_moats, entries, precision_ladder, sampling, single_model
+from planaris.planar.pfaffian import (
+    capped_moats,
+    entries,
+    locked_spins,
+    precision_ladder,
+    sampling,
+    single_model,
+)
 
 STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
 
@@ -82,6 +89,85 @@ def test_values_and_marginals_of_locked_spins_are_those_of_all_states(narrow, be
         marginals = single_model.marginals_of(plan.evaluator, model.couplings, UNLIMITED)
         assert np.abs(marginals.edges - equal).max() <= 1e-8
     assert {"warmed", "capped"} & set(narrow)
+
+
+@pytest.mark.parametrize("beta", [40.0, 1000.0, 5000.0])
+def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
+    capped_wide = 0
+    for seed in range(12):
+        model = cold_model(seed, beta)
+        evaluator = pl.plan(model).evaluator
+        expected = float(np.log(np.exp(log_weights(model)).sum() / 2))
+        ways = list(
+            precision_ladder.attempts(evaluator, model.couplings, UNLIMITED, clustered=True)
+        )
+        capped_wide += sum(wide and found.removed is not None for found, wide in ways)
+        for found, wide in ways:
+            total, _ = single_model.sum_pfaffians(evaluator, found, wide=wide, budget=UNLIMITED)
+            # Couplings are rounded doubles: so are energies relative to the ground state.
+            assert abs(total.log_value - expected) <= 1e-12 + 1e-14 * beta
+    assert capped_wide > 6 or beta < 100.0
+
+
+def locked_by_mistake(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> tuple[pl.IsingModel, tuple[locked_spins.LockedSpins, float, float] | None]:
+    """Lock edges of one model that are not cut in two cases of three."""
+    monkeypatch.setattr(locked_spins, "LOCKED", 1 / 3)
+    monkeypatch.setattr(locked_spins, "LARGEST_PART", 1.0)
+    model = cold_model(seed, 1.0)
+    evaluator = pl.plan(model).evaluator
+    found = precision_ladder.ordered_entries(evaluator, model.couplings, UNLIMITED, slack=1.0)
+    return model, single_model.locked_spins(evaluator, found, UNLIMITED)
+
+
+def test_the_probability_that_locked_edges_are_cut_is_that_of_all_states(monkeypatch) -> None:
+    monkeypatch.setattr(single_model, "MARGINAL_ERROR", math.inf)
+    seen = set()
+    for seed in range(12):
+        model, found = locked_by_mistake(monkeypatch, seed)
+        assert found is not None
+        locked, doubt, log_sum = found
+        weights = np.exp(log_weights(model))
+        lowest = STATES[weights.argmax()]
+        inside = model.edges[locked.link_of == -1]
+        equal = np.prod((STATES * lowest)[:, inside], axis=2) > 0
+        kept = float(weights[equal.all(axis=1)].sum() / weights.sum())
+        # The ground state need not be the one that was found first; all weigh the same.
+        if np.count_nonzero(weights == weights.max()) == 2:
+            assert abs(doubt + math.log(kept)) <= 1e-10
+            seen.add(kept > 0.999)
+        assert abs(log_sum - math.log(weights.sum() / 2)) <= 1e-10
+    assert False in seen
+
+
+def test_edges_that_are_cut_are_not_locked(monkeypatch) -> None:
+    assert all(locked_by_mistake(monkeypatch, seed)[1] is None for seed in range(12))
+
+
+def test_samples_of_spins_that_the_model_itself_shows_to_be_locked(monkeypatch) -> None:
+    cut_sampler, locks, asked = sampling._cut_sampler, sampling.locked_spins, []
+
+    def none_of_all(evaluator, found, **options):
+        return None if evaluator.num_spins == 12 else cut_sampler(evaluator, found, **options)
+
+    def wide_ones(evaluator, found, budget, *, wide):
+        asked.append(wide)
+        return locks(evaluator, found, budget, wide=wide) if wide else None
+
+    monkeypatch.setattr(sampling, "_cut_sampler", none_of_all)
+    monkeypatch.setattr(sampling, "locked_spins", wide_ones)
+    for seed in (1, 5, 7):
+        model = cold_model(seed, 40.0)
+        evaluator = pl.plan(model).evaluator
+        size, rng = 400, np.random.default_rng(seed)
+        drawn = sampling._draw_model(evaluator, model.couplings, size, rng, UNLIMITED)
+        weights = np.exp(log_weights(model))
+        u, v = model.edges.T
+        equal = (STATES[:, u] == STATES[:, v]).T @ weights / weights.sum()
+        seen = (drawn[:, u] == drawn[:, v]).mean(axis=0)
+        assert np.all(np.abs(seen - equal) <= 6 * np.sqrt(equal * (1 - equal) / size) + 1e-9)
+    assert True in asked
 
 
 def test_samples_of_capped_models_are_rejected_into_the_right_distribution(monkeypatch) -> None:

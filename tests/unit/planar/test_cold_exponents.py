@@ -10,7 +10,7 @@ import pytest
 
 import planaris as pl
 from helpers.trials import seeds
-from planaris.budget import UNLIMITED
+from planaris.budget import UNLIMITED, Budget
 from planaris.planar.pfaffian import precision_ladder, single_model
 
 STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
@@ -67,6 +67,30 @@ def test_strips_against_elimination_of_spins(seed: int) -> None:
         assert found.stats["precision"] == "double"
         assert found.lower <= expected.upper
         assert expected.lower <= found.upper
+
+
+@pytest.mark.parametrize("seed", seeds(8, 1000))
+def test_pairs_of_doubles_against_elimination_of_spins(seed: int) -> None:
+    """Where entries underflow as doubles, in double-double."""
+    rng = np.random.default_rng([seed, 4])
+    lattice = pl.generate.square_lattice(int(rng.integers(3, 8)), int(rng.integers(20, 60)))
+    model = pl.IsingModel(
+        lattice.edges, 10 ** rng.uniform(1, 3.5) * rng.choice([-1.0, 1.0], len(lattice.edges))
+    )
+    expected = pl.log_partition(model, "treewidth")
+    evaluator = pl.plan(model).evaluator
+    ladder = precision_ladder.attempts(evaluator, model.couplings, UNLIMITED, clustered=True)
+    entries = next(found for found, wide in ladder if wide)
+    assert entries.order.underflow
+    single, two = (
+        single_model.sum_pfaffians(evaluator, entries, wide=True, budget=Budget(threads=threads))[0]
+        for threads in (1, 2)
+    )
+    assert single.log_value == two.log_value
+    assert single.error <= 1e-10
+    value = single.log_value + precision_ladder.log_constant(evaluator, entries)
+    slack = 1e-14 * float(np.abs(model.couplings).sum())
+    assert expected.lower - slack <= value <= expected.upper + slack
 
 
 @pytest.mark.parametrize("seed", seeds(8, 100))

@@ -18,6 +18,9 @@ weight this changes has exp(-4 · cap) of the weight of the ground state at most
 CLUSTERED_CAP = 12.0
 """Where blocks of entries have exponents there is range for any; this one is exact to rounding."""
 
+CAPPED_ERROR = 1e-12
+"""Error of log Z of a capped model above which it only tells which spins are locked."""
+
 SAMPLE_CAPS = (3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0)
 """Samples are exact with any: those that are too likely in the capped model are rejected. The
 smaller the cap, the less rounding matters."""

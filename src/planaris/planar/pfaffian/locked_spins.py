@@ -45,20 +45,15 @@ class LockedSpins:
         Links that are a component of their own.
     blocks : list of Block
         The other components.
-    error : float
-        Bound on the probability that some locked edge is cut, as computed.
     """
 
     link_of: LongArray
     couplings: FloatArray
     bridges: LongArray
     blocks: list[Block]
-    error: float
 
 
-def lock(
-    evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray, error: float
-) -> LockedSpins | None:
+def lock(evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray) -> LockedSpins | None:
     """Return the clusters, or None where there is little to lock.
 
     Parameters
@@ -66,12 +61,10 @@ def lock(
     evaluator : PfaffianEvaluator
         A plane graph.
     entries : Entries
-        Relative to a ground state; capped ones say no less than the model itself how likely an
-        edge is cut, but for the factor between the two partition functions.
+        Relative to a ground state, capped or warmer than the model: edges that are hardly ever cut
+        there hardly ever are in the model either. That is no theorem, so it is checked later.
     uncut : numpy.ndarray
-        The probabilities that edges are not cut.
-    error : float
-        Their error.
+        The probabilities that edges are not cut there.
     """
     edges = evaluator.embedding.edges
     gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
@@ -91,8 +84,7 @@ def lock(
     by_block = np.split(np.argsort(block_of, kind="stable"), np.cumsum(sizes)[:-1])
     blocks = [_block(pairs, couplings, links) for links in by_block if len(links) > 1]
     bridges = np.flatnonzero(sizes[block_of] == 1)
-    doubt = float(np.count_nonzero(fixed) * (LOCKED + error))
-    return LockedSpins(link_of, couplings, bridges, blocks, doubt)
+    return LockedSpins(link_of, couplings, bridges, blocks)
 
 
 def _block(pairs: IntArray, couplings: FloatArray, links: LongArray) -> Block:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from planaris.matching.tjoins import TJoin
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import (
+    CAPPED_ERROR,
     CAPS,
     CLUSTERED_CAP,
     MOST_REJECTED,
@@ -58,58 +59,85 @@ def attempts(
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
-    The Pfaffian is the same in all of them. On plane graphs the packing of cuts that proves the
-    ground state tells how to scale and in which order to eliminate; where doubles have too narrow a
-    range for its values, and for samples, these are capped; where no factors are kept, blocks of
-    entries have exponents instead (``clustered``). With ``flips`` large models are tried first
-    relative to a state found by flips, in the order of the dissection: what log Z loses there is
-    seen, what an inverse loses is not. On other surfaces rows are
-    scaled by an assignment and pivots are searched for. There are none for couplings past the
-    range of double-double.
+    The Pfaffian is the same in all of them, but for caps. On plane graphs the packing of cuts that
+    proves the ground state tells how to scale and in which order to eliminate. Its values are
+    capped for samples, and where doubles have too narrow a range; where no factors are kept,
+    blocks of entries have exponents instead (``clustered``). With ``flips``
+    large models are tried first relative to a state found by flips, in the order of the
+    dissection: what log Z loses there is seen, what an inverse loses is not. On other surfaces
+    rows are scaled by an assignment and pivots are searched for. There are none for couplings past
+    the range of double-double.
     """
     largest = np.abs(couplings).max(initial=0.0)
     if largest >= LARGEST_WIDE:
         return
     if largest <= WEAK_COUPLING:
         yield _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8)), False
-    if evaluator.genus:
-        spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
-        entries = _entries(evaluator, couplings, spins)
-        if WEAK_COUPLING < largest <= MODERATE_COUPLING:
-            yield entries, False
-        entries = _assigned(evaluator, entries, budget)
-    else:
-        models = evaluator.models
-        moderate = WEAK_COUPLING < largest <= MODERATE_COUPLING
-        if flips and moderate and models is not None and not evaluator.in_batches:
-            # Large plane models: a low state will do, and no pivot is below its join.
-            yield flipped_entries(evaluator, models, couplings, budget), False
-        spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
-        entries = replace(_entries(evaluator, couplings, spins), packing=unsatisfied.certificate)
-        if WEAK_COUPLING < largest <= MODERATE_COUPLING:
-            yield entries, False
-        bare, by_moats = entries, _by_moats(evaluator, unsatisfied)
-        entries = by_moats(bare, unsatisfied.certificate.values)
-        if clustered and not entries.in_double_range:
-            faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
-            yield by_moats(*capped(bare, packing, faces, CLUSTERED_CAP), clustered=True), False
-        elif for_samples or not entries.in_double_range:
-            faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
-            for cap in SAMPLE_CAPS if for_samples else CAPS:
-                shorter = by_moats(*capped(bare, packing, faces, cap))
-                rejected = shorter.cap_error if for_samples else 0.0
-                if shorter.in_double_range and rejected <= MOST_REJECTED:
-                    break
-            else:
-                factor = WARM_DEPTH / entries.deepest
-                shorter = by_moats(*warmed(bare, packing.values, factor))
-            yield shorter, False
-            if for_samples:
-                yield shorter, True
+    if not evaluator.genus:
+        yield from _plane_attempts(evaluator, couplings, budget, for_samples, clustered, flips)
+        return
+    spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
+    entries = _entries(evaluator, couplings, spins)
+    if WEAK_COUPLING < largest <= MODERATE_COUPLING:
+        yield entries, False
+    entries = _assigned(evaluator, entries, budget)
     if entries.in_double_range:
         yield entries, False
     if entries.in_wide_range:
         yield entries, True
+
+
+def _plane_attempts(
+    evaluator: PfaffianEvaluator,
+    couplings: FloatArray,
+    budget: Budget,
+    for_samples: bool,
+    clustered: bool,
+    flips: bool,
+) -> Iterator[tuple[Entries, bool]]:
+    """Yield the attempts relative to low states of a plane model."""
+    models = evaluator.models
+    moderate = WEAK_COUPLING < np.abs(couplings).max(initial=0.0) <= MODERATE_COUPLING
+    if flips and moderate and models is not None and not evaluator.in_batches:
+        # Large plane models: a low state will do, and no pivot is below its join.
+        yield flipped_entries(evaluator, models, couplings, budget), False
+    spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
+    faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
+    bare = replace(_entries(evaluator, couplings, spins), packing=packing)
+    if moderate:
+        yield bare, False
+    by_moats = _by_moats(evaluator, unsatisfied)
+    entries = by_moats(bare, packing.values)
+
+    def first(caps: Sequence[float], fits: Callable[[Entries], bool]) -> Entries | None:
+        shorter = (by_moats(*capped(bare, packing, faces, cap)) for cap in caps)
+        return next((found for found in shorter if fits(found)), None)
+
+    def warmer() -> Entries:
+        return by_moats(*warmed(bare, packing.values, WARM_DEPTH / entries.deepest))
+
+    if for_samples:
+        found = first(SAMPLE_CAPS, lambda x: x.cap_error <= MOST_REJECTED) or entries
+        yield found if found.in_double_range else warmer(), False
+        yield found, True
+    elif clustered and not entries.in_double_range:
+        yield by_moats(*capped(bare, packing, faces, CLUSTERED_CAP), clustered=True), False
+    elif not entries.in_double_range:
+        yield first(CAPS, lambda x: x.in_double_range) or warmer(), False
+    if entries.in_double_range:
+        yield entries, False
+    elif not for_samples and (short := first([CLUSTERED_CAP], _is_as_good)) is not None:
+        yield short, True
+    if entries.in_wide_range:
+        yield entries, True
+
+
+def _is_as_good(entries: Entries) -> bool:
+    """Return whether a capped model has the log Z of the model, and doubles the range for it.
+
+    The fast kernels for double-doubles have that range too.
+    """
+    return entries.in_double_range and entries.cap_error <= CAPPED_ERROR
 
 
 def assigned_entries(
@@ -171,7 +199,8 @@ def _by_moats(
         scale, order, deepest = evaluator.elimination.order_by_moats(
             packing, values, entries.gauged, join, slack, clustered=clustered
         )
-        return replace(entries, scale=scale, order=order, deepest=deepest)
+        found = replace(entries, scale=scale, order=order, deepest=deepest)
+        return replace(found, order=replace(order, underflow=found.in_double_range))
 
     return by_moats
 

@@ -196,10 +196,11 @@ def _drawers(
             drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
             if drawer is not None:
                 yield entries.spins, drawer
-        if entries.removed is not None and not wide:
-            locked = locked_spins(evaluator, entries, budget)
+        # Of a capped model, which is quick; or of the model itself, where nothing else will do.
+        if entries.is_ordered and wide == (entries.removed is None):
+            locked = locked_spins(evaluator, entries, budget, wide=wide)
             if locked is not None:
-                yield entries.spins, _cluster_sampler(evaluator, locked, budget)
+                yield entries.spins, _cluster_sampler(evaluator, locked[0], budget)
 
 
 def _ways(

@@ -13,6 +13,7 @@ from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.planar.ground_state import gauge_spins
+from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.estimate import (
     EPSILON,
@@ -29,9 +30,6 @@ from planaris.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
-
-CAPPED_ERROR = 1e-12
-"""Error of log Z of a capped model above which it only tells which spins are locked."""
 
 SIGNED_SUM_ERROR = 1e-9
 """Error of log Z up to which a sum of signed Pfaffians is still taken for exact."""
@@ -71,11 +69,37 @@ def log_partition_of(
 
 
 def locked_spins(
-    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
-) -> LockedSpins | None:
-    """Return clusters of spins that a capped model shows to be locked to each other."""
-    uncut, error, _ = _uncut(evaluator, entries, wide=False, budget=budget)
-    return lock(evaluator, entries, uncut, error) if error <= MARGINAL_ERROR else None
+    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget, *, wide: bool = False
+) -> tuple[LockedSpins, float, float] | None:
+    """Return clusters of spins that these entries, capped or not, show to be locked together.
+
+    The numbers are the probability that some locked edge is cut, which is one minus Z of the
+    clusters over Z, and the logarithm of Z relative to the ground state.
+    """
+    uncut, error, _ = _uncut(evaluator, entries, wide=wide, budget=budget)
+    locked = lock(evaluator, entries, uncut) if error <= MARGINAL_ERROR else None
+    if locked is None:
+        return None
+    gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
+    log_sum, doubt = _log_sum(evaluator, gauged[: evaluator.num_edges], budget)
+    parts = [np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).sum()]
+    for block in locked.blocks:
+        part, error = _log_sum(block.evaluator, block.couplings, budget)
+        parts.append(part)
+        doubt += error
+    doubt += abs(log_sum - math.fsum(parts))
+    return (locked, doubt, log_sum) if doubt <= MARGINAL_ERROR else None
+
+
+def _log_sum(
+    evaluator: PfaffianEvaluator, gauged: FloatArray, budget: Budget
+) -> tuple[float, float]:
+    """Return log Z relative to the state of equal spins, a ground state, and its error."""
+    for entries, wide in attempts(evaluator, gauged, budget, clustered=True):
+        total, _ = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
+        if (error := total.error + entries.cap_error) <= MARGINAL_ERROR:
+            return total.log_value, error
+    return 0.0, math.inf
 
 
 def _around_gauge(
@@ -173,19 +197,17 @@ def _uncut_of_clusters(
     evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
 ) -> tuple[FloatArray, float, float]:
     """Return what :func:`_uncut` does, from the model of clusters of locked spins."""
-    if (locked := locked_spins(evaluator, entries, budget)) is None:
+    if (found := locked_spins(evaluator, entries, budget)) is None:
         return np.zeros(0), math.inf, 0.0
-    weights = np.exp(-2.0 * locked.couplings[locked.bridges])
+    locked, doubt, log_sum = found
     uncut = np.ones(len(locked.couplings) + 1)  # the last one for edges inside clusters
-    uncut[locked.bridges] = 1.0 / (1.0 + weights)
-    error, parts = locked.error, np.log1p(weights).tolist()
+    uncut[locked.bridges] = 1.0 / (1.0 + np.exp(-2.0 * locked.couplings[locked.bridges]))
+    error = 0.0
     for block in locked.blocks:
-        found = marginals_of(block.evaluator, block.couplings, budget)
-        assert found.log_partition is not None
-        uncut[block.links] = found.edges
-        error += found.error
-        parts.append(found.log_partition.value - math.fsum([*block.couplings, math.log(2.0)]))
-    return uncut[locked.link_of], error, math.fsum(parts)
+        inside = marginals_of(block.evaluator, block.couplings, budget)
+        uncut[block.links] = inside.edges
+        error = max(error, inside.error)
+    return uncut[locked.link_of], doubt + error, log_sum
 
 
 def marginals_from(
