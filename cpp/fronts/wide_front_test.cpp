@@ -210,11 +210,20 @@ TEST_CASE("inverses and factors are as close as claimed") {
       for (double t : {inverse.high, inverse.low}) add_product(one, s, t);
     }
     CHECK(std::fabs(exact_sum(one)) <= 16 * 0x1p-106);
-    Pairs first = u, second = v;
-    wide_factors(count, inverse.high, inverse.low, first.high.data(), first.low.data(),
-                 second.high.data(), second.low.data());
+    std::vector<double> high = u.high, low = u.low;
+    high.insert(high.end(), v.high.begin(), v.high.end());
+    low.insert(low.end(), v.low.begin(), v.low.end());
+    const std::vector<double> high_before = high, low_before = low;
+    std::vector<double> kept(high.size()), kept_low(low.size());
+    const int64_t step = u.high.size();
+    wide_factors(count, inverse.high, inverse.low, {high.data(), low.data(), step},
+                 {kept.data(), kept_low.data(), step});
     for (int k = 0; k < count; ++k) {
-      std::vector<double> by_v{-first.high[k], -first.low[k]}, by_u{second.high[k], second.low[k]};
+      for (const int64_t at : {int64_t(k), k + step}) {
+        CHECK(kept[at] == high_before[at]);
+        CHECK(kept_low[at] == low_before[at]);
+      }
+      std::vector<double> by_v{-high[k], -low[k]}, by_u{high[k + step], low[k + step]};
       for (double t : {inverse.high, inverse.low}) {
         for (double s : {v.high[k], v.low[k]}) add_product(by_v, s, t);
         for (double s : {u.high[k], u.low[k]}) add_product(by_u, s, t);
@@ -249,22 +258,23 @@ double by_doubles(std::vector<double>& a, std::vector<double>& r, double underfl
   const ParallelFor none;
   RadiusFront front(a.data(), r.data(), 4, 1.0, buffers, none, underflow);
   REQUIRE(front.run(2));
-  return front.handed_on(a[11], r[11]);
+  return front.handed_on()(a[11], r[11]);
 }
 
 double by_pairs(std::vector<double>& a, std::vector<double>& r, double underflow) {
   WideBuffers buffers;
   const ParallelFor none;
   constexpr int kStep = 4 + kWideSlack;
-  std::vector<double> high(4 * kStep, 0.0), low(4 * kStep, 0.0);
+  std::vector<double> high(4 * kStep, 0.0), low(4 * kStep, 0.0), radii(4 * kStep, 0.0);
   const auto columns = [](std::vector<double>& of) {
     return FrontColumns{of.data(), of.data() + 2 * kStep, kStep, kStep, 2};
   };
   for (int j = 0; j < 2; ++j) std::copy_n(a.begin() + 4 * j, 4, columns(high).column(j));
-  WideFront front(columns(high), columns(low), r.data(), 4, 1.0, buffers, none, underflow);
+  WideFront front(columns(high), columns(low), radii.data(), 4, 1.0, buffers, none, underflow);
   REQUIRE(front.run());
   a[11] = columns(high).column(2)[3];
-  return front.handed_on(a[11], r[11]);
+  r[11] = radii[2 * kStep + 3];
+  return front.handed_on()(a[11], r[11]);
 }
 
 }  // namespace
