@@ -7,11 +7,11 @@
 #include <stdexcept>
 
 #include "base/constants.hpp"
-#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
 #include "pfaffian/flipped_state.hpp"
+#include "pfaffian/leg_logarithms.hpp"
 #include "pfaffian/moat_gauge.hpp"
 
 namespace planaris {
@@ -195,8 +195,7 @@ class ProofRows {
                    Control& control) {
     std::vector<double> nearby(m_);
     for (size_t e = 0; e < m_; ++e) {
-      const uint64_t bits = splitmix64(uint64_t(draw) << 32 ^ e);
-      nearby[e] = row(k)[e] * (1 + kMoved * (double(bits >> 11) * 0x1p-52 - 1));
+      nearby[e] = row(k)[e] * (1 + kMoved * leg_shift(uint64_t(draw) << 32 ^ e));
     }
     RowEntries made = ordered_by(worker, nearby, threads, control);
     for (size_t e = 0; e < m_; ++e) {
