@@ -21,11 +21,10 @@ namespace {
 // Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm.
 constexpr double kWarmDepth = 16.0;
-constexpr double kSizesDepth = 14.0;  // up to which sizes alone are swept down small fronts
-// Of models of at least so many spins sizes alone are swept down all but the largest fronts then, if that adds no
-// more than so much per spin.
+// Depths up to which sizes alone are swept down small fronts, of models of at least so many spins down all but the
+// largest, if that adds no more than so much per spin.
+constexpr double kSizesDepth = 14.0, kSizesError = 3e-14;
 constexpr int32_t kManySpins = 1 << 13;
-constexpr double kSizesError = 3e-14;
 // Up to so many spins a ground state but for rounding is the gauge; those of more are found by several threads.
 constexpr int32_t kFewSpins = 1 << 15;
 // Mean size of couplings from which radii in doubles are tried first, up to so many spins: of warmer models they are
@@ -158,11 +157,8 @@ class ProofRows {
   }
 
   Bounding with_sizes() const {
-    Bounding way{.wide = true};
-    if (plane_.num_vertices() >= kManySpins) {
-      way.coarse_rows = kCalmRows;
-      way.coarse_error = kSizesError * plane_.num_vertices();
-    }
+    Bounding way{.wide = true, .coarse_error = kSizesError * plane_.num_vertices()};
+    if (plane_.num_vertices() >= kManySpins) way.coarse_rows = kCalmRows;
     return way;
   }
 
