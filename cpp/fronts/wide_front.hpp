@@ -102,7 +102,9 @@ class WideFront {
 
  private:
   static constexpr int kWindow = 64, kPanel = 16;
-  static constexpr double kWorthPacking = 2e6;  // multiplications of radii
+  // Multiplications of radii. Below it terms are rounded one by one, but whole windows have fewer only where less
+  // than 125 rows are left: no radius is rounded 1000 times before it is read.
+  static constexpr double kWorthPacking = 2e6;
 
   double* column(std::vector<double>& of, int j) const { return of.data() + size_t(j) * n_; }
 
