@@ -40,8 +40,9 @@ void add_products_lower(int rows, int columns, int depth, const double* x, const
                         double* c, int64_t c_step);
 
 // Two columns u and v of pairs become v / d and -u / d, given the inverse of d, and are copied to `kept`
-// as they were: within 8 u² of their size times that inverse, and within 2^-1071. Of (a + a_low)(b + b_low) the product of both low
-// parts is left out, u² of it; the others add up to at most 3 u of it and are rounded three times.
+// as they were: within 8 u² of their size times that inverse, and within 2^-1071. Of (a + a_low)(b + b_low)
+// the product of both low parts is left out, u² of it; the others add up to at most 3 u of it and are rounded
+// three times.
 void wide_factors(int count, double inverse, double inverse_low, PairMatrix<double> columns,
                   PairMatrix<double> kept);
 
