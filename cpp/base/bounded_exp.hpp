@@ -1,9 +1,12 @@
 // An exponential whose error is bounded by a proof, not by what the library of the machine says.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "base/scaled.hpp"
+#include "base/simd.hpp"
 
 namespace planaris {
 
@@ -38,10 +41,11 @@ inline double bounded_exp(double x) {
 // sum is rounded once: 1.71 u.
 constexpr double kCloseExpError = 2 * 0x1p-53;
 
-inline double close_exp(double x) {
-  constexpr double kLog2e = 1.4426950408889634;
+PLANARIS_INLINE double close_exp(double x) {
+  constexpr double kLog2e = 1.4426950408889634, kInteger = 0x1.8p52;
   constexpr double kHigh = 0x1.62e42fee00000p-1, kLow = 0x1.a39ef35793c76p-33;
-  const double k = std::nearbyint(x * kLog2e);
+  const double shifted = x * kLog2e + kInteger;  // rounded to an integer, which its last bits are
+  const double k = shifted - kInteger;
   const TwoDoubles reduced = TwoDoubles::sum(x, -(k * kHigh));
   const TwoDoubles r = TwoDoubles::sum(reduced.high, -(k * kLow));
   const double low = r.low + reduced.low;
@@ -49,7 +53,8 @@ inline double close_exp(double x) {
   for (int j = 15; j >= 3; --j) q = 1 + q * (r.high / j);
   const double t = r.high * (0.5 * r.high) * q + (low + low * r.high);
   const TwoDoubles sum = TwoDoubles::sum(1.0, r.high);
-  return std::ldexp(sum.high + (sum.low + t), static_cast<int>(k));
+  const double power = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
+  return (sum.high + (sum.low + t)) * power;  // exact: no result is past 2^±1011
 }
 
 // Whether tiny results are kept rather than flushed to zero.

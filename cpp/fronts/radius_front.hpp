@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fronts/front_elimination.hpp"
+#include "fronts/radius_columns.hpp"
 #include "fronts/rank_update.hpp"
 
 namespace planaris {
@@ -23,22 +24,10 @@ struct RadiusBuffers {
   Packing packing;
 };
 
-// Applies the columns that pivots [from, to) have left in `buffers`, a window of them, to the radii
-// of rows from `first` on of the columns up to `last`.
-template <class Buffers>
-void update_radii(double* radii, int rows, Buffers& buffers, int from, int to, int window,
-                  int first, int last, const ParallelFor& parallel) {
-  const size_t at = size_t(2 * (from - window)) * rows + first;
-  rank_update_lower(rows - first, last - first, 2 * (to - from), buffers.left.data() + at, rows,
-                    buffers.right.data() + at, rows, radii + size_t(first) * rows + first, rows,
-                    buffers.packing, parallel);
-}
-
 class RadiusFront {
  public:
   static constexpr double kUnit = 0x1p-53;
-  // Radii are sums of nonnegative numbers, rounded at most 4000 times before they are read.
-  static constexpr double kRead = 1 + 0x1p-40;
+  static constexpr double kRead = kReadRadius;
   // More than all that underflows on the way to one entry, and what that takes of a factor.
   static constexpr double kTiny = 0x1p-1060, kTinyFactor = 0x1p-1000;
 
@@ -49,11 +38,11 @@ class RadiusFront {
         parallel_(parallel) {}
 
   // Eliminates the first rows, pair by pair. Afterwards the radii of the rest are as large as
-  // `handed_on` says. Returns false if a pivot is not known to differ from zero.
+  // `handed_on()` says. Returns false if a pivot is not known to differ from zero.
   bool run(int eliminated) {
     const auto roundings = FrontElimination<double>::roundings_in_order(n_, eliminated);
     update_ = weight_ * (roundings.term + roundings.entry + 5) * kUnit;
-    entry_ = weight_ * (roundings.entry + 2) * kUnit;
+    rule_ = {weight_ * (roundings.entry + 2) * kUnit, underflow_ * kTiny};
     buffers_.kept.resize(size_t(n_) * kWindow);
     buffers_.left.resize(size_t(n_) * 2 * kWindow);
     buffers_.right.resize(size_t(n_) * 2 * kWindow);
@@ -71,10 +60,7 @@ class RadiusFront {
     return true;
   }
 
-  // Bound on the error of an entry that is left, with its radius as computed.
-  double handed_on(double entry, double radius) const {
-    return (radius + entry_ * std::fabs(entry)) * kRead + underflow_ * kTiny;
-  }
+  HandedOn handed_on() const { return rule_; }
 
   // Bound on how far the logarithm of the product of all pivots is off.
   double log_error() const { return log_error_; }
@@ -88,33 +74,23 @@ class RadiusFront {
     double *u = column(a_, k), *v = column(a_, k + 1), *ru = column(r_, k), *rv = column(r_, k + 1);
     const double d = -u[k + 1], size = std::fabs(d);
     if (!(size > 0x1p-900 && size < 0x1p900)) return false;
-    const double share = handed_on(d, ru[k + 1]) / size * kRead;
+    const double share = rule_(d, ru[k + 1]) / size * kRead;
     if (!(share < 0.5)) return false;
     const double ratio = share / (1 - share) * kRead;
     log_error_ += ratio * kRead;
-    const double inverse = 1.0 / d, half = 0.5 / size, grown = (1 + ratio) * kRead;
-    const double turned = 0.5 * (ratio + update_) * kRead, tiny = underflow_ * kTinyFactor;
     double *keep_u = column(buffers_.kept.data(), k - window), *keep_v = keep_u + n_;
-    double *left = column(buffers_.left.data(), 2 * (k - window)), *e1 = left, *z1 = left + n_,
-           *e2 = left + 2 * size_t(n_), *z2 = left + 3 * size_t(n_);
+    std::copy(u + k + 2, u + n_, keep_u + k + 2);
+    std::copy(v + k + 2, v + n_, keep_v + k + 2);
+    double *left = column(buffers_.left.data(), 2 * (k - window)),
+           *right = column(buffers_.right.data(), 2 * (k - window));
+    radius_columns(n_ - k - 2, {size, ratio, update_, underflow_ * kTinyFactor}, rule_, u + k + 2, v + k + 2,
+                   ru + k + 2, rv + k + 2, left + k + 2, right + k + 2, n_);
+    const double inverse = 1.0 / d;
     for (int i = k + 2; i < n_; ++i) {
-      const double ui = u[i], vi = v[i];
-      keep_u[i] = ui;
-      keep_v[i] = vi;
-      const double l1 = vi * inverse, l2 = -(ui * inverse);
-      const double radius_u = handed_on(ui, ru[i]), radius_v = handed_on(vi, rv[i]);
-      u[i] = l1;
-      v[i] = l2;
-      e1[i] = (std::fabs(l1) + half * radius_v + tiny) * grown;
-      z1[i] = (radius_u + turned * std::fabs(ui)) * kRead;
-      e2[i] = (std::fabs(l2) + half * radius_u + tiny) * grown;
-      z2[i] = (radius_v + turned * std::fabs(vi)) * kRead;
+      u[i] = keep_v[i] * inverse;
+      v[i] = -(keep_u[i] * inverse);
     }
-    double* right = column(buffers_.right.data(), 2 * (k - window));
-    std::copy(z1 + k + 2, z1 + n_, right + k + 2);
-    std::copy(e1 + k + 2, e1 + n_, right + n_ + k + 2);
-    std::copy(z2 + k + 2, z2 + n_, right + 2 * size_t(n_) + k + 2);
-    std::copy(e2 + k + 2, e2 + n_, right + 3 * size_t(n_) + k + 2);
+    const double *e1 = left, *z1 = left + n_, *e2 = left + 2 * size_t(n_), *z2 = left + 3 * size_t(n_);
     u[k + 1] = d;
     for (int m = k + 2; m < stop; ++m) {
       const double um = keep_u[m], vm = keep_v[m];
@@ -133,7 +109,10 @@ class RadiusFront {
     rank_update_lower(n_ - first, last - first, to - from, column(a_, from) + first, n_,
                       column(buffers_.kept.data(), from - window) + first, n_,
                       column(a_, first) + first, n_, buffers_.packing, parallel);
-    update_radii(r_, n_, buffers_, from, to, window, first, last, parallel);
+    const size_t at = size_t(2 * (from - window)) * n_ + first;
+    rank_update_lower(n_ - first, last - first, 2 * (to - from), buffers_.left.data() + at, n_,
+                      buffers_.right.data() + at, n_, column(r_, first) + first, n_, buffers_.packing,
+                      parallel);
   }
 
   double *a_, *r_;
@@ -141,7 +120,8 @@ class RadiusFront {
   double weight_, underflow_;  // of roundings and of underflow; tests change them
   RadiusBuffers& buffers_;
   const ParallelFor& parallel_;
-  double update_ = 0.0, entry_ = 0.0, log_error_ = 0.0;
+  HandedOn rule_;
+  double update_ = 0.0, log_error_ = 0.0;
 };
 
 }  // namespace planaris

@@ -24,8 +24,10 @@ void pack(int rows, int depth, const double* x, int64_t row_step, int64_t column
     const int live = std::min(height, rows - i0);
     const double* from = x + i0 * row_step;
     if (row_step == 1 && live == height) {
+      static_assert(kTileColumns % 4 == 0);  // and so are all heights
       for (int t = 0; t < depth; ++t, out += height) {
-        std::memcpy(out, from + t * column_step, height * sizeof(double));
+        const double* column = from + t * column_step;
+        for (int i = 0; i < height; i += 4) std::memcpy(out + i, column + i, 4 * sizeof(double));
       }
       continue;
     }
@@ -53,7 +55,7 @@ void add_part(const ProductTile& tile, int depth, const double* left, const doub
 }
 
 template <class T>
-void plain_rank_update(int rows, int columns, int depth, const T* x, int64_t ldx, const T* y,
+PLANARIS_INLINE void sum_products(int rows, int columns, int depth, const T* x, int64_t ldx, const T* y,
                        int64_t ldy, T* c, int64_t ldc) {
   for (int j = 0; j < columns; ++j) {
     T* target = c + j * ldc;
@@ -68,6 +70,17 @@ void plain_rank_update(int rows, int columns, int depth, const T* x, int64_t ldx
       for (int i = j + 1; i < rows; ++i) target[i] += x[i + t * ldx] * y0;
     }
   }
+}
+
+template <class T>
+void plain_rank_update(int rows, int columns, int depth, const T* x, int64_t ldx, const T* y,
+                       int64_t ldy, T* c, int64_t ldc) {
+  sum_products(rows, columns, depth, x, ldx, y, ldy, c, ldc);
+}
+
+PLANARIS_CLONES void plain_rank_update(int rows, int columns, int depth, const double* x, int64_t ldx,
+                                       const double* y, int64_t ldy, double* c, int64_t ldc) {
+  sum_products(rows, columns, depth, x, ldx, y, ldy, c, ldc);
 }
 
 constexpr int kDepth = 256;  // of a product that is packed at once

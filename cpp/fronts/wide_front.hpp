@@ -38,10 +38,10 @@ class WideFront {
   static constexpr int kMostRows = 4000;  // radii are rounded no more often
 
   // High and low parts of so many rows; there is room for kWideSlack more after each column. `r` holds
-  // rows × rows radii, or is null.
+  // as many radii, or is null.
   WideFront(FrontColumns high, FrontColumns low, double* r, int rows, double weight,
             WideBuffers& buffers, const ParallelFor& parallel, double underflow = 1.0)
-      : high_(high), low_(low), r_(r), n_(rows), weight_(weight), underflow_(underflow),
+      : high_(high), low_(low), r_(r), n_(rows), r_step_(rows + kWideSlack), weight_(weight), underflow_(underflow),
         buffers_(buffers), parallel_(parallel) {}
 
   // Updates of so many multiplications may be split (fronts/split_update.hpp); not with radii.
@@ -54,9 +54,11 @@ class WideFront {
     if (n_ > kMostRows) return false;
     const double updates = updates_error(eliminated);
     update_ = weight_ * (2 * updates + kQuotient) * kRead;
-    entry_ = weight_ * updates * kRead;
+    rule_ = {weight_ * updates * kRead, underflow_ * kTiny};
     for (auto* kept : {&buffers_.kept, &buffers_.kept_low}) kept->resize(size_t(n_) * kWindow);
-    for (auto* of : {&buffers_.left, &buffers_.right}) of->resize(r_ ? size_t(n_) * 2 * kWindow : 0);
+    for (auto* of : {&buffers_.left, &buffers_.right}) {
+      of->resize(r_ ? size_t(n_) * 2 * kWindow + kWideSlack : 0);
+    }
     for (int k0 = 0; k0 < eliminated; k0 += kWindow) {
       const int stop = std::min(k0 + kWindow, eliminated);
       for (int k = k0; k < stop; k += kPanel) {
@@ -93,36 +95,30 @@ class WideFront {
     return any ? kSplitError * kRead : 0.0;
   }
 
-  // Bound on the error of an entry that is left, with its radius as computed.
-  double handed_on(double high, double radius) const {
-    return (radius + entry_ * std::fabs(high)) * kRead + underflow_ * kTiny;
-  }
+  HandedOn handed_on() const { return rule_; }
 
   // Bound on how far the logarithm of the product of the high parts of all pivots is off.
   double log_error() const { return log_error_; }
 
  private:
   static constexpr int kWindow = 64, kPanel = 16;
+  // Multiplications of radii. Below it terms are rounded one by one, but whole windows have fewer only where less
+  // than 125 rows are left: no radius is rounded 1000 times before it is read.
+  static constexpr double kWorthPacking = 2e6;
 
   double* column(std::vector<double>& of, int j) const { return of.data() + size_t(j) * n_; }
 
   bool take_pivot(int k, int window) {
-    double *first = high_.column(k), *first_low = low_.column(k), *second = high_.column(k + 1),
-           *second_low = low_.column(k + 1);
+    double *first = high_.column(k), *first_low = low_.column(k);
     const TwoDoubles d{-first[k + 1], -first_low[k + 1]};
     const double size = std::fabs(d.high);
     if (!(size > 0x1p-900 && size < 0x1p900)) return false;
     if (r_ && !take_radii(k, window, size)) return false;
     log_error_ += kUnit * kRead;  // of high parts
     const TwoDoubles inverse = wide_inverse(d);
-    double *u = column(buffers_.kept, k - window), *u_low = column(buffers_.kept_low, k - window),
-           *v = u + n_, *v_low = u_low + n_;
-    std::copy(first + k + 2, first + n_, u + k + 2);
-    std::copy(first_low + k + 2, first_low + n_, u_low + k + 2);
-    std::copy(second + k + 2, second + n_, v + k + 2);
-    std::copy(second_low + k + 2, second_low + n_, v_low + k + 2);
-    wide_factors(n_ - k - 2, inverse.high, inverse.low, first + k + 2, first_low + k + 2,
-                 second + k + 2, second_low + k + 2);
+    const PairMatrix<double> columns{high_.own, low_.own, high_.own_step},
+        kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
+    wide_factors(n_ - k - 2, inverse.high, inverse.low, columns.from(k + 2, k), kept.from(k + 2, k - window));
     first[k + 1] = d.high;
     first_low[k + 1] = d.low;
     return true;
@@ -130,29 +126,15 @@ class WideFront {
 
   // Writes the columns that update radii.
   bool take_radii(int k, int window, double size) {
-    const double *ru = r_ + size_t(k) * n_, *rv = ru + n_;
-    const double *of_u = high_.column(k), *of_v = high_.column(k + 1);
-    const double share = handed_on(size, ru[k + 1]) / size * kRead;
+    const double *ru = r_ + k * r_step_, *rv = ru + r_step_;
+    const double share = rule_(size, ru[k + 1]) / size * kRead;
     if (!(share < 0.5)) return false;
     const double ratio = share / (1 - share) * kRead;
     log_error_ += ratio * kRead;
-    const double half = 0.5 / size, grown = (1 + ratio) * kRead;
-    const double turned = 0.5 * (ratio + update_) * kRead, tiny = underflow_ * kTinyFactor;
-    const int c = 2 * (k - window);
-    double *e1 = column(buffers_.left, c), *z1 = e1 + n_, *e2 = z1 + n_, *z2 = e2 + n_;
-    for (int i = k + 2; i < n_; ++i) {
-      const double u = std::fabs(of_u[i]), v = std::fabs(of_v[i]);
-      const double radius_u = handed_on(u, ru[i]), radius_v = handed_on(v, rv[i]);
-      e1[i] = (v / size + half * radius_v + tiny) * grown;
-      z1[i] = (radius_u + turned * u) * kRead;
-      e2[i] = (u / size + half * radius_u + tiny) * grown;
-      z2[i] = (radius_v + turned * v) * kRead;
-    }
-    double* right = column(buffers_.right, c) + k + 2;
-    for (const double* from : {z1, e1, z2, e2}) {
-      std::copy(from + k + 2, from + n_, right);
-      right += n_;
-    }
+    const int first = k + 2, c = 2 * (k - window);
+    radius_columns(n_ - first, {size, ratio, update_, underflow_ * kTinyFactor}, rule_,
+                   high_.column(k) + first, high_.column(k + 1) + first, ru + first, rv + first,
+                   column(buffers_.left, c) + first, column(buffers_.right, c) + first, n_);
     return true;
   }
 
@@ -180,17 +162,32 @@ class WideFront {
       const PairMatrix<double> c{high_.rest, low_.rest, high_.rest_step};
       update_columns(begin, last, c.from(begin - own, begin - own));
     }
-    if (r_) update_radii(r_, n_, buffers_, from, to, window, first, last, parallel);
+    if (r_) update_radii(from, to, window, first, last, parallel);
+  }
+
+  // The same of their radii, by the columns that these pivots have left.
+  void update_radii(int from, int to, int window, int first, int last, const ParallelFor& parallel) {
+    const size_t at = size_t(2 * (from - window)) * n_ + first;
+    const double *left = buffers_.left.data() + at, *right = buffers_.right.data() + at;
+    double* radii = r_ + first * (r_step_ + 1);
+    const int rows = n_ - first, columns = last - first, depth = 2 * (to - from);
+    if (double(rows) * columns * depth < kWorthPacking) {
+      add_products_lower(rows, columns, depth, left, right, n_, radii, r_step_);
+    } else {
+      rank_update_lower(rows, columns, depth, left, n_, right, n_, radii, r_step_, buffers_.packing, parallel);
+    }
   }
 
   FrontColumns high_, low_;
   double* r_;
   int n_;
+  int64_t r_step_;  // from column to column of radii
   double weight_, underflow_;  // of roundings and of underflow; tests change them
   WideBuffers& buffers_;
   const ParallelFor& parallel_;
   double worth_splitting_ = std::numeric_limits<double>::infinity();
-  double update_ = 0.0, entry_ = 0.0, log_error_ = 0.0;
+  HandedOn rule_;
+  double update_ = 0.0, log_error_ = 0.0;
 };
 
 }  // namespace planaris

@@ -1,5 +1,6 @@
 #include "fronts/wide_front.hpp"
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -210,17 +211,80 @@ TEST_CASE("inverses and factors are as close as claimed") {
       for (double t : {inverse.high, inverse.low}) add_product(one, s, t);
     }
     CHECK(std::fabs(exact_sum(one)) <= 16 * 0x1p-106);
-    Pairs first = u, second = v;
-    wide_factors(count, inverse.high, inverse.low, first.high.data(), first.low.data(),
-                 second.high.data(), second.low.data());
+    std::vector<double> high = u.high, low = u.low;
+    high.insert(high.end(), v.high.begin(), v.high.end());
+    low.insert(low.end(), v.low.begin(), v.low.end());
+    const std::vector<double> high_before = high, low_before = low;
+    std::vector<double> kept(high.size()), kept_low(low.size());
+    const int64_t step = u.high.size();
+    wide_factors(count, inverse.high, inverse.low, {high.data(), low.data(), step},
+                 {kept.data(), kept_low.data(), step});
     for (int k = 0; k < count; ++k) {
-      std::vector<double> by_v{-first.high[k], -first.low[k]}, by_u{second.high[k], second.low[k]};
+      for (const int64_t at : {int64_t(k), k + step}) {
+        CHECK(kept[at] == high_before[at]);
+        CHECK(kept_low[at] == low_before[at]);
+      }
+      std::vector<double> by_v{-high[k], -low[k]}, by_u{high[k + step], low[k + step]};
       for (double t : {inverse.high, inverse.low}) {
         for (double s : {v.high[k], v.low[k]}) add_product(by_v, s, t);
         for (double s : {u.high[k], u.low[k]}) add_product(by_u, s, t);
       }
       CHECK(std::fabs(exact_sum(by_v)) <= 8 * 0x1p-106 * std::fabs(v.high[k] * inverse.high));
       CHECK(std::fabs(exact_sum(by_u)) <= 8 * 0x1p-106 * std::fabs(u.high[k] * inverse.high));
+    }
+  }
+}
+
+TEST_CASE("radii of many entries are what they are of one") {
+  std::mt19937_64 random(7);
+  std::exponential_distribution<double> positive;
+  const HandedOn rule{1e-3, 1e-9};
+  const RadiusPivot pivot{0.7, 0.01, 0.02, 1e-8};
+  for (int count : {1, 7, 8, 67}) {
+    const int step = count + 3;
+    const Pairs u(count, random, 1.0), v(count, random, 1.0);
+    std::vector<double> ru(count), rv(count), to(count), left(4 * step), right(4 * step);
+    for (auto* radii : {&ru, &rv}) {
+      for (double& r : *radii) r = positive(random);
+    }
+    radius_columns(count, pivot, rule, u.high.data(), v.high.data(), ru.data(), rv.data(), left.data(),
+                   right.data(), step);
+    hand_on_radii(count, rule, u.high.data(), ru.data(), to.data());
+    for (int i = 0; i < count; ++i) {
+      const double x = std::fabs(u.high[i]), y = std::fabs(v.high[i]);
+      const double of_u = rule(u.high[i], ru[i]), of_v = rule(v.high[i], rv[i]);
+      CHECK(to[i] == of_u);
+      const double turned = (pivot.ratio + pivot.roundings) / 2, grown = 1 + pivot.ratio;
+      const double e1 = grown * (y / pivot.size + of_v / (2 * pivot.size) + pivot.tiny), z1 = of_u + turned * x;
+      const double e2 = grown * (x / pivot.size + of_u / (2 * pivot.size) + pivot.tiny), z2 = of_v + turned * y;
+      const double expected[] = {e1, z1, e2, z2};
+      for (int c = 0; c < 4; ++c) {
+        CHECK(left[c * step + i] >= expected[c]);  // enlarged, by little
+        CHECK(left[c * step + i] <= expected[c] * (1 + 0x1p-38));
+        CHECK(right[(c ^ 1) * step + i] == left[c * step + i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("products of doubles are added below the diagonal, and nowhere else that counts") {
+  std::mt19937_64 random(8);
+  for (const auto [rows, columns, depth] : {std::array{5, 2, 2}, std::array{30, 7, 12}, std::array{41, 41, 5}}) {
+    const int64_t step = rows, c_step = rows + kWideSlack;
+    const Pairs x(step * depth + kWideSlack, random, 0.5), y(step * depth + kWideSlack, random, 0.5),
+        before(c_step * rows, random, 0.5);
+    std::vector<double> c = before.high;
+    add_products_lower(rows, columns, depth, x.high.data(), y.high.data(), step, c.data(), c_step);
+    for (int j = 0; j < rows; ++j) {
+      for (int i = j + 1; i < rows; ++i) {
+        double sum = before.high[j * c_step + i], size = std::fabs(sum);
+        for (int t = 0; t < depth && j < columns; ++t) {
+          const double product = x.high[t * step + i] * y.high[t * step + j];
+          sum += product;
+          size += std::fabs(product);
+        }
+        CHECK(std::fabs(c[j * c_step + i] - sum) <= 40 * 0x1p-53 * size);
+      }
     }
   }
 }
@@ -249,22 +313,23 @@ double by_doubles(std::vector<double>& a, std::vector<double>& r, double underfl
   const ParallelFor none;
   RadiusFront front(a.data(), r.data(), 4, 1.0, buffers, none, underflow);
   REQUIRE(front.run(2));
-  return front.handed_on(a[11], r[11]);
+  return front.handed_on()(a[11], r[11]);
 }
 
 double by_pairs(std::vector<double>& a, std::vector<double>& r, double underflow) {
   WideBuffers buffers;
   const ParallelFor none;
   constexpr int kStep = 4 + kWideSlack;
-  std::vector<double> high(4 * kStep, 0.0), low(4 * kStep, 0.0);
+  std::vector<double> high(4 * kStep, 0.0), low(4 * kStep, 0.0), radii(4 * kStep, 0.0);
   const auto columns = [](std::vector<double>& of) {
     return FrontColumns{of.data(), of.data() + 2 * kStep, kStep, kStep, 2};
   };
   for (int j = 0; j < 2; ++j) std::copy_n(a.begin() + 4 * j, 4, columns(high).column(j));
-  WideFront front(columns(high), columns(low), r.data(), 4, 1.0, buffers, none, underflow);
+  WideFront front(columns(high), columns(low), radii.data(), 4, 1.0, buffers, none, underflow);
   REQUIRE(front.run());
   a[11] = columns(high).column(2)[3];
-  return front.handed_on(a[11], r[11]);
+  r[11] = radii[2 * kStep + 3];
+  return front.handed_on()(a[11], r[11]);
 }
 
 }  // namespace

@@ -37,20 +37,32 @@ SIMD_TARGET inline PairProduct<V> multiply_pairs(V a, V a_low, V b, V b_low) {
   return {high, (product - (high - added)) + (lost - added)};
 }
 
-// Columns u and v become v / d and -u / d, given 1 / d.
-SIMD_TARGET void wide_factors(int count, double inverse, double inverse_low, double* u,
-                              double* u_low, double* v, double* v_low) {
+// Columns u and v become v / d and -u / d, given 1 / d, and are kept as they were.
+SIMD_TARGET void wide_factors(int count, double inverse, double inverse_low, PairMatrix<double> columns,
+                              PairMatrix<double> kept) {
+  double *u = columns.high, *u_low = columns.low, *v = u + columns.step, *v_low = u_low + columns.step;
+  double *own_u = kept.high, *own_u_low = kept.low, *own_v = own_u + kept.step,
+         *own_v_low = own_u_low + kept.step;
   int i = 0;
   for (; i + kDoubles <= count; i += kDoubles) {
     const DoubleVector q = spread(inverse), q_low = spread(inverse_low);
-    const auto first = multiply_pairs<DoubleVector>(load(v + i), load(v_low + i), q, q_low);
-    const auto second = multiply_pairs<DoubleVector>(load(u + i), load(u_low + i), q, q_low);
+    const DoubleVector x = load(u + i), x_low = load(u_low + i), y = load(v + i), y_low = load(v_low + i);
+    store(own_u + i, x);
+    store(own_u_low + i, x_low);
+    store(own_v + i, y);
+    store(own_v_low + i, y_low);
+    const auto first = multiply_pairs<DoubleVector>(y, y_low, q, q_low);
+    const auto second = multiply_pairs<DoubleVector>(x, x_low, q, q_low);
     store(u + i, first.high);
     store(u_low + i, first.low);
     store(v + i, -second.high);
     store(v_low + i, -second.low);
   }
   for (; i < count; ++i) {
+    own_u[i] = u[i];
+    own_u_low[i] = u_low[i];
+    own_v[i] = v[i];
+    own_v_low[i] = v_low[i];
     const auto first = multiply_pairs<double>(v[i], v_low[i], inverse, inverse_low);
     const auto second = multiply_pairs<double>(u[i], u_low[i], inverse, inverse_low);
     u[i] = first.high;
@@ -119,6 +131,35 @@ SIMD_TARGET void wide_tile(int columns, int depth, PairMatrix<const double> x,
       for (int j = 0; j < columns; ++j) {
         wide_register<1>(depth, x.from(i, 0), y.from(j, 0), c.from(i, j));
       }
+    }
+  }
+}
+
+// C[i, j] += Σ_t X[i, t] Y[j, t] of doubles, for the rows of one register.
+template <int columns>
+SIMD_TARGET inline void product_register(int depth, const double* x, const double* y, int64_t step, double* c,
+                                         int64_t c_step) {
+  DoubleVector sum[columns];
+#pragma GCC unroll 4
+  for (int j = 0; j < columns; ++j) sum[j] = load(c + c_step * j);
+  for (int t = 0; t < depth; ++t, x += step, y += step) {
+    const DoubleVector a = load(x);
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) sum[j] = fused(a, spread(y[j]), sum[j]);
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < columns; ++j) store(c + c_step * j, sum[j]);
+}
+
+SIMD_TARGET void product_tile(int columns, int depth, const double* x, const double* y, int64_t step, double* c,
+                              int64_t c_step) {
+  for (int i = 0; i < kWideRows; i += kDoubles) {
+    if (columns == 4) {
+      product_register<4>(depth, x + i, y, step, c + i, c_step);
+    } else if (columns == 2) {
+      product_register<2>(depth, x + i, y, step, c + i, c_step);
+    } else {
+      for (int j = 0; j < columns; ++j) product_register<1>(depth, x + i, y + j, step, c + i + c_step * j, c_step);
     }
   }
 }

@@ -18,7 +18,8 @@ constexpr int64_t kWorthThreads = 100'000, kWorthPacking = 100'000;  // multipli
 
 using WideTile = void (*)(int, int, PairMatrix<const double>, PairMatrix<const double>,
                           PairMatrix<double>);
-using WideFactors = void (*)(int, double, double, double*, double*, double*, double*);
+using DoubleTile = void (*)(int, int, const double*, const double*, int64_t, double*, int64_t);
+using WideFactors = void (*)(int, double, double, PairMatrix<double>, PairMatrix<double>);
 
 constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
 
@@ -43,10 +44,10 @@ void pack(int rows, int depth, PairMatrix<const double> x, double* out) {
 
 }  // namespace
 
-void wide_factors(int count, double inverse, double inverse_low, double* u, double* u_low, double* v,
-                  double* v_low) {
+void wide_factors(int count, double inverse, double inverse_low, PairMatrix<double> columns,
+                  PairMatrix<double> kept) {
   static const WideFactors chosen = PLANARIS_CHOOSE(wide_factors);
-  chosen(count, inverse, inverse_low, u, u_low, v, v_low);
+  chosen(count, inverse, inverse_low, columns, kept);
 }
 
 void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const double> x,
@@ -83,6 +84,15 @@ void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const d
   const int width = 4 * kWideColumns;
   parallel((columns + width - 1) / width,
            [&](int k) { strip(k * width, std::min(columns, (k + 1) * width)); });
+}
+
+void add_products_lower(int rows, int columns, int depth, const double* x, const double* y, int64_t step,
+                        double* c, int64_t c_step) {
+  static const DoubleTile tile = PLANARIS_CHOOSE(product_tile);
+  for (int j = 0; j < columns; j += kWideColumns) {
+    const int width = std::min(kWideColumns, columns - j);
+    for (int i = j + 1; i < rows; i += kWideRows) tile(width, depth, x + i, y + j, step, c + i + j * c_step, c_step);
+  }
 }
 
 }  // namespace planaris

@@ -35,11 +35,16 @@ void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const d
                             PairMatrix<const double> y, PairMatrix<double> c, WidePacking& packing,
                             const ParallelFor& parallel);
 
-// Columns u and v, both pairs, become v / d and -u / d, given the inverse of d: within 8 u² of their
-// size times that inverse, and within 2^-1071. Of (a + a_low)(b + b_low) the product of both low
-// parts is left out, u² of it; the others add up to at most 3 u of it and are rounded three times.
-void wide_factors(int count, double inverse, double inverse_low, double* u, double* u_low, double* v,
-                  double* v_low);
+// The same of doubles: products may be fused or not, and are summed up one after the other from C on.
+void add_products_lower(int rows, int columns, int depth, const double* x, const double* y, int64_t step,
+                        double* c, int64_t c_step);
+
+// Two columns u and v of pairs become v / d and -u / d, given the inverse of d, and are copied to `kept`
+// as they were: within 8 u² of their size times that inverse, and within 2^-1071. Of (a + a_low)(b + b_low)
+// the product of both low parts is left out, u² of it; the others add up to at most 3 u of it and are rounded
+// three times.
+void wide_factors(int count, double inverse, double inverse_low, PairMatrix<double> columns,
+                  PairMatrix<double> kept);
 
 // An entry is off by at most this times |C| + Σ |x y|, and by 2^-1072 per product where numbers
 // underflow. Proof, m being the depth: with Ω within 2^-40 of 4 (|C| + Σ |x y|) all sums of C + Ω lie

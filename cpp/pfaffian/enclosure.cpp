@@ -7,6 +7,7 @@
 #include "base/bounded_exp.hpp"
 #include "base/constants.hpp"
 #include "base/scaled.hpp"
+#include "base/simd.hpp"
 #include "pfaffian/proof_sweep.hpp"
 
 namespace planaris {
@@ -25,37 +26,42 @@ struct Rounded {
   bool sound = true;
 };
 
+PLANARIS_CLONES void close_exps(size_t count, const double* x, double* to) {
+  for (size_t i = 0; i < count; ++i) to[i] = close_exp(x[i]);
+}
+
 // The weight of an even set has, for every edge, the join or the two legs; with the join it has one
 // error, with the legs two. As all of these weights have one sign, the logarithm of their sum is off
 // by no more than that of one of them may be. Products of two legs are charged by face, below.
 Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   Rounded r;
-  const size_t edges = exact.gauged.size();
-  r.leg.resize(2 * edges);
-  r.join.resize(edges);
+  const size_t edges = exact.gauged.size(), legs = 2 * edges;
+  std::vector<double> logs(legs), lost(legs);
+  double most = 0.0;
+  for (size_t i = 0; i < legs; ++i) {
+    const TwoDoubles f = TwoDoubles::sum(exact.scale[i], -exact.gauged[i / 2]);
+    logs[i] = f.high;
+    lost[i] = std::fabs(f.low);
+    r.sound &= std::fabs(f.high) < kLargestLog && std::fabs(exact.scale[i]) < kLargestLog;
+    most = std::max(most, std::fabs(exact.scale[i]));
+  }
+  if (!r.sound) return r;
+  r.leg.resize(legs);
+  r.join.assign(edges, 1.0);
+  close_exps(legs, logs.data(), r.leg.data());
+  std::vector<double>& scales = logs;
+  if (most > 0.0) close_exps(legs, exact.scale.data(), scales.data());
   double total = 0.0;
   for (size_t e = 0; e < edges; ++e) {
     double cut = 0.0;
     for (size_t i = 2 * e; i < 2 * e + 2; ++i) {
-      const TwoDoubles f = TwoDoubles::sum(exact.scale[i], -exact.gauged[e]);
-      if (!(std::fabs(f.high) < kLargestLog && std::fabs(exact.scale[i]) < kLargestLog)) {
-        r.sound = false;
-      }
-      const double error = (kCloseExpError + std::fabs(f.low)) * kErrorRoom;
+      const double error = (kCloseExpError + lost[i]) * kErrorRoom;
       cut += error;
-      if (i > 2 * e && exact.scale[i] == exact.scale[i - 1]) {
-        r.leg[i] = r.leg[i - 1];
-        continue;
-      }
-      r.leg[i] = r.sound ? close_exp(f.high) * (1 + weights.inject_entries * error) : 1.0;
+      r.leg[i] *= 1 + weights.inject_entries * error;
     }
     const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
     const double uncut = plain ? 0.0 : 2 * kCloseExpError * kErrorRoom + kUnit;
-    r.join[e] = 1.0;
-    if (!plain && r.sound) {
-      r.join[e] = close_exp(exact.scale[2 * e]) * close_exp(exact.scale[2 * e + 1]) *
-                  (1 + weights.inject_entries * uncut);
-    }
+    if (!plain) r.join[e] = scales[2 * e] * scales[2 * e + 1] * (1 + weights.inject_entries * uncut);
     total += std::max(cut, uncut);
   }
   r.error = weights.entries * total * kErrorRoom;

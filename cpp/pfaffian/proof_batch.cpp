@@ -7,11 +7,11 @@
 #include <stdexcept>
 
 #include "base/constants.hpp"
-#include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "pfaffian/enclosed_sum.hpp"
 #include "pfaffian/enclosure.hpp"
 #include "pfaffian/flipped_state.hpp"
+#include "pfaffian/leg_logarithms.hpp"
 #include "pfaffian/moat_gauge.hpp"
 
 namespace planaris {
@@ -21,15 +21,15 @@ namespace {
 // Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm.
 constexpr double kWarmDepth = 16.0;
-constexpr double kSizesDepth = 14.0;  // up to which sizes alone are swept down small fronts
-// Depths up to which updates in the order of moats may be split, and of models whose couplings have a mean size
-// of no more than this.
-constexpr double kSplitDepth = 7.0, kMildSplitDepth = 9.0, kMildMean = 2.5;
-// Of models of at least so many spins sizes alone are swept down such fronts then, all but the largest where
-// updates are not split, if that adds no more than so much per spin.
-constexpr int32_t kManySpins = 1 << 13, kShallowRows = 256;
-constexpr double kSizesError = 3e-14;
-constexpr int32_t kFewSpins = 1 << 15;  // up to which radii in doubles are tried before those in pairs
+// Depths up to which sizes alone are swept down small fronts, of models of at least so many spins down all but the
+// largest, if that adds no more than so much per spin.
+constexpr double kSizesDepth = 14.0, kSizesError = 3e-14;
+constexpr int32_t kManySpins = 1 << 13;
+// Up to so many spins a ground state but for rounding is the gauge; those of more are found by several threads.
+constexpr int32_t kFewSpins = 1 << 15;
+// Mean size of couplings from which radii in doubles are tried first, up to so many spins: of warmer models they are
+// often too wide in the last front.
+constexpr double kFrozenMean = 16.0;
 constexpr double kNarrowPerSpin = 1e-12;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
 // Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
@@ -135,13 +135,12 @@ class ProofRows {
     if (mean <= kWarmCoupling && is_narrow(flipped(k, control), warm)) return;
     const RowEntries entries = ordered(worker, k, threads, control);
     const bool shallow = entries.deepest <= kWarmDepth;
-    const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes(kSwept) : kSwept;
+    const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes() : kSwept;
     if (shallow) {
-      const double deep = mean <= kMildMean ? kMildSplitDepth : kSplitDepth;
-      if (entries.deepest <= deep && is_narrow(entries, with_sizes(kSplit))) return;
       if (is_narrow(entries, swept)) return;
     } else {
-      if (plane_.num_vertices() <= kFewSpins && is_narrow(entries, kRadii)) return;
+      const bool frozen = mean >= kFrozenMean && plane_.num_vertices() <= kFewSpins;
+      if (frozen && is_narrow(entries, kRadii)) return;
       if (is_narrow(entries, kWideRadii) || is_narrow(entries, kSwept)) return;
     }
     if (narrow_per_spin(k)) return;
@@ -157,12 +156,9 @@ class ProofRows {
            width(k) <= kNarrowPerSpin * plane_.num_vertices();
   }
 
-  Bounding with_sizes(Bounding way) const {
-    way.coarse_rows = Bounding{}.coarse_rows;
-    if (plane_.num_vertices() >= kManySpins) {
-      way.coarse_rows = way.split ? kShallowRows : kCalmRows;
-      way.coarse_error = kSizesError * plane_.num_vertices();
-    }
+  Bounding with_sizes() const {
+    Bounding way{.wide = true, .coarse_error = kSizesError * plane_.num_vertices()};
+    if (plane_.num_vertices() >= kManySpins) way.coarse_rows = kCalmRows;
     return way;
   }
 
@@ -195,8 +191,7 @@ class ProofRows {
                    Control& control) {
     std::vector<double> nearby(m_);
     for (size_t e = 0; e < m_; ++e) {
-      const uint64_t bits = splitmix64(uint64_t(draw) << 32 ^ e);
-      nearby[e] = row(k)[e] * (1 + kMoved * (double(bits >> 11) * 0x1p-52 - 1));
+      nearby[e] = row(k)[e] * (1 + kMoved * leg_shift(uint64_t(draw) << 32 ^ e));
     }
     RowEntries made = ordered_by(worker, nearby, threads, control);
     for (size_t e = 0; e < m_; ++e) {
@@ -210,7 +205,11 @@ class ProofRows {
   RowEntries ordered_by(int worker, std::span<const double> couplings, int threads, Control& control) {
     if (!finders_[worker]) finders_[worker].emplace(plane_);
     GaugeState gauge;
-    finders_[worker]->find_proved(couplings, gauge, threads, control);
+    if (plane_.num_vertices() <= kFewSpins) {
+      finders_[worker]->find_gauge(couplings, gauge);
+    } else {
+      finders_[worker]->find_proved(couplings, gauge, threads, control);
+    }
     auto [gauged, order] = order_by_gauge(plane_, pieces_, places_, gauge, couplings, kProofSlack);
     return {std::move(gauged), std::move(order.scale), std::move(order.earliest),
             std::move(order.rank), order.deepest, {}, true};

@@ -18,7 +18,8 @@ enum class ProofWay : int8_t { none = 0, sweep_pairs = 1, radii = 2, radii_pairs
 struct ProofBatch {
   std::vector<int8_t> way;
   std::vector<double> lower, upper, value;
-  std::vector<double> excess;  // log Z less the log weight of a ground state; NaN if none was needed
+  // log Z less the log weight of a ground state, of small models but for rounding; NaN if none was needed
+  std::vector<double> excess;
   std::vector<double> error, entries, elimination;  // bounds: of all, of entries, of the elimination
   std::vector<int32_t> largest_front;
   std::vector<uint8_t> tried;  // 0: the deadline passed before the row was done

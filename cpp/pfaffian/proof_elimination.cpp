@@ -144,7 +144,10 @@ class Run {
   void make_room(Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
     to.rows = s.rows - s.eliminated;
-    if (with_radii_) w.radii.assign(size_t(s.rows) * s.rows, 0.0);
+    if (with_radii_) {
+      w.radii.resize(s.rows * radii_step(s));
+      if (s.rows < kManyRows) std::fill(w.radii.begin(), w.radii.end(), 0.0);
+    }
     if (!wide_) {
       w.matrix.resize(size_t(s.rows) * s.rows);
       if (s.rows < kManyRows) std::fill(w.matrix.begin(), w.matrix.end(), 0.0);
@@ -162,11 +165,15 @@ class Run {
     for (auto* rest : {to.high.get(), to.low.get()}) std::fill_n(rest, to.room(), 0.0);
   }
 
+  // From column to column of w.radii.
+  int64_t radii_step(const Shape& s) const { return s.rows + (wide_ ? kWideSlack : 0); }
+
   // Zeros from the diagonal on; what is above it counts for nothing.
   void clear_column(Worker& w, const Shape& s, int32_t j) const {
     const int32_t end = s.rows + (wide_ ? kWideSlack : 0);
     std::fill(w.high.column(j) + j, w.high.column(j) + end, 0.0);
     if (wide_) std::fill(w.low.column(j) + j, w.low.column(j) + end, 0.0);
+    if (with_radii_) std::fill_n(w.radii.begin() + j * (radii_step(s) + 1), end - j, 0.0);
   }
 
   // Decides where the rows of the front go: candidates in the order of elimination, those that
@@ -258,7 +265,7 @@ class Run {
     if (wide_) place_entries(from.low.get(), from.step(), w.map, true, w.low);
     if (with_radii_) {
       place_entries(from.radii.get(), from.step(), w.map, false,
-                    {w.radii.data(), nullptr, s.rows, 0, s.rows});
+                    {w.radii.data(), nullptr, radii_step(s), 0, s.rows});
     }
     from = {};
   }
@@ -268,19 +275,19 @@ class Run {
   static void place_entries(const double* from, int32_t step, std::span<const int32_t> map,
                             bool skew, const FrontColumns& to) {
     const auto rows = static_cast<int32_t>(map.size());
-    if (!std::is_sorted(map.begin(), map.end())) {
-      for (int32_t j = 0; j < rows; ++j, from += step) {
-        for (int32_t i = j + 1; i < rows; ++i) {
-          const int32_t below = std::max(map[i], map[j]), column = std::min(map[i], map[j]);
-          to.column(column)[below] = skew && map[i] < map[j] ? -from[i] : from[i];
-        }
-      }
-      return;
+    int32_t ordered = 0;  // rows from here on go behind all before them
+    for (int32_t i = 0, most = -1; i < rows; ++i) {
+      if (map[i] < most) ordered = i + 1;
+      most = std::max(most, map[i]);
     }
     for (int32_t j = 0; j < rows; ++j, from += step) {
+      int32_t i = j + 1;
+      for (; i < ordered; ++i) {
+        const int32_t below = std::max(map[i], map[j]), column = std::min(map[i], map[j]);
+        to.column(column)[below] = skew && map[i] < map[j] ? -from[i] : from[i];
+      }
       double* column = to.column(map[j]);
       constexpr int32_t kRun = 8;  // rows that often stay side by side
-      int32_t i = j + 1;
       for (; i + kRun <= rows; i += kRun) {
         if (map[i + kRun - 1] - map[i] == kRun - 1) {
           std::copy_n(from + i, kRun, column + map[i]);
@@ -375,20 +382,19 @@ class Run {
     if (sound && weights_.inject > 0.0) shift_entries(w, node, s, front);
     hand_on(w, node, s);
     Handed& to = handed_[node];
-    for (int32_t j = 0; j < to.rows; ++j) {
-      for (int32_t i = j + 1; i < to.rows; ++i) {
-        double& radius = to.radii[size_t(j) * to.step() + i];
-        radius = front.handed_on(to.high[size_t(j) * to.step() + i], radius);
-      }
+    to.radii = std::make_unique_for_overwrite<double[]>(to.room());
+    for (int32_t j = 0; j + 1 < to.rows; ++j) {
+      const size_t at = size_t(j) * to.step() + j + 1;
+      hand_on_radii(to.rows - j - 1, front.handed_on(), to.high.get() + at,
+                    w.radii.data() + (s.eliminated + j) * (radii_step(s) + 1) + 1, to.radii.get() + at);
     }
     return sound;
   }
 
-  // What is left in w, for the parent; radii as they are there.
+  // What is left in w, for the parent, but for radii.
   void hand_on(const Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
     if (!wide_) to.high = copy_left(w.matrix, s, to);
-    if (with_radii_) to.radii = copy_left(w.radii, s, to);
     to.legs.resize(s.candidates() - s.eliminated);
     for (int32_t row = 0; row < s.candidates(); ++row) {
       if (w.place[row] >= s.eliminated) to.legs[w.place[row] - s.eliminated] = w.legs[row];
@@ -477,7 +483,7 @@ class Run {
     for (int32_t j = s.eliminated; j < s.rows; ++j) {
       for (int32_t i = j + 1; i < s.rows; ++i) {
         double& entry = w.high.column(j)[i];
-        const double radius = front.handed_on(entry, w.radii[size_t(j) * s.rows + i]);
+        const double radius = front.handed_on()(entry, w.radii[j * radii_step(s) + i]);
         const double shift = weights_.inject * sign_of(weights_.pattern, entry, node, i, j);
         const TwoDoubles sum = TwoDoubles::sum(entry, shift * radius);
         entry = sum.high;
