@@ -19,7 +19,9 @@ from planaris.bounds.entropy.appearance import (
     weighted_tree_probabilities,
 )
 from planaris.bounds.entropy.label_gaussian import LabelLogDet, LabelTables
+from planaris.bounds.entropy.label_trees import LabelTreeProgram
 from planaris.bounds.entropy.shortest_cycles import shortest_cycles
+from planaris.budget import Budget
 from planaris.errors import MethodError, TooLargeError, VerificationError
 from planaris.models import MarkovRandomField, ising2mrf
 from planaris.relax import entropy_bound
@@ -326,3 +328,17 @@ def test_verbs_take_labels(rng):
         assert not marginals.exact
         for k in range(mrf.num_factors):
             assert marginals.edges[k].shape == mrf.log_table(k).shape
+
+
+def test_pseudomarginals_are_not_listed_for_cycles_once_the_time_is_over(rng, monkeypatch):
+    mrf = random_field(rng, [3, 3, 3], TRIANGLE, 1.0)
+    program = LabelTreeProgram(mrf, tolerance=1e-6, budget=Budget())
+    program.set_rho("uniform")
+    program.descend(np.zeros(0))
+    bound = program.upper
+    program.budget = Budget(0.0)
+    monkeypatch.setattr(program, "_late", lambda: False)
+    monkeypatch.setattr(program, "descend", lambda start: start)
+    monkeypatch.setattr(program, "pairs", lambda budget: 1 / 0)
+    assert program.run("k", max_rounds=5, grow=False) == "time_limit"
+    assert program.upper == bound
