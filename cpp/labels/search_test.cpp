@@ -148,6 +148,10 @@ TEST_CASE("a packed problem is the same problem") {
     const PackedProblem packed = problem.pack();
     CHECK(packed.bytes() < problem.bytes());
     Problem again(packed);
+    for (size_t e = 0; e < problem.edges.size(); ++e) {
+      CHECK(again.edges[e].error == problem.edges[e].error);
+      CHECK(again.edges[e].turned == problem.edges[e].turned);
+    }
     for (Problem* each : {&problem, &again}) {
       each->restrict_to(0, 0, seed % 4 == 1);
       each->sweep(3, control);

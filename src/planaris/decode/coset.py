@@ -418,17 +418,16 @@ class CosetModel:
         budget: Budget,
     ) -> FloatArray:
         """Return log P(syndrome, class of the reference), or of both classes if joined."""
-        count, width = len(offsets) - 1, max(len(self.graph.weights), 1)
+        count, num_edges = len(offsets) - 1, len(self.graph.weights)
+        width = max(num_edges, 1)
         sums = np.empty(count)
         for rows in even_slices(0, count, max(SUMMED // width, ROWS_PER_THREAD * budget.workers())):
             parts = []
             for part in even_slices(rows.start, rows.stop, WRITTEN // width):
                 budget.check()
-                marked = (
-                    marked_rows(*listed, part, len(self.graph.weights))
-                    for listed in ((offsets, edges), (erasures.offsets, erasures.edges))
-                )
-                parts.append(coupling_rows(self.graph, form, *marked))
+                references = marked_rows(offsets, edges, part, num_edges)
+                erased = marked_rows(erasures.offsets, erasures.edges, part, num_edges)
+                parts.append(coupling_rows(self.graph, form, references, erased))
             budget.check()
             couplings, constant = (np.concatenate(each) for each in zip(*parts, strict=True))
             found = self._log_partitions(plan, couplings, budget)

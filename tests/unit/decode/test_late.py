@@ -88,3 +88,10 @@ def test_distinct_rows_are_those_of_numpy(rng, width, count):
     assert np.array_equal(found, known)
     assert np.array_equal(counts, known_counts)
     assert clock.looks >= 1 + -(-width // 8)
+
+
+def test_matching_looks_at_the_clock_between_shots(rng):
+    decoder = PlanarDecoder(code(4), method="matching")
+    with use_clock(StepClock(10**9)) as clock:
+        decoder.decode(some_shots(rng, 64), time_limit=1.0)
+    assert clock.looks >= 64 // 8
