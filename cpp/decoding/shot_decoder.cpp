@@ -15,6 +15,7 @@ namespace planaris {
 namespace {
 
 constexpr int64_t kChunk = 64;  // shots of a task
+constexpr int64_t kShotsPerLook = 8;  // at the clock
 
 // Eight bytes, or the `count` that are left of a row.
 uint64_t word_of(const uint8_t* bytes, int64_t count) {
@@ -155,6 +156,7 @@ Impossible for_shots(ShotMatcher& matcher, int64_t count, int threads, Control& 
     team.check(worker, double(chunk) / double(chunks));
     const int64_t end = std::min(count, (chunk + 1) * kChunk);
     for (int64_t shot = chunk * kChunk; shot < end; ++shot) {
+      if (shot % kShotsPerLook == kShotsPerLook - 1) team.check(worker);
       const int32_t vertex = body(worker, *workers[worker], shot);
       if (vertex < 0) continue;
       found[chunk] = {shot, vertex};

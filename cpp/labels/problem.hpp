@@ -7,6 +7,7 @@
 // reductions add energies up, the sums are rounded down, so bounds hold for what was given.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -66,8 +67,21 @@ struct Evaluation {
   std::vector<double> slack;  // by label, as Problem::first counts them
 };
 
+// A problem that was reduced, in two arrays: its many small ones take long to copy and to free.
+struct PackedProblem {
+  std::vector<int32_t> integers;
+  std::vector<double> reals;
+  int64_t work = 0;
+  std::shared_ptr<Eliminated> tape;
+
+  int64_t bytes() const;
+};
+
 class Problem {
  public:
+  explicit Problem(const PackedProblem& packed);
+  PackedProblem pack() const;
+
   // Factors of three variables and more become variables over their joint states of positive
   // weight, numbered after the others.
   explicit Problem(const Factors& factors, Control& control);

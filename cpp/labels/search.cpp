@@ -197,20 +197,26 @@ const std::vector<Record>& Search::finish_records() {
     finished_ = std::min(finished_, node.problem.evaluate().bound);
   };
   if (hand_) finish(*hand_);
-  for (const auto& [key, node] : open_) finish(node);
+  for (const auto& [key, node] : open_) finish(node.unpacked());
   return records_;
 }
 
-void Search::push(Node node) {
+Search::Node Search::OpenNode::unpacked() const {
+  Node node{Problem(problem), bound, record, depth, 0};
+  node.problem.restrict_to(without_variable, without_label, false);
+  return node;
+}
+
+void Search::push(OpenNode node) {
   bytes_ += node.problem.bytes();
   const Key key{node.bound, order_++};
   open_.emplace(key, std::move(node));
 }
 
 Search::Node Search::pop() {
-  Node node = std::move(open_.begin()->second);
+  Node node = open_.begin()->second.unpacked();
+  bytes_ -= open_.begin()->second.problem.bytes();
   open_.erase(open_.begin());
-  bytes_ -= node.problem.bytes();
   return node;
 }
 
@@ -283,9 +289,7 @@ void Search::branch() {
     record->children[0] = first;
     record->children[1] = second;
   }
-  Node other{node.problem, node.bound, second, node.depth + 1, 0};
-  other.problem.restrict_to(i, a, false);
-  push(std::move(other));
+  push({node.problem.pack(), i, a, node.bound, second, node.depth + 1});
   node.problem.restrict_to(i, a, true);
   node.record = first;
   node.depth += 1;

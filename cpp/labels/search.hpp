@@ -68,6 +68,16 @@ class Search {
     int depth = 0;
     int stalled = 0;  // rounds in a row that gained little
   };
+  // A node that waits, without one label of a variable: the other branch has that.
+  struct OpenNode {
+    PackedProblem problem;
+    int32_t without_variable, without_label;
+    double bound;
+    int32_t record;
+    int depth;
+
+    Node unpacked() const;
+  };
   using Key = std::pair<double, int64_t>;
 
   int32_t new_record();
@@ -82,7 +92,7 @@ class Search {
   bool improve_bound(Node& node, int64_t& dropped, double& gain, Control& control);
   void close_hand();
   void branch();
-  void push(Node node);
+  void push(OpenNode node);
   Node pop();
 
   SearchOptions options_;
@@ -93,7 +103,7 @@ class Search {
   int64_t work_ = 0;                   // of sweeps, and of those of parts
   double credit_ = 0, share_ = 0.5;  // work that parts may take, and its share of the whole
   std::optional<Node> hand_;  // the part at hand
-  std::map<Key, Node> open_;
+  std::map<Key, OpenNode> open_;
   int64_t order_ = 0, bytes_ = 0, nodes_ = 0, sweeps_ = 0;
   double finished_ = std::numeric_limits<double>::infinity();  // lowest of what is done with
   double upper_ = std::numeric_limits<double>::infinity();

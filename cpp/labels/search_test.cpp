@@ -135,3 +135,34 @@ TEST_CASE("a part given the rest has the energies of the model, up to a constant
     CHECK(std::abs(graph.energy_of(all) - inner.energy_of(labels) - shift) < 1e-12);
   }
 }
+
+TEST_CASE("a packed problem is the same problem") {
+  Control control;
+  int tried = 0;
+  for (uint32_t seed = 1; seed < 60; seed += 2) {
+    const Model model = random_model(seed, 24, 240, 2);
+    Problem problem(model.factors(), control);
+    problem.sweep(2, control);
+    if (!problem.reduce(2, nullptr, control) || problem.size() == 0) continue;
+    ++tried;
+    const PackedProblem packed = problem.pack();
+    CHECK(packed.bytes() < problem.bytes());
+    Problem again(packed);
+    for (size_t e = 0; e < problem.edges.size(); ++e) {
+      CHECK(again.edges[e].error == problem.edges[e].error);
+      CHECK(again.edges[e].turned == problem.edges[e].turned);
+    }
+    for (Problem* each : {&problem, &again}) {
+      each->restrict_to(0, 0, seed % 4 == 1);
+      each->sweep(3, control);
+      each->reduce(2, nullptr, control);
+    }
+    CHECK(again.evaluate().bound == problem.evaluate().bound);
+    CHECK(again.evaluate().slack == problem.evaluate().slack);
+    CHECK(again.variable == problem.variable);
+    CHECK(again.label == problem.label);
+    CHECK(again.lift(again.decode()) == problem.lift(problem.decode()));
+    CHECK(again.work == problem.work);
+  }
+  CHECK(tried >= 10);
+}

@@ -175,16 +175,26 @@ constexpr double kSmallest<Quad> = 1e-62;
 }  // namespace
 
 template <class T>
+SiteOf<T>::SiteOf(Slabs& slabs, int left, int labels, int right) {
+  const size_t count = static_cast<size_t>(left) * labels * right;
+  const size_t logs_at = sizeof(Cell), values_at = logs_at + labels * sizeof(double);
+  auto* memory = static_cast<std::byte*>(slabs.take(values_at + count * sizeof(T)));
+  auto* logs = reinterpret_cast<double*>(memory + logs_at);
+  auto* values = reinterpret_cast<T*>(memory + values_at);
+  cell_ = new (memory) Cell{{left, labels, right, {values, count}, {logs, static_cast<size_t>(labels)}}, &slabs, {1}};
+}
+
+template <class T>
 void ChainOf<T>::touch(int left, int right) {
   untouched_left_ = std::min(untouched_left_, left);
   untouched_right_ = std::min(untouched_right_, right);
 }
 
 template <class T>
-void ChainOf<T>::set(int place, std::shared_ptr<Tensor> tensor, bool known_before) {
+void ChainOf<T>::set(int place, Site tensor, bool known_before) {
   largest_bond_ = std::max({largest_bond_, tensor->left, tensor->right});
   if (history_ != nullptr) {
-    history_->push_back({Change::Kind::kSet, place, known_before ? sites_[place] : nullptr});
+    history_->push_back({Change::Kind::kSet, place, known_before ? sites_[place] : Site()});
   }
   sites_[place] = std::move(tensor);
   touch(place, size() - 1 - place);
@@ -243,11 +253,9 @@ template <class T>
 void ChainOf<T>::insert(int place, std::span<const double> logs) {
   const int labels = static_cast<int>(logs.size());
   const int bond = size() == 0 ? 1 : place > 0 ? sites_[place - 1]->right : 1;
-  auto tensor = std::make_shared<Tensor>();
-  tensor->left = tensor->right = bond;
-  tensor->labels = labels;
-  tensor->logs.assign(logs.begin(), logs.end());
-  tensor->values.assign(static_cast<size_t>(bond) * labels * bond, T(0.0));
+  Site tensor(*slabs_, bond, labels, bond);
+  std::copy(logs.begin(), logs.end(), tensor->logs.begin());
+  std::fill(tensor->values.begin(), tensor->values.end(), T(0.0));
   for (int a = 0; a < bond; ++a) {
     for (int s = 0; s < labels; ++s) {
       tensor->values[(static_cast<size_t>(a) * labels + s) * bond + a] = T(1.0);
@@ -270,12 +278,9 @@ template <class T>
 void ChainOf<T>::transfer(int place, std::span<const double> before, const Table& table, int labels,
                      std::span<const double> after) {
   const Tensor& old = *sites_[place];
-  auto tensor = std::make_shared<Tensor>();
-  tensor->left = old.left;
-  tensor->right = old.right;
-  tensor->labels = labels;
-  tensor->logs.assign(labels, kNever);
-  tensor->values.assign(static_cast<size_t>(old.left) * labels * old.right, T(0.0));
+  Site tensor(*slabs_, old.left, labels, old.right);
+  std::fill(tensor->logs.begin(), tensor->logs.end(), kNever);
+  std::fill(tensor->values.begin(), tensor->values.end(), T(0.0));
   std::vector<double> k(static_cast<size_t>(old.labels) * labels);
   for (int s = 0; s < old.labels; ++s) {
     for (int t = 0; t < labels; ++t) {
@@ -309,12 +314,8 @@ template <class T>
 void ChainOf<T>::absorb(const std::vector<T>& matrix, int rows, int columns, int place,
                    bool from_left) {
   const Tensor& old = *sites_[place];
-  auto tensor = std::make_shared<Tensor>();
-  tensor->labels = old.labels;
-  tensor->logs = old.logs;
-  tensor->left = from_left ? rows : old.left;
-  tensor->right = from_left ? old.right : columns;
-  tensor->values.resize(static_cast<size_t>(tensor->left) * old.labels * tensor->right);
+  Site tensor(*slabs_, from_left ? rows : old.left, old.labels, from_left ? old.right : columns);
+  std::copy(old.logs.begin(), old.logs.end(), tensor->logs.begin());
   if (from_left) {
     multiply(matrix.data(), old.values.data(), tensor->values.data(), rows, columns,
              old.labels * old.right);
@@ -376,12 +377,9 @@ void ChainOf<T>::push_right(int place) {
     const T* row = old.values.data() + static_cast<size_t>(skeleton_.rows[k]) * columns;
     std::copy(row, row + columns, rest.data() + static_cast<size_t>(k) * columns);
   }
-  auto tensor = std::make_shared<Tensor>();
-  tensor->left = old.left;
-  tensor->labels = old.labels;
-  tensor->right = rank;
-  tensor->logs = old.logs;
-  tensor->values = skeleton_.left;
+  Site tensor(*slabs_, old.left, old.labels, rank);
+  std::copy(old.logs.begin(), old.logs.end(), tensor->logs.begin());
+  std::copy(skeleton_.left.begin(), skeleton_.left.end(), tensor->values.begin());
   normalise(*tensor);
   set(place, std::move(tensor));
   absorb(rest, rank, columns, place + 1, true);
@@ -400,12 +398,9 @@ void ChainOf<T>::push_left(int place) {
     const T* row = old.values.data() + static_cast<size_t>(a) * columns;
     for (int k = 0; k < rank; ++k) rest[static_cast<size_t>(a) * rank + k] = row[skeleton_.columns[k]];
   }
-  auto tensor = std::make_shared<Tensor>();
-  tensor->left = rank;
-  tensor->labels = old.labels;
-  tensor->right = old.right;
-  tensor->logs = old.logs;
-  tensor->values = skeleton_.right;
+  Site tensor(*slabs_, rank, old.labels, old.right);
+  std::copy(old.logs.begin(), old.logs.end(), tensor->logs.begin());
+  std::copy(skeleton_.right.begin(), skeleton_.right.end(), tensor->values.begin());
   normalise(*tensor);
   set(place, std::move(tensor));
   absorb(rest, rows, rank, place - 1, false);
@@ -497,18 +492,11 @@ void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, in
   if (rank == 0) throw ZeroFunction();
   largest_residual_ = std::max(largest_residual_, skeleton_.residual);
   component_error_ = std::max(component_error_, skeleton_.component_error);
-  auto a = std::make_shared<Tensor>();
-  auto b = std::make_shared<Tensor>();
-  a->left = left;
-  a->labels = first;
-  a->right = b->left = rank;
-  b->labels = second;
-  b->right = right;
-  a->logs.assign(first_logs.begin(), first_logs.end());
-  b->logs.assign(second_logs.begin(), second_logs.end());
+  Site a(*slabs_, left, first, rank), b(*slabs_, rank, second, right);
+  std::copy(first_logs.begin(), first_logs.end(), a->logs.begin());
+  std::copy(second_logs.begin(), second_logs.end(), b->logs.begin());
   if (centre == Side::kRight) {  // rows of the block go on, the left site interpolates them
-    b->values.resize(static_cast<size_t>(rank) * columns);
-    a->values = skeleton_.left;
+    std::copy(skeleton_.left.begin(), skeleton_.left.end(), a->values.begin());
     std::vector<double> size(rank);
     for (int k = 0; k < rank; ++k) {
       const T* from = m.data() + static_cast<size_t>(skeleton_.rows[k]) * columns;
@@ -520,8 +508,7 @@ void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, in
     }
     scale(a->values.data(), rows, rank, row_scale, size.data());
   } else {
-    a->values.resize(static_cast<size_t>(rows) * rank);
-    b->values = skeleton_.right;
+    std::copy(skeleton_.right.begin(), skeleton_.right.end(), b->values.begin());
     std::vector<double> size(rank, 0.0);
     for (int i = 0; i < rows; ++i) {
       const T* from = m.data() + static_cast<size_t>(i) * columns;
@@ -584,6 +571,9 @@ double log_overlap(const ChainOf<T>& f, const ChainOf<T>& g) {
   return nearest(total + Pair(log_of(environment[0])));
 }
 
+template class SiteOf<double>;
+template class SiteOf<Pair>;
+template class SiteOf<Quad>;
 template class ChainOf<double>;
 template class ChainOf<Pair>;
 template class ChainOf<Quad>;

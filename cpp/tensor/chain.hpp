@@ -9,12 +9,16 @@
 // columns' largest: halfway between absolute and relative errors.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "base/slabs.hpp"
 #include "tensor/dense.hpp"
 
 namespace planaris::tensor {
@@ -34,15 +38,48 @@ struct LostAccuracy : std::runtime_error {
 template <class T>
 struct TensorOf {
   int left = 1, labels = 1, right = 1;
-  std::vector<T> values;
-  std::vector<double> logs;
+  std::span<T> values;
+  std::span<double> logs;
 
-  size_t bytes() const { return values.capacity() * sizeof(T) + logs.capacity() * sizeof(double); }
+  size_t bytes() const { return values.size_bytes() + logs.size_bytes(); }
 };
 using Tensor = TensorOf<double>;
 
+// Shares a tensor, which lies in one piece of memory with its values.
 template <class T>
-using SiteOf = std::shared_ptr<const TensorOf<T>>;
+class SiteOf {
+ public:
+  SiteOf() = default;
+  SiteOf(std::nullptr_t) {}  // NOLINT: no tensor
+  // A tensor whose values and logarithms are still to be set.
+  SiteOf(Slabs& slabs, int left, int labels, int right);
+  SiteOf(const SiteOf& other) : cell_(other.cell_) {
+    if (cell_ != nullptr) cell_->sharers.fetch_add(1, std::memory_order_relaxed);
+  }
+  SiteOf(SiteOf&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+  SiteOf& operator=(SiteOf other) noexcept {
+    std::swap(cell_, other.cell_);
+    return *this;
+  }
+  ~SiteOf() {
+    if (cell_ == nullptr || cell_->sharers.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    cell_->slabs->give_back(cell_);
+  }
+
+  TensorOf<T>& operator*() const { return cell_->tensor; }
+  TensorOf<T>* operator->() const { return &cell_->tensor; }
+  bool operator==(std::nullptr_t) const { return cell_ == nullptr; }
+  // Without a look at the tensor: its memory is freed with its slabs.
+  void forget() { cell_ = nullptr; }
+
+ private:
+  struct Cell {
+    TensorOf<T> tensor;
+    Slabs* slabs;
+    std::atomic<int32_t> sharers;
+  };
+  Cell* cell_ = nullptr;
+};
 
 // Logarithms of a table of two variables; `flipped`: the first variable is the fast axis.
 struct Table {
@@ -80,7 +117,7 @@ class ChainOf {
   using History = HistoryOf<T>;
   using Options = ChainOptions;
 
-  explicit ChainOf(Options options) : options_(options) {}
+  explicit ChainOf(Options options) : options_(options), slabs_(std::make_shared<Slabs>()) {}
 
   int size() const { return static_cast<int>(sites_.size()); }
   const Tensor& operator[](int place) const { return *sites_[place]; }
@@ -114,6 +151,14 @@ class ChainOf {
   // Undoes changes until `count` are left.
   void unwind(History& history, size_t count);
 
+  // Lets go of all tensors without a look at them. Their memory is freed when the last chain that
+  // was copied from this one, or from which this one was, dies.
+  void forget() {
+    for (Site& site : sites_) site.forget();
+    sites_.clear();
+  }
+  const Slabs& slabs() const { return *slabs_; }
+
   // What has changed since reset_touched(): the first `untouched_left` sites have not, nor the
   // last `untouched_right`.
   int untouched_left() const { return untouched_left_; }
@@ -121,7 +166,7 @@ class ChainOf {
   void reset_touched() { untouched_left_ = untouched_right_ = size(); }
 
  private:
-  void set(int place, std::shared_ptr<Tensor> tensor, bool known_before = true);
+  void set(int place, Site tensor, bool known_before = true);
   void touch(int left, int right);
   void normalise(Tensor& tensor);
   void absorb(const std::vector<T>& matrix, int rows, int columns, int place, bool from_left);
@@ -133,6 +178,7 @@ class ChainOf {
                 Side centre);
 
   Options options_;
+  std::shared_ptr<Slabs> slabs_;  // of the tensors of this chain and its copies
   std::vector<Site> sites_;
   Pair log_scale_;  // a sum of many terms, some of which cancel
   int low_ = 0, high_ = -1;  // sites before low_ and after high_ are in skeleton form

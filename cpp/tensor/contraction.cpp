@@ -57,7 +57,7 @@ void TapeOf<T>::record_step() {
   step(false);
   double bytes = 0;
   for (size_t k = known; k < segment.history.size(); ++k) {
-    if (segment.history[k].before) bytes += static_cast<double>(segment.history[k].before->bytes());
+    if (segment.history[k].before != nullptr) bytes += static_cast<double>(segment.history[k].before->bytes());
   }
   segment.bytes += bytes;
   bytes_ += bytes;
@@ -133,6 +133,17 @@ void TapeOf<T>::step_back(const std::function<void()>& look) {
   chain_.unwind(segment.history, segment.marks.back());
   segment.marks.pop_back();
   time_ -= direction_ == Direction::kForward ? 1 : -1;
+}
+
+template <class T>
+void TapeOf<T>::forget() {
+  for (Segment& segment : segments_) {
+    segment.chain.forget();
+    for (ChangeOf<T>& change : segment.history) change.before.forget();
+  }
+  segments_.clear();
+  chain_.record(nullptr);
+  chain_.forget();
 }
 
 template class TapeOf<double>;
@@ -474,6 +485,7 @@ NetworkMarginals marginals_any(const NetworkView& network, const Program& progra
   const double bytes = settings.history_bytes / 2;
   Tape forward(network, program, Direction::kForward, settings.chain, bytes);
   Tape backward(network, program, Direction::kBackward, settings.chain, bytes);
+  const ForgetAtEnd<T> first{forward}, second{backward};
   try {
     both(settings.threads, control, [&](int task, const Check& check) {
       Tape& tape = task == 0 ? forward : backward;

@@ -75,6 +75,8 @@ class TapeOf {
   void step(bool record);
   // `look` is called before every step that has to be made again.
   void step_back(const std::function<void()>& look = [] {});
+  // Lets go of all tensors: see ChainOf::forget().
+  void forget();
   // Most bytes that were kept at once for the way back.
   double most_bytes() const { return most_bytes_; }
 
@@ -106,5 +108,12 @@ class TapeOf {
   double bytes_ = 0, most_bytes_ = 0;
 };
 using Tape = TapeOf<double>;
+
+// At the end, or where the work is stopped, a tape forgets its tensors: there may be a million.
+template <class T>
+struct ForgetAtEnd {
+  TapeOf<T>& tape;
+  ~ForgetAtEnd() { tape.forget(); }
+};
 
 }  // namespace planaris::tensor

@@ -163,6 +163,7 @@ void draw_all(const NetworkView& network, const Program& program, const Settings
   const auto num_samples = static_cast<int64_t>(out.log_probabilities.size());
   const int64_t num_batches = (num_samples + kBatch - 1) / kBatch;
   Tape tape(network, program, Direction::kForward, settings.chain, settings.history_bytes);
+  const ForgetAtEnd<double> at_end{tape};
   while (tape.time() < total) {
     tape.step(true);
     control.poll_now(0.5 * static_cast<double>(tape.time()) / static_cast<double>(total));

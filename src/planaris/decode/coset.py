@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import Budget
-from planaris.decode.coupling_rows import coupling_rows, erasures_of, marked_rows
+from planaris.decode.coupling_rows import (
+    coupling_rows,
+    erasures_of,
+    even_slices,
+    marked_rows,
+)
 from planaris.decode.graph import DecodingGraph, split_graph
 from planaris.decode.model import ErrorModel
 from planaris.decode.on_device import weigh_on_device
@@ -62,8 +67,14 @@ where only probabilities are asked for."""
 WIDE_DOUBT = 1e12
 """The same for double-double numbers: at least fifteen digits are left."""
 
-SUMMED = 2**25
+SUMMED = 2**21
 """Couplings of syndromes that are written out at a time for sparse elimination."""
+
+ROWS_PER_THREAD = 32
+"""Syndromes that are eliminated at a time, if that is more."""
+
+WRITTEN = 2**18
+"""Couplings that are written between two looks at the clock."""
 
 LEAST_ON_DEVICE = 2048
 """Smaller batches are weighed by the CPU: a device would be idle for the most part."""
@@ -407,14 +418,18 @@ class CosetModel:
         budget: Budget,
     ) -> FloatArray:
         """Return log P(syndrome, class of the reference), or of both classes if joined."""
-        count, width = len(offsets) - 1, len(self.graph.weights)
+        count, num_edges = len(offsets) - 1, len(self.graph.weights)
+        width = max(num_edges, 1)
         sums = np.empty(count)
-        step = max(SUMMED // max(width, 1), 1)
-        for first in range(0, count, step):
-            rows = slice(first, min(first + step, count))
-            references = marked_rows(offsets, edges, rows, width)
-            erased = marked_rows(erasures.offsets, erasures.edges, rows, width)
-            couplings, constant = coupling_rows(self.graph, form, references, erased)
+        for rows in even_slices(0, count, max(SUMMED // width, ROWS_PER_THREAD * budget.workers())):
+            parts = []
+            for part in even_slices(rows.start, rows.stop, WRITTEN // width):
+                budget.check()
+                references = marked_rows(offsets, edges, part, num_edges)
+                erased = marked_rows(erasures.offsets, erasures.edges, part, num_edges)
+                parts.append(coupling_rows(self.graph, form, references, erased))
+            budget.check()
+            couplings, constant = (np.concatenate(each) for each in zip(*parts, strict=True))
             found = self._log_partitions(plan, couplings, budget)
             # Z counts every cut twice per component, relative to exp(-|J|) for what is not cut.
             twice = plan.embedding.num_components * math.log(2.0)
@@ -425,6 +440,7 @@ class CosetModel:
         found = plan.log_partition(couplings, time_limit=budget)
         for each in found:
             if not each.exact:
+                budget.check()  # it may be the time that did not suffice
                 msg = (
                     "the weights of a logical class cannot be computed to twelve digits: "
                     f'log Z lies in [{each.lower}, {each.upper}]; use method="matching"'

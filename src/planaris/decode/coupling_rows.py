@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -36,6 +37,20 @@ def marked_rows(offsets: Array, edges: Array, rows: slice, width: int) -> BoolAr
         listed = edges[offsets[rows.start] : offsets[rows.stop]]
         marked[np.repeat(np.arange(len(marked)), sizes), listed] = True
     return marked
+
+
+def even_slices(first: int, last: int, most: int) -> list[slice]:
+    """Return slices of about one size, ``most`` or a few: of several rows, none is alone.
+
+    NumPy adds up the terms of a single row in another order than those of many.
+
+    >>> even_slices(0, 7, 1)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 7, None)]
+    """
+    count = last - first
+    parts = -(-count // max(most, 3))
+    ends = [first + count * k // parts for k in range(parts + 1)] if parts else []
+    return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
 
 def erasures_of(erasures: Erasures, chosen: BoolArray) -> Erasures:

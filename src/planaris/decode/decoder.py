@@ -333,8 +333,8 @@ class PlanarDecoder:
     def _rows(
         self, shots: Any, bit_packed: bool, time_limit: TimeLimit
     ) -> Iterator[tuple[Array, Budget]]:
-        packed = as_packed(shots, self.num_detectors, bit_packed=bit_packed)
         budget = Budget.of(time_limit, threads=self.threads)
+        packed = as_packed(shots, self.num_detectors, bit_packed=bit_packed)
         with budget.required("not all shots were decoded"):
             yield packed, budget
 

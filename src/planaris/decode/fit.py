@@ -17,7 +17,7 @@ from planaris.budget import Budget, TimeLimit
 from planaris.decode.coset import CosetModel, make_inverse
 from planaris.decode.graph import DecodingGraph
 from planaris.decode.model import ErrorModel
-from planaris.decode.shots import as_packed, impossible_shot
+from planaris.decode.shots import as_packed, distinct_rows, impossible_shot
 from planaris.errors import MethodError, ModelError, PrecisionError
 from planaris.kernels.decoding import EdgeInverse, ImpossibleSyndromeError, ShotMatcher, packed_bits
 from planaris.notebook import fields_html
@@ -96,8 +96,7 @@ class _Fit:
                 "for their inverse, more than there is"
             )
             raise MethodError(msg)
-        rows, counts = np.unique(packed, axis=0, return_counts=True)
-        self.rows = np.ascontiguousarray(rows)
+        self.rows, counts = distinct_rows(packed, budget)
         self.counts = counts.astype(np.float64)
         self.num_shots = float(counts.sum())
         self.evaluations = 0

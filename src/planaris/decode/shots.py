@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.decode.graph import DecodingGraph
 from planaris.errors import ImpossibleShotError, ModelError
 from planaris.kernels.decoding import ImpossibleSyndromeError, packed_bits
 from planaris.kernels.graph import connected_components
 from planaris.models.arrays import as_array
-from planaris.typing import Array, BoolArray
+from planaris.typing import Array, BoolArray, LongArray
 
 
 def as_packed(shots: Any, num_detectors: int, *, bit_packed: bool) -> Array:
@@ -49,6 +50,31 @@ def as_packed(shots: Any, num_detectors: int, *, bit_packed: bool) -> Array:
             raise ModelError(msg, shot=at)
         return packed
     return packed_bits(as_flags(rows, "shots"))
+
+
+def distinct_rows(packed: Array, budget: Budget) -> tuple[Array, LongArray]:
+    """Return the rows without repetition, in lexicographic order, and how often each occurs.
+
+    ``np.unique`` does the same in ten times the time, without a look at the clock.
+
+    >>> rows, counts = distinct_rows(np.array([[2, 0], [1, 9], [2, 0]], np.uint8), Budget())
+    >>> rows.tolist(), counts.tolist()
+    ([[1, 9], [2, 0]], [1, 2])
+    """
+    count, width = packed.shape
+    padded = np.zeros((count, -(-width // 8) * 8), dtype=np.uint8)
+    padded[:, :width] = packed
+    words = padded.view(">u8").astype(np.uint64)
+    order = np.arange(count)
+    for word in words.T[::-1]:
+        budget.check()
+        order = order[np.argsort(word[order], kind="stable")]
+    budget.check()
+    words = words[order]
+    differs = np.ones(count, dtype=np.bool_)
+    differs[1:] = (words[1:] != words[:-1]).any(1)
+    first = np.flatnonzero(differs)
+    return packed[order[first]], np.diff(first, append=count)
 
 
 def as_flags(rows: Array, name: str) -> BoolArray:

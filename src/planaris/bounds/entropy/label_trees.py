@@ -202,7 +202,10 @@ class LabelTreeProgram:
         for rounds in range(max_rounds + 1):
             if self._late():
                 return "time_limit"
-            fresh = self._separate(projection)
+            try:
+                fresh = self._separate(projection)
+            except TimeoutError:
+                return "time_limit"
             self._record(rounds, len(fresh))
             if not len(fresh):
                 return "optimal"
@@ -222,9 +225,11 @@ class LabelTreeProgram:
     def _separate(self, projection: str | None) -> CycleRows:
         if projection is None or not len(self.mixture.edges):
             return no_rows(self.rows.first.shape[1])
+        nodes = self.nodes()
+        self.budget.check()
         return separate_projected(
-            self.nodes(),
-            self.pairs(),
+            nodes,
+            self.pairs(self.budget),
             self.cards,
             self.mixture.edges,
             projection,

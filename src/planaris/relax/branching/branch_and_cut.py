@@ -97,7 +97,7 @@ class BranchAndCut(CycleRelaxation):
         on top of the bound that these very multipliers give.
         """
         room = self.energy - self.bound() - self.form.quantum * (1 - 1e-6)
-        if room < 0 or not np.isfinite(room):
+        if room < 0 or not np.isfinite(room) or self.budget.expired():
             return ()
         _, reduced, slop = self.lp.reduced_costs()
         free = self.lp.lower < self.lp.upper
@@ -232,6 +232,8 @@ class BranchAndCut(CycleRelaxation):
         if done or self.energy - bound <= self.gap:  # nothing here that is better by the gap
             self.finished = min(self.finished, bound)
             return None
+        if self.budget.expired():
+            return Node(bound, next(self.counter), node.fixings)
         fixed = self.fix_by_reduced_cost()
         if not node.fixings:
             self.root_fixings = fixed

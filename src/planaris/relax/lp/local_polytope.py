@@ -81,16 +81,16 @@ def local_lp(
     base = exact_sum(np.concatenate([[-model.offset], -0.5 * cost]))
     lower = base + found.bound - 4 * UNIT * abs(base)
     away, apart = found.x[:n], found.x[n:]
-    spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8), found.finish)
     integral = np.minimum(away, 1 - away) <= INTEGRAL
-    share = float(integral.mean()) if n else 1.0
+    pseudomarginals = Pseudomarginals(1.0 - away, 1.0 - apart, float(integral.mean()) if n else 1.0)
+    spins = _improve(model, np.where(away > 0.5, -1, 1).astype(np.int8), found.finish)
     return GroundState.of(
         model,
         spins,
         lower,
         method="local-lp",
         status=found.status,
-        pseudomarginals=Pseudomarginals(1.0 - away, 1.0 - apart, share),
+        pseudomarginals=pseudomarginals,
         seconds=time.monotonic() - started,
         certificate=found.flow,
         stats={"iterations": found.iterations},
@@ -119,7 +119,9 @@ def _solve(model: IsingModel, cost: FloatArray, budget: Budget) -> _Solution:
     status = lp.solve(budget=budget, answer_seconds=answer)
     bound = lp.safe_bound()
     lp.finish.check()
-    return _Solution(status, lp.x, bound, _flow(model, lp), lp.iterations, lp.finish)
+    flow = _flow(model, lp)
+    lp.finish.check()  # HiGHS's memory is freed after this
+    return _Solution(status, lp.x, bound, flow, lp.iterations, lp.finish)
 
 
 def _program(model: IsingModel, cost: FloatArray, budget: Budget) -> GrowingLP:

@@ -20,7 +20,9 @@ from planaris.bounds.entropy.appearance import (
 )
 from planaris.bounds.entropy.barrier import BarrierSolver
 from planaris.bounds.entropy.label_gaussian import LabelLogDet, LabelTables
+from planaris.bounds.entropy.label_trees import LabelTreeProgram
 from planaris.bounds.entropy.shortest_cycles import shortest_cycles
+from planaris.budget import Budget
 from planaris.errors import MethodError, TooLargeError, VerificationError
 from planaris.models import MarkovRandomField, ising2mrf
 from planaris.relax import entropy_bound
@@ -366,3 +368,17 @@ def test_a_search_that_breaks_leaves_the_bound_reached_so_far(rng, monkeypatch, 
     monkeypatch.setattr(BarrierSolver, "_center", breaks)
     found = pl.log_partition(mrf, "logdet")
     assert found.lower <= expected <= found.upper < np.inf
+
+
+def test_pseudomarginals_are_not_listed_for_cycles_once_the_time_is_over(rng, monkeypatch):
+    mrf = random_field(rng, [3, 3, 3], TRIANGLE, 1.0)
+    program = LabelTreeProgram(mrf, tolerance=1e-6, budget=Budget())
+    program.set_rho("uniform")
+    program.descend(np.zeros(0))
+    bound = program.upper
+    program.budget = Budget(0.0)
+    monkeypatch.setattr(program, "_late", lambda: False)
+    monkeypatch.setattr(program, "descend", lambda start: start)
+    monkeypatch.setattr(program, "pairs", lambda budget: 1 / 0)
+    assert program.run("k", max_rounds=5, grow=False) == "time_limit"
+    assert program.upper == bound
