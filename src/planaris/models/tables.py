@@ -264,37 +264,39 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     cards = mrf.cardinalities.astype(np.int64)
     arity, first = np.diff(mrf.scope_offsets), mrf.scope_offsets[:-1]
     lone, pair = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
-    u, v = mrf.scopes[first[pair] + np.array([[0], [1]])].astype(np.int64)
-    edges, edge_of_pair = _number_edges(np.column_stack([np.minimum(u, v), np.maximum(u, v)]))
+    alone, u, v = (mrf.scopes[k] for k in (first[lone], first[pair], first[pair] + 1))
+    edges, edge_of_pair = _number_edges(np.minimum(u, v), np.maximum(u, v))
     edge_sizes = cards[edges[:, 0]] * cards[edges[:, 1]]
     node_offsets = np.concatenate([[0], np.cumsum(cards)])
     edge_offsets = np.concatenate([[0], np.cumsum(edge_sizes)])
+    check_structure()
 
-    owner, rank, values = _entries(mrf, lone)
-    places = node_offsets[mrf.scopes[first[lone]]][owner] + rank
-    nodes = _added_up(places, values, int(node_offsets[-1]))
-    check_structure()
+    # Tables of variables, then those of edges; constants lie behind them.
+    size = int(node_offsets[-1] + edge_offsets[-1])
+    begin = np.full(mrf.num_factors, size)
+    begin[lone] = node_offsets[alone]
+    begin[pair] = node_offsets[-1] + edge_offsets[edge_of_pair]
     swapped = u > v
-    owner, rank, values = _entries(mrf, pair)
-    if np.any(swapped):
-        row, column = np.divmod(rank, cards[v][owner])
-        rank = np.where(swapped[owner], column * cards[u][owner] + row, rank)
-    places = edge_offsets[edge_of_pair][owner] + rank
+    places = _places(mrf.table_offsets, begin, pair[swapped], cards[u[swapped]], cards[v[swapped]])
     check_structure()
-    tables = _added_up(places, values, int(edge_offsets[-1]))
+    if len(lone) + len(pair) < mrf.num_factors:
+        inside = places < size
+        logs = _added_up(places[inside], mrf.log_values[inside], size)
+    else:
+        logs = _added_up(places, mrf.log_values, size)
 
     factor_node = np.full(mrf.num_factors, -1, dtype=np.int32)
-    factor_node[lone] = mrf.scopes[first[lone]]
+    factor_node[lone] = alone
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)
     factor_edge[pair] = edge_of_pair
     factor_swapped = np.zeros(mrf.num_factors, dtype=bool)
     factor_swapped[pair] = swapped
     view = PairwiseView(
         cardinalities=mrf.cardinalities,
-        node_logs=nodes,
+        node_logs=logs[: node_offsets[-1]],
         node_offsets=node_offsets,
-        edges=edges.astype(np.int32),
-        edge_logs=tables,
+        edges=edges,
+        edge_logs=logs[node_offsets[-1] :],
         edge_offsets=edge_offsets,
         constant=exact_sum(mrf.log_values[mrf.table_offsets[:-1][arity == 0]]),
         factor_node=factor_node,
@@ -327,19 +329,27 @@ def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
     return total
 
 
-def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
-    """All table entries of some factors: which of them, place in its table, value."""
-    sizes = np.diff(mrf.table_offsets)[factors]
-    owner = np.repeat(np.arange(len(factors)), sizes)
-    rank = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
-    return owner, rank, mrf.log_values[mrf.table_offsets[factors][owner] + rank]
+def _places(
+    offsets: LongArray, begin: LongArray, turned: LongArray, rows: LongArray, columns: LongArray
+) -> LongArray:
+    """Return where each entry goes if the table of factor k begins at ``begin[k]``.
+
+    Tables of the factors ``turned``, of so many rows and columns, go there transposed.
+    """
+    places = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], np.diff(offsets))
+    if len(turned):
+        sizes = rows * columns
+        owner = np.repeat(np.arange(len(turned)), sizes)
+        rank = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
+        row, column = np.divmod(rank, columns[owner])
+        places[offsets[turned][owner] + rank] = begin[turned][owner] + column * rows[owner] + row
+    return places
 
 
-def _number_edges(pairs: LongArray) -> tuple[LongArray, LongArray]:
+def _number_edges(low: IntArray, high: IntArray) -> tuple[IntArray, LongArray]:
     """Different pairs in order of first appearance, and the number of each given pair."""
-    if not len(pairs):
-        return pairs.reshape(0, 2), np.zeros(0, dtype=np.int64)
-    key = pairs[:, 0] * (int(pairs[:, 1].max()) + 1) + pairs[:, 1]
+    pairs = np.column_stack([low, high])
+    key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     ranked = np.sort(key)
     if np.all(ranked[1:] != ranked[:-1]):
         return pairs, np.arange(len(pairs))
