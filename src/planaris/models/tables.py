@@ -254,13 +254,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     >>> view.edges.tolist(), view.edge_log(0).round(3).tolist()
     ([[0, 1]], [[0.0, 0.0], [1.099, 0.0]])
     """
-    if not mrf.is_pairwise:
-        at = int(np.argmax(np.diff(mrf.scope_offsets)))
-        msg = (
-            f"a pairwise view needs factors of at most two variables, but factor {at} has "
-            f"{mrf.scope(at).size}; `planaris.models.mrf2pairwise` gives a pairwise model"
-        )
-        raise MethodError(msg, factor=at)
+    _require_pairwise(mrf)
     cards = mrf.cardinalities.astype(np.int64)
     arity, first = np.diff(mrf.scope_offsets), mrf.scope_offsets[:-1]
     lone, pair = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
@@ -277,13 +271,8 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     begin[lone] = node_offsets[alone]
     begin[pair] = node_offsets[-1] + edge_offsets[edge_of_pair]
     swapped = u > v
-    places = _places(mrf.table_offsets, begin, pair[swapped], cards[u[swapped]], cards[v[swapped]])
-    check_structure()
-    if len(lone) + len(pair) < mrf.num_factors:
-        inside = places < size
-        logs = _added_up(places[inside], mrf.log_values[inside], size)
-    else:
-        logs = _added_up(places, mrf.log_values, size)
+    turned = pair[swapped], cards[u[swapped]], cards[v[swapped]]
+    logs = _merge_tables(mrf, begin, size, *turned)
 
     factor_node = np.full(mrf.num_factors, -1, dtype=np.int32)
     factor_node[lone] = alone
@@ -309,6 +298,16 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     return view
 
 
+def _require_pairwise(mrf: MarkovRandomField) -> None:
+    if not mrf.is_pairwise:
+        at = int(np.argmax(np.diff(mrf.scope_offsets)))
+        msg = (
+            f"a pairwise view needs factors of at most two variables, but factor {at} has "
+            f"{mrf.scope(at).size}; `planaris.models.mrf2pairwise` gives a pairwise model"
+        )
+        raise MethodError(msg, factor=at)
+
+
 def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
     """Return an array of sums of the values with the same place, each rounded once."""
     if not len(places):
@@ -329,13 +328,20 @@ def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
     return total
 
 
-def _places(
-    offsets: LongArray, begin: LongArray, turned: LongArray, rows: LongArray, columns: LongArray
-) -> LongArray:
-    """Return where each entry goes if the table of factor k begins at ``begin[k]``.
+def _merge_tables(
+    mrf: MarkovRandomField,
+    begin: LongArray,
+    size: int,
+    turned: LongArray,
+    rows: LongArray,
+    columns: LongArray,
+) -> FloatArray:
+    """Return the tables of factors added up, that of factor k from ``begin[k]``.
 
-    Tables of the factors ``turned``, of so many rows and columns, go there transposed.
+    Tables of the factors ``turned``, of so many rows and columns, are transposed. What lies behind
+    ``size`` is left out.
     """
+    offsets = mrf.table_offsets
     places = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], np.diff(offsets))
     if len(turned):
         sizes = rows * columns
@@ -343,7 +349,11 @@ def _places(
         rank = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
         row, column = np.divmod(rank, columns[owner])
         places[offsets[turned][owner] + rank] = begin[turned][owner] + column * rows[owner] + row
-    return places
+    check_structure()
+    if places.max(initial=0) < size:
+        return _added_up(places, mrf.log_values, size)
+    inside = places < size
+    return _added_up(places[inside], mrf.log_values[inside], size)
 
 
 def _number_edges(low: IntArray, high: IntArray) -> tuple[IntArray, LongArray]:
