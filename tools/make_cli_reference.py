@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-from planaris.cli.app import make_app
+from planaris.cli.main import make_app
 from planaris.cli.options import fill_help
 
 NAMES = {int: "INTEGER", float: "NUMBER", Path: "PATH"}

@@ -46,6 +46,14 @@ namespace {
 
 constexpr size_t kManyNeighbors = 256;
 
+std::vector<double> label_bits(const FactorGraphView& graph) {
+  std::vector<double> bits(graph.num_variables());
+  for (size_t v = 0; v < bits.size(); ++v) {
+    bits[v] = std::log2(static_cast<double>(graph.cardinalities[v]));
+  }
+  return bits;
+}
+
 // Numbers from 0, in one piece of memory: open addressing, without removal.
 class NumberSet {
  public:
@@ -190,6 +198,83 @@ class EliminationGraph {
   int64_t stamp_ = 0;
 };
 
+// Vertices, the first of least key: a heap of four children a place, in which keys may change.
+class VertexHeap {
+ public:
+  struct Entry {
+    double key, second;
+    uint64_t tie;
+    int32_t vertex;
+  };
+
+  explicit VertexHeap(int32_t count) : place_(count, -1) { heap_.reserve(count); }
+  bool empty() const { return heap_.empty(); }
+
+  // Adds a vertex, or gives it another key.
+  void put(const Entry& entry) {
+    int32_t& place = place_[entry.vertex];
+    if (place < 0) {
+      place = static_cast<int32_t>(heap_.size());
+      heap_.push_back(entry);
+      rise(entry);
+    } else if (before(entry, heap_[place])) {
+      rise(entry);
+    } else {
+      sink(entry);
+    }
+  }
+
+  int32_t take_first() {
+    const int32_t first = heap_.front().vertex;
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) {
+      place_[last.vertex] = 0;
+      sink(last);
+    }
+    place_[first] = -1;
+    return first;
+  }
+
+ private:
+  // No two entries are equal, so there is one order only.
+  static bool before(const Entry& a, const Entry& b) {
+    if (a.key != b.key) return a.key < b.key;
+    if (a.second != b.second) return a.second < b.second;
+    return a.tie != b.tie ? a.tie < b.tie : a.vertex < b.vertex;
+  }
+  void set(int32_t place, const Entry& entry) {
+    heap_[place] = entry;
+    place_[entry.vertex] = place;
+  }
+  void rise(const Entry& entry) {
+    int32_t place = place_[entry.vertex];
+    while (place > 0 && before(entry, heap_[(place - 1) / 4])) {
+      set(place, heap_[(place - 1) / 4]);
+      place = (place - 1) / 4;
+    }
+    set(place, entry);
+  }
+  void sink(const Entry& entry) {
+    int32_t place = place_[entry.vertex];
+    while (true) {
+      const size_t begin = 4 * static_cast<size_t>(place) + 1;
+      if (begin >= heap_.size()) break;
+      size_t best = begin;
+      for (size_t k = begin + 1; k < std::min(begin + 4, heap_.size()); ++k) {
+        if (before(heap_[k], heap_[best])) best = k;
+      }
+      if (!before(heap_[best], entry)) break;
+      set(place, heap_[best]);
+      place = static_cast<int32_t>(best);
+    }
+    set(place, entry);
+  }
+
+  std::vector<Entry> heap_;
+  std::vector<int32_t> place_;  // of vertices in the heap, -1 elsewhere
+};
+
 // Removes variables with at most one neighbour left, again and again. The last neighbour is
 // the exclusive or of those left, so no list is searched and hubs cost nothing extra.
 void take_leaves(const Adjacency& adjacency, const std::vector<double>& bits,
@@ -230,63 +315,27 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
   EliminationOrder result;
   result.order.reserve(n);
   std::vector<char> gone(n, 0);
-  std::vector<double> bits(n);
-  for (int32_t v = 0; v < n; ++v) bits[v] = std::log2(static_cast<double>(graph.cardinalities[v]));
+  const std::vector<double> bits = label_bits(graph);
   take_leaves(adjacency, bits, gone, result, control);
   if (static_cast<int32_t>(result.order.size()) == n) return result;
   EliminationGraph shrinking(adjacency, bits, gone, control);
   std::mt19937_64 random(seed);
 
-  // Stale entries, of an earlier version, are skipped when they surface.
-  struct Entry {
-    double key, second;
-    uint64_t tie;
-    int32_t vertex, version;
-  };
-  // No two entries are equal, so the order of the heap is the only one.
-  const auto later = [](const Entry& a, const Entry& b) {
-    if (a.key != b.key) return a.key > b.key;
-    if (a.second != b.second) return a.second > b.second;
-    if (a.tie != b.tie) return a.tie > b.tie;
-    return a.vertex != b.vertex ? a.vertex > b.vertex : a.version > b.version;
-  };
-  std::vector<Entry> queue;
-  std::vector<int32_t> version(n, 0);
-  std::vector<std::pair<double, double>> queued(n, {-1.0, -1.0});
-  const auto stale = [&](const Entry& entry) {
-    return gone[entry.vertex] || entry.version != version[entry.vertex];
-  };
-  // Room for two entries a vertex; it never grows, which would take a while.
-  const size_t room = 2 * static_cast<size_t>(n) + 64;
-  queue.reserve(room);
-  const auto enqueue = [&](const Entry& entry) {
-    if (queue.size() == room) {
-      std::erase_if(queue, stale);  // leaves one for a vertex at most
-      std::make_heap(queue.begin(), queue.end(), later);
-    }
-    queue.push_back(entry);
-    std::push_heap(queue.begin(), queue.end(), later);
-  };
+  VertexHeap queue(n);
   const auto push = [&](int32_t v) {
     const auto degree = static_cast<int64_t>(shrinking.degree(v));
     control.spend(rule == OrderRule::kMinFill ? degree * degree + 16 : 16);
     const double table = shrinking.table_bits(v);
     const double key = rule == OrderRule::kMinFill ? shrinking.fill_in(v) : table;
-    if (!seed && key == queued[v].first && table == queued[v].second) return;  // it is there
-    queued[v] = {key, table};
-    enqueue({key, table, seed ? random() : static_cast<uint64_t>(v), v, ++version[v]});
+    queue.put({key, table, seed ? random() : static_cast<uint64_t>(v), v});
   };
   for (int32_t v = 0; v < n; ++v) {
     if (!gone[v]) push(v);
   }
   std::vector<int64_t> touched(n, -1);
   while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), later);
-    const Entry next = queue.back();
-    queue.pop_back();
-    control.spend(64);  // many stale ones may come in a row
-    if (stale(next)) continue;
-    const int32_t v = next.vertex;
+    control.spend(64);
+    const int32_t v = queue.take_first();
     result.log2_largest = std::max(result.log2_largest, shrinking.table_bits(v));
     result.entries += std::exp2(shrinking.table_bits(v));
     result.order.push_back(v);
@@ -359,6 +408,7 @@ Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& ad
                                const std::vector<int32_t>& position, double max_bits,
                                Control& control) {
   const int32_t n = graph.num_variables();
+  const std::vector<double> bits = label_bits(graph);
   Structure s;
   s.parent.assign(n, -1);
   std::vector<int32_t> mark(n, -1), first_child(n, -1), next_child(n, -1);
@@ -380,11 +430,9 @@ Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& ad
     control.spend(16 + 8 * (static_cast<int64_t>(s.later.size()) - begin));
     std::sort(s.later.begin() + begin, s.later.end(), std::greater<>());
     s.offsets.push_back(static_cast<int64_t>(s.later.size()));
-    double bits = std::log2(static_cast<double>(graph.cardinalities[v]));
-    for (int64_t i = begin; i < s.offsets[p + 1]; ++i) {
-      bits += std::log2(static_cast<double>(graph.cardinalities[order[s.later[i]]]));
-    }
-    if (bits > max_bits) throw TableTooLarge("a table is too large");
+    double table_bits = bits[v];
+    for (int64_t i = begin; i < s.offsets[p + 1]; ++i) table_bits += bits[order[s.later[i]]];
+    if (table_bits > max_bits) throw TableTooLarge("a table is too large");
     if (s.offsets[p + 1] > begin) {
       const int32_t parent = s.later.back();
       s.parent[p] = parent;

@@ -30,17 +30,29 @@ ProofFactor random_factor(std::mt19937_64& rng) {
 
 double pivot_of(const FactorColumns& f, int k) { return f.column(k & ~1)[k | 1]; }
 
-// sqrt((Nᵀ |D|⁻¹ N)_jj + (Σ_i root_i |W_ij|)²) by substitution, one column after the other.
-double size_of_row(const FactorColumns& f, int j, const std::vector<double>& root) {
+// Column j of N, then of W, by substitution, one column after the other.
+std::vector<DoubleDouble> substituted(const FactorColumns& f, int j) {
   std::vector<DoubleDouble> x(kRows);
   x[j] = 1.0;
   for (int k = j; k < kEliminated; ++k) {
     for (int i = (k | 1) + 1; i < kRows; ++i) x[i] += -DoubleDouble(f.column(k)[i]) * x[k];
   }
-  DoubleDouble own, below;
-  for (int k = j; k < kEliminated; ++k) own += x[k] * x[k] / DoubleDouble(pivot_of(f, k));
+  return x;
+}
+
+// (Nᵀ |D|⁻¹ N)_jj
+DoubleDouble own_size(const FactorColumns& f, int j, const std::vector<DoubleDouble>& x) {
+  DoubleDouble sum;
+  for (int k = j; k < kEliminated; ++k) sum += x[k] * x[k] / DoubleDouble(pivot_of(f, k));
+  return sum;
+}
+
+// sqrt((Nᵀ |D|⁻¹ N)_jj + (Σ_i root_i |W_ij|)²)
+double size_of_row(const FactorColumns& f, int j, const std::vector<double>& root) {
+  const std::vector<DoubleDouble> x = substituted(f, j);
+  DoubleDouble below;
   for (int i = kEliminated; i < kRows; ++i) below += DoubleDouble(root[i]) * magnitude(x[i]);
-  return std::sqrt(to_double(own + below * below));
+  return std::sqrt(to_double(own_size(f, j, x) + below * below));
 }
 
 // From the last columns to the first, fifty at a time.
@@ -153,13 +165,9 @@ TEST_CASE("sizes are enlarged by more than errors as large as claimed add to the
   const double unit = (3 * 64 + 4 + kEliminated / 64 + 12) * 0x1p-53;
   double most = 0.0;
   for (int j = 0; j < kEliminated; ++j) {
-    std::vector<DoubleDouble> x(kRows);
-    x[j] = 1.0;
-    for (int k = j; k < kEliminated; ++k) {
-      for (int i = (k | 1) + 1; i < kRows; ++i) x[i] += -DoubleDouble(f.column(k)[i]) * x[k];
-    }
-    DoubleDouble own, below;
-    for (int k = j; k < kEliminated; ++k) own += x[k] * x[k] / DoubleDouble(pivot_of(f, k));
+    const std::vector<DoubleDouble> x = substituted(f, j);
+    const DoubleDouble own = own_size(f, j, x);
+    DoubleDouble below;
     for (int i = kEliminated; i < kRows; ++i) {
       DoubleDouble moved = magnitude(x[i]);
       for (int k = j; k < kEliminated; ++k) {

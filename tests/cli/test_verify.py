@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import planaris as pl
-from planaris.cli.app import make_app
+from planaris.cli.main import make_app
 from planaris.errors import MethodError
 from planaris.io import write_model
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from planaris.cli.app import make_app
+from planaris.cli.main import make_app
 from planaris.generate import spin_glass
 from planaris.io import write_model
 

@@ -47,7 +47,7 @@ def test_the_table_of_methods_is_fresh():
 
 
 def test_every_command_is_in_the_reference():
-    from planaris.cli.app import make_app
+    from planaris.cli.main import make_app
 
     page = (DOCS / "cli.md").read_text()
     for command in make_app().registered_commands:

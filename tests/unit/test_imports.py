@@ -54,10 +54,11 @@ def test_importing_planaris_loads_nothing_heavy():
 def test_help_of_commands_loads_nothing_heavy():
     code = """
 import io, sys
-from planaris.cli.app import COMMANDS, print_help
+from planaris.cli.help import print_help
+from planaris.cli.main import COMMANDS, make_app
 kept, sys.stdout = sys.stdout, io.StringIO()
 for name in COMMANDS:
-    print_help(name)
+    print_help(make_app([name]), name)
 assert "--time-limit" in sys.stdout.getvalue()
 sys.stdout = kept
 """

@@ -12,7 +12,7 @@ from planaris.cuts import is_submodular
 from planaris.embed import low_genus_embedding
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
-from planaris.reductions import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.reductions.parts import num_components, split_model
 from planaris.treewidth import default_memory_limit
 

@@ -131,7 +131,7 @@ def find_surface(model: Any, genus: int | None) -> Any:
     from planaris.embed import low_genus_embedding
     from planaris.errors import MethodError
     from planaris.models import IsingModel, fields2bias
-    from planaris.reductions import IsingForm
+    from planaris.models.convert import IsingForm
     from planaris.reductions.parts import split_model
 
     ising = model if isinstance(model, IsingModel) else IsingForm.apply(model).model

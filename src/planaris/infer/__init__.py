@@ -4,8 +4,9 @@ The one place that chooses a method and composes parts.
 """
 
 from planaris.infer.domain_wall import DomainWall, domain_wall
+from planaris.infer.residual_entropy import ground_state_entropy
 from planaris.infer.rigidity import RigidEdges, rigid_edges
-from planaris.infer.thermodynamics import ground_state_entropy, thermodynamics
+from planaris.infer.thermodynamics import thermodynamics
 from planaris.infer.verbs import ground_state, log_partition, marginals, sample
 from planaris.methods import methods
 

@@ -12,8 +12,8 @@ from planaris.errors import MethodError, ModelError
 from planaris.methods.registry import Method, Model, Question, Verb, find_method, methods
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.arrays import as_count, as_rng
+from planaris.models.convert import IsingForm
 from planaris.reductions.clip_couplings import stands_for, weakened
-from planaris.reductions.ising_form import IsingForm
 from planaris.result import Answer, GroundState, LogPartition, Marginals
 from planaris.typing import Array, Rng
 

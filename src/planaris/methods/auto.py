@@ -26,7 +26,7 @@ from planaris.methods.treewidth import (
     narrow_elimination,
 )
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, lift_log_partition
-from planaris.reductions.ising_form import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.reductions.parts import (
     Part,
     Split,

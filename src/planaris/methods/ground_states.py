@@ -9,7 +9,7 @@ from planaris.budget import Budget
 from planaris.errors import MethodError
 from planaris.methods.registry import Method, Model, Task
 from planaris.models import MarkovRandomField
-from planaris.reductions.ising_form import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.result import GroundState
 
 

@@ -11,8 +11,8 @@ from planaris.errors import MethodError, NotPlanarError, PrecisionError
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.methods.treewidth import fitting_elimination
 from planaris.models import IsingModel, bias2fields
+from planaris.models.convert import IsingForm
 from planaris.reductions.correlations import correlations_with_bias
-from planaris.reductions.ising_form import IsingForm
 from planaris.reductions.parts import (
     Part,
     Split,

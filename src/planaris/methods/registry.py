@@ -61,7 +61,7 @@ class Task:
         ``"exact"``, ``"interval"`` or ``"estimate"``.
     takes : str
         ``"spins"``: Ising models; Markov random fields that are such go through
-        :class:`~planaris.reductions.IsingForm`. ``"spins first"``: the same, and other Markov
+        :class:`~planaris.models.convert.IsingForm`. ``"spins first"``: the same, and other Markov
         random fields as they are. ``"labels"``: every model as it is.
     devices : bool
         Whether it can be done on a device of torch.

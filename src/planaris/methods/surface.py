@@ -18,7 +18,7 @@ from planaris.errors import MethodError, PrecisionError, TooLargeError
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel
 from planaris.models.base import once_per_model
-from planaris.reductions.ising_form import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.reductions.parts import Part, join_ground_states, split_model
 from planaris.relax import surface_ground_state
 from planaris.relax.trivial_bounds import trivial_ground_state

@@ -15,7 +15,7 @@ from planaris.errors import MethodError, PrecisionError, TimeLimitError, TooLarg
 from planaris.methods.bounds import PATIENCE_SECONDS, interval
 from planaris.methods.registry import Method, Model, Question, Task
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.reductions.ising_form import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.result import LogPartition, Marginals
 from planaris.tensor.network import to_network
 from planaris.typing import Array

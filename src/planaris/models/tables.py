@@ -254,47 +254,38 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     >>> view.edges.tolist(), view.edge_log(0).round(3).tolist()
     ([[0, 1]], [[0.0, 0.0], [1.099, 0.0]])
     """
-    if not mrf.is_pairwise:
-        at = int(np.argmax(np.diff(mrf.scope_offsets)))
-        msg = (
-            f"a pairwise view needs factors of at most two variables, but factor {at} has "
-            f"{mrf.scope(at).size}; `planaris.models.mrf2pairwise` gives a pairwise model"
-        )
-        raise MethodError(msg, factor=at)
+    _require_pairwise(mrf)
     cards = mrf.cardinalities.astype(np.int64)
     arity, first = np.diff(mrf.scope_offsets), mrf.scope_offsets[:-1]
     lone, pair = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
-    u, v = mrf.scopes[first[pair] + np.array([[0], [1]])].astype(np.int64)
-    edges, edge_of_pair = _number_edges(np.column_stack([np.minimum(u, v), np.maximum(u, v)]))
+    alone, u, v = (mrf.scopes[k] for k in (first[lone], first[pair], first[pair] + 1))
+    edges, edge_of_pair = _number_edges(np.minimum(u, v), np.maximum(u, v))
     edge_sizes = cards[edges[:, 0]] * cards[edges[:, 1]]
     node_offsets = np.concatenate([[0], np.cumsum(cards)])
     edge_offsets = np.concatenate([[0], np.cumsum(edge_sizes)])
+    check_structure()
 
-    owner, rank, values = _entries(mrf, lone)
-    places = node_offsets[mrf.scopes[first[lone]]][owner] + rank
-    nodes = _added_up(places, values, int(node_offsets[-1]))
-    check_structure()
+    # Tables of variables, then those of edges; constants lie behind them.
+    size = int(node_offsets[-1] + edge_offsets[-1])
+    begin = np.full(mrf.num_factors, size)
+    begin[lone] = node_offsets[alone]
+    begin[pair] = node_offsets[-1] + edge_offsets[edge_of_pair]
     swapped = u > v
-    owner, rank, values = _entries(mrf, pair)
-    if np.any(swapped):
-        row, column = np.divmod(rank, cards[v][owner])
-        rank = np.where(swapped[owner], column * cards[u][owner] + row, rank)
-    places = edge_offsets[edge_of_pair][owner] + rank
-    check_structure()
-    tables = _added_up(places, values, int(edge_offsets[-1]))
+    turned = pair[swapped], cards[u[swapped]], cards[v[swapped]]
+    logs = _merge_tables(mrf, begin, size, *turned)
 
     factor_node = np.full(mrf.num_factors, -1, dtype=np.int32)
-    factor_node[lone] = mrf.scopes[first[lone]]
+    factor_node[lone] = alone
     factor_edge = np.full(mrf.num_factors, -1, dtype=np.int32)
     factor_edge[pair] = edge_of_pair
     factor_swapped = np.zeros(mrf.num_factors, dtype=bool)
     factor_swapped[pair] = swapped
     view = PairwiseView(
         cardinalities=mrf.cardinalities,
-        node_logs=nodes,
+        node_logs=logs[: node_offsets[-1]],
         node_offsets=node_offsets,
-        edges=edges.astype(np.int32),
-        edge_logs=tables,
+        edges=edges,
+        edge_logs=logs[node_offsets[-1] :],
         edge_offsets=edge_offsets,
         constant=exact_sum(mrf.log_values[mrf.table_offsets[:-1][arity == 0]]),
         factor_node=factor_node,
@@ -305,6 +296,16 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
         if isinstance(array, np.ndarray):
             array.setflags(write=False)  # every caller has the same one
     return view
+
+
+def _require_pairwise(mrf: MarkovRandomField) -> None:
+    if not mrf.is_pairwise:
+        at = int(np.argmax(np.diff(mrf.scope_offsets)))
+        msg = (
+            f"a pairwise view needs factors of at most two variables, but factor {at} has "
+            f"{mrf.scope(at).size}; `planaris.models.mrf2pairwise` gives a pairwise model"
+        )
+        raise MethodError(msg, factor=at)
 
 
 def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
@@ -327,19 +328,38 @@ def _added_up(places: LongArray, values: FloatArray, length: int) -> FloatArray:
     return total
 
 
-def _entries(mrf: MarkovRandomField, factors: LongArray) -> tuple[LongArray, LongArray, FloatArray]:
-    """All table entries of some factors: which of them, place in its table, value."""
-    sizes = np.diff(mrf.table_offsets)[factors]
-    owner = np.repeat(np.arange(len(factors)), sizes)
-    rank = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
-    return owner, rank, mrf.log_values[mrf.table_offsets[factors][owner] + rank]
+def _merge_tables(
+    mrf: MarkovRandomField,
+    begin: LongArray,
+    size: int,
+    turned: LongArray,
+    rows: LongArray,
+    columns: LongArray,
+) -> FloatArray:
+    """Return the tables of factors added up, that of factor k from ``begin[k]``.
+
+    Tables of the factors ``turned``, of so many rows and columns, are transposed. What lies behind
+    ``size`` is left out.
+    """
+    offsets = mrf.table_offsets
+    places = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], np.diff(offsets))
+    if len(turned):
+        sizes = rows * columns
+        owner = np.repeat(np.arange(len(turned)), sizes)
+        rank = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
+        row, column = np.divmod(rank, columns[owner])
+        places[offsets[turned][owner] + rank] = begin[turned][owner] + column * rows[owner] + row
+    check_structure()
+    if places.max(initial=0) < size:
+        return _added_up(places, mrf.log_values, size)
+    inside = places < size
+    return _added_up(places[inside], mrf.log_values[inside], size)
 
 
-def _number_edges(pairs: LongArray) -> tuple[LongArray, LongArray]:
+def _number_edges(low: IntArray, high: IntArray) -> tuple[IntArray, LongArray]:
     """Different pairs in order of first appearance, and the number of each given pair."""
-    if not len(pairs):
-        return pairs.reshape(0, 2), np.zeros(0, dtype=np.int64)
-    key = pairs[:, 0] * (int(pairs[:, 1].max()) + 1) + pairs[:, 1]
+    pairs = np.column_stack([low, high])
+    key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     ranked = np.sort(key)
     if np.all(ranked[1:] != ranked[:-1]):
         return pairs, np.arange(len(pairs))

@@ -13,6 +13,7 @@ import pytest
 
 import planaris as pl
 from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.infer import residual_entropy
 from planaris.reference.brute_force import all_states
 
 sweeps = importlib.import_module("planaris.infer.thermodynamics")
@@ -256,9 +257,9 @@ def test_slopes_of_log_z_enclose_the_energy_where_there_are_no_marginals(monkeyp
     assert found.specific_heat[0] == pytest.approx(expected.specific_heat[0], rel=1e-2, abs=1e-4)
 
 
-@pytest.mark.parametrize("pair", sweeps.COLD)
+@pytest.mark.parametrize("pair", residual_entropy.COLD)
 def test_ground_states_are_counted_at_either_pair_of_temperatures(monkeypatch, pair):
-    monkeypatch.setattr(sweeps, "COLD", (pair,))
+    monkeypatch.setattr(residual_entropy, "COLD", (pair,))
     for seed in range(4):
         torus = pl.generate.spin_glass(pl.generate.torus(3, 4), seed, disorder="bimodal")
         energies = levels(torus)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.reductions.ising_form import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.result import Marginals
 
 DIGITS = Context(prec=60)

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from planaris.cli.app import make_app
 from planaris.cli.commands import selftest as command
+from planaris.cli.main import make_app
 from planaris.selftest import sections
 from planaris.selftest.interruptions import concurrency, faults, interrupts
 from planaris.selftest.sections import Section

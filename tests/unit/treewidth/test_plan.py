@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import networkx as nx
 import numpy as np
 import pytest
 
 from planaris import IsingModel, MarkovRandomField, treewidth
 from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.kernels.elimination import elimination_order
 from planaris.treewidth import plan
+from planaris.treewidth.flatten import to_factor_arrays
 
 
 def grid(rows: int, columns: int) -> IsingModel:
@@ -169,3 +173,32 @@ def test_clusters_of_many_pieces_agree_with_a_frontier(size):
     assert np.abs(clusters.edges - table.edges).max() <= clusters.error + table.error
     assert clusters.proved
     assert clusters.error < 1e-9
+
+
+def fill_in(around: dict[int, set[int]], v: int) -> int:
+    return sum(b not in around[a] for a, b in combinations(sorted(around[v]), 2))
+
+
+@pytest.mark.parametrize("min_fill", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_greedy_orders_take_the_first_of_the_best(min_fill, seed):
+    rng = np.random.default_rng(seed)
+    n = 40
+    edges = {tuple(sorted(map(int, rng.choice(n, 2, replace=False)))) for _ in range(90)}
+    model = IsingModel(sorted(edges), 1.0, np.zeros(n))
+    order, bits, _ = elimination_order(to_factor_arrays(model), min_fill=min_fill)
+    around = {v: {u for edge in edges if v in edge for u in edge} - {v} for v in range(n)}
+    leaves, widest = True, 0
+    for v in order.tolist():
+        leaves = leaves and min(map(len, around.values())) < 2
+
+        def rank(u: int) -> tuple[int, ...]:
+            return (fill_in(around, u), len(around[u]), u) if min_fill else (len(around[u]), u)
+
+        assert len(around[v]) < 2 if leaves else rank(v) == min(map(rank, around))
+        widest = max(widest, len(around[v]) + 1)
+        near = around.pop(v)
+        for u in near:
+            around[u] = (around[u] | near) - {u, v}
+    assert not around
+    assert bits == widest

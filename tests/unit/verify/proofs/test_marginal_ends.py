@@ -17,7 +17,7 @@ from planaris.bounds import marginal_ends
 from planaris.bounds.labels.neighbour_ends import with_neighbour_ends
 from planaris.budget import Budget
 from planaris.errors import InfeasibleError, VerificationError
-from planaris.reductions.ising_form import IsingForm
+from planaris.models.convert import IsingForm
 from planaris.reference import enumerate_states
 from planaris.result import Marginals, MarginalWindows, load_result
 from planaris.verify import check_result

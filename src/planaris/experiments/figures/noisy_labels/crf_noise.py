@@ -148,46 +148,12 @@ def plot(results: Sequence[Result]) -> Panels:
             sum(row[f"bad_{what}"] for row in images) / max(sum(row[what] for row in images), 1)
             for what in ("edges", "nodes")
         )
-        error = float(np.mean([row["map_error"] for row in images]))
-        whole = float(np.mean([row["exact"] for row in images]))
-        passed = float(np.mean([row["mplp_exact"] for row in images]))
-        proved = float(np.mean([row["proved"] for row in images]))
-        methods = ", ".join(sorted({row["method"] for row in images}))
-        rows.append([part, len(images), p, q, error, proved, whole, passed])
+        shares = [_mean(images, name) for name in ("map_error", "proved", "exact", "mplp_exact")]
+        rows.append([part, len(images), p, q, *shares])
         pictures += _examples(part, chosen[0].record["example"])
-        known = part == "horses"
-        verdicts.append(
-            Verdict(
-                "The node noise is considerably larger than the edge noise "
-                f"(paper, horses: p = {PAPER_P}, q = {PAPER_Q}).",
-                f"{part}: p = {p:.3f}, q = {q:.3f} over {len(images)} images.",
-                bool(q > 3 * p) if known or len(images) >= 20 else None,
-                "q is more than three times p",
-                "20 images, or the horses (`--data`)",
-            )
-        )
-        verdicts.append(
-            Verdict(
-                "Message passing (MPLP) proves the most probable labelling in practice.",
-                f"{part}: in {100 * passed:.0f} % of the images, others ({methods}) in "
-                f"{100 * whole:.0f} %; {100 * error:.1f} % of the pixels are wrong.",
-                bool(passed > 0.95),
-                "MPLP proves more than 95 % of the images",
-            )
-        )
-        if known:
-            best_two = 100 * np.sort([row["map_error"] for row in images])[:2]
-            verdicts.append(
-                Verdict(
-                    "The most probable labels of two test images are wrong at "
-                    f"{PAPER_ERROR[0]} and {PAPER_ERROR[1]} % of the pixels.",
-                    f"The best two of {len(images)} images have "
-                    f"{' and '.join(f'{e:.1f}' for e in best_two)} %, the mean is "
-                    f"{100 * error:.1f} %; from grey values alone.",
-                    bool(len(best_two) == 2 and best_two[1] <= PAPER_ERROR[1]),
-                    f"two images have at most {PAPER_ERROR[1]} %",
-                )
-            )
+        verdicts += [_noise_verdict(part, images, p, q), _proof_verdict(part, images)]
+        if part == "horses":
+            verdicts.append(_error_verdict(images))
     pictures.append(_scatter(results))
     header = ("images", "count", "p", "q", "MAP error", "labels proved", "images proved", "by MPLP")
     return Panels(
@@ -201,6 +167,46 @@ def plot(results: Sequence[Result]) -> Panels:
                 "paper's were trained by Domke (2013) on 200 colour images."
             )
         ],
+    )
+
+
+def _mean(images: list[Record], name: str) -> float:
+    return float(np.mean([row[name] for row in images]))
+
+
+def _noise_verdict(part: str, images: list[Record], p: float, q: float) -> Verdict:
+    return Verdict(
+        "The node noise is considerably larger than the edge noise "
+        f"(paper, horses: p = {PAPER_P}, q = {PAPER_Q}).",
+        f"{part}: p = {p:.3f}, q = {q:.3f} over {len(images)} images.",
+        bool(q > 3 * p) if part == "horses" or len(images) >= 20 else None,
+        "q is more than three times p",
+        "20 images, or the horses (`--data`)",
+    )
+
+
+def _proof_verdict(part: str, images: list[Record]) -> Verdict:
+    passed, whole, error = (_mean(images, k) for k in ("mplp_exact", "exact", "map_error"))
+    methods = ", ".join(sorted({row["method"] for row in images}))
+    return Verdict(
+        "Message passing (MPLP) proves the most probable labelling in practice.",
+        f"{part}: in {100 * passed:.0f} % of the images, others ({methods}) in "
+        f"{100 * whole:.0f} %; {100 * error:.1f} % of the pixels are wrong.",
+        bool(passed > 0.95),
+        "MPLP proves more than 95 % of the images",
+    )
+
+
+def _error_verdict(images: list[Record]) -> Verdict:
+    best_two = 100 * np.sort([row["map_error"] for row in images])[:2]
+    return Verdict(
+        "The most probable labels of two test images are wrong at "
+        f"{PAPER_ERROR[0]} and {PAPER_ERROR[1]} % of the pixels.",
+        f"The best two of {len(images)} images have "
+        f"{' and '.join(f'{e:.1f}' for e in best_two)} %, the mean is "
+        f"{100 * _mean(images, 'map_error'):.1f} %; from grey values alone.",
+        bool(len(best_two) == 2 and best_two[1] <= PAPER_ERROR[1]),
+        f"two images have at most {PAPER_ERROR[1]} %",
     )
 
 

@@ -9,16 +9,14 @@ import numpy as np
 from planaris.experiments.figure import Result
 from planaris.experiments.figures.noisy_labels.bands import (
     draw_band,
-    draw_band_of,
     error_of,
-    fit_exponent,
-    isolated_error,
     mean_error_of,
     set_noise_axes,
     size_of,
     table_rows,
 )
 from planaris.experiments.figures.noisy_labels.estimated import draw_estimated
+from planaris.experiments.figures.noisy_labels.million_nodes import draw_large
 from planaris.experiments.figures.noisy_labels.theory import draw_constant, lemma_verdict
 from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound, upper_bound
@@ -170,77 +168,6 @@ def _bounds_verdict(
 
 
 # -- beyond it -------------------------------------------------------------------------------
-
-
-def _large(results: list[Result]) -> Panels:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
-
-    def scaled(kind: str) -> Callable[[Result], float]:
-        return lambda r: r.record[kind]["two-step"] / r.params["p"] ** 2
-
-    for kind, label, colour in (
-        ("error", "the solver's choice", COLOURS["two-step"]),
-        ("mean_error", "ties at random", "#7a8793"),
-    ):
-        draw_band_of(axes, results, "p", scaled(kind), label, colour)
-    ps = sorted({r.params["p"] for r in results})
-    size = results[0].params["size"]
-    isolated = [isolated_error(size, p) / p**2 for p in ps]
-    axes.plot(ps, isolated, ls=":", c="k", lw=1, label="single flips")
-    axes.axhline(3.0, ls="--", c="k", lw=1, label="3")
-    axes.set(title="two-step error / p²", xlabel="edge noise p", ylabel="error / p²", ylim=(0, 6))
-    axes.legend(fontsize=7)
-    rows = []
-    for p in ps:
-        at = [r for r in results if r.params["p"] == p]
-        rows.append(
-            [
-                p,
-                len(at),
-                float(np.mean([scaled("error")(r) for r in at])),
-                float(np.mean([scaled("mean_error")(r) for r in at])),
-                float(np.mean([r.record["seconds"]["two-step"] for r in at])),
-            ]
-        )
-    exponent, half = fit_exponent(results, "mean_error")
-    least = float(np.mean([row[3] for row in rows[:3]]))
-    seconds, processor = (
-        max(r.record["seconds"].get(name, 0.0) for r in results)
-        for name in ("two-step", "processor")
-    )
-    return Panels(
-        pictures=[Picture(f"Two-step on {size_of(results)}: mean and 95 % band.", figure)],
-        tables=[
-            Table(
-                f"Two-step on {size_of(results)}",
-                ("p", "grids", "error / p²", "ties at random", "seconds"),
-                rows,
-            )
-        ],
-        verdicts=[
-            Verdict(
-                "The error grows as p², with constant near 3 (6p² ambiguous nodes, half wrong).",
-                f"Error ∝ p^{exponent:.2f} ± {half:.2f} (95 %) over p = {ps[0]} … {ps[-1]}; "
-                f"error/p² = {least:.2f} at the smallest p.",
-                bool(abs(exponent - 2) < 0.2 and 2.5 < least < 3.6) if len(ps) >= 3 else None,
-                "the fitted exponent is within .2 of 2 and the constant between 2.5 and 3.6",
-                "grids at three edge noises or more",
-            ),
-            Verdict(
-                "Two-step on a million nodes takes seconds.",
-                f"At most {seconds:.1f} s, {processor:.1f} s of them on the processor, with proof.",
-                bool(processor <= 5.0),
-                "no grid takes more than five seconds of processor",
-            ),
-        ],
-        notes=[
-            (
-                "At 10⁶ nodes ties are broken by perturbing the couplings: twofold ties fall "
-                "evenly, larger families not uniformly."
-            )
-        ],
-    )
 
 
 def _sweep(results: list[Result]) -> Panels:
@@ -403,7 +330,7 @@ def _expander(results: list[Result]) -> Panels:
 _DRAW: dict[str, Callable[[list[Result]], Panels]] = {
     "grid": _grid,
     "estimated": draw_estimated,
-    "large": _large,
+    "large": draw_large,
     "sweep": _sweep,
     "family": _family,
     "expander": _expander,
