@@ -127,28 +127,40 @@ class SplitStrips:
         for k, (held, guests) in enumerate(zip(self.held, self.guests, strict=True)):
             budget.check()
             a, b = self.lines[k], self.lines[k + 1]
-            inside = ((lanes >= a) & (lanes <= b)).all(1) & ~places.extra
-            edges = np.concatenate([np.flatnonzero(inside), np.array(held, dtype=np.int64)])
+            inside = np.flatnonzero(((lanes >= a) & (lanes <= b)).all(1) & ~places.extra)
+            edges = np.concatenate([inside, np.array(held, dtype=np.int64)])
             own = np.flatnonzero((places.lane >= a) & (places.lane <= b))
             spins = np.concatenate([own, np.array(list(guests), dtype=np.int64)])
             hosts = np.concatenate([own, np.array(list(guests.values()), dtype=np.int64)])
             first = np.lexsort((spins, places.lane[hosts], places.position[hosts]))
-            order = _Order(self, spins[first].tolist(), model.edges[edges].tolist())
+            order = _Order(self, spins[first].tolist(), model.edges[edges].tolist(), len(inside))
             pieces.append((np.array(order.run(bits), dtype=np.int64), edges))
         pieces += [(np.array(pair), np.array([edge])) for *pair, edge in self.between]
         return make_cover(model, pieces, self.context)
 
 
 class _Order:
-    """An order of the spins of a strip; ``spins`` come column by column."""
+    """An order of the spins of a strip.
 
-    def __init__(self, strips: SplitStrips, spins: list[int], edges: list[list[int]]) -> None:
+    ``spins`` come column by column, edges of the lattice before others.
+    """
+
+    def __init__(
+        self,
+        strips: SplitStrips,
+        spins: list[int],
+        edges: list[list[int]],
+        num_lattice_edges: int,
+    ) -> None:
         self.rank = {spin: k for k, spin in enumerate(spins)}
         self.shared = {spin for spin in spins if strips.shared[spin]}
         self.near: dict[int, list[int]] = {spin: [] for spin in spins}
-        for u, v in edges:
-            self.near[u].append(v)
-            self.near[v].append(u)
+        self.beside: dict[int, list[int]] = {spin: [] for spin in spins}
+        for k, (u, v) in enumerate(edges):
+            for a, b in ((u, v), (v, u)):
+                self.near[a].append(b)
+                if k < num_lattice_edges:
+                    self.beside[a].append(b)
         self.before = {  # spins whose probability depends on the key go first
             int(strips.context[spin]): spin for spin in spins if strips.context[spin] >= 0
         }
@@ -176,12 +188,12 @@ class _Order:
         return len(self.open | {spin}) + max(len(self._fresh(spin)) - 1, 0)
 
     def _ready(self) -> list[int]:
-        """Return open shared spins that may go and make no table larger."""
+        """Return open shared spins that may go, and whose lattice neighbours are open or gone."""
         return [
             spin
             for spin in self.open & self.shared
-            if self.before.get(spin, -1) not in self.near or self.before[spin] in self.gone
-            if len(self._fresh(spin)) <= 1
+            if (spin not in self.before or self.before[spin] in self.gone)
+            and all(v in self.open or v in self.gone for v in self.beside[spin])
         ]
 
     def _remove(self, spin: int) -> None:
