@@ -19,7 +19,7 @@ from planaris.typing import LongArray
 MOST_OPEN = 4
 """Long edges inside a strip that may pass a column whole; others are cut twice."""
 
-STRONGER = 1.0
+STRONGER = 0.5
 """By how much the outer couplings of an edge that is cut twice are larger than its own."""
 
 

@@ -17,7 +17,7 @@ from planaris.subgraphs.split_strips import SplitStrips
 WIDTH = 7
 """Lines inside a strip of a plane lattice."""
 
-WIDTH_WITH_EXTRA_EDGES = 3
+WIDTH_WITH_EXTRA_EDGES = 5
 """The same where edges join distant spins: narrow strips hold both ends of few of them."""
 
 FIRST_BITS = 10
@@ -31,6 +31,9 @@ ENTRY_SECONDS = 1.2e-8
 
 FEW_EVALUATIONS = 6
 """Evaluations of the upper end before it is decided again which end to improve."""
+
+MOST_TRIES = 3
+"""Steps of the lower end that may lose in turn before it is taken to have converged."""
 
 MOST_TURNS = 40
 """Turns of both ends with strips of one shape, at most."""
@@ -168,11 +171,16 @@ class _StripSearch:
 
     def _lower(self, below: ConditionalSearch | None) -> tuple[float, float]:
         assert below is not None, "its turn comes only then"
-        gain = below.step(self.budget)
+        gain, work = 0.0, 0.0
+        for _ in range(MOST_TRIES):
+            gain = below.step(self.budget)
+            work += below.cover.sweep.entries
+            if gain > 0.0:
+                break
         lower = below.bound() if self.split is None else self.split.below(below.bound())
         by = "conditional strips"
         self.clock.offer(by, lower=lower, proof=lambda: self._lifted(below.proof()))
-        return gain, below.cover.sweep.entries
+        return gain, work
 
     def _upper(self, above: HolderSearch) -> tuple[float, float]:
         before, evaluations = above.upper, above.evaluations
