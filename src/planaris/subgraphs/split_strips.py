@@ -94,12 +94,12 @@ class SplitStrips:
 
     def _keep_or_split(self, strip: int, edges: list[int]) -> None:
         """Keep edges inside a strip while few pass any column, short and strong ones first."""
-        columns = self.places.position[self.model.edges]
-        length = np.abs(columns[:, 0] - columns[:, 1])
-        size = np.tanh(np.abs(self.model.couplings))
+        columns = np.sort(self.places.position[self.model.edges[edges]], axis=1)
+        size = np.tanh(np.abs(self.model.couplings[edges]))
         passing = np.zeros(self.places.sides[0], dtype=np.int64)
-        for edge in sorted(edges, key=lambda e: (-size[e] / (1 + length[e]), e)):
-            passed = slice(columns[edge].min(), columns[edge].max())
+        first = np.argsort(-size / (1 + columns[:, 1] - columns[:, 0]), kind="stable")
+        for k in first.tolist():
+            edge, passed = edges[k], slice(columns[k, 0], columns[k, 1])
             if np.all(passing[passed] < MOST_OPEN):
                 passing[passed] += 1
                 self.held[strip].append(edge)
@@ -125,7 +125,6 @@ class SplitStrips:
         lanes = places.lane[self.model.edges]
         pieces: list[tuple[LongArray, LongArray]] = []
         for k, (held, guests) in enumerate(zip(self.held, self.guests, strict=True)):
-            budget.check()
             a, b = self.lines[k], self.lines[k + 1]
             inside = np.flatnonzero(((lanes >= a) & (lanes <= b)).all(1) & ~places.extra)
             edges = np.concatenate([inside, np.array(held, dtype=np.int64)])
@@ -134,7 +133,7 @@ class SplitStrips:
             hosts = np.concatenate([own, np.array(list(guests.values()), dtype=np.int64)])
             first = np.lexsort((spins, places.lane[hosts], places.position[hosts]))
             order = _Order(self, spins[first].tolist(), model.edges[edges].tolist(), len(inside))
-            pieces.append((np.array(order.run(bits), dtype=np.int64), edges))
+            pieces.append((np.array(order.run(bits, budget), dtype=np.int64), edges))
         pieces += [(np.array(pair), np.array([edge])) for *pair, edge in self.between]
         return make_cover(model, pieces, self.context)
 
@@ -168,10 +167,11 @@ class _Order:
         self.gone: set[int] = set()
         self.open: set[int] = set()
 
-    def run(self, bits: int) -> list[int]:
+    def run(self, bits: int, budget: Budget) -> list[int]:
         for spin in self.rank:
             if spin in self.shared:
                 continue
+            budget.check()
             while self._table(spin) > bits and (late := self._ready()):
                 self._remove(min(late, key=self.rank.__getitem__))
             self._remove(spin)
