@@ -397,7 +397,7 @@ class ConditionalPieces(Proof):
     """
 
     KIND: ClassVar[str] = "conditional-pieces"
-    pieces: Proof
+    pieces: Proof | None
     context: Array
     up: Array
 
