@@ -19,6 +19,9 @@ from planaris.typing import LongArray
 MOST_OPEN = 4
 """Long edges inside a strip that may pass a column whole; others are cut twice."""
 
+MOST_NEIGHBOURS = 8
+"""Neighbours of a spin that are still to go when it does, at most."""
+
 STRONGER = 0.5
 """By how much the outer couplings of an edge that is cut twice are larger than its own."""
 
@@ -151,6 +154,7 @@ class _Order:
         edges: list[list[int]],
         num_lattice_edges: int,
     ) -> None:
+        self.num_lattice_spins = strips.model.num_spins
         self.rank = {spin: k for k, spin in enumerate(spins)}
         self.shared = {spin for spin in spins if strips.shared[spin]}
         self.near: dict[int, list[int]] = {spin: [] for spin in spins}
@@ -197,6 +201,11 @@ class _Order:
         ]
 
     def _remove(self, spin: int) -> None:
+        """Remove a spin, after new spins beside it where there are too many of them."""
+        later = [v for v in self.near[spin] if v not in self.gone]
+        new = [v for v in self._fresh(spin) if v >= self.num_lattice_spins]
+        for early in new[: max(len(later) - MOST_NEIGHBOURS, 0)]:
+            self._remove(early)
         self.open |= set(self._fresh(spin))
         self.open.discard(spin)
         self.gone.add(spin)

@@ -188,6 +188,26 @@ def test_split_edges_hold_whatever_is_kept(seed: int, monkeypatch: pytest.Monkey
     assert check_result(model, claim).proved
 
 
+@pytest.mark.parametrize("hub", [0, 7, 14])
+def test_a_spin_may_have_many_long_edges(hub: int, rng: np.random.Generator) -> None:
+    """More than a step of a sweep can hold: some new spins go before it."""
+    edges = square_lattice(5, 6).edges
+    beside = {hub, *edges[(edges == hub).any(1)].ravel().tolist()}
+    far = [(hub, v) for v in rng.permutation(30).tolist() if v not in beside][:15]
+    edges = np.concatenate([edges, far])
+    model = IsingModel(edges, rng.uniform(-1, 1, len(edges)), rng.uniform(-1, 1, 30))
+    places = lattice_places(model)
+    assert places is not None
+    strips = SplitStrips(model, places, 1)
+    truth = treewidth.log_partition(model).value
+    for bits in (4, 12):
+        cover = strips.cover(bits)
+        above, below = HolderSearch(cover), ConditionalSearch(cover)
+        above.minimise(5, ALONE)
+        below.step(ALONE)
+        assert strips.split.below(below.bound()) <= truth <= strips.split.above(above.bound())
+
+
 @pytest.mark.parametrize("seed", seeds(40, 400))
 def test_pieces_of_equal_weights_need_no_common_order(seed: int) -> None:
     """Every shared spin is in two pieces with half the weight; each goes in an order of its own."""
