@@ -66,8 +66,9 @@ class Splitter:
 
     def __init__(self, model: IsingModel) -> None:
         self.old = model
-        self.edges: list[list[int]] = model.edges.tolist()
-        self.couplings: list[float] = model.couplings.tolist()
+        # Ends and couplings of edges that were split, and of those that came of it.
+        self.ends: dict[int, tuple[int, int]] = {}
+        self.couplings: dict[int, float] = {}
         self.splits: list[tuple[int, float, float]] = []
         self.constants: list[float] = []
         self.missed: list[float] = []
@@ -84,7 +85,11 @@ class Splitter:
             one by default, but for the sign.
         """
         spin = self.old.num_spins + len(self.splits)
-        coupling, (u, v) = self.couplings[edge], self.edges[edge]
+        if edge not in self.ends:
+            u, v = self.old.edges[edge].tolist()
+            coupling = float(self.old.couplings[edge])
+        else:
+            (u, v), coupling = self.ends[edge], self.couplings[edge]
         size = abs(coupling)
         if first is None:
             first = second = size + 0.5 * math.log1p(math.sqrt(-math.expm1(-4 * size)))
@@ -96,19 +101,28 @@ class Splitter:
         self.constants.append((both + apart) / 2)
         self.missed.append(abs(coupling - (both - apart) / 2))
         self.missed.append(16 * EPSILON * (first + abs(second) + 1))
-        self.edges[edge], self.couplings[edge] = [u, spin], first
-        self.edges.append([v, spin])
-        self.couplings.append(second)
         self.splits.append((edge, first, second))
+        self.ends[edge], self.couplings[edge] = (u, spin), first
+        self.ends[self.last_edge], self.couplings[self.last_edge] = (v, spin), second
         return spin
+
+    @property
+    def last_edge(self) -> int:
+        """The edge that came last."""
+        return self.old.num_edges + len(self.splits) - 1
 
     def done(self) -> SplitModel:
         """Return the model with all new spins."""
         old, count = self.old, len(self.splits)
         constant = math.fsum(self.constants)
+        ends = np.concatenate([old.edges, np.zeros((count, 2), old.edges.dtype)])
+        couplings = np.concatenate([old.couplings, np.zeros(count)])
+        if count:
+            ends[list(self.ends)] = list(self.ends.values())
+            couplings[list(self.couplings)] = list(self.couplings.values())
         model = IsingModel(
-            np.array(self.edges, dtype=np.int64).reshape(-1, 2),
-            np.array(self.couplings, dtype=np.float64),
+            ends,
+            couplings,
             np.concatenate([old.fields, np.zeros(count)]),
             offset=old.offset - constant,
         )

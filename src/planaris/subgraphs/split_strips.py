@@ -87,7 +87,7 @@ class SplitStrips:
                 a, b = (min(some, key=lambda k: (len(self.guests[k]), k)) for some in (here, there))
                 new = self.splitter.split(edge)
                 self._host(a, edge, new, u)
-                self._host(b, len(self.splitter.edges) - 1, new, v)
+                self._host(b, self.splitter.last_edge, new, v)
         for k, edges in enumerate(inside):
             self._keep_or_split(k, edges)
 
@@ -110,11 +110,11 @@ class SplitStrips:
             u, v = self.model.edges[edge].tolist()
             outer = abs(float(self.model.couplings[edge])) + STRONGER
             new = self.splitter.split(edge, outer)
-            other = len(self.splitter.edges) - 1
+            other = self.splitter.last_edge
             newer = self.splitter.split(other, outer)
             self._host(strip, edge, new, u)
             self._host(strip, other, newer, v)
-            self.between.append((new, newer, len(self.splitter.edges) - 1))
+            self.between.append((new, newer, self.splitter.last_edge))
 
     # -- orders -----------------------------------------------------------------------------
 
